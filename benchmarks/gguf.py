@@ -28,13 +28,13 @@ from pydantic import BaseModel
 
 from mindstream import Mind, Timeouts
 from mindstream.log.events import Failed, Said, Thought
-from mindstream.memory.store import read_log
-from mindstream.models.address import WINDOW
+from mindstream.memory.store.store import read_log
 from mindstream.models.calibration import Judged, accuracy, brier_score, calibration_error, coin
 from mindstream.models.decide import Probabilities, Question, decide
-from mindstream.models.gguf import LOCAL_TOKENS
 from mindstream.models.model import Message, Model, Piece, Request, Usage
 from mindstream.models.prompt import Prompt
+from mindstream.models.providers.address import WINDOW
+from mindstream.models.providers.gguf import LOCAL_TOKENS
 from mindstream.models.questions.choice import Choice
 from mindstream.models.questions.predicate import Predicate
 from mindstream.models.recording import RecordedCall

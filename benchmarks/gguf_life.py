@@ -19,9 +19,9 @@ from collections import Counter
 from pathlib import Path
 
 from mindstream.life.events import Asked, Folded, Replied, TurnEnded
-from mindstream.life.life import Habits, Life
+from mindstream.life.life import Life, LifeConfig
 from mindstream.log.events import Observed
-from mindstream.memory.stream import Stream
+from mindstream.memory.memory import Memory
 from mindstream.models.roles import Models
 from mindstream.tools.documents import open_documents
 
@@ -30,12 +30,12 @@ GOAL = "Find out from the documents what there is to know about Jannik Sinner, a
 
 async def live(model: str, turns: int, docs: Path, limit: int, minutes: float) -> dict[str, object]:
     """Live so many turns, or minutes, with this model in every role; return what happened."""
-    habits = Habits(prompt_tokens=limit)
+    habits = LifeConfig(prompt_tokens=limit)
     with tempfile.TemporaryDirectory() as folder:
         async with (
             Models.named({"default": model}) as models,
             open_documents(docs) as documents,
-            Stream.open(folder, "small", seed=1) as stream,
+            Memory.open(folder, "small", seed=1) as stream,
             Life.open(stream, models, goal=GOAL, tools=documents.tools(), habits=habits) as life,
         ):
             began, lived = time.perf_counter(), 0

@@ -24,9 +24,9 @@ from life_model import LifeModel, Say, call, result
 
 from mindstream.clock import DAY_S, ManualClock, SystemClock
 from mindstream.life import commands
-from mindstream.life.life import Habits, Life
-from mindstream.life.memory_tools import MARK
-from mindstream.memory.stream import Stream
+from mindstream.life.life import Life, LifeConfig
+from mindstream.life.tools.memory_tools import MARK
+from mindstream.memory.memory import Memory
 from mindstream.models.model import Request
 from mindstream.models.roles import Models
 
@@ -82,8 +82,8 @@ async def live(folder: Path, turns: int, sleeps: bool, told: bool) -> dict[str, 
     model = LifeModel(clock, script.m2, script.m1)
     ms: list[float] = []
     rss: list[float] = []
-    async with Stream.open(folder, "keeper", clock=clock, seed=1) as stream:
-        async with Life.open(stream, Models(model), goal=GOAL, habits=Habits(prompt_tokens=6_000)) as life:
+    async with Memory.open(folder, "keeper", clock=clock, seed=1) as stream:
+        async with Life.open(stream, Models(model), goal=GOAL, habits=LifeConfig(prompt_tokens=6_000)) as life:
             while len(ms) < turns and life.state.turn < turns:
                 began = REAL.elapsed()
                 await life.run(turns=1, wait=False)
@@ -114,7 +114,7 @@ async def live(folder: Path, turns: int, sleeps: bool, told: bool) -> dict[str, 
         }  # fmt: skip
 
 
-async def longest_prompt(stream: Stream) -> int:
+async def longest_prompt(stream: Memory) -> int:
     """Return how long M2's longest prompt was, as estimated when it was asked."""
     longest, after = 0, 0
     while rows := await stream.store.events(stream.name, after, ["asked"], 1000):
@@ -123,7 +123,7 @@ async def longest_prompt(stream: Stream) -> int:
     return longest
 
 
-async def is_in_dream(stream: Stream, text: str) -> bool:
+async def is_in_dream(stream: Memory, text: str) -> bool:
     """Tell whether what was forgotten stands in the evidence of a dream, of whatever depth."""
     archive = {record.id: record for record in await stream.archive()}
     gone = {id_ for id_, record in archive.items() if text in record.text}

@@ -24,12 +24,13 @@ from typing import Any
 
 import numpy as np
 
-from mindstream.memory.stream import Stream
+from mindstream.memory.memory import Memory
 from mindstream.models.embedders.named import embedder
 from mindstream.models.model import Part, Piece, Request, Usage
+from mindstream.planning.formats.rewoo_text import write_plan
 from mindstream.planning.plan import Plan, PlannedStep
-from mindstream.planning.remembered import RememberedPlans
 from mindstream.planning.solve import solve
+from mindstream.planning.strategies.remembered import RememberedPlans
 from mindstream.tools.tool import FunctionTool, tool
 
 GROUPS = [line.split(", ") for line in """
@@ -120,7 +121,7 @@ class Counting:
         words = "42"
         if request.prompt.label() == "make_plan":
             self.planner_tokens += sum(len(message.text) for message in request.messages) // 4
-            words = scripted_plan(request.prompt.task).print(SPECS)  # type: ignore[attr-defined]
+            words = write_plan(scripted_plan(request.prompt.task), SPECS)  # type: ignore[attr-defined]
         yield Piece(words)
         yield Usage(1, 1)
 
@@ -150,7 +151,7 @@ async def measure(questions: list[str]) -> dict[str, Any]:
     alike = [of_other_things(question, rng) for question in questions]
     unlike = [other for question in questions for other in other_questions(question) if other not in questions]
     with tempfile.TemporaryDirectory() as folder:
-        async with Stream.open(folder, "plans") as stream:
+        async with Memory.open(folder, "plans") as stream:
             plans = RememberedPlans(stream)
             for question in questions:
                 await solve(question, tools=TOOLS, models=model, remembered=plans)

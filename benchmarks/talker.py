@@ -40,8 +40,8 @@ from talker_faults import Taken, broken_bars, count_faults, draw, put, watch
 from mindstream.coach.gates.gate import Decision, Situation
 from mindstream.coach.packs.load import load as load_pack
 from mindstream.log.events import Heard, Piece, Said, Thought, Waiting
-from mindstream.memory.sqlite import SqliteStore
-from mindstream.memory.store import Store
+from mindstream.memory.store.sqlite import SqliteStore
+from mindstream.memory.store.store import Store
 from mindstream.minds.mind import Mind
 from mindstream.minds.timeouts import Timeouts
 from mindstream.models.embedders.named import embedder
@@ -193,7 +193,7 @@ async def conversations(given: argparse.Namespace) -> dict[str, Any]:
             turns = await load(talking, given.seconds, given.per_second)
             spent, cpu = time.monotonic() - begun, time.process_time() - cpu
             own = served(port)
-            stale = await staleness(store, talking[0].speaker.name)
+            stale = await staleness(store, talking[0].responder.name)
         async with (
             Models.named(names, at_once=1000) as models,
             minds(SqliteStore(Path(folder) / "single"), models, "always", given.single) as talking,
@@ -257,7 +257,7 @@ async def faults(given: argparse.Namespace) -> dict[str, Any]:
             await asyncio.gather(*(mind.settled() for mind in talking))
             watching.cancel()
             logs = {n: await store.events(mind.stream.name, limit=10**6) for n, mind in enumerate(talking)}
-            found = count_faults([task.result() for task in running], logs, talking[0].speaker.name)
+            found = count_faults([task.result() for task in running], logs, talking[0].responder.name)
         await store.close()
     settings = {"utterances": given.utterances, "conversations": count, "gate": given.gate, "filler_s": given.filler_s}
     return found | {"stall_s": round(max(stalls), 2)} | settings

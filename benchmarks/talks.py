@@ -28,10 +28,10 @@ from unittest.mock import patch
 import numpy as np
 from talks_data import Message, Talk, joined, read_talks, stream_of
 
-from mindstream.memory import question as question_of_recall
-from mindstream.memory.recall import Recaller
-from mindstream.memory.relevance import Weights, weights_for
-from mindstream.memory.stream import Stream
+from mindstream.memory.memory import Memory
+from mindstream.memory.recall import question as question_of_recall
+from mindstream.memory.recall.recall import Recaller
+from mindstream.memory.recall.relevance import Weights, weights_for
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder as embedder_named
 from mindstream.text.lexical import Lexical, resisting, saturated
@@ -81,7 +81,7 @@ class Control:
         return [self._ids[at] for at in np.argsort(-scores, kind="stable")[:k]]
 
 
-async def ask(stream: Stream, talk: Talk, outcomes: Outcomes) -> None:
+async def ask(stream: Memory, talk: Talk, outcomes: Outcomes) -> None:
     """Ask a talk its own questions."""
     control = Control(talk.messages)
     assistants = {message.id for message in talk.messages if not message.by_user}
@@ -97,7 +97,7 @@ async def ask(stream: Stream, talk: Talk, outcomes: Outcomes) -> None:
         outcomes.certainties.append(found.certainty)
 
 
-async def ask_elsewhere(stream: Stream, talk: Talk, talks: Sequence[Talk], outcomes: Outcomes) -> None:
+async def ask_elsewhere(stream: Memory, talk: Talk, talks: Sequence[Talk], outcomes: Outcomes) -> None:
     """Ask a talk some questions of each other talk."""
     for other in talks:
         if other is not talk:
@@ -188,7 +188,7 @@ def floors(outcomes: Outcomes) -> dict[str, dict[str, float]]:
     }
 
 
-async def ask_without(stream: Stream, talk: Talk, embedder: Embedder) -> dict[str, list[list[float]]]:
+async def ask_without(stream: Memory, talk: Talk, embedder: Embedder) -> dict[str, list[list[float]]]:
     """Ask a talk its questions with one part of the ranking left out at a time."""
     full = weights_for(embedder.name)
     variants = {
@@ -215,7 +215,7 @@ async def ask_without(stream: Stream, talk: Talk, embedder: Embedder) -> dict[st
     return found
 
 
-async def shares_found(stream: Stream, talk: Talk, embedder: Embedder, weights: Weights) -> list[list[float]]:
+async def shares_found(stream: Memory, talk: Talk, embedder: Embedder, weights: Weights) -> list[list[float]]:
     """Return the share of evidence found for each question of a talk, with these weights."""
     recaller, rows = Recaller(stream.store, embedder, weights=weights), []
     for question in talk.questions:

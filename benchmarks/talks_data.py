@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from mindstream.clock import ManualClock
-from mindstream.memory.door import fitted_text
-from mindstream.memory.record import New
-from mindstream.memory.stream import Stream
+from mindstream.memory.memory import Memory
+from mindstream.memory.store.record import RecordDraft
+from mindstream.memory.store.validation import fitted_text
 from mindstream.models.embedders.embedder import Embedder
 
 
@@ -86,13 +86,13 @@ def joined(talks: Sequence[Talk]) -> Talk:
 
 
 @asynccontextmanager
-async def stream_of(talk: Talk, embedder: Embedder) -> AsyncIterator[Stream]:
+async def stream_of(talk: Talk, embedder: Embedder) -> AsyncIterator[Memory]:
     """Write a talk to a stream of its own, which is gone afterwards."""
     with tempfile.TemporaryDirectory() as folder:
-        async with Stream.open(folder, "talk", embed=embedder, clock=ManualClock(talk.messages[-1].at)) as stream:
+        async with Memory.open(folder, "talk", embed=embedder, clock=ManualClock(talk.messages[-1].at)) as stream:
             await stream.remember_all(
                 [
-                    New(
+                    RecordDraft(
                         text=message.text, kind="chat", by=message.by, episode=message.session, created=message.at,
                         data={"by_user": message.by_user, "message": message.id},
                     )

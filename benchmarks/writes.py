@@ -24,9 +24,10 @@ from babble import Babble
 
 from mindstream.clock import SystemClock
 from mindstream.log.database import FILE
-from mindstream.memory.columns import Columns
-from mindstream.memory.sqlite import SqliteStore
-from mindstream.memory.stream import New, Stream
+from mindstream.memory.memory import Memory
+from mindstream.memory.store.columns import Columns
+from mindstream.memory.store.record import RecordDraft
+from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.models.embedders.wordllama import WordLlama
 
 SINGLES, BATCH = 300, 500
@@ -44,22 +45,22 @@ def fsync_ms(folder: str) -> float:
     return float(np.median(took))
 
 
-async def singles(stream: Stream, texts: list[str], note: bool) -> float:
+async def singles(stream: Memory, texts: list[str], note: bool) -> float:
     """Return the median milliseconds of writing one record."""
     took = []
     for text in texts:
         start = time.perf_counter()
-        await stream.remember(text, "note" if note else "observation", importance=3)
+        await stream.retain(text, "note" if note else "observation", importance=3)
         took.append((time.perf_counter() - start) * 1000)
     return float(np.median(took))
 
 
-async def batches(stream: Stream, texts: list[str]) -> float:
+async def batches(stream: Memory, texts: list[str]) -> float:
     """Return how many records a second are written in batches."""
     start = time.perf_counter()
     for begin in range(0, len(texts), BATCH):
         some = enumerate(texts[begin : begin + BATCH], begin)
-        news = [New(text=text, kind="chat", by="Ann", episode=f"{i // 20}") for i, text in some]
+        news = [RecordDraft(text=text, kind="chat", by="Ann", episode=f"{i // 20}") for i, text in some]
         await stream.remember_all(news)
     return len(texts) / (time.perf_counter() - start)
 
@@ -85,7 +86,7 @@ async def run(count: int) -> dict[str, float]:
         store, embedder, clock = SqliteStore(folder), WordLlama(), SystemClock()
         await embedder.embed(["warm"])
         result = {"fsync_p50_ms": fsync_ms(folder)}
-        filled = Stream(store, "filled", embedder, clock)
+        filled = Memory(store, "filled", embedder, clock)
         result["batch_per_s"] = await batches(filled, texts[2 * SINGLES :])
         result["single_p50_ms"] = await singles(filled, texts[:SINGLES], note=False)
         result["single_note_p50_ms"] = await singles(filled, texts[SINGLES : 2 * SINGLES], note=True)

@@ -14,10 +14,10 @@ from pathlib import Path
 
 from mindstream import ManualClock
 from mindstream.life.leave import Permits
-from mindstream.life.life import Habits
+from mindstream.life.life import LifeConfig
 from mindstream.life.simulation import Day, ScriptedUser, Simulation
-from mindstream.memory.record import Record
-from mindstream.memory.stream import Stream
+from mindstream.memory.memory import Memory
+from mindstream.memory.store.record import Record
 from mindstream.tools.documents import open_documents
 from mindstream.tools.write_file import write_file_tool
 
@@ -44,8 +44,8 @@ async def main(days: int, data: Path, out: Path) -> None:
     """Live the month, and tell of it."""
     clock = ManualClock(BEGINS.timestamp())
     tools = write_file_tool(out)
-    habits = Habits(permits=Permits(always=("write_file",)))
-    async with Stream.open(data, "ann", clock=clock) as stream, open_documents(HERE / "documents") as documents:
+    habits = LifeConfig(permits=Permits(always=("write_file",)))
+    async with Memory.open(data, "ann", clock=clock) as stream, open_documents(HERE / "documents") as documents:
         lived: list[Day] = []
         async with Simulation.open(
             stream, goal=GOAL, orders=ORDERS, user=ScriptedUser.load(HERE / "user.jsonl"),
@@ -62,7 +62,7 @@ async def main(days: int, data: Path, out: Path) -> None:
     show(lanes)
 
 
-async def lanes_of(stream: Stream, lived: list[Day]) -> list[Lane]:
+async def lanes_of(stream: Memory, lived: list[Day]) -> list[Lane]:
     """Return each memory's way through the days."""
     ids = list(dict.fromkeys(id_ for day in lived for id_ in day.levels))
     records: list[Record] = await stream.store.records(stream.name, ids)

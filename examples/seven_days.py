@@ -10,8 +10,8 @@ from pathlib import Path
 from mindstream import ManualClock, Mind
 from mindstream.clock import DAY_S, HOUR_S
 from mindstream.life.events import TurnEnded
-from mindstream.life.life import Habits, Life
-from mindstream.memory.record import KINDS
+from mindstream.life.life import Life, LifeConfig
+from mindstream.memory.store.record import KINDS
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.planning.solve import solve
@@ -45,7 +45,7 @@ async def live(mind: Mind, day: int) -> list[str]:
     async def answer(_: str) -> str:
         return GOOD[day]
 
-    stream, habits = mind.stream, Habits(hears=False)
+    stream, habits = mind.stream, LifeConfig(hears=False)
     before = await stream.store.last(stream.name, "turn_ended")
     async with Life.open(stream, Models(Rules()), goal=GOAL, orders=[ORDER], habits=habits, user=answer) as life:
         await life.run(until=stream.clock.now() + 12 * HOUR_S)

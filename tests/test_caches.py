@@ -17,10 +17,11 @@ from mindstream.coach.packs.load import load
 from mindstream.coach.packs.safety import find_alarm
 from mindstream.coach.packs.topics import topics_in
 from mindstream.log.events import Remembered
-from mindstream.memory import carriers, sqlite
-from mindstream.memory.record import New
-from mindstream.memory.store import Entry, Erasure
-from mindstream.memory.stream import Stream
+from mindstream.memory.memory import Memory
+from mindstream.memory.store import erasure as carriers
+from mindstream.memory.store import sqlite
+from mindstream.memory.store.record import RecordDraft
+from mindstream.memory.store.store import Entry, Erasure
 from mindstream.models.embedders.wordllama import WordLlama
 
 PACK = load("sleep")
@@ -35,11 +36,13 @@ async def store(folder: Path) -> AsyncIterator[SqliteStore]:
     await store.close()
 
 
-async def a_plan(store: SqliteStore, user: str, title: str, id_: str) -> Stream:
+async def a_plan(store: SqliteStore, user: str, title: str, id_: str) -> Memory:
     """Write a plan under an id of our choosing, as an import does."""
     async with Mind.open(store, user=user) as mind:
         plan = Plan(steps=[PlanStep(title=title, state="now")])
-        new = New(text=title, kind="plan", slot="sleep.plan", version=1, data={"plan": plan.model_dump(mode="json")})
+        new = RecordDraft(
+            text=title, kind="plan", slot="sleep.plan", version=1, data={"plan": plan.model_dump(mode="json")}
+        )
         (record,) = await mind.stream.build_records([new])
         event = Remembered(count=1, kinds={"plan": 1})
         await mind.stream.commit(Entry(event, "test", (replace(record, id=id_),)))
@@ -64,7 +67,9 @@ async def test_a_plan_that_a_caller_changes_stays_as_it_is_written(store: Sqlite
 async def test_data_of_one_record_is_not_another_records(store: SqliteStore) -> None:
     for user in ("ann", "bob"):
         async with Mind.open(store, user=user) as mind:
-            await mind.stream.remember_all([New(text="hello", kind="chat", data={"by_user": True, "tags": ["a"]})])
+            await mind.stream.remember_all(
+                [RecordDraft(text="hello", kind="chat", data={"by_user": True, "tags": ["a"]})]
+            )
     [of_ann] = await store.latest("ann", ["chat"], now=NOW)
     of_ann.data["leak"] = "of ann"  # type: ignore[index]
     of_ann.data["tags"].append("of ann")  # type: ignore[union-attr]
@@ -113,8 +118,8 @@ def erased(connection: sqlite3.Connection, id_: str) -> int:
 
 
 async def test_what_another_process_erases_is_forgotten_here_too(store: SqliteStore, folder: Path) -> None:
-    stream, other = Stream(store, "ann", WordLlama(), ManualClock()), SqliteStore(folder)
-    record = await stream.remember(f"The {SECRET} is red.")
+    stream, other = Memory(store, "ann", WordLlama(), ManualClock()), SqliteStore(folder)
+    record = await stream.retain(f"The {SECRET} is red.")
     await stream.recall(SECRET, touch=False)
     await other._database.write(lambda each: erased(each, record.id))  # as if elsewhere
     find_alarm(PACK, f"the {SECRET}")
@@ -125,9 +130,9 @@ async def test_what_another_process_erases_is_forgotten_here_too(store: SqliteSt
 
 
 async def test_one_users_erasing_leaves_anothers_recent_recalls(store: SqliteStore) -> None:
-    ann, bob = (Stream(store, user, WordLlama(), ManualClock()) for user in ("ann", "bob"))
+    ann, bob = (Memory(store, user, WordLlama(), ManualClock()) for user in ("ann", "bob"))
     for stream in (ann, bob):
-        await stream.remember("tea in the garden")
+        await stream.retain("tea in the garden")
         await stream.recall("tea", touch=False)
     await store.erase("ann")
     assert not ann._lately._recalls

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from mindstream import Mind, SqliteStore, Stream, SystemClock
+from mindstream import Memory, Mind, SqliteStore, SystemClock
 from mindstream.log.events import Said, Unknown
-from mindstream.memory.door import checked_record
-from mindstream.memory.salvage import UNREADABLE
+from mindstream.memory.store.salvage import UNREADABLE
+from mindstream.memory.store.validation import checked_record
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.service.damage import faults
 from mindstream.service.erasing import erase, list_kept
-from mindstream.service.memory import Memory
+from mindstream.service.memory import UserData
 from mindstream.service.mending import mend
 from mindstream.service.readable import looking_into
 from mindstream.service.transfer import export, parse_export
@@ -77,12 +77,12 @@ async def test_it_recalls_believes_plans_and_goes_on_talking(written: Path) -> N
 
 async def test_it_sleeps_is_exported_and_erased(written: Path) -> None:
     store = SqliteStore(written)
-    async with Stream(store, "carol", WordLlama(), SystemClock()) as stream:
+    async with Memory(store, "carol", WordLlama(), SystemClock()) as stream:
         assert [record.text for record in await stream.archive()]
         await stream.sleep()
         for record in (await store.changes("carol", 0)).records:
             assert (await stream.evidence_of(record.id)).record == record
-    memory = Memory(store, "carol", "wordllama", SystemClock())
+    memory = UserData(store, "carol", "wordllama", SystemClock())
     lines = [line.encode() async for line in export(memory)]
     with parse_export(lines, "the export", "carol") as read:
         assert len(read) == len(lines) - 1

@@ -58,45 +58,6 @@ def test_imports_run_one_way(path: Path) -> None:
         assert not later, f"{path} stands above {later} and may not import it"
 
 
-CLI = {
-    ".".join(("mindstream", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__"): path
-    for path in FILES
-    if room(path) == "cli"
-}
-
-
-def cli_imports(path: Path) -> set[str]:
-    """Name the modules of the command line that a file imports, in functions and for types too."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            found |= {str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return found & CLI.keys() - {"mindstream.cli"}  # the package itself only starts the edge
-
-
-def sort_out(graph: dict[str, set[str]]) -> set[str]:
-    """Return what is left of a graph when whatever imports nothing of it is taken away, again and again."""
-    while free := {name for name, others in graph.items() if not others & graph.keys() - {name}}:
-        graph = {name: others for name, others in graph.items() if name not in free}
-    return set(graph)
-
-
-def test_the_command_line_imports_in_no_circle() -> None:
-    modules = {name: cli_imports(path) for name, path in CLI.items()}
-    assert sort_out(modules) == set()
-    folders: dict[str, set[str]] = {}
-    for name, others in modules.items():
-        folders.setdefault(str(CLI[name].parent), set()).update(str(CLI[other].parent) for other in others)
-    assert sort_out(folders) == set()
-
-
-def test_no_folder_of_the_command_line_hides_its_files() -> None:
-    counts = {folder: len(list(folder.glob("*.py"))) for folder in {path.parent for path in CLI.values()}}
-    assert {folder.name: count for folder, count in counts.items() if count > 25} == {}
-
-
 def test_only_the_clock_reads_the_time() -> None:
     reads = re.compile(
         r"\btime\.(time|monotonic|perf_counter|time_ns|localtime|gmtime)\(|datetime\.(now|utcnow|today)\(|date\.today\("
@@ -144,13 +105,26 @@ PROSE = {
 """Where patterns look for words that people say: what alarms must be sure of, and dates and numbers."""
 FORMS = {
     *("cli/edge.py", "cli/screens/talk.py", "cli/shell/output.py", "coach/belief/plan.py", "coach/packs/check.py"),
-    *("life/stand_in.py", "memory/audit.py", "memory/door.py", "memory/dream.py", "models/address.py"),
-    *("models/failures.py", "models/fence.py", "models/openai_chat.py", "models/reply.py", "models/template.py"),
-    *("models/typed_calls.py", "models/wrappers/guard.py", "planning/answer_from_evidence.py"),
+    *(
+        "life/stand_in.py",
+        "memory/curation/audit.py",
+        "memory/store/validation.py",
+        "memory/lifecycle/dream.py",
+        "models/providers/address.py",
+    ),
+    *(
+        "models/providers/failures.py",
+        "models/fence.py",
+        "models/legible.py",
+        "models/providers/openai_chat.py",
+        "models/reply.py",
+        "models/template.py",
+    ),
+    *("models/providers/typed_calls.py", "models/wrappers/guard.py", "planning/prompts/answer_from_evidence.py"),
     *("planning/formats/compiler.py", "planning/formats/numbered.py", "planning/formats/rewoo.py"),
     *("sharing/retriever/unlikely.py", "text/classifier.py", "text/language.py"),
-    *("text/links.py", "tools/algebra/formula.py", "tools/web.py", "tools/wikipedia.py"),
-    *("town/formats/recording.py", "town/walk.py"),
+    *("text/links.py", "tools/algebra/formula.py", "tools/web/web.py", "tools/web/wikipedia.py"),
+    *("town/formats/recording.py", "town/world/walk.py"),
 }
 """Where they look for a written form: an address, a mark of a format, another program's error, a range of letters."""
 MOST_PATTERNS = 200
@@ -229,3 +203,51 @@ def test_importing_loads_nothing_heavy() -> None:
     code = f"import sys, mindstream; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def importing(path: Path) -> set[Path]:
+    """Return the files that a file imports, for types only and within functions too."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "mindstream":
+            folder = SOURCE.joinpath(*node.module.split(".")[1:])
+            for name in node.names:
+                module = folder / f"{name.name}.py"
+                found.add(module if module.exists() else folder.with_suffix(".py"))
+    return {each for each in found if each.exists() and each != path}
+
+
+def circles() -> list[set[Path]]:
+    """Return the files that import one another, however many lie between."""
+    ways = {path: importing(path) for path in FILES}
+    for middle in FILES:  # Warshall's closure
+        through = ways[middle]
+        for path in FILES:
+            if middle in ways[path]:
+                ways[path] = ways[path] | through
+    found = {frozenset(other for other in ways[path] if path in ways[other]) for path in FILES if path in ways[path]}
+    return [set(each) for each in found]
+
+
+def test_circles_of_imports_are_small_and_stay_in_a_folder() -> None:
+    assert [
+        sorted(map(str, each)) for each in circles() if len(each) > 4 or len({path.parent for path in each}) > 1
+    ] == []
+
+
+def test_no_folder_hides_its_files_by_their_number() -> None:
+    counts = {folder: len(list(folder.glob("*.py"))) for folder in {path.parent for path in FILES}}
+    assert {str(folder.relative_to(SOURCE)): n for folder, n in counts.items() if n > 25} == {}
+
+
+def test_the_command_line_imports_in_no_circle_of_files_or_folders() -> None:
+    below: dict[Path, set[Path]] = {}
+    for path in FILES:
+        if room(path) == "cli":
+            below.setdefault(path.parent, set()).update(
+                other.parent for other in importing(path) if room(other) == "cli"
+            )
+    while free := {folder for folder, others in below.items() if not others & below.keys() - {folder}}:
+        below = {folder: others for folder, others in below.items() if folder not in free}
+    assert below == {}
+    assert [each for each in circles() if any(room(path) == "cli" for path in each)] == []

@@ -14,7 +14,7 @@ from running import COMMAND, PATIENCE_S, mistaken, run, terminal
 
 from mindstream.life import lives as life_log
 from mindstream.life.events import LifeBegan
-from mindstream.memory.stream import Stream
+from mindstream.memory.memory import Memory
 
 NOTES = """
 import sys
@@ -204,7 +204,7 @@ def test_an_order_of_an_older_log_that_is_not_understood_is_named_and_left_out(f
     old = LifeBegan(goal="Keep a diary", language="en", orders=("每天早上八点问我", "every day at 8: ask me"))
 
     async def write() -> None:
-        async with Stream.open(folder, "ann") as stream:
+        async with Memory.open(folder, "ann") as stream:
             await life_log.begin(stream, old)
 
     asyncio.run(write())

@@ -14,7 +14,7 @@ from running import Done, run
 from mindstream import Mind
 from mindstream.coach.events import Alarmed
 from mindstream.log.events import KINDS, Said, Unknown
-from mindstream.memory.sqlite import SqliteStore
+from mindstream.memory.store.sqlite import SqliteStore
 
 PACKED = sorted((Path(__file__).parents[1] / "folders" / "rooms").glob("*.tar.gz"))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from spoken import Silent, Waits, said, turn
 
-from mindstream import Mind, Models, Scripted
+from mindstream import FakeModel, Mind, Models
 from mindstream.coach.coach import second_listener
 from mindstream.coach.events import Alarmed
 from mindstream.coach.packs.load import load
@@ -109,7 +109,7 @@ async def test_a_question_about_danger_stays_open_until_it_is_answered(folder: P
 
 async def test_a_yes_to_something_else_puts_the_open_question_again(folder: Path) -> None:
     lines = ["I see.", "Do you drink coffee?", "Which tea?"]
-    talker = Scripted({"talk": [*lines, *["Mm."] * 9]})
+    talker = FakeModel({"talk": [*lines, *["Mm."] * 9]})
     async with Mind.open(folder, user="ann", models=Models(Rules(), {"talker": talker}), gate="belief") as mind:
         for text in (HINT["en"], "it is late"):
             await answer(mind, text)
@@ -270,7 +270,7 @@ async def test_where_one_answer_is_all_what_is_heard_late_is_in_it(folder: Path)
 
 
 def test_any_model_listens_unless_another_is_named_for_it() -> None:
-    one, other = Scripted({}, name="one"), Scripted({}, name="other")
+    one, other = FakeModel({}, name="one"), FakeModel({}, name="other")
     assert second_listener(Models(one)) is one and second_listener(Models(Rules())) is None
     assert second_listener(Models(one, {"facts": other})) is other
     assert second_listener(Models(one, {"safety": Rules()})) is None

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from spoken import turn
 
-from mindstream import Mind, Models, Scripted
+from mindstream import FakeModel, Mind, Models
 from mindstream.coach.events import Decided, Judged
 from mindstream.coach.gates.gate import Decision, Situation
 from mindstream.coach.gates.named import BeliefGate, TalkerGate, gate_named
@@ -15,7 +15,7 @@ from mindstream.coach.gates.report import gate_report
 from mindstream.errors import SettingsError
 from mindstream.models.rules import Rules
 
-MODEL = Scripted({}, name="m")
+MODEL = FakeModel({}, name="m")
 
 
 def test_the_talker_decides_where_a_model_answers_and_the_phase_where_none_does() -> None:
@@ -52,9 +52,9 @@ NOTHING = '{"thought": "nothing"}'
 
 
 def models(talks: list[str], thinks: list[str]) -> Models:
-    reasoner = Scripted({"infer_phase": [PHASE] * len(thinks), "think_in_phase": thinks}, name="thinker")
+    reasoner = FakeModel({"infer_phase": [PHASE] * len(thinks), "think_in_phase": thinks}, name="thinker")
     quiet = {"facts": Rules(), "safety": Rules()}
-    return Models(Rules(), {"talker": Scripted({"talk": talks}), "reasoner": reasoner, **quiet})
+    return Models(Rules(), {"talker": FakeModel({"talk": talks}), "reasoner": reasoner, **quiet})
 
 
 async def test_the_report_tells_who_spoke_too_soon_and_who_waited_for_nothing(folder: Path) -> None:

@@ -12,15 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spoken import Silent, said, turn
 
-from mindstream import Mind, Models, Scripted, Timeouts
+from mindstream import FakeModel, Mind, Models, Timeouts
 from mindstream.coach.coach import coach_of
 from mindstream.coach.events import Decided
 from mindstream.coach.handover import Handover
 from mindstream.log.events import FollowUp, Logged, Piece, Said, Thought, Waiting
+from mindstream.models.fake import Line
 from mindstream.models.model import Model, Part, Request
 from mindstream.models.model import Piece as Words
 from mindstream.models.rules import Rules
-from mindstream.models.scripted import Line
 
 PHASE = '{"phase": "planning"}'
 PLAN = (
@@ -81,9 +81,9 @@ def test_no_word_is_held_back_that_begins_no_mark() -> None:
 
 
 def thinking(talks: list[Line], thinks: list[str], talker: Model | None = None) -> Models:
-    reasoner = Scripted({"infer_phase": [PHASE] * len(thinks), "think_in_phase": thinks}, name="thinker")
+    reasoner = FakeModel({"infer_phase": [PHASE] * len(thinks), "think_in_phase": thinks}, name="thinker")
     quiet = {"facts": Rules(), "safety": Rules()}
-    return Models(Rules(), {"talker": talker or Scripted({"talk": talks}), "reasoner": reasoner, **quiet})
+    return Models(Rules(), {"talker": talker or FakeModel({"talk": talks}), "reasoner": reasoner, **quiet})
 
 
 async def rows(mind: Mind, kind: str) -> list[Logged]:
@@ -108,7 +108,7 @@ async def test_on_wait_the_filler_is_said_and_the_answer_holds_the_plan_itself(f
 
 
 async def test_where_the_reasoner_leaves_the_words_to_it_the_talker_is_asked_again_with_the_plan(folder: Path) -> None:
-    talker = Scripted({"talk": ["[WAIT]", "[WAIT] Dim the lights, at nine."]})
+    talker = FakeModel({"talk": ["[WAIT]", "[WAIT] Dim the lights, at nine."]})
     async with Mind.open(folder, user="ann", models=thinking([], [SILENT], talker)) as mind:
         answer = said(await turn(mind, WISH))
         assert answer.text == "Dim the lights, at nine." and answer.waited, "it does not wait twice"
@@ -166,7 +166,7 @@ async def test_a_reasoner_that_is_late_is_followed_up_and_the_talker_waits_once(
             await self.let.wait()
             yield Words(PHASE if request.prompt.label() == "infer_phase" else PLAN)
 
-    late, talker = Late(), Scripted({"talk": ["[WAIT]", "I'll come back to it."]})
+    late, talker = Late(), FakeModel({"talk": ["[WAIT]", "I'll come back to it."]})
     models = Models(Rules(), {"talker": talker, "reasoner": late, "facts": Rules(), "safety": Rules()})
     async with Mind.open(folder, user="ann", models=models, timeouts=Timeouts(deadline_s=0.05)) as mind:
         answer = said(await turn(mind, WISH))
@@ -179,7 +179,9 @@ async def test_a_reasoner_that_is_late_is_followed_up_and_the_talker_waits_once(
 
 async def test_an_answer_that_is_broken_off_while_it_waits_is_kept_and_thought_about_once(folder: Path) -> None:
     never = Silent()
-    models = Models(Rules(), {"talker": Scripted({"talk": ["Happy to. [WAIT]"]}), "reasoner": never, "safety": Rules()})
+    models = Models(
+        Rules(), {"talker": FakeModel({"talk": ["Happy to. [WAIT]"]}), "reasoner": never, "safety": Rules()}
+    )
     async with Mind.open(folder, user="ann", models=models) as mind:
         talking = asyncio.ensure_future(turn(mind, WISH))
         await never.asked.wait()
@@ -197,7 +199,7 @@ async def test_an_answer_that_is_broken_off_while_it_waits_is_kept_and_thought_a
 
 
 async def test_what_was_asked_for_never_follows_where_one_answer_is_all(folder: Path) -> None:
-    talker = Scripted({"talk": ["I see.", "Thanks."]})
+    talker = FakeModel({"talk": ["I see.", "Thanks."]})
     async with Mind.open(folder, user="ann", models=thinking([], [LATER, SILENT], talker)) as mind:
         assert await mind.say("I have a cat") == "I see."
         assert "Nothing can be added to this answer later" in talker.asked[0].messages[-1].text
@@ -236,7 +238,7 @@ async def test_an_endpoint_waits_by_a_call_or_a_mark_in_one_request(
     folder: Path, door: FakeEndpoint, talk: Behaviour
 ) -> None:
     behind(door, talk)
-    reasoner = Scripted({"infer_phase": [PHASE], "think_in_phase": [PLAN]}, name="thinker")
+    reasoner = FakeModel({"infer_phase": [PHASE], "think_in_phase": [PLAN]}, name="thinker")
     async with Models.named({"default": "rules", "talker": f"{door.url}#m"}) as named:
         models = Models(Rules(), {"talker": named.of("talker"), "reasoner": reasoner, "safety": Rules()})
         async with Mind.open(folder, user="ann", models=models) as mind:

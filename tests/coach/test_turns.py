@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from spoken import Silent, Waits, said, turn
 
-from mindstream import Mind, Models, Scripted, Timeouts
+from mindstream import FakeModel, Mind, Models, Timeouts
 from mindstream.coach.answer import UNAVAILABLE
 from mindstream.coach.gates.gate import Decision, Situation
 from mindstream.errors import ModelRefused, ModelUnavailable
 from mindstream.log.events import Failed, Piece, Reading, Said, Waiting
+from mindstream.models.fake import Line
 from mindstream.models.model import Model, Part, Request
 from mindstream.models.model import Piece as Words
 from mindstream.models.rules import Rules
-from mindstream.models.scripted import Line
 
 ALARM = "I want to kill myself"
 
@@ -109,7 +109,7 @@ FAILED = "I can't think just now: I don't reach the language model that I think 
 async def test_that_no_model_answers_is_said_in_full_once_and_is_no_memory(folder: Path) -> None:
     down = ModelUnavailable("it is down")
     lines: list[Line] = [down, down, "I am back.", down, ModelRefused("not this")]
-    async with Mind.open(folder, user="ann", models=talker(Scripted({"talk": lines}))) as mind:
+    async with Mind.open(folder, user="ann", models=talker(FakeModel({"talk": lines}))) as mind:
         answers = [
             said(await turn(mind, f"I drink tea at {hour}")) for hour in ("six", "seven", "eight", "nine", "ten")
         ]
@@ -125,11 +125,11 @@ async def test_that_no_model_answers_is_said_in_full_once_and_is_no_memory(folde
 async def test_what_is_heard_in_an_outage_is_thought_about_when_it_is_over(folder: Path) -> None:
     down = ModelUnavailable("it is down")
     plan = '{"thought": "t", "plan": [{"title": "Dim it", "state": "now"}], "follow_up": "Dim the lights at nine."}'
-    reasoner = Scripted(
+    reasoner = FakeModel(
         {"infer_phase": [down, '{"phase": "planning"}'], "think_in_phase": [plan], "extract_facts": [down]}
     )
     models = Models(
-        Rules(), {"talker": Scripted({"talk": [down]}), "reasoner": reasoner, "facts": Rules(), "safety": Rules()}
+        Rules(), {"talker": FakeModel({"talk": [down]}), "reasoner": reasoner, "facts": Rules(), "safety": Rules()}
     )
     async with Mind.open(folder, user="ann", models=models, timeouts=Timeouts(retry_s=0.01)) as mind:
         assert said(await turn(mind, "Make me a plan")).model == UNAVAILABLE

@@ -8,7 +8,7 @@ from lives import call, living, script
 
 from mindstream import Mind
 from mindstream.clock import ManualClock
-from mindstream.life.life import Habits
+from mindstream.life.life import LifeConfig
 from mindstream.life.state import read_state
 
 SECRET = "The smuggler Ottoline hides her barrels under the third stair."
@@ -29,21 +29,21 @@ async def test_no_byte_stays_of_what_is_forgotten(tmp_path: Path) -> None:
         [SECRET], fold_turns=[SECRET] * turns,
     )  # fmt: skip
     clock = ManualClock()
-    async with living(tmp_path, model, clock=clock, habits=Habits(prompt_tokens=2_500)) as life:
+    async with living(tmp_path, model, clock=clock, habits=LifeConfig(prompt_tokens=2_500)) as life:
         await life.run(turns=turns)
         stream = life.stream
         notes = [record for record in await stream.latest("note", 50) if "Ottoline" in record.text]
         assert notes and b"Ottoline" in whole_folder(tmp_path)
-        await stream.forget(await stream.to_forget(*[record.id for record in notes]))
+        await stream.remove(await stream.find_removal(*[record.id for record in notes]))
         again = await read_state(stream)
     assert b"third stair" not in whole_folder(tmp_path)
     assert again.goal == "Keep the lighthouse." and again.turn == turns and "third stair" not in again.model_dump_json()
 
 
 async def test_what_was_said_and_is_forgotten_is_no_news(tmp_path: Path) -> None:
-    async with Mind.open(tmp_path, user="ann", speaker=None) as mind:
+    async with Mind.open(tmp_path, user="ann", responder=None) as mind:
         async for _ in mind.hear("My bicycle is blue."):
             pass
         records = await mind.stream.latest("chat", 1)
-        await mind.stream.forget(await mind.stream.to_forget(records[0].id))
+        await mind.stream.remove(await mind.stream.find_removal(records[0].id))
         assert (await read_state(mind.stream)).unread == []

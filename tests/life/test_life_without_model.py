@@ -9,9 +9,9 @@ import pytest
 
 from mindstream.clock import ManualClock
 from mindstream.life.leave import Permits
-from mindstream.life.life import Habits
+from mindstream.life.life import LifeConfig
 from mindstream.life.simulation import ScriptedUser, ScriptLine, Simulation
-from mindstream.memory.stream import Stream
+from mindstream.memory.memory import Memory
 from mindstream.tools.documents import open_documents
 from mindstream.tools.write_file import write_file_tool
 
@@ -26,8 +26,8 @@ async def live(root: Path, goal: str, documents: Mapping[str, str]) -> tuple[str
     folder.mkdir()
     for name, text in documents.items():
         (folder / name).write_text(text, "utf-8")
-    habits = Habits(permits=Permits(always=("write_file",)))
-    async with Stream.open(root / "data", "ann", clock=ManualClock(MORNING)) as stream, open_documents(folder) as docs:
+    habits = LifeConfig(permits=Permits(always=("write_file",)))
+    async with Memory.open(root / "data", "ann", clock=ManualClock(MORNING)) as stream, open_documents(folder) as docs:
         tools = (*docs.tools(), write_file_tool(root / "out"))
         async with Simulation.open(stream, goal=goal, tools=tools, habits=habits) as found:
             ended = await found.life.run(60)
@@ -61,7 +61,7 @@ async def test_a_standing_order_is_shown_in_its_own_words_and_the_answer_kept(tm
     )
     said: list[str] = []
     async with (
-        Stream.open(tmp_path, "ann", clock=ManualClock(MORNING)) as stream,
+        Memory.open(tmp_path, "ann", clock=ManualClock(MORNING)) as stream,
         Simulation.open(
             stream, goal="Be of help", orders=("every day at 9: ask me how I slept",), user=ScriptedUser(lines)
         ) as found,

@@ -13,14 +13,14 @@ from mindstream.life import commands, state
 from mindstream.life.events import SLOT, Folded, TaskChanged
 from mindstream.life.ledger import Ledger
 from mindstream.life.state import read_state
-from mindstream.memory.store import Entry
-from mindstream.memory.stream import Stream
+from mindstream.memory.memory import Memory
+from mindstream.memory.store.store import Entry
+from mindstream.models.fake import Line
 from mindstream.models.model import Call, Request
-from mindstream.models.scripted import Line
 
 
 async def test_two_who_add_at_once_are_told_the_numbers_of_the_ledger(tmp_path: Path) -> None:
-    async with living(tmp_path, script()) as life, Stream.open(tmp_path, "keeper") as other:
+    async with living(tmp_path, script()) as life, Memory.open(tmp_path, "keeper") as other:
         texts = [f"task {n}" for n in range(6)]
         added = await asyncio.gather(
             *(commands.add_task((life.stream, other)[n % 2], text) for n, text in enumerate(texts))
@@ -65,7 +65,7 @@ async def test_what_another_process_erased_is_told_to_no_model_again(tmp_path: P
         await commands.say(life.stream, "My secret word is hollyhock.")
         await life.run(turns=1)
         assert "hollyhock" in life.state.model_dump_json()
-        async with Stream.open(tmp_path, "keeper", clock=clock) as other:
+        async with Memory.open(tmp_path, "keeper", clock=clock) as other:
             (heard,) = [each for each in await other.latest("chat", 9) if "hollyhock" in each.text]
             await other.store.erase("keeper", [heard.id])
         await life.run(turns=1)
@@ -78,7 +78,7 @@ async def test_words_erased_within_a_turn_are_gone_from_what_follows_in_it(tmp_p
     told: list[str] = []
 
     async def erases(_: str) -> str:
-        async with Stream.open(tmp_path, "keeper", clock=SystemClock()) as other:
+        async with Memory.open(tmp_path, "keeper", clock=SystemClock()) as other:
             (note,) = [each for each in await other.latest("note", 9) if "hollyhock" in each.text]
             await other.store.erase("keeper", [note.id])
         return "yes"

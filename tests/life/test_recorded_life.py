@@ -14,10 +14,10 @@ import pytest
 from mindstream.clock import DAY_S, ManualClock, Moment
 from mindstream.life.commands import look
 from mindstream.life.leave import Permits
-from mindstream.life.life import Habits, Life
+from mindstream.life.life import Life, LifeConfig
 from mindstream.log.events import Heard
-from mindstream.memory.store import Entry
-from mindstream.memory.stream import Stream
+from mindstream.memory.memory import Memory
+from mindstream.memory.store.store import Entry
 from mindstream.models.recording import Playback
 from mindstream.models.roles import Models
 from mindstream.tools.calculator import calculator
@@ -43,10 +43,10 @@ async def converse(folder: Path, model: Playback, story: dict[str, Any], clock: 
 
     async with (
         open_documents(ROOT / "examples" / "a_month" / "documents") as documents,
-        Stream.open(folder, "museum", clock=clock, seed=1) as stream,
+        Memory.open(folder, "museum", clock=clock, seed=1) as stream,
     ):
         tools = [*documents.tools(), tool(calculator), write_file_tool(folder / "out")]
-        habits = Habits(prompt_tokens=8_000, permits=Permits(always=("write_file",)))
+        habits = LifeConfig(prompt_tokens=8_000, permits=Permits(always=("write_file",)))
         opened = Life.open(stream, Models(model), goal=story["goal"], tools=tools, habits=habits, user=user)
         async with opened as life:
             says = iter(story["says"])
@@ -69,10 +69,10 @@ async def test_a_mind_lives_for_thirty_turns(tmp_path: Path, monkeypatch: pytest
     model, clock = Playback(RECORDINGS / "life.jsonl"), ManualClock(BEGAN)
     for sitting, story in enumerate(STORY):
         if sitting:
-            async with Stream.open(tmp_path, "museum") as stream:
+            async with Memory.open(tmp_path, "museum") as stream:
                 clock = ManualClock((await stream.store.events("museum", limit=100_000))[-1].at + DAY_S)
         await converse(tmp_path, model, story, clock)
-    async with Stream.open(tmp_path, "museum") as stream:
+    async with Memory.open(tmp_path, "museum") as stream:
         state = await look(stream)
         ends = [row.event for row in await stream.store.events("museum", kinds=["turn_ended"], limit=1_000)]
     assert state.turn >= 30 and not state.halted and all(not getattr(end, "error", "") for end in ends)

@@ -19,13 +19,13 @@ from lives import FINISH, living, rows, script
 from mindstream.clock import ManualClock
 from mindstream.life import reasoner, recurrence
 from mindstream.life.events import Beat, LifeBegan
-from mindstream.life.life import Habits
+from mindstream.life.life import LifeConfig
 from mindstream.life.reasoner import LifeReasoner
-from mindstream.memory.stream import Stream
+from mindstream.memory.memory import Memory
 from mindstream.minds.mind import Mind
+from mindstream.models.fake import FakeModel
 from mindstream.models.model import Call
 from mindstream.models.roles import Models
-from mindstream.models.scripted import Scripted
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked")
 FORK = multiprocessing.get_context("fork")
@@ -58,11 +58,11 @@ def keeper() -> Models:
         return [[Call("finish_task", f'{{"task": {n}}}')], "wound"]
 
     return Models(
-        Scripted({"live": [line for n in range(1, 200) for line in answer(n)], "is_worth_turn": ["yes"] * 200})
+        FakeModel({"live": [line for n in range(1, 200) for line in answer(n)], "is_worth_turn": ["yes"] * 200})
     )
 
 
-HABITS = Habits(lease_s=1.0, hears=False)
+HABITS = LifeConfig(lease_s=1.0, hears=False)
 ORDER = "every 2 seconds: wind the clock"
 
 
@@ -71,7 +71,7 @@ async def sessions(folder: Path, n: int, seconds: float) -> None:
 
     async def session(name: int) -> None:
         life = LifeReasoner(keeper(), goal="Wind the clock.", orders=[ORDER], habits=HABITS)
-        opened = Mind.open(folder, user="keeper", session=f"{os.getpid()}-{name}", speaker=None, reasoners=[life])
+        opened = Mind.open(folder, user="keeper", session=f"{os.getpid()}-{name}", responder=None, reasoners=[life])
         async with opened:
             await asyncio.sleep(seconds)
 
@@ -105,7 +105,7 @@ def test_ten_sessions_and_three_processes_beat_once_a_period(tmp_path: Path, mon
 
 async def beats_and_turns(folder: Path) -> tuple[list[tuple[float, float]], list[int]]:
     """Return when each beat was due and when it came, and the numbers of the turns."""
-    async with Stream.open(folder, "keeper") as stream:
+    async with Memory.open(folder, "keeper") as stream:
         kept = await stream.store.events("keeper", kinds=["beat"], limit=1000)
         beats = [(row.event.due, row.at) for row in kept if isinstance(row.event, Beat)]
         return beats, [event.turn for event in await rows(stream, "turn_began")]

@@ -14,8 +14,8 @@ import json
 import sys
 import time
 
-from mindstream import SqliteStore, Stream, SystemClock
-from mindstream.memory.record import Kind
+from mindstream import Memory, SqliteStore, SystemClock
+from mindstream.memory.store.record import Kind
 from mindstream.models.embedders.wordllama import WordLlama
 
 KINDS: tuple[Kind, ...] = ("note", "observation", "chat", "thought")
@@ -25,7 +25,7 @@ WORDS = ("coffee", "noise", "boat", "garden", "music", "winter", "letter", "brid
 class Soaking:
     """One writer and one who looks, beside each other."""
 
-    def __init__(self, stream: Stream, name: str, seconds: float) -> None:
+    def __init__(self, stream: Memory, name: str, seconds: float) -> None:
         self.stream, self.name = stream, name
         self.end = time.monotonic() + seconds
         self.n = 0
@@ -38,7 +38,7 @@ class Soaking:
             n, self.n = self.n, self.n + 1
             text = f"{self.name} wrote number {n} about {WORDS[n % 10]} and {WORDS[n // 10 % 10]}"
             began = time.monotonic()
-            record = await self.stream.remember(text, KINDS[n % 4], by=self.name, importance=5)
+            record = await self.stream.retain(text, KINDS[n % 4], by=self.name, importance=5)
             self.acked[record.id] = time.monotonic()
             self.took.append(self.acked[record.id] - began)
             await asyncio.sleep(0.05)
@@ -57,7 +57,7 @@ class Soaking:
 
 async def soak(folder: str, name: str, seconds: float) -> dict[str, object]:
     store = SqliteStore(folder)
-    async with Stream(store, "ann", WordLlama(), SystemClock()) as stream:
+    async with Memory(store, "ann", WordLlama(), SystemClock()) as stream:
         await stream.embedder.embed(["warm"])
         print("ready", flush=True)
         await asyncio.to_thread(sys.stdin.readline)

@@ -11,8 +11,8 @@ from world import Words
 from mindstream.clock import ManualClock
 from mindstream.errors import InputError
 from mindstream.memory.belief import Belief, merged
-from mindstream.memory.sqlite import SqliteStore
-from mindstream.memory.stream import Stream
+from mindstream.memory.memory import Memory
+from mindstream.memory.store.sqlite import SqliteStore
 
 
 class Shape(BaseModel):
@@ -46,7 +46,7 @@ def test_a_patch_that_does_not_fit_is_refused(patch: dict[str, str]) -> None:
 
 async def test_writers_never_lose_each_others_fields(folder: Path) -> None:
     stores = [SqliteStore(folder) for _ in range(2)]
-    streams = [Stream(store, "ann", Words(), ManualClock()) for store in stores]
+    streams = [Memory(store, "ann", Words(), ManualClock()) for store in stores]
     writes = (
         streams[n % 2].believe("b", {"concerns": [f"c{n}"]} if n % 3 else {"hours": float(n)}, Shape) for n in range(24)
     )
@@ -65,7 +65,7 @@ async def test_a_belief_of_an_older_shape_is_still_read(folder: Path) -> None:
         phase: Literal["b"] = "b"
 
     store = SqliteStore(folder)
-    stream = Stream(store, "ann", Words(), ManualClock())
+    stream = Memory(store, "ann", Words(), ManualClock())
     await stream.believe("b", {"concerns": ["noise"], "hours": 5.0, "phase": "a"}, Shape)
     assert (await stream.belief("b", Smaller)).value == Smaller(hours=5)
     await store.close()

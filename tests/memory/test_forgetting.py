@@ -10,16 +10,16 @@ import pytest
 from pydantic import BaseModel, JsonValue
 from world import World
 
-from mindstream import Mind, Stream
+from mindstream import Memory, Mind
 from mindstream.errors import InputError
 from mindstream.log.database import FILE
 from mindstream.log.erasure import finish_all
 from mindstream.log.events import Corrected, Heard, Said, Thought, ToolCalled
 from mindstream.log.folder import history
-from mindstream.memory.forgetting import Forgotten, Removal
-from mindstream.memory.record import New, Record, Triple
-from mindstream.memory.redaction import MARK
-from mindstream.memory.store import Entry
+from mindstream.memory.curation.forgetting import Forgotten, Removal
+from mindstream.memory.store.record import Record, RecordDraft, Triple
+from mindstream.memory.store.redaction import MARK
+from mindstream.memory.store.store import Entry
 from mindstream.service.damage import faults
 
 
@@ -41,12 +41,12 @@ def left(folder: Path, *words: str) -> list[str]:
     return found
 
 
-async def say(stream: Stream, text: str, answer: str = "", session: str = "monday") -> Record:
+async def say(stream: Memory, text: str, answer: str = "", session: str = "monday") -> Record:
     """Write an utterance as a mind does, and an answer."""
-    (said,) = await stream.build_records([New(text=text, kind="chat", by="ann", episode=session)])
+    (said,) = await stream.build_records([RecordDraft(text=text, kind="chat", by="ann", episode=session)])
     (row,) = await stream.commit(Entry(Heard(text=text, session=session, record=said.id), "ann", (said,)))
     if answer:
-        (reply,) = await stream.build_records([New(text=answer, kind="chat", by="coach", episode=session)])
+        (reply,) = await stream.build_records([RecordDraft(text=answer, kind="chat", by="coach", episode=session)])
         event = Said(text=answer, answers=row.seq, belief_version=0, model="m", record=reply.id)
         await stream.commit(Entry(event, "coach", (reply,)))
     return (await stream.store.records("ann", [said.id]))[0]
@@ -63,7 +63,7 @@ async def all_texts(world: World) -> list[str]:
 async def forget(world: World, removal: Removal) -> Forgotten:
     """Do it, and see that it is what was shown."""
     before = {record.id for record in (await world.store.changes("ann", 0)).records}
-    done = await world.stream.forget(removal)
+    done = await world.stream.remove(removal)
     after = {record.id for record in (await world.store.changes("ann", 0)).records}
     assert before - after == {record.id for record in (*removal.asked, *removal.drawn)}
     assert (done.records, done.changed, done.items) == (
@@ -76,16 +76,16 @@ async def test_a_record_goes_with_all_that_was_drawn_from_it_alone(world: World)
     stream = world.stream
     zorro = await say(stream, "My parrot Zorro screams at six.", "Zorro is loud, then.")
     tea = await say(stream, "I drink green tea at night.")
-    note = await stream.remember("Ann keeps the parrot Zorro", "note", evidence=[zorro.id])
-    thought = await stream.remember("Zorro may be lonely", "thought", evidence=[note.id])
-    await stream.remember("liked: Zorro's perch", "feedback", evidence=[zorro.id])
-    mixed = await stream.remember(f"I dreamt: {zorro.text} The tea rose.", "dream", evidence=[thought.id, tea.id])
+    note = await stream.retain("Ann keeps the parrot Zorro", "note", evidence=[zorro.id])
+    thought = await stream.retain("Zorro may be lonely", "thought", evidence=[note.id])
+    await stream.retain("liked: Zorro's perch", "feedback", evidence=[zorro.id])
+    mixed = await stream.retain(f"I dreamt: {zorro.text} The tea rose.", "dream", evidence=[thought.id, tea.id])
     await stream.commit(
         Entry(ToolCalled(slot="sleep", tool="find", arguments='{"q": "screaming Zorro"}'), "sleep"),
         Entry(Thought(slot="sleep", about=(zorro.seq,), text="a bird: Zorro", model="m", ask_next="Zorro?"), "sleep"),
         Entry(Thought(slot="sleep", about=(zorro.seq, tea.seq), text="a bird and tea", model="m"), "sleep"),
     )
-    removal = await stream.to_forget(zorro.id)
+    removal = await stream.find_removal(zorro.id)
     assert texts(removal.asked) == [zorro.text] and len(removal.drawn) == 4
     assert texts(removal.changed) == [mixed.text]
     await forget(world, removal)
@@ -104,7 +104,7 @@ async def test_a_belief_loses_the_items_that_rested_on_it_in_its_history_too(wor
     await stream.believe("life", {"pets": ["Zorro"], "mood": "low"}, Believed, evidence=[zorro.id])
     await stream.believe("life", {"pets": ["a cat"], "goals": ["sleep through"]}, Believed, evidence=[tea.id])
     await stream.believe("life", {"goals": ["sing to the cat"]}, Believed, evidence=[zorro.id, tea.id])
-    removal = await stream.to_forget(zorro.id)
+    removal = await stream.find_removal(zorro.id)
     assert [(item.field, item.text) for item in removal.items] == [("mood", "low"), ("pets", "Zorro")]
     await forget(world, removal)
     belief = await stream.belief("life", Believed)
@@ -124,7 +124,7 @@ async def test_of_what_is_believed_for_several_reasons_only_the_words_go(world: 
         "life", {"goals": ["after: Zorro screams at six", "Zorro screams at six", "rest"]}, Believed,
         evidence=[zorro.id, tea.id],
     )  # fmt: skip
-    await forget(world, await stream.to_forget(zorro.id))
+    await forget(world, await stream.find_removal(zorro.id))
     assert (await stream.belief("life", Believed)).value.goals == [f"after: {MARK}", "rest"]
     assert left(world.folder, "zorro") == []
 
@@ -135,7 +135,7 @@ async def test_a_plan_loses_its_steps_and_keeps_those_of_others(world: World) ->
     steps: list[JsonValue] = [{"title": "Cover Zorro's cage", "do": "a cloth over Zorro", "state": "now"}]
     text = "- Cover Zorro's cage (now)\n  a cloth over Zorro"
     for version, said in ((1, zorro), (2, tea)):
-        plan = New(
+        plan = RecordDraft(
             text=text, kind="plan",
             slot="sleep.plan", version=version, evidence=(said.id,), data={"plan": {"steps": [*steps]}},
         )  # fmt: skip
@@ -143,7 +143,7 @@ async def test_a_plan_loses_its_steps_and_keeps_those_of_others(world: World) ->
         text += "\n- No tea after five (later)\n  water"
         steps.append({"title": "No tea after five", "do": "water", "state": "later"})
     steps.pop()
-    await forget(world, await stream.to_forget(zorro.id))
+    await forget(world, await stream.find_removal(zorro.id))
     (last,) = [found] if (found := await stream.version("sleep.plan")) else []
     assert last.data == {"plan": {"steps": [{"title": "No tea after five", "do": "water", "state": "later"}]}}
     assert last.text == "- No tea after five (later)\n  water" and last.version == 3
@@ -154,9 +154,9 @@ async def test_where_the_newest_version_goes_what_was_held_before_holds_again(wo
     tea, zorro = await say(world.stream, "tea late"), await say(world.stream, "Zorro screams")
     for version, said in ((1, tea), (2, zorro)):
         await world.stream.remember_all(
-            [New(text=f"plan: {said.text}", kind="plan", slot="own", version=version, evidence=(said.id,))]
+            [RecordDraft(text=f"plan: {said.text}", kind="plan", slot="own", version=version, evidence=(said.id,))]
         )
-    await forget(world, await world.stream.to_forget(zorro.id))
+    await forget(world, await world.stream.find_removal(zorro.id))
     last = await world.stream.version("own")
     assert last and (last.version, last.text, last.valid_until) == (3, "plan: tea late", None)
     assert left(world.folder, "zorro") == []
@@ -168,13 +168,13 @@ async def test_a_subject_goes_wherever_it_is_mentioned(world: World) -> None:
     stream = world.stream
     said = await say(stream, "On Fridays I bake with Otto.", "Baking with somebody is good.")
     other = await say(stream, "I bought an ottoman.", "A soft seat.")
-    await stream.remember("Bakes on Fridays", "note", about=Triple("Ann", "bakes with", "Otto"), evidence=[other.id])
-    faded = await stream.remember("OTTO's oven is old")
+    await stream.retain("Bakes on Fridays", "note", about=Triple("Ann", "bakes with", "Otto"), evidence=[other.id])
+    faded = await stream.retain("OTTO's oven is old")
     await stream.supersede(faded.id, "His oven is new")
     await stream.believe("life", {"goals": ["visit Otto", "rest"]}, Believed, evidence=[other.id])
     await stream.commit(Entry(Thought(slot="s", about=(other.seq,), text="a seat, like Otto's", model="m"), "s"))
     typed(world.folder, said.text, "I bought an ottoman.", "/forget Otto")
-    removal = await stream.to_forget(about="Otto")
+    removal = await stream.find_removal(about="Otto")
     assert texts(removal.asked) == [said.text, "Bakes on Fridays", "OTTO's oven is old"]
     assert texts(removal.drawn) == ["Baking with somebody is good.", "His oven is new"]
     assert [item.text for item in removal.items] == ["visit Otto"]
@@ -194,9 +194,9 @@ async def test_chinese_words_are_forgotten(world: World) -> None:
     stream = world.stream
     zorro = await say(stream, "我养了一只鹦鹉叫佐罗", "佐罗是个好名字")
     await say(stream, "我晚上喝绿茶", "喝茶会影响睡眠")
-    await stream.remember("用户养了一只鹦鹉", "note", evidence=[zorro.id])
+    await stream.retain("用户养了一只鹦鹉", "note", evidence=[zorro.id])
     await stream.believe("life", {"pets": ["鹦鹉佐罗"]}, Believed, evidence=[zorro.id])
-    await forget(world, await stream.to_forget(about="鹦鹉"))
+    await forget(world, await stream.find_removal(about="鹦鹉"))
     assert await all_texts(world) == ["我晚上喝绿茶", "喝茶会影响睡眠"]
     assert left(world.folder, "鹦鹉", "佐罗") == []
 
@@ -207,15 +207,15 @@ async def test_a_session_and_a_span_go_with_what_was_drawn_from_them(world: Worl
     world.clock.advance(3_600)
     await say(stream, "Tea at night", "Which tea?", "tuesday")
     world.clock.advance(3_600)
-    await stream.remember("Keeps a parrot, Zorro", "note", evidence=[first.id])
+    await stream.retain("Keeps a parrot, Zorro", "note", evidence=[first.id])
     assert [(each.name, each.lines, each.opening) for each in await stream.sessions()] == [
         ("monday", 2, "Zorro screams"), ("tuesday", 2, "Tea at night"),
     ]  # fmt: skip
-    span = await stream.to_forget(since=first.created - 1, until=first.created + 1)
-    session = await stream.to_forget(session="monday")
+    span = await stream.find_removal(since=first.created - 1, until=first.created + 1)
+    session = await stream.find_removal(session="monday")
     assert texts(span.asked) == texts(session.asked) == ["Zorro screams", "How loud?"]
     assert texts(span.drawn) == ["Keeps a parrot, Zorro"]
-    assert (await stream.to_forget(about="Zorro", session="tuesday")).asked == ()
+    assert (await stream.find_removal(about="Zorro", session="tuesday")).asked == ()
     await forget(world, session)
     assert [each.name for each in await stream.sessions()] == ["tuesday"]
     assert left(world.folder, "zorro", "how loud") == []
@@ -223,19 +223,19 @@ async def test_a_session_and_a_span_go_with_what_was_drawn_from_them(world: Worl
 
 async def test_another_user_s_records_are_untouched(world: World) -> None:
     said = await say(world.stream, "Otto is loud")
-    other = Stream(world.store, "bob", world.stream.embedder, world.clock)
-    bobs = await other.remember("Otto is loud", "note", evidence=[said.id])
+    other = Memory(world.store, "bob", world.stream.embedder, world.clock)
+    bobs = await other.retain("Otto is loud", "note", evidence=[said.id])
     before = (await world.store.events("bob"), await world.store.records("bob", [bobs.id]))
-    await forget(world, await world.stream.to_forget(about="Otto"))
+    await forget(world, await world.stream.find_removal(about="Otto"))
     assert (await world.store.events("bob"), await world.store.records("bob", [bobs.id])) == before
     with pytest.raises(InputError, match="there is no record"):
-        await world.stream.to_forget(bobs.id)
+        await world.stream.find_removal(bobs.id)
 
 
 async def test_what_others_said_of_it_stays(world: World) -> None:
     said = await say(world.stream, "I sold the red bicycle")
-    others = await world.stream.remember("Ann sold the red bicycle, says Otto", by="otto")
-    removal = await world.stream.to_forget(said.id)
+    others = await world.stream.retain("Ann sold the red bicycle, says Otto", by="otto")
+    removal = await world.stream.find_removal(said.id)
     await forget(world, removal)
     assert await all_texts(world) == [others.text]
 
@@ -245,7 +245,7 @@ async def test_what_the_mind_repeats_of_it_in_another_answer_goes_line_by_line(w
     await say(
         world.stream, "What do you know of me?", "This is what I have:\n- your parrot Zorro screams at six\n- tea"
     )
-    removal = await world.stream.to_forget(zorro.id)
+    removal = await world.stream.find_removal(zorro.id)
     assert len(removal.changed) == 1
     await forget(world, removal)
     assert (await all_texts(world))[-1] == f"This is what I have:\n{MARK}\n- tea"
@@ -255,10 +255,10 @@ async def test_what_the_mind_repeats_of_it_in_another_answer_goes_line_by_line(w
 async def test_an_earlier_wording_goes_with_it_and_a_later_one_by_what_it_was_drawn_from(world: World) -> None:
     stream = world.stream
     paris, rome = await say(stream, "I live in Paris"), await say(stream, "No, I live in Rome")
-    note = await stream.remember("Lives in Paris", "note", evidence=[paris.id])
+    note = await stream.retain("Lives in Paris", "note", evidence=[paris.id])
     new = await stream.supersede(note.id, "Lives in Rome", evidence=[rome.id])
-    assert texts((await stream.to_forget(rome.id)).drawn) == ["Lives in Rome"]
-    removal = await stream.to_forget(new.id)
+    assert texts((await stream.find_removal(rome.id)).drawn) == ["Lives in Rome"]
+    removal = await stream.find_removal(new.id)
     assert texts(removal.asked) == ["Lives in Paris", "Lives in Rome"] and not removal.drawn
     assert texts(removal.sources) == [paris.text, rome.text]
     await forget(world, removal)
@@ -282,7 +282,7 @@ def unfinished(folder: Path) -> bool:
 async def test_what_is_being_thought_about_it_comes_to_nothing(folder: Path) -> None:
     async with Mind.open(folder, user="ann", session="s") as mind:
         await mind.say("My parrot Zorro screams at six.")
-        await mind.stream.forget(await mind.stream.to_forget(session="s"))
+        await mind.stream.remove(await mind.stream.find_removal(session="s"))
         await mind.settled()
         assert left(folder, "zorro", "screams") == []
         await mind.say("The tram is loud at night.")
@@ -305,14 +305,14 @@ async def test_what_is_being_thought_about_it_comes_to_nothing(folder: Path) -> 
 async def test_what_cannot_be_forgotten_is_said(what: dict[str, str], says: str, world: World) -> None:
     await say(world.stream, "hello")
     with pytest.raises(InputError, match=says):
-        await world.stream.to_forget(**what)  # type: ignore[arg-type]
+        await world.stream.find_removal(**what)  # type: ignore[arg-type]
 
 
 async def test_a_correction_is_logged_and_names_who_believed_the_old_words(world: World) -> None:
     stream = world.stream
     said = await say(stream, "I wake at three")
-    note = await stream.remember("Wakes at three", "note", evidence=[said.id])
-    await stream.remember("Three may be the tram", "thought", evidence=[note.id])
+    note = await stream.retain("Wakes at three", "note", evidence=[said.id])
+    await stream.retain("Three may be the tram", "thought", evidence=[note.id])
     await stream.believe("life", {"goals": ["not to wake at three", "rest"]}, Believed, evidence=[said.id])
     done = await stream.correct(note.id, "Wakes at four")
     assert done.record.text == "Wakes at four" and done.superseded.superseded_by == done.record.id
@@ -328,6 +328,6 @@ async def test_what_goes_is_not_said_to_stay(folder: Path) -> None:
         for text in ("My daughter is called Iris.", "I drink coffee at four.", "The coffee keeps me awake."):
             await mind.say(text)
             await mind.settled()
-        removal = await mind.stream.to_forget(about="coffee")
+        removal = await mind.stream.find_removal(about="coffee")
     gone = {record.id for record in (*removal.asked, *removal.drawn)}
     assert len(gone) >= 4 and not gone & {record.id for record in removal.near}

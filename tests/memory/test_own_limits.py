@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, JsonValue
 from world import World
 
-from mindstream import Mind, Scripted, Stream
+from mindstream import FakeModel, Memory, Mind
 from mindstream.coach.belief.plan import MOST_CLOSED, MOST_OPEN, NamedResource, Plan, StepEdit
 from mindstream.coach.coach import coach_of
 from mindstream.errors import InputError
 from mindstream.log.events import Remembered
 from mindstream.memory.belief import LONGEST, MOST, Belief, merged
-from mindstream.memory.door import MAX_BYTES, fitted_text
-from mindstream.memory.store import Entry
-from mindstream.memory.stream import New
+from mindstream.memory.store.record import RecordDraft
+from mindstream.memory.store.store import Entry
+from mindstream.memory.store.validation import MAX_BYTES, fitted_text
 
 
 class Shape(BaseModel):
@@ -28,7 +28,7 @@ class Shape(BaseModel):
 
 
 @pytest.fixture
-def stream(world: World) -> Stream:
+def stream(world: World) -> Memory:
     return world.stream
 
 
@@ -54,7 +54,7 @@ def test_what_was_shortened_can_be_taken_away_again() -> None:
     assert merged(Belief("b", 1, value), {"goals": {"remove": [long]}})[0].goals == []
 
 
-async def test_what_is_no_longer_believed_can_still_be_read(stream: Stream) -> None:
+async def test_what_is_no_longer_believed_can_still_be_read(stream: Memory) -> None:
     await stream.believe("b", {"goals": ["learn the oboe"]}, Shape)
     for n in range(0, 3 * MOST, MOST // 2):
         stream.clock.advance(60)  # type: ignore[attr-defined]
@@ -69,7 +69,7 @@ async def test_a_belief_with_hundreds_of_wishes_goes_on_changing(folder: Path) -
     async with Mind.open(folder, user="ann") as mind:
         (record,) = await mind.stream.build_records(
             [
-                New(
+                RecordDraft(
                     text="an old belief, from before there were limits", kind="belief", slot="sleep", version=1,
                     data={"value": {"phase": coach_of(mind).pack.phases[0].name, "goals": wishes(0, 400)}},
                 )
@@ -89,14 +89,14 @@ async def test_a_belief_with_hundreds_of_wishes_goes_on_changing(folder: Path) -
 BIG = "长 word " * 9_000
 
 
-async def test_words_of_our_own_are_shortened_and_a_users_are_refused(stream: Stream) -> None:
-    (record,) = await stream.build_records([New(text=BIG, kind="thought")])
+async def test_words_of_our_own_are_shortened_and_a_users_are_refused(stream: Memory) -> None:
+    (record,) = await stream.build_records([RecordDraft(text=BIG, kind="thought")])
     assert len(record.text.encode()) <= MAX_BYTES
     assert record.text.endswith("…")
-    for refused in (stream.remember(BIG), stream.remember_all([New(text=BIG, kind="note")])):
+    for refused in (stream.retain(BIG), stream.remember_all([RecordDraft(text=BIG, kind="note")])):
         with pytest.raises(InputError, match="too long"):
             await refused
-    small = await stream.remember("small", "note")
+    small = await stream.retain("small", "note")
     with pytest.raises(InputError, match="too long"):
         await stream.supersede(small.id, BIG)
 
@@ -109,10 +109,10 @@ def test_shortening_never_breaks_a_letter(unit: str, times: int) -> None:
     assert fitted == text.strip() or fitted.endswith("…")
 
 
-async def test_a_dream_that_does_not_end_is_kept_as_far_as_it_goes(stream: Stream) -> None:
-    await stream.remember("the trams squeal")
+async def test_a_dream_that_does_not_end_is_kept_as_far_as_it_goes(stream: Memory) -> None:
+    await stream.retain("the trams squeal")
     stream.clock.advance(40 * 86_400)  # type: ignore[attr-defined]
-    dream = await stream.sleep(Scripted({"dream": [BIG]}))
+    dream = await stream.sleep(FakeModel({"dream": [BIG]}))
     assert dream
     assert len(dream.encode()) <= MAX_BYTES
 
@@ -132,7 +132,7 @@ def test_a_plan_keeps_its_first_steps_and_its_newest_closed_ones() -> None:
     assert "later 0" in {step.title for step in plan.open}
 
 
-async def test_a_plan_of_the_longest_words_is_written(stream: Stream) -> None:
+async def test_a_plan_of_the_longest_words_is_written(stream: Memory) -> None:
     long = "很长的话" * 4_000
     resources = [NamedResource(title=long, publisher=long, link="https://x.org/" + "a" * 9_999, why=long)] * 50
     plan = Plan()
@@ -144,7 +144,7 @@ async def test_a_plan_of_the_longest_words_is_written(stream: Stream) -> None:
     assert plan.now
     assert plan.now.resources[0].link is None
     (record,) = await stream.build_records(
-        [New(text=plan.written(full=True), kind="plan", data={"plan": plan.model_dump()})]
+        [RecordDraft(text=plan.written(full=True), kind="plan", data={"plan": plan.model_dump()})]
     )
     assert len(record.text.encode()) <= MAX_BYTES
     assert Plan.model_validate(record.data["plan"]) == plan

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from mindstream import ManualClock, SqliteStore, Stream, chance
+from mindstream import ManualClock, Memory, SqliteStore, chance
 from mindstream.log.events import Event, Slept
-from mindstream.memory.record import Record
-from mindstream.memory.strength import Strength
+from mindstream.memory.store.record import Record
+from mindstream.memory.store.strength import Strength
 from mindstream.text.words import terms
 
 LAWS = Strength()
@@ -42,11 +42,11 @@ class World:
         self.folder = folder
         self.clock = ManualClock()
         self.store = SqliteStore(folder)
-        self.stream = Stream(self.store, "ann", Words(), self.clock, strength=strength)
+        self.stream = Memory(self.store, "ann", Words(), self.clock, strength=strength)
 
-    def another(self, embedder: Words | None = None) -> Stream:
+    def another(self, embedder: Words | None = None) -> Memory:
         """Return the same stream as another process sees it; close its store."""
-        return Stream(SqliteStore(self.folder), "ann", embedder or Words(), self.clock)
+        return Memory(SqliteStore(self.folder), "ann", embedder or Words(), self.clock)
 
     async def now(self, record: Record) -> Record:
         """Return a record as it stands once all touches are written."""

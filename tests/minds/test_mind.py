@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from mindstream import Mind, Models, Scripted, Timeouts
+from mindstream import FakeModel, Mind, Models, Timeouts
 from mindstream.coach.gates.gate import Decision, Situation
 from mindstream.coach.packs.pack import Alarm, Field_, Pack, Phase
 from mindstream.errors import InputError
 from mindstream.log.events import BeliefChanged, Failed, FollowUp, Heard, Logged, Piece, Said, Thought, Waiting
+from mindstream.models.fake import Line
 from mindstream.models.model import Call, Model, Part, Request
 from mindstream.models.rules import Rules
-from mindstream.models.scripted import Line
-from mindstream.reasoners.reasoner import Conclusion, Occasion, Writing
+from mindstream.reasoners.reasoner import RunContext, RunResult, Writing
 from mindstream.reasoners.trigger import Trigger
 
 PACK = Pack(
@@ -61,10 +61,10 @@ def phase(name: str) -> str:
     return f'{{"reason": "r", "phase": "{name}"}}'
 
 
-def thinks(*thoughts: str, phases: Sequence[str] = (), facts: int = 20) -> Scripted:
+def thinks(*thoughts: str, phases: Sequence[str] = (), facts: int = 20) -> FakeModel:
     """A reasoner's model that thinks this, turn by turn."""
     phases = phases or ["planning"] * len(thoughts)
-    return Scripted(
+    return FakeModel(
         {
             "infer_phase": [phase(name) for name in phases],
             "think_in_phase": list(thoughts),
@@ -74,8 +74,8 @@ def thinks(*thoughts: str, phases: Sequence[str] = (), facts: int = 20) -> Scrip
     )
 
 
-def says(*lines: Line) -> Scripted:
-    return Scripted({"talk": list(lines)}, name="talker")
+def says(*lines: Line) -> FakeModel:
+    return FakeModel({"talk": list(lines)}, name="talker")
 
 
 def opened(folder: Path, talker: Model, reasoner: Model, **more: object):  # type: ignore[no-untyped-def]
@@ -264,7 +264,7 @@ async def test_what_cannot_be_heard_is_refused_in_words_and_leaves_nothing(folde
         assert await kept(mind, Heard) == []
 
 
-class Keeping:
+class MaintenanceStore:
     """A reasoner that notes what it was woken for."""
 
     def __init__(self, trigger: Trigger) -> None:
@@ -272,18 +272,21 @@ class Keeping:
         self.woken: list[list[str]] = []
         self.done = asyncio.Event()
 
-    async def think(self, occasion: Occasion) -> Conclusion:
-        self.woken.append([utterance.text for utterance in occasion.utterances])
+    async def think(self, context: RunContext) -> RunResult:
+        self.woken.append([utterance.text for utterance in context.utterances])
         self.done.set()
 
         async def write() -> Writing:
             return (), ()
 
-        return Conclusion("kept", "test", write)
+        return RunResult("kept", "test", write)
 
 
 async def test_a_reasoner_wakes_as_its_trigger_says(folder: Path) -> None:
-    second, planning = Keeping(Trigger(every=2)), Keeping(Trigger(phases=("planning",), entering=True))
+    second, planning = (
+        MaintenanceStore(Trigger(every=2)),
+        MaintenanceStore(Trigger(phases=("planning",), entering=True)),
+    )
     planning.slot = "entering"
     lines: list[Line] = [f"answer {n}" for n in range(5)]
     thinker = thinks(*[NOTHING] * 5, phases=["asking", "asking", "planning", "planning", "planning"])
@@ -296,7 +299,7 @@ async def test_a_reasoner_wakes_as_its_trigger_says(folder: Path) -> None:
 
 
 async def test_a_reasoner_can_use_silence_once(folder: Path) -> None:
-    idle = Keeping(Trigger(every=0, idle_s=0.05))
+    idle = MaintenanceStore(Trigger(every=0, idle_s=0.05))
     async with opened(folder, says("One."), thinks(NOTHING), reasoners=[idle]) as mind:
         await turn(mind, "hello")
         await idle.done.wait()
@@ -311,7 +314,7 @@ async def test_a_reasoner_can_use_silence_once(folder: Path) -> None:
 
 
 async def test_a_newer_utterance_steers_the_run_that_goes_on(folder: Path) -> None:
-    reasoner = Scripted(
+    reasoner = FakeModel(
         {
             "infer_phase": [phase("planning")] * 2,
             "think_in_phase": [NOTHING, [Call("find_resources", '{"query": "tea"}')], STEP],

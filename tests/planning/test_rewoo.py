@@ -7,6 +7,7 @@ from plans import spec
 from pydantic import JsonValue
 
 from mindstream.planning.formats.read import open_reader, read
+from mindstream.planning.formats.rewoo_text import write_plan
 
 SEARCH, LLM = spec("Search", query={"type": "string"}), spec("LLM", input={"type": "string"})
 ROUND = spec("Round", places={"type": "integer"}, number={"type": "number"}, unit={"type": "string"})
@@ -135,5 +136,5 @@ def test_an_input_becomes_the_tools_arguments(call: str, arguments: JsonValue) -
 def test_a_plan_is_printed_as_the_authors_write_it() -> None:
     text = "Question: Who?\nPlan: look\n#E1 = Search[x, y]\nPlan: say\n#E2 after #E1 = LLM[Of #E1?]\n"
     plan = read(text, TOOLS).plan
-    assert plan.print(TOOLS) == text
-    assert plan.print().splitlines()[2] == '#E1 = Search[{"query": "x, y"}]'
+    assert write_plan(plan, TOOLS) == text
+    assert write_plan(plan).splitlines()[2] == '#E1 = Search[{"query": "x, y"}]'

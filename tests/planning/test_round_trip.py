@@ -13,6 +13,7 @@ from plans import SCRAPS, TOOLS, plans
 from mindstream.planning.check import check
 from mindstream.planning.formats.read import FORMATS, FormatName, open_reader, read
 from mindstream.planning.formats.reader import LONGEST_LINE
+from mindstream.planning.formats.rewoo_text import write_plan
 from mindstream.planning.plan import Plan
 
 often = settings(max_examples=300, suppress_health_check=list(HealthCheck), database=None)
@@ -21,8 +22,8 @@ often = settings(max_examples=300, suppress_health_check=list(HealthCheck), data
 @settings(often, max_examples=1_000)
 @given(plans)
 def test_a_plan_that_was_printed_or_saved_is_read_the_same(plan: Plan) -> None:
-    assert read(plan.print()).plan == plan
-    assert read(plan.print(TOOLS), TOOLS).plan == plan
+    assert read(write_plan(plan)).plan == plan
+    assert read(write_plan(plan, TOOLS), TOOLS).plan == plan
     assert Plan.load(plan.save()) == plan
     check(plan, TOOLS)
     plan.mermaid()

@@ -13,8 +13,8 @@ import pytest
 from mindstream import Mind, SqliteStore, SystemClock, Timeouts
 from mindstream.log.events import Failed, Heard, Logged, SetAside, Thought
 from mindstream.log.work import LONGEST_LEASE_S
-from mindstream.memory.store import Commit, Entry, NewWork
-from mindstream.reasoners.reasoner import Conclusion, Occasion, Writing
+from mindstream.memory.store.store import Commit, Entry, NewWork
+from mindstream.reasoners.reasoner import RunContext, RunResult, Writing
 from mindstream.reasoners.trigger import EVERY_TURN
 
 
@@ -25,19 +25,19 @@ async def nothing() -> Writing:
 class Thinks:
     """A reasoner that does what it is told to."""
 
-    def __init__(self, think: Callable[[Occasion], object], slot: str = "extra", timeout_s: float = 5.0) -> None:
+    def __init__(self, think: Callable[[RunContext], object], slot: str = "extra", timeout_s: float = 5.0) -> None:
         self.slot, self.timeout_s, self.trigger = slot, timeout_s, EVERY_TURN
         self._think = think
         self.about: list[tuple[str, ...]] = []
 
-    async def think(self, occasion: Occasion) -> Conclusion:
-        self.about.append(tuple(utterance.text for utterance in occasion.utterances))
-        came = self._think(occasion)
+    async def think(self, context: RunContext) -> RunResult:
+        self.about.append(tuple(utterance.text for utterance in context.utterances))
+        came = self._think(context)
         if isinstance(came, BaseException):
             raise came
         if asyncio.iscoroutine(came):
             await came
-        return Conclusion("thought", "test", nothing)
+        return RunResult("thought", "test", nothing)
 
 
 async def until(so: Callable[[], object]) -> None:
@@ -84,7 +84,7 @@ RAISED = [
 
 @pytest.mark.parametrize("error", RAISED, ids=lambda error: type(error).__name__)
 async def test_whatever_a_reasoner_raises_is_its_own_failure(folder: Path, error: BaseException) -> None:
-    bad = Thinks(lambda occasion: error)
+    bad = Thinks(lambda context: error)
     async with Mind.open(folder, user="ann", reasoners=[bad], timeouts=QUICKLY) as mind:
         first = (await turn(mind, "I wake at three"))[0].seq
         await mind.settled()
@@ -97,7 +97,7 @@ async def test_whatever_a_reasoner_raises_is_its_own_failure(folder: Path, error
 
 
 async def test_one_utterance_that_cannot_be_thought_about_stands_in_nobodys_way(folder: Path) -> None:
-    reasoner = Thinks(lambda occasion: ValueError() if any("bad" in u.text for u in occasion.utterances) else None)
+    reasoner = Thinks(lambda context: ValueError() if any("bad" in u.text for u in context.utterances) else None)
     async with Mind.open(folder, user="ann", reasoners=[reasoner], timeouts=QUICKLY) as mind:
         turns = await asyncio.gather(*(turn(mind, text) for text in ("one", "two", "a bad one", "four")))
         await mind.settled()
@@ -159,15 +159,15 @@ async def test_steering_leaves_alone_what_the_talker_is_about_to_answer(folder: 
     begun, go_on = asyncio.Event(), asyncio.Event()
     found: list[object] = []
 
-    async def look(occasion: Occasion) -> None:
+    async def look(context: RunContext) -> None:
         if found:
             return
         begun.set()
         await go_on.wait()
-        found.append(await occasion.newer())
+        found.append(await context.newer())
 
     async with Mind.open(
-        folder, user="ann", reasoners=[Thinks(lambda occasion: look(occasion))], timeouts=QUICKLY
+        folder, user="ann", reasoners=[Thinks(lambda context: look(context))], timeouts=QUICKLY
     ) as mind:
         await turn(mind, "one")
         await begun.wait()

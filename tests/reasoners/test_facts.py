@@ -7,36 +7,36 @@ from pathlib import Path
 
 import pytest
 
-from mindstream import Scripted, Stream
+from mindstream import FakeModel, Memory
 from mindstream.clock import ManualClock
 from mindstream.models.model import Model
 from mindstream.models.rules import Rules
 from mindstream.reasoners.facts.extract_facts import Fact, Facts
 from mindstream.reasoners.facts.facts import FactsReasoner
-from mindstream.reasoners.reasoner import Occasion, Utterance
+from mindstream.reasoners.reasoner import RunContext, Utterance
 
 
 @pytest.fixture
-async def stream(folder: Path) -> AsyncIterator[Stream]:
-    async with Stream.open(folder, "ann", clock=ManualClock()) as made:
+async def stream(folder: Path) -> AsyncIterator[Memory]:
+    async with Memory.open(folder, "ann", clock=ManualClock()) as made:
         yield made
 
 
-async def think(stream: Stream, model: Model, said: str) -> list[str]:
+async def think(stream: Memory, model: Model, said: str) -> list[str]:
     """Let the reasoner think about an utterance; return the notes that hold afterwards, oldest first."""
-    record = await stream.remember(said, "chat", by="ann")
+    record = await stream.retain(said, "chat", by="ann")
     utterance = Utterance(seq=0, text=said, record=record.id, session="s", at=stream.clock.now())
-    conclusion = await FactsReasoner(model).think(Occasion("facts", stream, [utterance], []))
-    entries, revisions = await conclusion.write()
+    result = await FactsReasoner(model).think(RunContext("facts", stream, [utterance], []))
+    entries, revisions = await result.write()
     await stream.commit(*entries, revisions=revisions)
     return [note.text for note in await stream.latest("note", 9)]
 
 
-def replies(*found: Facts) -> Scripted:
-    return Scripted({"extract_facts": list(found)})
+def replies(*found: Facts) -> FakeModel:
+    return FakeModel({"extract_facts": list(found)})
 
 
-async def test_a_fact_takes_the_place_of_those_that_it_makes_untrue(stream: Stream) -> None:
+async def test_a_fact_takes_the_place_of_those_that_it_makes_untrue(stream: Memory) -> None:
     lives = Fact(text="The user lives in Paris.", rests_on="I live in Paris")
     await think(stream, replies(Facts(facts=[lives])), "I live in Paris")
     moved = Fact(text="The user lives in Lyon.", rests_on="Wir sind jetzt in Lyon", replaces=[1])
@@ -45,12 +45,12 @@ async def test_a_fact_takes_the_place_of_those_that_it_makes_untrue(stream: Stre
     assert await think(stream, replies(Facts(let_go=[1, 7])), "算了，别记我住哪里") == []
 
 
-async def test_a_fact_that_rests_on_nothing_the_user_said_is_not_noted(stream: Stream) -> None:
+async def test_a_fact_that_rests_on_nothing_the_user_said_is_not_noted(stream: Memory) -> None:
     made_up = Fact(text="The user has a yacht.", rests_on="my yacht")
     assert await think(stream, replies(Facts(facts=[made_up])), "I cannot sleep.") == []
 
 
-async def test_without_a_model_nothing_is_noted_and_what_was_said_is_recalled_with_its_day(stream: Stream) -> None:
+async def test_without_a_model_nothing_is_noted_and_what_was_said_is_recalled_with_its_day(stream: Memory) -> None:
     assert await think(stream, Rules(), "I moved to Paris.") == []
     stream.clock.advance(86_400)  # type: ignore[attr-defined]
     assert await think(stream, Rules(), "I live in Lyon.") == []

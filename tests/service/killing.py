@@ -24,15 +24,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mindstream import ManualClock, Mind, Scripted, SqliteStore, Stream, Timeouts
+from mindstream import FakeModel, ManualClock, Memory, Mind, SqliteStore, Timeouts
 from mindstream.cli.shell.files import write_lines
 from mindstream.coach.packs.check import new as new_pack
 from mindstream.coach.packs.load import load
 from mindstream.log import erasure
 from mindstream.log.database import FILE
-from mindstream.memory.record import Record
-from mindstream.memory.store import Revision
-from mindstream.memory.stream import New
+from mindstream.memory.store.record import Record, RecordDraft
+from mindstream.memory.store.store import Revision
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.models.model import Request
 from mindstream.models.recording import Playback, Recorder
@@ -40,7 +39,7 @@ from mindstream.models.wrappers.cache import Cache
 from mindstream.reasoners.facts.extract_facts import ExtractFacts
 from mindstream.service import backup, damage, erasing, transfer
 from mindstream.service import prompts as words
-from mindstream.service.memory import Memory
+from mindstream.service.memory import UserData
 from mindstream.service.mending import mend
 from mindstream.settings import Settings
 
@@ -96,23 +95,23 @@ class Thing:
     again: bool = True
 
 
-def memory(folder: Path, user: str = "ann") -> Memory:
-    return Memory(SqliteStore(folder), user, "wordllama", ManualClock(NOW))
+def memory(folder: Path, user: str = "ann") -> UserData:
+    return UserData(SqliteStore(folder), user, "wordllama", ManualClock(NOW))
 
 
-def with_stream(doing: Callable[[Stream], Any]) -> Doing:
+def with_stream(doing: Callable[[Memory], Any]) -> Doing:
     """Do something with Ann's stream."""
 
     async def run(folder: Path) -> None:
         store = SqliteStore(folder)
-        async with Stream(store, "ann", WordLlama(), ManualClock(NOW)) as stream:
+        async with Memory(store, "ann", WordLlama(), ManualClock(NOW)) as stream:
             await doing(stream)
         await store.close()
 
     return lambda folder: asyncio.run(run(folder))
 
 
-def with_memory(doing: Callable[[Memory, Path], Any], user: str = "ann") -> Doing:
+def with_memory(doing: Callable[[UserData, Path], Any], user: str = "ann") -> Doing:
     async def run(folder: Path) -> None:
         opened = memory(folder, user)
         await doing(opened, folder)
@@ -133,23 +132,23 @@ def talking(*texts: str, pack: str = "sleep", gate: str = "belief") -> Doing:
     return lambda folder: asyncio.run(run(folder))
 
 
-async def erase(opened: Memory, folder: Path) -> None:
+async def erase(opened: UserData, folder: Path) -> None:
     if await opened.is_known():
         await erasing.erase(opened, folder, erasing.list_kept(opened, folder))
 
 
-async def take_in(opened: Memory, folder: Path) -> None:
+async def take_in(opened: UserData, folder: Path) -> None:
     lines = (folder.parent / "export.jsonl").read_bytes().splitlines(keepends=True)
     with transfer.parse_export(lines, "x", opened.user) as found:
         await transfer.take_in(opened, found, lambda _: None)
 
 
-async def take_in_mind(opened: Memory, folder: Path) -> None:
+async def take_in_mind(opened: UserData, folder: Path) -> None:
     packed = backup.parse_backup((folder.parent / "mind.jsonl").read_bytes().splitlines(keepends=True), "x")
     await transfer.take_in(opened, packed, lambda _: None)
 
 
-async def export(opened: Memory, folder: Path) -> None:
+async def export(opened: UserData, folder: Path) -> None:
     await write_lines(folder / "out.jsonl", transfer.export(opened))
 
 
@@ -161,28 +160,28 @@ def ask(model: Callable[[Path], Any]) -> Doing:
     return lambda folder: asyncio.run(run(folder))
 
 
-def scripted() -> Scripted:
-    return Scripted({"extract_facts": ['{"facts": []}']})
+def scripted() -> FakeModel:
+    return FakeModel({"extract_facts": ['{"facts": []}']})
 
 
-async def fade(stream: Stream) -> None:
+async def fade(stream: Memory) -> None:
     found = await stream.latest("note", 3)
     await stream.commit(revisions=[Revision(id=each.id, forgotten=NOW) for each in found])
 
 
-async def forget(stream: Stream) -> None:
+async def forget(stream: Memory) -> None:
     for note in await stream.latest("note", 40):
         if note.text == LIGHT:
-            await stream.remember(f"It seems that {LIGHT}", "thought", evidence=[note.id])
+            await stream.retain(f"It seems that {LIGHT}", "thought", evidence=[note.id])
             await stream.believe("sleep", {"goals": [LIGHT]}, load("sleep").belief, evidence=[note.id])
-    await stream.forget(await stream.to_forget(about="light 7"))
+    await stream.remove(await stream.find_removal(about="light 7"))
 
 
-async def correct(stream: Stream) -> None:
+async def correct(stream: Memory) -> None:
     await stream.supersede((await stream.latest("note"))[0].id, "Ann saw better")
 
 
-async def believe(stream: Stream) -> None:
+async def believe(stream: Memory) -> None:
     await stream.believe("sleep", {"goals": ["sleep through"]}, load("sleep").belief)
 
 
@@ -269,9 +268,11 @@ async def _answers(folder: Path, pack: str) -> None:
 
 
 THINGS: dict[str, Thing] = {
-    "remember": Thing(with_stream(lambda stream: stream.remember("Ann saw more", "note")), keeps(40)),
+    "remember": Thing(with_stream(lambda stream: stream.retain("Ann saw more", "note")), keeps(40)),
     "remember many": Thing(
-        with_stream(lambda stream: stream.remember_all([New(text=f"more {n}", kind="note") for n in range(30)])),
+        with_stream(
+            lambda stream: stream.remember_all([RecordDraft(text=f"more {n}", kind="note") for n in range(30)])
+        ),
         lambda folder: _check(sum("more" in text for text in texts(folder)) in (0, 30), "some of many"),
     ),
     "supersede": Thing(
@@ -319,19 +320,21 @@ def begin(work: Path) -> Path:
     async def write() -> None:
         store = SqliteStore(source)
         for user, count in (("Ann", 40), ("Bob", 10)):
-            async with Stream(store, user.lower(), WordLlama(), ManualClock(NOW - 90 * 86_400)) as stream:
+            async with Memory(store, user.lower(), WordLlama(), ManualClock(NOW - 90 * 86_400)) as stream:
                 await stream.remember_all(
-                    [New(text=f"{user} saw light {n} at the river", kind="note") for n in range(count)]
+                    [RecordDraft(text=f"{user} saw light {n} at the river", kind="note") for n in range(count)]
                 )
-                await stream.remember_all([New(text=f"{user} forgot thing {n}", kind="observation") for n in range(6)])
+                await stream.remember_all(
+                    [RecordDraft(text=f"{user} forgot thing {n}", kind="observation") for n in range(6)]
+                )
         forgotten = [each.id for each in await store.latest("ann", ["observation"], 6, now=NOW)]
-        async with Stream(store, "ann", WordLlama(), ManualClock(NOW - 86_400)) as stream:
+        async with Memory(store, "ann", WordLlama(), ManualClock(NOW - 86_400)) as stream:
             await stream.commit(revisions=[Revision(id=id_, forgotten=NOW - 86_400) for id_ in forgotten])
         await store.close()
 
     asyncio.run(write())
     opened = memory(work / "elsewhere", "carol")
-    asyncio.run(opened.stream.remember_all([New(text=text, kind="note") for text in CAROLS]))
+    asyncio.run(opened.stream.remember_all([RecordDraft(text=text, kind="note") for text in CAROLS]))
     asyncio.run(write_lines(work / "export.jsonl", transfer.export(opened)))
     mind = backup.export(opened, Settings(data=source, user="carol"))
     asyncio.run(write_lines(work / "mind.jsonl", mind))

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from mindstream import ManualClock, Mind, SqliteStore, Stream
+from mindstream import ManualClock, Memory, Mind, SqliteStore
 from mindstream.errors import InputError, StorageError
 from mindstream.log import erasure
 from mindstream.log.database import FILE
-from mindstream.memory.stream import New
+from mindstream.memory.store.record import RecordDraft
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.service import erasing
-from mindstream.service.memory import Memory, memory
+from mindstream.service.memory import UserData, memory
 from mindstream.settings import Settings
 
 SECRET = "the parrot of number"
@@ -49,8 +49,8 @@ def talked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     async def write() -> None:
         store = SqliteStore(folder)
         for user, count, said in (("zorro", 1500, SECRET), ("bob", 100, "the river")):
-            async with Stream(store, user, WordLlama(), ManualClock()) as stream:
-                await stream.remember_all([New(text=f"{said} {n}", kind="note") for n in range(count)])
+            async with Memory(store, user, WordLlama(), ManualClock()) as stream:
+                await stream.remember_all([RecordDraft(text=f"{said} {n}", kind="note") for n in range(count)])
         await store.close()
 
     asyncio.run(write())
@@ -67,7 +67,7 @@ def both(talked: Path, folder: Path) -> Path:
 
 
 @contextlib.asynccontextmanager
-async def opened(folder: Path, user: str) -> AsyncIterator[Memory]:
+async def opened(folder: Path, user: str) -> AsyncIterator[UserData]:
     async with memory(Settings(data=folder, user=user)) as found:
         yield found
 
@@ -87,8 +87,8 @@ async def test_asked_for_again_it_is_finished(both: Path) -> None:
 async def test_what_was_begun_anew_since_is_not_touched(both: Path) -> None:
     with contextlib.suppress(KeyboardInterrupt), erasure.declare_intent(both, "zorro"):
         raise KeyboardInterrupt
-    async with Stream(store := SqliteStore(both), "zorro", WordLlama(), ManualClock()) as stream:
-        await stream.remember("a new beginning", "note")
+    async with Memory(store := SqliteStore(both), "zorro", WordLlama(), ManualClock()) as stream:
+        await stream.retain("a new beginning", "note")
     await store.close()
     async with opened(both, "zorro") as zorro:
         assert [record.text for record in await zorro.all()] == ["a new beginning"]
@@ -102,7 +102,7 @@ async def test_while_somebody_is_at_it_others_go_on_and_that_user_waits(both: Pa
         with pytest.raises(StorageError, match="another program is erasing that user just now"):
             async with opened(both, "zorro"):
                 pass
-        async with Stream(store := SqliteStore(both), "zorro", WordLlama(), ManualClock()) as stream:
+        async with Memory(store := SqliteStore(both), "zorro", WordLlama(), ManualClock()) as stream:
             assert await stream.latest("note")  # nothing was deleted by those who looked
         await store.close()
 

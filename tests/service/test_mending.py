@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from mindstream import ManualClock, Mind, SqliteStore, Stream
+from mindstream import ManualClock, Memory, Mind, SqliteStore
 from mindstream.errors import StorageError
-from mindstream.memory.stream import New
-from mindstream.memory.strength import Strength
+from mindstream.memory.store.record import RecordDraft
+from mindstream.memory.store.strength import Strength
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.service.damage import Damage, faults
 from mindstream.service.mending import ASIDE, mend
@@ -40,12 +40,12 @@ async def fill(folder: Path) -> None:
     for words in ("The noise wakes me. I want to sleep through the night.", "Coffee at night. Is there a plan?"):
         await talk(folder, "ann", words)
     store, clock = SqliteStore(folder), ManualClock()
-    async with Stream(store, "ann", WordLlama(), clock) as stream:
-        await stream.remember("Ann has a dog.", "note")
-    async with Stream(store, "bob", WordLlama(), clock, strength=Strength()) as stream:
-        note = await stream.remember("Bob sleeps well.", "note")
+    async with Memory(store, "ann", WordLlama(), clock) as stream:
+        await stream.retain("Ann has a dog.", "note")
+    async with Memory(store, "bob", WordLlama(), clock, strength=Strength()) as stream:
+        note = await stream.retain("Bob sleeps well.", "note")
         await stream.supersede(note.id, "Bob sleeps badly.")
-        await stream.remember_all([New(text=f"Bob heard a tram, {n}.", importance=3) for n in range(5)])
+        await stream.remember_all([RecordDraft(text=f"Bob heard a tram, {n}.", importance=3) for n in range(5)])
         clock.advance(40 * 86_400)
         await stream.sleep()
     await store.close()
@@ -225,10 +225,10 @@ async def test_opening_and_reading_what_is_damaged_ends_in_words(whole: Path, tm
             store = SqliteStore(folder)
             try:
                 for user in ("ann", "bob"):
-                    async with Stream(store, user, WordLlama(), ManualClock()) as stream:
+                    async with Memory(store, user, WordLlama(), ManualClock()) as stream:
                         await stream.recall("trams at night", k=3)
                         await store.events(user)
-                        await stream.remember("One more thing.")
+                        await stream.retain("One more thing.")
             finally:
                 await store.close()
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from mindstream import ManualClock, SqliteStore, Stream
+from mindstream import ManualClock, Memory, SqliteStore
 from mindstream.errors import InputError
-from mindstream.memory.stream import New
+from mindstream.memory.store.record import RecordDraft
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.service import transfer
 from mindstream.service.export_file import BATCH
-from mindstream.service.memory import Memory
+from mindstream.service.memory import UserData
 
 COUNT = 5 * BATCH + 7
 
@@ -37,15 +37,15 @@ async def store(folder: Path) -> AsyncIterator[SqliteStore]:
     await made.close()
 
 
-def memory(store: SqliteStore, user: str) -> tuple[Memory, Counting]:
-    found, embedder = Memory(store, user, "wordllama", ManualClock()), Counting()
-    found.__dict__["stream"] = Stream(store, user, embedder, found.clock)
+def memory(store: SqliteStore, user: str) -> tuple[UserData, Counting]:
+    found, embedder = UserData(store, user, "wordllama", ManualClock()), Counting()
+    found.__dict__["stream"] = Memory(store, user, embedder, found.clock)
     return found, embedder
 
 
 async def write(store: SqliteStore, user: str, texts: Sequence[str]) -> None:
-    async with Stream(store, user, WordLlama(), ManualClock()) as stream:
-        await stream.remember_all([New(text=text, kind="note") for text in texts])
+    async with Memory(store, user, WordLlama(), ManualClock()) as stream:
+        await stream.remember_all([RecordDraft(text=text, kind="note") for text in texts])
 
 
 async def test_an_import_never_holds_more_than_a_batch_and_lets_others_go_on(
@@ -104,12 +104,12 @@ async def test_an_export_is_the_memory_of_one_moment(store: SqliteStore) -> None
 
 
 async def test_beliefs_of_which_this_memory_has_its_own_are_left_out(store: SqliteStore, tmp_path: Path) -> None:
-    def version(n: int, text: str) -> New:
-        return New(text=text, kind="belief", slot="sleep", version=n, data={"value": {"a": text}})
+    def version(n: int, text: str) -> RecordDraft:
+        return RecordDraft(text=text, kind="belief", slot="sleep", version=n, data={"value": {"a": text}})
 
     other = SqliteStore(tmp_path / "elsewhere")
     for where, texts in ((store, ["a", "b"]), (other, ["c"])):
-        async with Stream(where, "ann", WordLlama(), ManualClock()) as stream:
+        async with Memory(where, "ann", WordLlama(), ManualClock()) as stream:
             await stream.remember_all([version(n, text) for n, text in enumerate(texts, 1)])
     exported = [line.encode() async for line in transfer.export(memory(store, "ann")[0])]
     with transfer.parse_export(exported, "file", "ann") as export:

@@ -13,13 +13,13 @@ from mindstream import Mind
 from mindstream.clock import ManualClock
 from mindstream.coach.coach import coach_of
 from mindstream.life.leave import Permits
-from mindstream.life.life import Habits, Life
-from mindstream.memory.exemplars import Example, Exemplars
-from mindstream.memory.stream import Stream
+from mindstream.life.life import Life, LifeConfig
+from mindstream.memory.memory import Memory
+from mindstream.memory.recall.exemplars import Example, Exemplars
+from mindstream.models.fake import FakeModel, Line
 from mindstream.models.model import Call
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
-from mindstream.models.scripted import Line, Scripted
 from mindstream.service.solving import Task, open_solver
 from mindstream.settings import Settings
 from mindstream.sharing.admission import Pair, lay_in, offer
@@ -76,7 +76,7 @@ async def test_the_talker_is_shown_what_others_answered_as_data(folder: Path) ->
 
 
 async def test_a_link_out_of_an_exemplar_is_not_said(folder: Path) -> None:
-    model = Scripted({"talk": ["The Tiber, see https://evil.example/x for more."]})
+    model = FakeModel({"talk": ["The Tiber, see https://evil.example/x for more."]})
     async with Mind.open(
         folder, user="ann", models=Models(Rules(), {"talker": model}), exemplars=Texts(HOSTILE)
     ) as mind:
@@ -99,7 +99,7 @@ async def test_a_revoked_grant_is_gone_from_the_next_turn_of_a_mind_that_runs(fo
 
 
 async def test_whatever_is_wrong_with_a_pool_the_talk_goes_on_and_it_is_told_once(folder: Path) -> None:
-    model = Scripted({"talk": ["First.", "Second."]})
+    model = FakeModel({"talk": ["First.", "Second."]})
     async with Mind.open(folder, user="ann", models=Models(Rules(), {"talker": model}), exemplars=Broken()) as mind:
         assert [await mind.say(ASKED), await mind.say("And through Paris?")] == ["First.", "Second."]
         failed = await mind.stream.store.events("ann", kinds=["error"])
@@ -130,7 +130,7 @@ def m1(task: str) -> Call:
 
 async def live(
     folder: Path,
-    model: Scripted,
+    model: FakeModel,
     source: Exemplars,
     *,
     offers: bool = False,
@@ -138,8 +138,8 @@ async def live(
     **more: Any,
 ) -> list[Any]:
     """Live until nothing is left; return what failed."""
-    habits = Habits(offers=offers, permits=permits or Permits())
-    async with Stream.open(folder, "keeper", clock=ManualClock(), seed=1) as stream:
+    habits = LifeConfig(offers=offers, permits=permits or Permits())
+    async with Memory.open(folder, "keeper", clock=ManualClock(), seed=1) as stream:
         opened = Life.open(stream, Models(model), goal="Keep the lighthouse.", habits=habits, exemplars=source, **more)
         async with opened as life:
             assert await life.run(turns=5, wait=False) == "done"
@@ -148,7 +148,7 @@ async def live(
 
 async def test_m1_is_shown_how_like_tasks_were_carried_out(folder: Path) -> None:
     async with city_pool(folder, seeds=2) as pool:
-        model = Scripted({"live": [[m1(ASKED)], [DONE], "Done."], "carry_out": ["The Tiber."]})
+        model = FakeModel({"live": [[m1(ASKED)], [DONE], "Done."], "carry_out": ["The Tiber."]})
         assert not await live(folder, model, Member(pool, "keeper", scorer=Rules()), offers=True)
         (asked,) = [request for request in model.asked if request.role == "M1"]
         assert "The Seine flows through Paris." in asked.messages[-1].text
@@ -164,10 +164,10 @@ async def test_a_life_offers_only_what_it_was_told_to_and_may(folder: Path) -> N
 
     look = tool(find, Traits(foreign=True))
 
-    def script() -> Scripted:
+    def script() -> FakeModel:
         tasks = [m1("Count the lamps."), m1("Look up the tide."), m1("Fail.")]
         lines: list[Line] = ["Two.", [Call("find", '{"query": "tide"}')], "At six.", " "]
-        return Scripted({"live": [tasks, [DONE], "Done."], "carry_out": lines})
+        return FakeModel({"live": [tasks, [DONE], "Done."], "carry_out": lines})
 
     silent, told, stranger = Texts("an example"), Texts("an example"), Texts("an example", foreign=True)
     assert not await live(folder / "1", script(), silent, tools=[look])
@@ -188,7 +188,7 @@ async def test_what_a_stranger_had_answered_does_not_use_a_tool_that_needs_leave
     bell, permits = tool(ring, Traits(changes=True)), Permits(tools=("ring",))
     for number, foreign in enumerate((True, False)):
         did: list[Line] = [[Call("ring", '{"bell": "b"}')], "It rang."]
-        model = Scripted({"live": [[m1("Ring.")], [DONE], "Done."], "carry_out": did})
+        model = FakeModel({"live": [[m1("Ring.")], [DONE], "Done."], "carry_out": did})
         source = Texts("Question: Ring.\nAnswer: ring the bell b", foreign=foreign)
         await live(folder / str(number), model, source, tools=[bell], permits=permits)
         assert len(rung) == number

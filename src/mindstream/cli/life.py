@@ -19,7 +19,7 @@ from mindstream.life.ledger import Task
 from mindstream.life.state import LifeState
 from mindstream.life.waking import Rhythm, known_orders, unknown_orders
 from mindstream.log.events import Event, Logged, Observed, ToolCalled
-from mindstream.memory.stream import Stream
+from mindstream.memory.memory import Memory
 from mindstream.service.living import ZONE
 from mindstream.service.memory import memory
 from mindstream.settings import Settings
@@ -149,7 +149,7 @@ async def open_(settings: Settings, number: Number, json: AsJson = False) -> Non
     await _change_task(settings, lambda stream: commands.open_task(stream, number), json)
 
 
-async def _change_task(settings: Settings, how: Callable[[Stream], Awaitable[Task]], json: bool) -> None:
+async def _change_task(settings: Settings, how: Callable[[Memory], Awaitable[Task]], json: bool) -> None:
     async with memory(settings, begins=BEGINS) as opened:
         task = await how(opened.stream)
         (line,) = list_tasks([task], opened.clock.now())
@@ -176,7 +176,7 @@ async def wake(settings: Settings, words: Words, json: AsJson = False) -> None:
         await _tell(opened.stream, json, did="it is told of that, and wakes", text=text)
 
 
-async def _tell(stream: Stream, json: bool, **done: Any) -> None:
+async def _tell(stream: Memory, json: bool, **done: Any) -> None:
     """Say what was done (`did`), with what a program wants to know; say, too, where nobody lives it."""
     tell(json, done, str(done["did"]))
     if not json and not await lives.is_lived(stream):

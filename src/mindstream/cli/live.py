@@ -49,11 +49,11 @@ from mindstream.life.life import Life
 from mindstream.life.state import LifeState, read_state
 from mindstream.life.waking import Rhythm, unknown_orders
 from mindstream.log.events import Logged
-from mindstream.memory.store import read_log
-from mindstream.memory.stream import Stream
+from mindstream.memory.memory import Memory
+from mindstream.memory.store.store import read_log
 from mindstream.service import file_changes
 from mindstream.service.living import PROMPT_TOKENS, ZONE, LifeSettings, open_life, read_end
-from mindstream.service.memory import Memory, following, memory
+from mindstream.service.memory import UserData, following, memory
 from mindstream.settings import Chosen, Settings
 
 NOTES = """M2 plans turn by turn, M1 carries out its tasks with the tools, M0 thinks; what
@@ -201,7 +201,7 @@ class Wishes:
     again: str = "mindstream live"
 
 
-async def newest(opened: Memory) -> int:
+async def newest(opened: UserData) -> int:
     """Return the row of the log after which there is something to show: a turn that goes on is, from its beginning."""
     last = await opened.store.last(opened.user, "turn_began")
     if last is not None and (await read_state(opened.stream)).in_turn:
@@ -216,7 +216,7 @@ async def newest(opened: Memory) -> int:
 class Session:
     """A life in front of a person, whoever lives it."""
 
-    opened: Memory
+    opened: UserData
     screen: Screen
     wishes: Wishes
     in_terminal: bool
@@ -258,7 +258,7 @@ class Session:
         return ended == "dead"
 
     @property
-    def stream(self) -> Stream:
+    def stream(self) -> Memory:
         return self.opened.stream
 
     async def _attend(
@@ -329,7 +329,7 @@ class Session:
 class _Shown:
     """Shows the rows of the log, each once."""
 
-    def __init__(self, opened: Memory, screen: Screen, upto: int) -> None:
+    def __init__(self, opened: UserData, screen: Screen, upto: int) -> None:
         self._opened, self._screen, self._upto = opened, screen, upto
 
     async def follow(self) -> None:
@@ -349,7 +349,7 @@ class _Shown:
 class _States:
     """What another process makes of a life, read again now and then."""
 
-    stream: Stream
+    stream: Memory
     state: LifeState
 
     async def follow(self) -> None:
@@ -377,7 +377,7 @@ async def _tell_rests(life: Life, screen: Screen) -> None:
         before = line
 
 
-async def _wait_for_end(stream: Stream) -> str:
+async def _wait_for_end(stream: Memory) -> str:
     """Wait until nobody lives it; return `dead` where whoever did never held it anew since this was called."""
     first, renewed = await lives.find_lease(stream), False
     while (lease := await lives.find_lease(stream)) is not None:

@@ -17,7 +17,7 @@ from mindstream.errors import MindstreamError
 from mindstream.life import commands
 from mindstream.life.state import LifeState
 from mindstream.life.waking import Rhythm
-from mindstream.memory.stream import Stream
+from mindstream.memory.memory import Memory
 
 COMMANDS = {
     "/tasks": "what it works on, waits for, has done, and what it asks of you",
@@ -44,7 +44,7 @@ class LifeTerminal:
         state: gives what the life is made of now.
     """
 
-    def __init__(self, stream: Stream, screen: Screen, state: Callable[[], LifeState], rhythm: Rhythm) -> None:
+    def __init__(self, stream: Memory, screen: Screen, state: Callable[[], LifeState], rhythm: Rhythm) -> None:
         self._stream, self._screen, self._state, self._rhythm = stream, screen, state, rhythm
         self._session: PromptSession[str] = PromptSession(
             style=STYLE, key_bindings=leaving_keys(), bottom_toolbar=self._toolbar, refresh_interval=REFRESH_S,

@@ -17,7 +17,7 @@ from mindstream.cli.shell.flags import MOST, PLAIN, AsJson, command, flag, switc
 from mindstream.cli.shell.output import clean, print_json, short
 from mindstream.clock import format_iso
 from mindstream.log.events import Logged, ModelCalled
-from mindstream.memory.store import read_log
+from mindstream.memory.store.store import read_log
 from mindstream.service.memory import following, memory
 from mindstream.settings import Settings
 

@@ -24,9 +24,10 @@ from mindstream.paths import read_text
 from mindstream.planning.check import check
 from mindstream.planning.drawing import outline
 from mindstream.planning.formats.read import read_any
+from mindstream.planning.formats.rewoo_text import write_plan
 from mindstream.planning.leave import Wish
 from mindstream.planning.plan import Plan
-from mindstream.tools.mcp_pins import Approve, Changes, show
+from mindstream.tools.mcp.pins import Approve, Changes, show
 
 LONGEST = 2_000
 """So many characters of an argument are shown to whoever is asked about it."""
@@ -109,7 +110,7 @@ def edit(plan: Plan, tools: Sequence[ToolSpec]) -> Plan:
     named = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     with tempfile.TemporaryDirectory(prefix="mindstream-") as folder:
         file = Path(folder) / "plan.txt"
-        file.write_text(plan.print(tools), "utf-8")
+        file.write_text(write_plan(plan, tools), "utf-8")
         _run([*shlex.split(named), str(file)], named)
         left = read_any(read_text(file, MOST_BYTES), tools).plan
     return left if left.task else left.model_copy(update={"task": plan.task})

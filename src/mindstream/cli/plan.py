@@ -27,6 +27,7 @@ from mindstream.planning.check import Fault, check
 from mindstream.planning.drawing import outline
 from mindstream.planning.export import to_example, to_instruction
 from mindstream.planning.formats.read import read
+from mindstream.planning.formats.rewoo_text import write_plan
 from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.plan_file import read_named, read_plan
 from mindstream.service.solving import Task, find_specs
@@ -167,7 +168,7 @@ def edit(
         changed = permission.edit(plan, _own_specs(plan))
     else:
         raise InputError("say what is to be changed (--step E2 --input …, --remove E3); nobody is there to edit it")
-    write_text(file, changed.save() if is_json else changed.print(_own_specs(changed)))
+    write_text(file, changed.save() if is_json else write_plan(changed, _own_specs(changed)))
     console = Console(highlight=False)
     show_changes(lambda text, style="": console.print(Text(clean(text), style), soft_wrap=True), plan.diff(changed), "")
     for fault in (faults := _faults(changed, ())):

@@ -29,7 +29,7 @@ from mindstream.errors import MindstreamError
 from mindstream.log.events import Logged
 from mindstream.log.files import private_file
 from mindstream.log.folder import history
-from mindstream.memory.door import MAX_BYTES
+from mindstream.memory.store.validation import MAX_BYTES
 from mindstream.minds.mind import Mind
 from mindstream.settings import Settings
 
@@ -51,7 +51,7 @@ async def _talk(settings: Settings, wishes: Wishes, screen: TextScreen) -> None:
     async with conversing(settings, screen, wishes) as conversation:
         mind = conversation.mind
         screen.note(describe_models(mind.models))
-        screen.note(f"{mind.speaker.title} · {settings.user} · /help says what else there is, Ctrl-D leaves")
+        screen.note(f"{mind.responder.title} · {settings.user} · /help says what else there is, Ctrl-D leaves")
         for record in await mind.stream.latest("chat", AGAIN, episode=mind.session):
             screen.note(f"{'you' if record.data.get('by_user') else record.by}: {record.text}")
         await Terminal(conversation, screen, history(settings.data, settings.user)).run()
@@ -265,7 +265,7 @@ class Commands:
         self._screen.text("\n".join([*lines, *(f"  {describe_patch({name: held})}" for name, held in value.items())]))
 
     async def _keep(self, words: str) -> None:
-        note = await self._mind.stream.remember(words, "note", by=self._mind.stream.name)
+        note = await self._mind.stream.retain(words, "note", by=self._mind.stream.name)
         self._screen.text(f"kept as {note.id}")
 
     async def _memory(self, words: str) -> None:
@@ -274,14 +274,14 @@ class Commands:
         self._screen.text("\n".join(lines) or "nothing is remembered yet")
 
     async def _forget(self, words: str) -> None:
-        removal = await self._mind.stream.to_forget(about=words)
+        removal = await self._mind.stream.find_removal(about=words)
         if removal:
             self._screen.text("\n".join(describe(removal)))
         if removal and not await self._choose("forget it for good?"):
             self._screen.text("nothing was forgotten")
             return
         async with self._mind.floor:  # nobody speaks from what is being forgotten
-            self._screen.text(describe_done(await self._mind.stream.forget(removal)))
+            self._screen.text(describe_done(await self._mind.stream.remove(removal)))
 
     async def _work(self) -> None:
         lines = []

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mindstream.errors import ModelError
-from mindstream.memory.record import Kind, Record
-from mindstream.memory.stream import Stream
+from mindstream.memory.memory import Memory
+from mindstream.memory.store.record import Kind, Record
 from mindstream.reasoners.conversation import DatedLine, Line, Note, dated_line, lines, note
 from mindstream.text.context import Part, fit
 
@@ -36,7 +36,7 @@ class TalkContext:
     talks: tuple[DatedLine, ...]
 
 
-async def gather_context(stream: Stream, session: str, text: str, heard: int) -> TalkContext:
+async def gather_context(stream: Memory, session: str, text: str, heard: int) -> TalkContext:
     """Gather what an utterance (its words, and its row of the log) is answered from."""
     newest = await stream.latest("chat", HISTORY)
     own = next((record.id for record in newest if record.seq == heard), "")
@@ -47,13 +47,13 @@ async def gather_context(stream: Stream, session: str, text: str, heard: int) ->
     return await fit_context(stream, session, heard, newest, [each.record for each in found])
 
 
-async def context_without_recall(stream: Stream, session: str, heard: int) -> TalkContext:
+async def context_without_recall(stream: Memory, session: str, heard: int) -> TalkContext:
     """Gather what is newest."""
     return await fit_context(stream, session, heard, await stream.latest("chat", HISTORY))
 
 
 async def fit_context(
-    stream: Stream, session: str, heard: int, newest: Sequence[Record], found: Sequence[Record] = ()
+    stream: Memory, session: str, heard: int, newest: Sequence[Record], found: Sequence[Record] = ()
 ) -> TalkContext:
     """Fit what is newest and what was found into the budget."""
     talk = [record for record in newest if record.episode == session]

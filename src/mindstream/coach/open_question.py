@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mindstream.caches import remember
 from mindstream.log.events import Thought
-from mindstream.memory.stream import Stream
+from mindstream.memory.memory import Memory
 from mindstream.models.embedders.wordllama import vectors
 from mindstream.reasoners.conversation import Line
 from mindstream.text.words import terms
@@ -28,7 +28,7 @@ NEWEST, LONGEST = 4, 400
 """So many questions of an answer, its last, are compared, and so much of each."""
 
 
-async def open_question(stream: Stream, slot: str, phase: str) -> str:
+async def open_question(stream: Memory, slot: str, phase: str) -> str:
     """Return what the Reasoner of a slot wanted to know when it last thought; "" where nothing, or of another phase.
 
     What it keeps asking for belongs to the phase in which it first did.

@@ -20,9 +20,9 @@ from mindstream.coach.packs.saying import fresh, phrases
 from mindstream.coach.talk import Talk
 from mindstream.errors import ModelError, ModelRefused, ReplyInvalid
 from mindstream.log.events import Failed, Said
-from mindstream.memory.exemplars import Exemplars, find_examples
-from mindstream.memory.store import Entry
-from mindstream.memory.stream import Stream
+from mindstream.memory.memory import Memory
+from mindstream.memory.recall.exemplars import Exemplars, find_examples
+from mindstream.memory.store.store import Entry
 from mindstream.models.model import Model, Request
 from mindstream.models.reply import legible_parts
 from mindstream.text.context import Part, fit
@@ -45,7 +45,7 @@ class Talker:
     """
 
     def __init__(
-        self, stream: Stream, pack: Pack, model: Model, session: str, exemplars: Exemplars | None = None
+        self, stream: Memory, pack: Pack, model: Model, session: str, exemplars: Exemplars | None = None
     ) -> None:
         self.stream, self.pack, self.model, self.session = stream, pack, model, session
         self.failures = 0

@@ -22,10 +22,10 @@ from mindstream.life.ledger import LONGEST, Task
 from mindstream.life.schedule import read_order
 from mindstream.life.state import SESSION, LifeState, read_state
 from mindstream.log.events import Event, Heard, Logged
-from mindstream.memory.door import checked_text
-from mindstream.memory.record import New
-from mindstream.memory.store import Entry
-from mindstream.memory.stream import Stream
+from mindstream.memory.memory import Memory
+from mindstream.memory.store.record import RecordDraft
+from mindstream.memory.store.store import Entry
+from mindstream.memory.store.validation import checked_text
 from mindstream.text.language import language_of
 
 TURN_KINDS = (
@@ -35,7 +35,7 @@ TURN_KINDS = (
 """What a turn is made of."""
 
 
-async def look(stream: Stream) -> LifeState:
+async def look(stream: Memory) -> LifeState:
     """Return a mind's life as its log says.
 
     Raises:
@@ -47,7 +47,7 @@ async def look(stream: Stream) -> LifeState:
     return state
 
 
-async def give_goal(stream: Stream, goal: str, orders: Sequence[str] = ()) -> None:
+async def give_goal(stream: Memory, goal: str, orders: Sequence[str] = ()) -> None:
     """Give a mind a goal and standing orders, or others; "" and (): it keeps what it has. Nothing where all is so.
 
     Raises:
@@ -68,7 +68,7 @@ async def give_goal(stream: Stream, goal: str, orders: Sequence[str] = ()) -> No
     await lives.begin(stream, begun, *([] if is_there else [state.ledger.add(goal)]))
 
 
-async def say(stream: Stream, text: str) -> None:
+async def say(stream: Memory, text: str) -> None:
     """Say something to a life, as its user; it is remembered as what was said.
 
     Raises:
@@ -76,13 +76,13 @@ async def say(stream: Stream, text: str) -> None:
     """
     words = checked_text(text)
     await look(stream)
-    new = New(text=words, kind="chat", by=stream.name, episode=SESSION, data={"by_user": True})
+    new = RecordDraft(text=words, kind="chat", by=stream.name, episode=SESSION, data={"by_user": True})
     record = (await stream.build_records([new]))[0]
     heard = Heard(text=words, session=SESSION, record=record.id)
     await stream.commit(Entry(heard, stream.name, (record,)))
 
 
-async def answer(stream: Stream, text: str, id_: str = "", session: str = "") -> Questioned:
+async def answer(stream: Memory, text: str, id_: str = "", session: str = "") -> Questioned:
     """Answer what M2 asked: the question of that id, or the oldest that is waited for, or the last that was; return it.
 
     Raises:
@@ -99,12 +99,12 @@ async def answer(stream: Stream, text: str, id_: str = "", session: str = "") ->
     return question
 
 
-async def write_answer(stream: Stream, id_: str, text: str, session: str = "") -> None:
+async def write_answer(stream: Memory, id_: str, text: str, session: str = "") -> None:
     """Write down an answer to a question of this id; one that comes late is told as such."""
     await _write(stream, Answered(id=id_, text=text, session=session))
 
 
-async def give_leave(stream: Stream, yes: bool, id_: str = "") -> str:
+async def give_leave(stream: Memory, yes: bool, id_: str = "") -> str:
     """Say whether a call that waits for leave may be made: the one of that id, or the only one; return its id.
 
     Raises:
@@ -121,7 +121,7 @@ async def give_leave(stream: Stream, yes: bool, id_: str = "") -> str:
     return named
 
 
-async def order(stream: Stream, what: Order, because: str = "") -> None:
+async def order(stream: Memory, what: Order, because: str = "") -> None:
     """Pause a life, let it go on, or stop it; it obeys before its next step.
 
     Raises:
@@ -131,7 +131,7 @@ async def order(stream: Stream, what: Order, because: str = "") -> None:
     await _write(stream, Commanded(order=what, because=because))
 
 
-async def notice(stream: Stream, text: str) -> None:
+async def notice(stream: Memory, text: str) -> None:
     """Let a life know of something that changed outside: a hook, a file.
 
     Raises:
@@ -142,7 +142,7 @@ async def notice(stream: Stream, text: str) -> None:
     await _write(stream, Noticed(text=words))
 
 
-async def add_task(stream: Stream, text: str) -> Task:
+async def add_task(stream: Memory, text: str) -> Task:
     """Put a task into the ledger.
 
     Raises:
@@ -151,7 +151,7 @@ async def add_task(stream: Stream, text: str) -> Task:
     return await _change(stream, (await look(stream)).ledger.add(text))
 
 
-async def stop_task(stream: Stream, number: int) -> Task:
+async def stop_task(stream: Memory, number: int) -> Task:
     """Give up a task.
 
     Raises:
@@ -160,7 +160,7 @@ async def stop_task(stream: Stream, number: int) -> Task:
     return await _change(stream, (await look(stream)).ledger.find(number).changed("stopped"))
 
 
-async def open_task(stream: Stream, number: int) -> Task:
+async def open_task(stream: Memory, number: int) -> Task:
     """Let a task be worked on again, now.
 
     Raises:
@@ -169,7 +169,7 @@ async def open_task(stream: Stream, number: int) -> Task:
     return await _change(stream, (await look(stream)).ledger.find(number).changed("open"))
 
 
-async def move_task(stream: Stream, number: int, before: int) -> Task:
+async def move_task(stream: Memory, number: int, before: int) -> Task:
     """Have a task worked on before another.
 
     Raises:
@@ -178,16 +178,16 @@ async def move_task(stream: Stream, number: int, before: int) -> Task:
     return await _change(stream, (await look(stream)).ledger.move(number, before))
 
 
-async def _change(stream: Stream, event: TaskChanged) -> Task:
+async def _change(stream: Memory, event: TaskChanged) -> Task:
     await _write(stream, event)
     return (await look(stream)).ledger.find_added(event)
 
 
-async def _write(stream: Stream, event: Event) -> None:
+async def _write(stream: Memory, event: Event) -> None:
     await stream.commit(Entry(event, stream.name))
 
 
-async def read_turn(stream: Stream, number: int) -> list[Logged]:
+async def read_turn(stream: Memory, number: int) -> list[Logged]:
     """Return all rows of a turn, whole, folded or not.
 
     Raises:

@@ -12,8 +12,8 @@ from mindstream.clock import ManualClock, Moment
 from mindstream.life.events import SLOT, Answered, Questioned
 from mindstream.life.state import FROM_OUTSIDE, LifeState, read_state
 from mindstream.log.events import Event
-from mindstream.memory.store import Entry
-from mindstream.memory.stream import Stream
+from mindstream.memory.memory import Memory
+from mindstream.memory.store.store import Entry
 
 A_PAGE = 500
 POLL_S = 0.5
@@ -24,7 +24,7 @@ SimulatedUser: TypeAlias = Callable[[str], Awaitable[str | None]]
 """Answers what M2 asks, in simulations; None: says nothing."""
 
 
-async def newest_from_outside(stream: Stream) -> int:
+async def newest_from_outside(stream: Memory) -> int:
     """Return the newest row of the kinds that others write; 0 where there is none."""
     found = [await stream.store.last(stream.name, kind) for kind in FROM_OUTSIDE]
     return max((row.seq for row in found if row is not None), default=0)
@@ -33,7 +33,7 @@ async def newest_from_outside(stream: Stream) -> int:
 class Inbox:
     """Reads what others wrote, and waits for it."""
 
-    def __init__(self, stream: Stream, state: LifeState, user: SimulatedUser | None = None) -> None:
+    def __init__(self, stream: Memory, state: LifeState, user: SimulatedUser | None = None) -> None:
         self._stream, self._state, self._user = stream, state, user
         self.written = 0
         """The newest row that this life has written itself."""

@@ -10,8 +10,8 @@ from mindstream import chance
 from mindstream.clock import Moment
 from mindstream.errors import Conflict, InputError
 from mindstream.life.events import SLOT, LifeBegan, TaskChanged
-from mindstream.memory.store import Entry, Fence, NewWork
-from mindstream.memory.stream import Stream
+from mindstream.memory.memory import Memory
+from mindstream.memory.store.store import Entry, Fence, NewWork
 
 LEASE_S, LEAST_S = 10.0, 0.5
 """How long a life stays with a process that does not renew it; so often it is renewed at most."""
@@ -21,26 +21,26 @@ class LivesElsewhere(Conflict):
     """Another process lives this life now."""
 
 
-async def begin(stream: Stream, event: LifeBegan, *tasks: TaskChanged) -> None:
+async def begin(stream: Memory, event: LifeBegan, *tasks: TaskChanged) -> None:
     """Give a mind a goal, and tasks for it; whoever opens its life next, or lives it now, takes it up."""
     nobody = NewWork((SLOT,), "nobody", 0.0)
     await stream.commit(*(Entry(each, stream.name) for each in (event, *tasks)), wake=nobody)
 
 
-async def find_lease(stream: Stream) -> Moment | None:
+async def find_lease(stream: Memory) -> Moment | None:
     """Return until when a process holds this mind's life, if it does not renew that; None: nobody does."""
     now = stream.clock.now()
     found = [work for work in await stream.store.open_work(stream.name) if work.slot == SLOT]
     return max((work.lease for work in found if work.running and not work.is_open_to("", now)), default=None)
 
 
-async def is_lived(stream: Stream) -> bool:
+async def is_lived(stream: Memory) -> bool:
     """Tell whether a process lives this mind's life now, or died a moment ago."""
     return await find_lease(stream) is not None
 
 
 @contextlib.asynccontextmanager
-async def tenure(stream: Stream, lease_s: float = LEASE_S) -> AsyncIterator[Fence]:
+async def tenure(stream: Memory, lease_s: float = LEASE_S) -> AsyncIterator[Fence]:
     """Hold a life while the block runs; a process that dies holds it for `lease_s` yet.
 
     Raises:

@@ -25,10 +25,10 @@ from mindstream.clock import DAY_S, ManualClock, Moment
 from mindstream.errors import InputError
 from mindstream.life.life import Life
 from mindstream.log.events import Heard
-from mindstream.memory.columns import OPEN
-from mindstream.memory.record import FADING, KINDS
-from mindstream.memory.store import Entry
-from mindstream.memory.stream import Stream
+from mindstream.memory.memory import Memory
+from mindstream.memory.store.columns import OPEN
+from mindstream.memory.store.record import FADING, KINDS
+from mindstream.memory.store.store import Entry
 from mindstream.models.model import Model, Part, Request
 from mindstream.models.prompt import complaints
 from mindstream.models.roles import Models
@@ -133,7 +133,7 @@ class Simulation:
     @classmethod
     @contextlib.asynccontextmanager
     async def open(
-        cls, stream: Stream, *, goal: str, orders: Sequence[str] = (), user: ScriptedUser = ScriptedUser(),
+        cls, stream: Memory, *, goal: str, orders: Sequence[str] = (), user: ScriptedUser = ScriptedUser(),
         model: Model | None = None, seed: int = 1, **options: Any,
     ) -> AsyncIterator[Simulation]:  # fmt: skip
         """Open a life on a stream whose clock is a ManualClock; `options` are those of `Life.open`.

@@ -32,10 +32,10 @@ from mindstream.life.events import (
     TurnEnded,
 )
 from mindstream.life.ledger import Ledger
-from mindstream.life.words import NOT_YET
+from mindstream.life.prompts.words import NOT_YET
 from mindstream.log.events import Event, Heard, Logged, Observed, ToolCalled
-from mindstream.memory.redaction import MARK
-from mindstream.memory.stream import Stream
+from mindstream.memory.memory import Memory
+from mindstream.memory.store.redaction import MARK
 from mindstream.models.fence import cut, fenced
 from mindstream.models.model import Call, Message
 from mindstream.text.counting import count_words
@@ -279,7 +279,7 @@ def shown_arguments(arguments: str) -> str:
     return json.dumps(kept, ensure_ascii=False)
 
 
-async def read_state(stream: Stream, *, hears: bool = True) -> LifeState:
+async def read_state(stream: Memory, *, hears: bool = True) -> LifeState:
     """Read the life of a mind from its log; one without a goal where it has none. `hears`: see LifeState."""
     last = await stream.store.last(stream.name, "folded")
     state, after = LifeState(hears=hears), 0

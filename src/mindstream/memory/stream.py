@@ -1,4 +1,7 @@
-"""A stream: one mind's memory, to write to, to recall from, to believe in."""
+"""A stream: the records and the log of one name, to write to, to recall from, to believe in (Park 2023, 4.1).
+
+`Memory` (memory/memory) is a stream with all that keeps it: sleep, corrections, forgetting.
+"""
 
 from __future__ import annotations
 
@@ -6,37 +9,34 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from pydantic import BaseModel, JsonValue
 
 from mindstream.clock import Clock, Moment, SystemClock
 from mindstream.log.events import Event, Logged
 from mindstream.log.feed import Feed
-from mindstream.memory import audit as auditing
 from mindstream.memory import belief as beliefs
-from mindstream.memory import curation, forgetting, proposal, sleep, writing
+from mindstream.memory import writing
 from mindstream.memory.belief import Belief, read_belief
-from mindstream.memory.checkpoints import Checkpoint
-from mindstream.memory.door import checked_name
-from mindstream.memory.filters import Filters
 from mindstream.memory.missing_vectors import MissingVectors
-from mindstream.memory.policies import Policy
-from mindstream.memory.recall import Recollection, recaller_of
-from mindstream.memory.recent_texts import RecentTexts
-from mindstream.memory.record import UNIQUE, Ids, Kind, New, Record, Triple
-from mindstream.memory.sqlite import SqliteStore
-from mindstream.memory.store import Commit, Entry, Fence, NewWork, Revision, Store, WorkDone, WorkReleased
-from mindstream.memory.strength import Strength
-from mindstream.memory.touch import Touch, Touches, list_revisions
+from mindstream.memory.recall.filters import Filters
+from mindstream.memory.recall.policies import Policy
+from mindstream.memory.recall.recall import Recollection, recaller_of
+from mindstream.memory.recall.recent_texts import RecentTexts
+from mindstream.memory.recall.touch import Touch, Touches, list_revisions
+from mindstream.memory.store.checkpoints import Checkpoint
+from mindstream.memory.store.record import UNIQUE, Ids, Kind, Record, RecordDraft, Triple
+from mindstream.memory.store.sqlite import SqliteStore
+from mindstream.memory.store.store import Commit, Entry, Fence, NewWork, Revision, Store, WorkDone, WorkReleased
+from mindstream.memory.store.strength import Strength
+from mindstream.memory.store.validation import checked_name
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
 
 if TYPE_CHECKING:
-    from mindstream.memory.columns import Columns
-    from mindstream.models.model import Model
+    from mindstream.memory.store.columns import Columns
 
-__all__ = ["New", "Stream"]
 
 LAWS = Strength()
 REAL = SystemClock()
@@ -44,7 +44,7 @@ Shape = TypeVar("Shape", bound=BaseModel)
 
 
 class Stream:
-    """One mind's memory in a store. The name is a wall: no other stream is ever read or written.
+    """What stands under one name in a store. The name is a wall: no other stream is ever read or written.
 
     Close it (or leave its `async with`) before the store: touches of the last second may wait to be written, and a task
     may be asking for vectors.
@@ -86,7 +86,7 @@ class Stream:
     async def open(
         cls, data: str | Path | Store, name: str, *, embed: Embedder | str = "wordllama", clock: Clock | None = None,
         seed: int | str | None = None,
-    ) -> AsyncIterator[Stream]:  # fmt: skip
+    ) -> AsyncIterator[Self]:  # fmt: skip
         """Open a stream of a data folder (made if need be) or of a store; what was opened here is closed here."""
         store: Store = SqliteStore(data) if isinstance(data, str | Path) else data
         try:
@@ -97,7 +97,7 @@ class Stream:
             if store is not data:
                 await store.close()
 
-    async def __aenter__(self) -> Stream:
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -120,7 +120,7 @@ class Stream:
         """Return the stream's records as arrays, with all that anybody has written; others run while much is read."""
         return await self._recaller.shelf.columns(self.name)
 
-    async def remember(
+    async def retain(
         self,
         text: str,
         kind: Kind = "observation",
@@ -140,7 +140,7 @@ class Stream:
             evidence: ids of the records that it is drawn from.
             data: fields of your own; `recall(where=…)` finds by them.
         """
-        new = New(
+        new = RecordDraft(
             text=text, kind=kind, by=by, episode=episode, importance=importance, about=about,
             keywords=tuple(keywords), evidence=tuple(evidence), data=dict(data or {}),
         )  # fmt: skip
@@ -169,8 +169,8 @@ class Stream:
             as_of: read the stream as it stood at that moment; a look back touches nothing.
             where: what `by`, `episode`, `slot` or entries of `data` must be.
             touch: False: a pure read, for pages, searches, interviews and benchmarks. True: what is returned is held
-                better, what is passed over fades (see memory/strength); written within a second. To write it in one
-                commit with your own entries: read purely, then `commit(…, touch=found.touch)`.
+                better, what is passed over fades (see memory/store/strength); written within a second. To write it in
+                one commit with your own entries: read purely, then `commit(…, touch=found.touch)`.
             asked_in: the id of the record in which the question itself was written down: it is not its own answer.
             floor: with less certainty (0 to 1) nothing is returned.
         """
@@ -248,29 +248,6 @@ class Stream:
         self._held[slot] = found
         return found
 
-    async def sleep(
-        self, model: Model | None = None, n: int = sleep.DRAWN, *, rater: Model | None = None, cause: int = 0,
-        fence: Fence | None = None,
-    ) -> str:  # fmt: skip
-        """Tidy memory, stay efficient: let n random records fade, dream of what is forgotten (see memory/sleep).
-
-        Returns the dream, or "". `model` (M1) makes it, `rater` rates importance; None: rules, or the same model.
-        `cause`: a row of the log; a sleep that was begun for it and broken off is taken up where it was.
-        """
-        await self.settle()
-        return await sleep.sleep(self, model, n, rater, cause=cause, fence=fence)
-
     # What stands in a module of its own; the stream is the first argument.
     remember_all, build_records = writing.remember, writing.build_records
     believe, revision = beliefs.believe, beliefs.revision
-    propose_sleep, accept, undo_sleep = proposal.propose, proposal.accept, proposal.undo_sleep
-    supersede, evidence_of, correct = curation.supersede, curation.evidence_of, curation.correct
-    archive, purge, reembed = curation.archive, curation.purge, curation.reembed
-    forget, audit, sessions = forgetting.forget, auditing.audit, curation.list_sessions
-
-    async def to_forget(
-        self, *ids: str, about: str = "", session: str = "", since: Moment | None = None, until: Moment | None = None
-    ) -> forgetting.Removal:
-        """Return what would go if this were forgotten: records, and what meets all else that is named."""
-        request = forgetting.ForgetRequest(ids=ids, about=about, session=session, since=since, until=until)
-        return await forgetting.find_removal(self, request)

@@ -7,8 +7,8 @@ import contextlib
 from collections.abc import AsyncIterator
 
 from mindstream.log.events import ModelCalled
-from mindstream.memory.store import Entry
-from mindstream.memory.stream import Stream
+from mindstream.memory.memory import Memory
+from mindstream.memory.store.store import Entry
 from mindstream.models.wrappers.meter import Metered
 
 
@@ -22,13 +22,13 @@ class CallLog:
         """Note a call; returns at once."""
         self._calls.put_nowait(call)
 
-    async def run(self, stream: Stream) -> None:
+    async def run(self, stream: Memory) -> None:
         """Write calls as they come, until cancelled."""
         while True:
             await self._write(stream, [await self._calls.get()])
 
     @contextlib.asynccontextmanager
-    async def writing(self, stream: Stream) -> AsyncIterator[None]:
+    async def writing(self, stream: Memory) -> AsyncIterator[None]:
         """Write calls as they come while the block lasts, and then what is left."""
         running = asyncio.ensure_future(self.run(stream))
         try:
@@ -39,11 +39,11 @@ class CallLog:
                 await running
             await self.flush(stream)
 
-    async def flush(self, stream: Stream) -> None:
+    async def flush(self, stream: Memory) -> None:
         """Write what is left."""
         await self._write(stream, [])
 
-    async def _write(self, stream: Stream, calls: list[Metered]) -> None:
+    async def _write(self, stream: Memory, calls: list[Metered]) -> None:
         while not self._calls.empty():
             calls.append(self._calls.get_nowait())
         if calls:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from mindstream.models.reply import without_controls
+from mindstream.models.legible import without_controls
 
 LONGEST, SHORT = 64_000, 200
 """How much of a text, and of a name or a date, is shown, in characters."""

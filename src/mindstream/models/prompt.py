@@ -29,9 +29,10 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from mindstream.errors import ReplyInvalid, SettingsError
 from mindstream.models.fence import fenced as fenced  # known by prompts' users from here
+from mindstream.models.legible import legible
 from mindstream.models.model import JsonSchema, Message
 from mindstream.models.reply import first_json as first_json  # known by prompts' users from here
-from mindstream.models.reply import legible, whole_json, without_thoughts
+from mindstream.models.reply import whole_json, without_thoughts
 from mindstream.models.template import templates
 
 R = TypeVar("R")
@@ -47,7 +48,7 @@ class Prompt(BaseModel, Generic[R]):
     """Which model answers, unless the caller says otherwise."""
     reply_tokens: ClassVar[int] = 0
     """How long the reply may get; 0: 1,000 tokens of free text, 4,000 of structured data."""
-    lets_go: ClassVar[tuple[tuple[str, Literal["first", "last"]], ...]] = (
+    trim_order: ClassVar[tuple[tuple[str, Literal["first", "last"]], ...]] = (
         ("exemplars", "first"),
         ("talks", "last"),
         ("recalled", "first"),

@@ -11,9 +11,10 @@ from dataclasses import replace
 from typing import Any, NoReturn
 
 from mindstream.errors import ReplyInvalid
+from mindstream.models.legible import legible, without_controls
 from mindstream.models.model import Call, Part, Piece
-from mindstream.models.thoughts import BEGIN as THINKS
-from mindstream.models.thoughts import END as THOUGHT
+from mindstream.models.providers.thoughts import BEGIN as THINKS
+from mindstream.models.providers.thoughts import END as THOUGHT
 
 DEEPEST = 50
 """How many lists and objects may stand in each other."""
@@ -21,11 +22,7 @@ DEEP = f"The JSON is nested deeper than {DEEPEST}."
 GREATEST = 2**63
 SHOWN = 600
 """How many characters of a complaint the model is shown."""
-ILLEGIBLE = re.compile(r"[\x00\ud800-\udfff]")
-"""Halves of characters (surrogates) and NUL: what no file takes."""
-CONTROLS = re.compile(r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|\][^\x07\x1b\n]{0,200}+\x07?)|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""What moves a cursor and colours a text, and all control characters but tab and line break."""
-HALF, PAIR = re.compile(r"[\ud800-\udbff]\Z"), re.compile(r"[\ud800-\udbff][\udc00-\udfff]")
+HALF = re.compile(r"[\ud800-\udbff]\Z")
 OPENS = re.compile(rf"[{{\[]|{THINKS}|{THOUGHT}")
 ESCAPED = re.compile(r"\\[ubfr]")
 """An escape in JSON that may stand for what is not legible."""
@@ -37,21 +34,6 @@ KINDS: dict[type, str] = {dict: "object", list: "list"}
 
 
 # Text.
-
-
-def legible(text: str) -> str:
-    """Return a text without what cannot be written to a file or an endpoint; halves of a character are joined."""
-    if text.isascii() and text.isprintable():
-        return text
-    whole = PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
-    return ILLEGIBLE.sub("", whole)
-
-
-def without_controls(text: str) -> str:
-    """Return a legible text without what would steer a terminal; line breaks and tabs stay."""
-    if text.isascii() and text.isprintable():
-        return text
-    return CONTROLS.sub("", legible(text).replace("\r\n", "\n"))
 
 
 async def legible_parts(parts: AsyncGenerator[Part]) -> AsyncGenerator[Part]:

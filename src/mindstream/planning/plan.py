@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, JsonValue, ValidationError
 
 from mindstream.errors import InputError
-from mindstream.models.model import ToolSpec
+from mindstream.models.legible import without_controls
 from mindstream.models.prompt import complaints
-from mindstream.models.reply import DECODER, DEEP, DEEPEST, without_controls
+from mindstream.models.reply import DECODER, DEEP, DEEPEST
 from mindstream.planning.arguments import STEP_ID, find_references, parse_part
 from mindstream.planning.difference import Change, compare
 
@@ -102,12 +101,6 @@ class Plan(BaseModel):
             return cls.model_validate_json(text)
         except ValidationError as error:
             raise InputError(f"this is no saved plan: {complaints(error)}") from None
-
-    def print(self, tools: Sequence[ToolSpec] = ()) -> str:
-        """Return the plan in ReWOO's form, which `formats.rewoo` reads with the same tools to the same plan."""
-        from mindstream.planning.formats.rewoo_text import write_plan  # it reads what it wrote, so it knows plans
-
-        return write_plan(self, tools)
 
     def mermaid(self) -> str:
         """Return the plan as a Mermaid flowchart."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 
 from mindstream.log.events import Observed, Thought, ToolCalled
-from mindstream.memory.stream import Stream
+from mindstream.memory.memory import Memory
 from mindstream.models.model import Call
 from mindstream.tools.call import ForeignText
 
@@ -21,7 +21,7 @@ class Calls:
     A call that failed is made again. Those of a run that came to an end are done with.
     """
 
-    def __init__(self, stream: Stream, slot: str, since: int | None) -> None:
+    def __init__(self, stream: Memory, slot: str, since: int | None) -> None:
         self._stream, self._slot, self._since = stream, slot, since
         self._given: defaultdict[tuple[str, str], deque[str]] | None = None
 

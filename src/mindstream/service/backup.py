@@ -19,10 +19,10 @@ from mindstream.coach.gates.named import GATES as GATE_NAMES
 from mindstream.coach.packs.load import shipped_packs
 from mindstream.errors import InputError
 from mindstream.log.events import Opened
-from mindstream.memory.door import checked_name
+from mindstream.memory.store.validation import checked_name
 from mindstream.service import transfer
 from mindstream.service.export_file import Export, Header, read_export
-from mindstream.service.memory import Memory
+from mindstream.service.memory import UserData
 from mindstream.settings import DEFAULT, Settings
 
 FEW = 20
@@ -47,7 +47,7 @@ class MindHeader(Header):
     settings: Habits = Habits()
 
 
-async def export(memory: Memory, settings: Settings) -> AsyncIterator[str]:
+async def export(memory: UserData, settings: Settings) -> AsyncIterator[str]:
     """Yield the lines of a mind; `settings` say what its log does not.
 
     Raises:
@@ -95,7 +95,7 @@ def missing_pack(habits: Habits) -> str:
     return habits.pack if habits.pack not in shipped_packs() else ""
 
 
-async def _habits(memory: Memory, settings: Settings) -> Habits:
+async def _habits(memory: UserData, settings: Settings) -> Habits:
     opened, decided = (
         await memory.store.last(memory.user, Opened.kind),
         await memory.store.last(memory.user, Decided.kind),

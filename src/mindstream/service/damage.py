@@ -18,12 +18,12 @@ from typing import Literal
 from mindstream.errors import InputError
 from mindstream.log.database import APPLICATION_ID
 from mindstream.log.events import KINDS, Unknown, event
-from mindstream.memory.door import checked_name, checked_record
-from mindstream.memory.record import UNIQUE, Record, same_words
-from mindstream.memory.rows import FIELDS, row_of
-from mindstream.memory.salvage import moment
-from mindstream.memory.sums import sum_of_event, sum_of_record, sum_of_vector
-from mindstream.memory.tables import MIGRATIONS
+from mindstream.memory.store.record import UNIQUE, Record, same_words
+from mindstream.memory.store.rows import FIELDS, row_of
+from mindstream.memory.store.salvage import moment
+from mindstream.memory.store.sums import sum_of_event, sum_of_record, sum_of_vector
+from mindstream.memory.store.tables import MIGRATIONS
+from mindstream.memory.store.validation import checked_name, checked_record
 from mindstream.service.readable import CHANGED, SAME, TABLES, VECTOR_SUM, WORDS_SUM, Row, Tables
 
 UNSUMMED = "rows without a sum: from before there were any, or changed on purpose"

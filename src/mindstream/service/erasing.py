@@ -20,8 +20,8 @@ from mindstream.log.database import FILE
 from mindstream.log.erasure import connect_beside
 from mindstream.log.events import event, printable
 from mindstream.log.folder import history
-from mindstream.memory.slot_items import texts_in
-from mindstream.service.memory import Memory, nobody
+from mindstream.memory.curation.slot_items import texts_in
+from mindstream.service.memory import UserData, nobody
 
 PROBES, PROBE, SHORTEST = 300, 40, 8
 """So many texts are looked for, so many characters of each; shorter ones say nothing of whose they are."""
@@ -46,7 +46,7 @@ class Kept:
     words: list[str]
 
 
-def list_kept(memory: Memory, folder: Path) -> Kept:
+def list_kept(memory: UserData, folder: Path) -> Kept:
     """Say what there is to erase.
 
     Raises:
@@ -63,7 +63,7 @@ def list_kept(memory: Memory, folder: Path) -> Kept:
     return Kept(rows, erasure.files_of(folder, memory.user), words)
 
 
-async def erase(memory: Memory, folder: Path, what: Kept, progress: Callable[[int], None] = lambda _: None) -> None:
+async def erase(memory: UserData, folder: Path, what: Kept, progress: Callable[[int], None] = lambda _: None) -> None:
     """Erase the memory's user, and make sure of it; other programs on that mind should be closed.
 
     If the process dies in the middle of it, whoever opens the folder next finishes it (see erasure).

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from mindstream.life import commands
-from mindstream.memory.stream import Stream
+from mindstream.memory.memory import Memory
 
 LOOK_S = 1.0
 """How often the folder is looked at; a file that still grows is told of when it has stood still for so long."""
@@ -19,7 +19,7 @@ Files: TypeAlias = Mapping[str, tuple[int, int]]
 """Each file's time of change and size, by its path within the folder."""
 
 
-async def watch(stream: Stream, folder: Path, skip: Path | None = None) -> None:
+async def watch(stream: Memory, folder: Path, skip: Path | None = None) -> None:
     """Tell a life of files that come, change and go, until cancelled.
 
     Args:

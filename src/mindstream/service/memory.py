@@ -17,11 +17,11 @@ from mindstream.log.database import FILE
 from mindstream.log.erasure import finish_all
 from mindstream.log.events import Logged
 from mindstream.log.files import private_folder
-from mindstream.memory.door import checked_name
-from mindstream.memory.record import KINDS, Kind, Record
-from mindstream.memory.sqlite import SqliteStore
-from mindstream.memory.store import Store, read_log
-from mindstream.memory.stream import Stream
+from mindstream.memory.memory import Memory
+from mindstream.memory.store.record import KINDS, Kind, Record
+from mindstream.memory.store.sqlite import SqliteStore
+from mindstream.memory.store.store import Store, read_log
+from mindstream.memory.store.validation import checked_name
 from mindstream.models.embedders.named import embedder
 from mindstream.service.folders import refuse_town
 from mindstream.settings import Settings
@@ -31,7 +31,7 @@ LOOK_S = 0.2
 
 
 @dataclass(frozen=True)
-class Memory:
+class UserData:
     """One user's memory in a data folder."""
 
     store: Store
@@ -40,9 +40,9 @@ class Memory:
     clock: Clock
 
     @cached_property
-    def stream(self) -> Stream:
+    def stream(self) -> Memory:
         """The stream; loads the embedder."""
-        return Stream(self.store, self.user, embedder(self.embedder_name), self.clock)
+        return Memory(self.store, self.user, embedder(self.embedder_name), self.clock)
 
     async def recent(self, n: int, kinds: Sequence[Kind]) -> dict[Kind, list[Record]]:
         """Return the newest records of each kind that has any, oldest first."""
@@ -65,7 +65,7 @@ class Memory:
         """Tell whether something was ever logged of that user."""
         return bool(await self.store.events(self.user, limit=1))
 
-    async def require_known(self) -> Memory:
+    async def require_known(self) -> UserData:
         """Return itself, sure that there is something to work on.
 
         Raises:
@@ -80,7 +80,7 @@ class Memory:
 async def memory(
     settings: Settings, *, new: bool = False, own: bool = False, known: bool = False, clock: Clock | None = None,
     begins: str = "`mindstream chat`",
-) -> AsyncIterator[Memory]:  # fmt: skip
+) -> AsyncIterator[UserData]:  # fmt: skip
     """Open a user's memory.
 
     Args:
@@ -102,7 +102,7 @@ async def memory(
     async with SqliteStore(settings.data) as store:
         if new or own:
             await refuse_town(store, settings.data)
-        opened = Memory(store, settings.user, settings.embedder, clock or SystemClock())
+        opened = UserData(store, settings.user, settings.embedder, clock or SystemClock())
         yield await opened.require_known() if known else opened
 
 

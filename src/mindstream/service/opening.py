@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mindstream.errors import SettingsError
 from mindstream.log.files import private_folder
-from mindstream.memory.exemplars import Exemplars
+from mindstream.memory.recall.exemplars import Exemplars
 from mindstream.minds.mind import Mind
 from mindstream.minds.timeouts import Timeouts
 from mindstream.models.roles import Models

@@ -20,10 +20,10 @@ import numpy as np
 from mindstream.clock import format_iso
 from mindstream.errors import InputError
 from mindstream.log.events import Remembered
-from mindstream.memory.record import Record
-from mindstream.memory.store import Entry
+from mindstream.memory.store.record import Record
+from mindstream.memory.store.store import Entry
 from mindstream.service.export_file import Export, Header, read_export
-from mindstream.service.memory import Memory, plain
+from mindstream.service.memory import UserData, plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Imported:
     own: int
 
 
-async def export(memory: Memory, header: Callable[..., Header] = Header) -> AsyncIterator[str]:
+async def export(memory: UserData, header: Callable[..., Header] = Header) -> AsyncIterator[str]:
     """Yield the lines of a memory, as it stands when the first is asked for.
 
     Raises:
@@ -62,7 +62,7 @@ def parse_export(lines: Iterable[bytes], source: str, stream: str) -> Export[Hea
     return read_export(lines, source, Header, stream)
 
 
-async def take_in(memory: Memory, export: Export[Header], progress: Callable[[int], None]) -> Imported:
+async def take_in(memory: UserData, export: Export[Header], progress: Callable[[int], None]) -> Imported:
     """Write the records that are not known yet, embedded anew, in batches; `progress` is told how many are done.
 
     Raises:
@@ -83,7 +83,7 @@ async def take_in(memory: Memory, export: Export[Header], progress: Callable[[in
     return Imported(wrote, known, done - wrote - known)
 
 
-async def _write(memory: Memory, records: list[Record]) -> None:
+async def _write(memory: UserData, records: list[Record]) -> None:
     embedder = memory.stream.embedder
     vectors = (await embedder.embed([record.text for record in records])).astype(np.float16)
     whole = [
@@ -94,7 +94,7 @@ async def _write(memory: Memory, records: list[Record]) -> None:
     await memory.stream.commit(Entry(event, "import", tuple(whole)))
 
 
-async def _check_owners(memory: Memory, export: Export[Header]) -> None:
+async def _check_owners(memory: UserData, export: Export[Header]) -> None:
     """Raise InputError where a record is another user's; whose is not said: names are private."""
     for id_, owner in (await memory.store.owners(list(export.lines))).items():
         if owner != memory.user:
@@ -104,6 +104,6 @@ async def _check_owners(memory: Memory, export: Export[Header]) -> None:
             )
 
 
-async def _own_slots(memory: Memory, export: Export[Header]) -> set[str | None]:
+async def _own_slots(memory: UserData, export: Export[Header]) -> set[str | None]:
     """Name the slots of which this memory holds a version that the import does not know: two histories do not mix."""
     return {record.slot for record in await memory.beliefs_and_plans() if record.id not in export.lines}

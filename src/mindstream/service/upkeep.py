@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mindstream.memory.record import FADING
-from mindstream.memory.strength import Point, Strength, curve
-from mindstream.service.memory import Memory
+from mindstream.memory.store.record import FADING
+from mindstream.memory.store.strength import Point, Strength, curve
+from mindstream.service.memory import UserData
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Habit:
     passed_over: float = 0.0
 
 
-async def predict_forgetting(memory: Memory, habit: Habit) -> tuple[float, list[Forgetting]]:
+async def predict_forgetting(memory: UserData, habit: Habit) -> tuple[float, list[Forgetting]]:
     """Return the chance that a sleep draws a record, and how the records of each level are forgotten."""
     stream = memory.stream
     laws = stream.strength or Strength()

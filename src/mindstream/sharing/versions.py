@@ -7,10 +7,10 @@ import json
 from dataclasses import dataclass, field, replace
 
 from mindstream.errors import InputError
-from mindstream.memory.checkpoints import Checkpoint
-from mindstream.memory.policies import Cosine, Policy
-from mindstream.memory.store import Entry
-from mindstream.memory.stream import Stream
+from mindstream.memory.memory import Memory
+from mindstream.memory.recall.policies import Cosine, Policy
+from mindstream.memory.store.checkpoints import Checkpoint
+from mindstream.memory.store.store import Entry
 from mindstream.sharing.events import RetrieverTrained
 from mindstream.sharing.retriever.ranking import ByHead
 from mindstream.sharing.retriever.version import Version
@@ -35,7 +35,7 @@ class Newest:
     foreign: bool = False
 
 
-async def read_newest(stream: Stream, number: int) -> Newest:
+async def read_newest(stream: Memory, number: int) -> Newest:
     """Read the newest version, which the log says is this one, or a later one."""
     kept = await stream.store.checkpoint(stream.name, NAME)
     if kept is None:
@@ -59,7 +59,7 @@ def _read(kept: Checkpoint) -> Version:
     return Version.from_data(data if isinstance(data, dict) else {})
 
 
-async def publish(stream: Stream, version: Version, row: RetrieverTrained) -> None:
+async def publish(stream: Memory, version: Version, row: RetrieverTrained) -> None:
     """Write a version at the end of the line.
 
     Raises:

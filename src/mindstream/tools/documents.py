@@ -16,9 +16,9 @@ from typing import Annotated
 from pydantic import Field
 
 from mindstream.errors import ToolError
-from mindstream.memory.record import TAINTED, New, Record
-from mindstream.memory.store import read_all
-from mindstream.memory.stream import Stream
+from mindstream.memory.memory import Memory
+from mindstream.memory.store.record import TAINTED, Record, RecordDraft
+from mindstream.memory.store.store import read_all
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.tools.folder import MOST_FILES, PACKAGE, Folder, passages
 from mindstream.tools.tool import FunctionTool, Words, tool
@@ -35,7 +35,7 @@ Line = Annotated[int, Field(ge=1, le=10_000_000)]
 class Documents:
     """The documents of a folder, searched in a stream of their own."""
 
-    def __init__(self, folder: Folder, stream: Stream) -> None:
+    def __init__(self, folder: Folder, stream: Memory) -> None:
         self.folder = folder
         self.stream = stream
         self.unread: dict[str, str] = {}
@@ -85,7 +85,7 @@ class Documents:
         await self._erase(there)
         parts = len(found)
         news = [
-            New(
+            RecordDraft(
                 text=f"{name}, {each.place}:\n{each.headed}", kind="document", by=name[:200],
                 data={"file": name, "place": each.place, "hash": digest, "parts": parts, TAINTED: True},
             )
@@ -161,5 +161,5 @@ async def open_documents(
     found = Folder(folder)
     name = "documents." + blake2b(str(found.root).encode(), digest_size=8).hexdigest()
     with tempfile.TemporaryDirectory(prefix="mindstream-") if data is None else nullcontext(data) as kept:
-        async with Stream.open(kept, name, embed=embed) as stream:
+        async with Memory.open(kept, name, embed=embed) as stream:
             yield Documents(found, stream)

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from mindstream.errors import SettingsError, ToolError
-from mindstream.memory.stream import Stream
+from mindstream.memory.memory import Memory
 from mindstream.models.model import Model
 from mindstream.models.rules import Rules
 from mindstream.tools.ask_model import model_tool
@@ -20,10 +20,10 @@ from mindstream.tools.documents import open_documents
 from mindstream.tools.read_page import page_tool
 from mindstream.tools.recall import recall_tool
 from mindstream.tools.tool import Tool, checked_tools, tool
-from mindstream.tools.web import Web
-from mindstream.tools.web_search import Ddgs, Search, Tavily, search_tool
-from mindstream.tools.wikipedia import wikipedia_tool
-from mindstream.tools.wolfram import wolfram_tool
+from mindstream.tools.web.search import Ddgs, Search, Tavily, search_tool
+from mindstream.tools.web.web import Web
+from mindstream.tools.web.wikipedia import wikipedia_tool
+from mindstream.tools.web.wolfram import wolfram_tool
 
 NAMES = ("calculator", "web", "wikipedia", "wolfram", "read_page", "documents:DIR", "llm", "recall")
 """What can be named; `web` is Tavily where its key is set, else ddgs."""
@@ -41,7 +41,7 @@ class Means:
     """
 
     model: Model | None = None
-    stream: Stream | None = None
+    stream: Memory | None = None
     data: Path | None = None
     web: Web = field(default_factory=Web)
     language: str = "en"

@@ -8,8 +8,8 @@ from typing import Annotated
 from pydantic import Field
 
 from mindstream.errors import ToolError
-from mindstream.memory.record import Record, is_tainted
-from mindstream.memory.stream import Stream
+from mindstream.memory.memory import Memory
+from mindstream.memory.store.record import Record, is_tainted
 from mindstream.tools.call import ForeignText
 from mindstream.tools.tool import FunctionTool, Words, tool
 
@@ -17,7 +17,7 @@ LONGEST = 1_000
 Count = Annotated[int, Field(ge=1, le=20)]
 
 
-def recall_tool(stream: Stream) -> FunctionTool:
+def recall_tool(stream: Memory) -> FunctionTool:
     """Make the tool `recall`, over one stream; to look strengthens nothing."""
 
     async def recall(query: Words, count: Count = 5) -> str:

@@ -26,9 +26,9 @@ from mindstream.coach.packs.pack import all_texts
 from mindstream.coach.packs.recogniser import parts
 from mindstream.coach.packs.topics import topics_in
 from mindstream.errors import PackError, ToolError
-from mindstream.memory import audit
-from mindstream.memory.columns import Columns
-from mindstream.memory.question import understood
+from mindstream.memory.curation import audit
+from mindstream.memory.recall.question import understood
+from mindstream.memory.store.columns import Columns
 from mindstream.minds.mind import Mind
 from mindstream.text import dates
 from mindstream.text.classifier import views

@@ -19,9 +19,9 @@ from mindstream.cli.shell.output import clean, print_json, say, short, tell
 from mindstream.cli.shell.progress import progress
 from mindstream.clock import DAY_S, Moment, format_iso, parse_iso
 from mindstream.errors import InputError
-from mindstream.memory.curation import Drawn, Session
-from mindstream.memory.forgetting import Forgotten, Removal
-from mindstream.memory.record import Record
+from mindstream.memory.curation.curation import Drawn, Session
+from mindstream.memory.curation.forgetting import Forgotten, Removal
+from mindstream.memory.store.record import Record
 from mindstream.models.embedders.named import width_of
 from mindstream.service import erasing
 from mindstream.service.memory import memory, plain
@@ -224,11 +224,11 @@ def forget(
 
     async def find() -> Removal:
         async with memory(settings, known=True) as opened:
-            return await opened.stream.to_forget(*ids or (), about=about, session=session, since=first, until=last)
+            return await opened.stream.find_removal(*ids or (), about=about, session=session, since=first, until=last)
 
     async def take(removal: Removal) -> Forgotten:
         async with memory(settings) as opened, opened.stream as stream:
-            return await stream.forget(removal)
+            return await stream.remove(removal)
 
     removal = asyncio.run(find())
     if not json:

@@ -20,8 +20,8 @@ from mindstream.cli.shell.plot import Axes, picture, plot
 from mindstream.cli.shell.progress import progress
 from mindstream.errors import InputError
 from mindstream.log.events import Logged, Slept
-from mindstream.memory.proposal import Proposal
-from mindstream.memory.stream import Stream
+from mindstream.memory.lifecycle.proposal import Proposal
+from mindstream.memory.memory import Memory
 from mindstream.minds.calls import CallLog
 from mindstream.models.roles import Models
 from mindstream.paths import read_text
@@ -71,7 +71,7 @@ def sleep(
         raise InputError("--keep leaves something out of a sleep that is shown first: say --review or --accept, too")
     else:
 
-        def run(stream: Stream, models: Models) -> Awaitable[str]:
+        def run(stream: Memory, models: Models) -> Awaitable[str]:
             return stream.sleep(models.of("M1", "reasoner"), n, rater=models.of("importance", "reasoner"))
 
         _sleep(settings, run, json)
@@ -137,7 +137,7 @@ async def curve(
 def _review(settings: Settings, n: int, keep: Collection[str], yes: bool, json: bool) -> None:
     """Show what a sleep would do, and do what the person says."""
 
-    async def look(stream: Stream, models: Models) -> tuple[Proposal, dict[str, str]]:
+    async def look(stream: Memory, models: Models) -> tuple[Proposal, dict[str, str]]:
         found = await stream.propose_sleep(models.of("M1", "reasoner"), n)
         return found, {each.id: each.text for each in await stream.store.records(stream.name, found.ids)}
 
@@ -200,14 +200,14 @@ def _read_answer(proposal: Proposal) -> tuple[str, ...]:
 
 
 def _accept(settings: Settings, proposal: Proposal, keep: Collection[str], json: bool) -> None:
-    def run(stream: Stream, models: Models) -> Awaitable[str]:
+    def run(stream: Memory, models: Models) -> Awaitable[str]:
         model, rater = models.of("M1", "reasoner"), models.of("importance", "reasoner")
         return stream.accept(proposal, keep, model=model, rater=rater)
 
     _sleep(settings, run, json)
 
 
-def _sleep(settings: Settings, run: Callable[[Stream, Models], Awaitable[str]], json: bool) -> None:
+def _sleep(settings: Settings, run: Callable[[Memory, Models], Awaitable[str]], json: bool) -> None:
     """Print each step as it is done, then the dream."""
 
     def told(step: Slept) -> None:
@@ -224,7 +224,7 @@ def _sleep(settings: Settings, run: Callable[[Stream, Models], Awaitable[str]], 
 
 async def _asleep(
     settings: Settings,
-    run: Callable[[Stream, Models], Awaitable[Result]],
+    run: Callable[[Memory, Models], Awaitable[Result]],
     told: Callable[[Slept], None] = lambda _: None,
 ) -> Result:
     """Do something to a memory with the models of the settings; `told` gets each step of a sleep as it is done."""

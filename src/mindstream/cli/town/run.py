@@ -21,7 +21,7 @@ from mindstream.cli.shell.progress import Progress, progress
 from mindstream.cli.shell.stopping import run_until_stopped
 from mindstream.cli.town.group import MODEL, ROLE, ProfileOf, Seed
 from mindstream.errors import InputError, ModelError
-from mindstream.memory.store import Commit
+from mindstream.memory.store.store import Commit
 from mindstream.paths import read_text
 from mindstream.service import town as towns
 from mindstream.service.opening import answering
@@ -29,11 +29,11 @@ from mindstream.service.town import is_free
 from mindstream.settings import Settings
 from mindstream.text.counting import count_of
 from mindstream.town.events import Talked, TownEvent
-from mindstream.town.lookup import find_step
+from mindstream.town.inspect.lookup import find_step
+from mindstream.town.inspect.time_words import format_time
 from mindstream.town.missing_keys import missing_keys
 from mindstream.town.preparing import Preparing
 from mindstream.town.setting import Setting
-from mindstream.town.time_words import format_time
 
 app = group()
 RESTED = 1

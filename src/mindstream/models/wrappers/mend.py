@@ -9,8 +9,9 @@ from dataclasses import replace
 from typing import Any
 
 from mindstream.errors import ReplyInvalid
+from mindstream.models.legible import without_controls
 from mindstream.models.model import Model, Part, Piece, Request
-from mindstream.models.reply import DEEPEST, broken_json, without_controls
+from mindstream.models.reply import DEEPEST, broken_json
 from mindstream.models.wrappers.meter import Metered
 
 

@@ -7,8 +7,8 @@ from typing import Protocol
 
 from pydantic import JsonValue, ValidationError
 
+from mindstream.models.legible import without_controls
 from mindstream.models.prompt import complaints
-from mindstream.models.reply import without_controls
 from mindstream.planning.plan import PlannedStep
 
 LONGEST_LINE = 120_000

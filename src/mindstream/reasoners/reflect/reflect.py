@@ -16,15 +16,15 @@ import numpy as np
 
 from mindstream.errors import Conflict
 from mindstream.log.events import Reflected
-from mindstream.memory import importance
-from mindstream.memory.columns import KIND_CODES
-from mindstream.memory.record import Kind, New, Record, normalised
-from mindstream.memory.store import Entry
-from mindstream.memory.stream import Stream
+from mindstream.memory.lifecycle import importance
+from mindstream.memory.memory import Memory
+from mindstream.memory.store.columns import KIND_CODES
+from mindstream.memory.store.record import Kind, Record, RecordDraft, normalised
+from mindstream.memory.store.store import Entry
 from mindstream.models.ask import ask
 from mindstream.models.model import Model
 from mindstream.models.rules import Rules
-from mindstream.reasoners.reasoner import Conclusion, Occasion, Writing, write_nothing
+from mindstream.reasoners.reasoner import RunContext, RunResult, Writing, write_nothing
 from mindstream.reasoners.reflect.insights import Insight, Insights
 from mindstream.reasoners.reflect.salient_questions import SalientQuestions
 from mindstream.reasoners.trigger import Trigger
@@ -40,7 +40,7 @@ COUNTED: tuple[Kind, ...] = ("observation", "chat")
 """What the counter falls by: what came from the world."""
 
 
-async def counter(stream: Stream, start: float = START, counted: Sequence[Kind] = COUNTED) -> float:
+async def counter(stream: Memory, start: float = START, counted: Sequence[Kind] = COUNTED) -> float:
     """Return how much importance is still to gather before the stream is to be reflected upon; at <= 0 it is time.
 
     What is not rated yet does not count.
@@ -57,7 +57,7 @@ async def counter(stream: Stream, start: float = START, counted: Sequence[Kind] 
     return start - float(np.nansum(columns.importance.values[new]))
 
 
-async def reflect(stream: Stream, model: Model) -> list[Record]:
+async def reflect(stream: Memory, model: Model) -> list[Record]:
     """Reflect now, whatever the counter says; return the new thoughts.
 
     Raises:
@@ -74,7 +74,7 @@ async def reflect(stream: Stream, model: Model) -> list[Record]:
         return await stream.store.records(stream.name, [record.id for record in entry.records])
 
 
-async def reflection_entry(stream: Stream, model: Model) -> Entry:
+async def reflection_entry(stream: Memory, model: Model) -> Entry:
     """Reflect now, and return what is to be written of it with a commit of one's own.
 
     Raises:
@@ -83,7 +83,7 @@ async def reflection_entry(stream: Stream, model: Model) -> Entry:
     return await _entry(stream, await _reflection(stream, model), model)
 
 
-async def reflect_if_due(stream: Stream, model: Model, start: float = START) -> list[Record]:
+async def reflect_if_due(stream: Memory, model: Model, start: float = START) -> list[Record]:
     """Rate what is not rated yet, and reflect if enough has gathered.
 
     Without a model it never is due.
@@ -98,7 +98,7 @@ async def reflect_if_due(stream: Stream, model: Model, start: float = START) -> 
     return await reflect(stream, model) if await counter(stream, start) <= 0 else []
 
 
-async def rate(stream: Stream, model: Model) -> None:
+async def rate(stream: Memory, model: Model) -> None:
     """Rate the importance of what the counter counts."""
     async for ratings in importance.rate(stream, model, COUNTED):
         await stream.commit(revisions=ratings)
@@ -114,24 +114,24 @@ class ReflectReasoner:
     trigger: Trigger = field(default_factory=lambda: Trigger(every=5))
     timeout_s: float = 300.0
 
-    async def think(self, occasion: Occasion) -> Conclusion:
-        stream = occasion.stream
+    async def think(self, context: RunContext) -> RunResult:
+        stream = context.stream
         if self.model.name == Rules.name:
-            return Conclusion(
-                "without a model nobody reflects" if occasion.events else "", self.model.name, write_nothing
+            return RunResult(
+                "without a model nobody reflects" if context.events else "", self.model.name, write_nothing
             )
         await rate(stream, self.model)
         await stream.columns()
         left = await counter(stream, self.start)
         if left > 0:
-            return Conclusion(f"not yet: {left:.0f} of {self.start:.0f} to go", self.model.name, write_nothing)
+            return RunResult(f"not yet: {left:.0f} of {self.start:.0f} to go", self.model.name, write_nothing)
         reflection = await _reflection(stream, self.model)
 
         async def write() -> Writing:
             return [await _entry(stream, reflection, self.model)], ()
 
         thought = "; ".join(insight.text for insight, _ in reflection.insights) or "nothing new"
-        return Conclusion(thought, self.model.name, write)
+        return RunResult(thought, self.model.name, write)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class _Reflection:
     insights: tuple[tuple[Insight, tuple[str, ...]], ...]
 
 
-async def _reflection(stream: Stream, model: Model) -> _Reflection:
+async def _reflection(stream: Memory, model: Model) -> _Reflection:
     ids = (await stream.columns()).ids
     upto = ids[-1] if ids else ""
     recent = await stream.store.latest(stream.name, REFLECTED_ON, RECENT, now=stream.clock.now())
@@ -158,7 +158,7 @@ async def _reflection(stream: Stream, model: Model) -> _Reflection:
     return _Reflection(upto, questions, tuple(insights))
 
 
-async def _insights(stream: Stream, model: Model, question: str) -> list[tuple[Insight, tuple[str, ...]]]:
+async def _insights(stream: Memory, model: Model, question: str) -> list[tuple[Insight, tuple[str, ...]]]:
     recalled = await stream.recall(question, RECALLED, kinds=REFLECTED_ON)
     memories = tuple(each.record.text[:LONGEST] for each in recalled)
     reply = await ask(model, Insights(who=stream.name, question=question, memories=memories, count=INSIGHTS))
@@ -170,12 +170,12 @@ async def _insights(stream: Stream, model: Model, question: str) -> list[tuple[I
     return found
 
 
-async def _entry(stream: Stream, reflection: _Reflection, model: Model) -> Entry:
+async def _entry(stream: Memory, reflection: _Reflection, model: Model) -> Entry:
     """Make what is to be written: the thoughts that are not known already, and the counter's new beginning."""
     first = {normalised(each[0].text): each for each in reversed(reflection.insights)}
     known = await stream.find_same("thought", [insight.text for insight, _ in reflection.insights])
     news = [
-        New(
+        RecordDraft(
             text=insight.text,
             kind="thought",
             by=BY,

@@ -1,0 +1,95 @@
+"""A memory: a stream that is kept. It sleeps, is corrected, and forgets what somebody wants forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from mindstream.clock import Moment
+from mindstream.errors import InputError
+from mindstream.memory.curation import audit as auditing
+from mindstream.memory.curation import curation, forgetting
+from mindstream.memory.curation.forgetting import ForgetRequest, Forgotten, Removal
+from mindstream.memory.lifecycle import proposal
+from mindstream.memory.lifecycle import sleep as sleeping
+from mindstream.memory.store.record import Record, RecordDraft
+from mindstream.memory.store.store import Fence
+from mindstream.memory.stream import Stream
+
+if TYPE_CHECKING:
+    from mindstream.models.model import Model
+
+__all__ = ["Memory"]
+
+
+class Memory(Stream):
+    """All that is remembered under one name: `retain`, `recall`, `get`, `correct`, `forget`, `history`, and sleep.
+
+    No mind is needed, and no model: `async with Memory.open("data", "ann") as memory: …`
+
+    Raises (from every method): StorageError; InputError for what cannot be kept, asked or changed.
+    """
+
+    async def retain_messages(self, messages: Sequence[Mapping[str, str]], session: str = "") -> list[Record]:
+        """Write a talk down, a record a message, in one transaction; no model is called.
+
+        Args:
+            messages: `role` (`user`, or whoever answered) and `content`, as in chat APIs; oldest first.
+            session: which talk it is part of.
+        """
+        for message in messages:
+            if not (isinstance(message.get("role"), str) and isinstance(message.get("content"), str)):
+                raise InputError(f'a message is {{"role": "user" or "assistant", "content": text}}, not {message!r}')
+        return await self.remember_all([
+            RecordDraft(
+                text=message["content"], kind="chat", episode=session, data={"by_user": message["role"] == "user"},
+                by=self.name if message["role"] == "user" else message["role"],
+            )
+            for message in messages
+        ])  # fmt: skip
+
+    async def get(self, id_: str) -> Record | None:
+        """Return a record by its id, whatever has become of it; None where it was erased or never was."""
+        return next(iter(await self.store.records(self.name, [id_])), None)
+
+    async def history(self, id_: str) -> list[Record]:
+        """Return the wordings of a record, from the first to the one that holds, whichever of them is named.
+
+        Raises:
+            InputError: there is no such record.
+        """
+        return await curation.read_history(self, id_)
+
+    async def forget(
+        self, *ids: str, about: str = "", session: str = "", since: Moment | None = None, until: Moment | None = None
+    ) -> Forgotten:
+        """Forget for good: records by id, and what meets all else that is named, with what was drawn from it alone.
+
+        To look first: `remove(await find_removal(…))`.
+        """
+        return await self.remove(await self.find_removal(*ids, about=about, session=session, since=since, until=until))
+
+    async def find_removal(
+        self, *ids: str, about: str = "", session: str = "", since: Moment | None = None, until: Moment | None = None
+    ) -> Removal:
+        """Return what would go if this were forgotten; nothing is changed."""
+        request = ForgetRequest(ids=ids, about=about, session=session, since=since, until=until)
+        return await forgetting.find_removal(self, request)
+
+    async def sleep(
+        self, model: Model | None = None, n: int = sleeping.DRAWN, *, rater: Model | None = None, cause: int = 0,
+        fence: Fence | None = None,
+    ) -> str:  # fmt: skip
+        """Tidy memory, stay efficient: let n random records fade, dream of what is forgotten (lifecycle/sleep).
+
+        Returns the dream, or "". `model` (M1) makes it, `rater` rates importance; None: rules, or the same model.
+        `cause`: a row of the log; a sleep that was begun for it and broken off is taken up where it was.
+        """
+        await self.settle()
+        return await sleeping.sleep(self, model, n, rater, cause=cause, fence=fence)
+
+    # What stands in a module of its own; the memory is the first argument.
+    propose_sleep, accept, undo_sleep = proposal.propose, proposal.accept, proposal.undo_sleep
+    supersede, evidence_of, correct = curation.supersede, curation.evidence_of, curation.correct
+    archive, purge, reembed = curation.archive, curation.purge, curation.reembed
+    remove, audit, sessions = forgetting.remove, auditing.audit, curation.list_sessions

@@ -1,0 +1,106 @@
+"""Who speaks for a mind. The ground knows no domain: a speaker is handed to a mind, or found by its name."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from mindstream.errors import InputError
+from mindstream.log.events import Logged
+from mindstream.memory.store.store import Entry
+from mindstream.reasoners.reasoner import Reasoner, RunContext, RunResult
+
+if TYPE_CHECKING:
+    from mindstream.minds.mind import Mind
+
+RESPONDERS = {"coach": "mindstream.coach.coach:coach"}
+"""Where the speakers that have a name are made; each is loaded when a mind is opened with it."""
+
+
+class Responder(Protocol):
+    """Hears what is said to a mind, answers, and may add to what its reasoners conclude.
+
+    Attributes:
+        name: what it is called in the log; a coach is called like its pack.
+        title: what it is called before people.
+        reasoners: those that it brings along.
+        belief, plan: what it believes of the user now, and what it plans with them.
+    """
+
+    name: str
+    title: str
+    reasoners: Sequence[Reasoner]
+
+    @property
+    def belief(self) -> Any: ...
+
+    @property
+    def plan(self) -> Any: ...
+
+    async def begin(self) -> None:
+        """Read what is believed and planned, before anything is heard."""
+
+    def hear(self, text: str, *, one_answer: bool = False) -> AsyncGenerator[Logged]:
+        """Take in an utterance (see Mind.take_in) and answer it, event by event; `one_answer`: nothing can follow."""
+
+    async def speak_up(self, context: RunContext, result: RunResult, written: Sequence[Entry]) -> Sequence[Entry]:
+        """Return what is to be committed with a conclusion besides what it writes itself."""
+
+    async def close(self) -> None:
+        """Break off what is being said; what was shown of it is kept."""
+
+
+ResponderFactory: TypeAlias = "Callable[[Mind], Responder]"
+
+
+class NullResponder:
+    """A mind that answers nobody: what is said to it is remembered and thought about."""
+
+    name = title = ""
+    reasoners: Sequence[Reasoner] = ()
+
+    def __init__(self, mind: Mind) -> None:
+        self._mind = mind
+
+    @property
+    def belief(self) -> Any:
+        raise InputError("this mind has no speaker that believes something of its user: see `Stream.belief`")
+
+    @property
+    def plan(self) -> Any:
+        raise InputError("this mind has no speaker that plans something with its user")
+
+    async def begin(self) -> None:
+        pass
+
+    async def hear(self, text: str, *, one_answer: bool = False) -> AsyncGenerator[Logged]:  # noqa: ARG002
+        yield await self._mind.take_in(text)
+        self._mind.reasoners.wake()
+
+    async def speak_up(self, *_: object) -> Sequence[Entry]:
+        return ()
+
+    async def close(self) -> None:
+        pass
+
+
+def find_responder(wanted: ResponderFactory | str | None, options: Mapping[str, Any]) -> ResponderFactory:
+    """Return how a speaker is made: the one that is handed over, one by its name, or nobody.
+
+    Raises:
+        InputError: there is none of that name, or it does not know an option.
+    """
+    if not isinstance(wanted, str):
+        if options:
+            raise InputError(f"{', '.join(options)}: said of a speaker by name only; this one is handed over")
+        return wanted or NullResponder
+    if wanted not in RESPONDERS:
+        raise InputError(f"nobody called {wanted!r} speaks for a mind; there are: {', '.join(RESPONDERS)}")
+    module, _, name = RESPONDERS[wanted].partition(":")
+    make = getattr(importlib.import_module(module), name)
+    known = inspect.signature(make).parameters
+    if odd := [option for option in options if option not in known]:
+        raise InputError(f"a mind knows no {', '.join(odd)}, nor does its {wanted}; that knows {', '.join(known)}")
+    return make(**options)  # type: ignore[no-any-return]

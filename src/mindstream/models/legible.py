@@ -1,0 +1,26 @@
+"""Text that can be kept and shown: whole characters, nothing that steers a terminal."""
+
+from __future__ import annotations
+
+import re
+
+ILLEGIBLE = re.compile(r"[\x00\ud800-\udfff]")
+"""Halves of characters (surrogates) and NUL: what no file takes."""
+CONTROLS = re.compile(r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|\][^\x07\x1b\n]{0,200}+\x07?)|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""What moves a cursor and colours a text, and all control characters but tab and line break."""
+PAIR = re.compile(r"[\ud800-\udbff][\udc00-\udfff]")
+
+
+def legible(text: str) -> str:
+    """Return a text without what cannot be written to a file or an endpoint; halves of a character are joined."""
+    if text.isascii() and text.isprintable():
+        return text
+    whole = PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
+    return ILLEGIBLE.sub("", whole)
+
+
+def without_controls(text: str) -> str:
+    """Return a legible text without what would steer a terminal; line breaks and tabs stay."""
+    if text.isascii() and text.isprintable():
+        return text
+    return CONTROLS.sub("", legible(text).replace("\r\n", "\n"))
