@@ -104,7 +104,7 @@ PROSE = {
 }
 """Where patterns look for words that people say: what alarms must be sure of, and dates and numbers."""
 FORMS = {
-    *("cli/clean.py", "cli/edge.py", "cli/plain.py", "coach/belief/plan.py", "coach/packs/check.py"),
+    *("cli/edge.py", "cli/screens/talk.py", "cli/shell/output.py", "coach/belief/plan.py", "coach/packs/check.py"),
     *(
         "life/stand_in.py",
         "memory/curation/audit.py",
@@ -238,3 +238,16 @@ def test_circles_of_imports_are_small_and_stay_in_a_folder() -> None:
 def test_no_folder_hides_its_files_by_their_number() -> None:
     counts = {folder: len(list(folder.glob("*.py"))) for folder in {path.parent for path in FILES}}
     assert {str(folder.relative_to(SOURCE)): n for folder, n in counts.items() if n > 25} == {}
+
+
+def test_the_command_line_imports_in_no_circle_of_files_or_folders() -> None:
+    below: dict[Path, set[Path]] = {}
+    for path in FILES:
+        if room(path) == "cli":
+            below.setdefault(path.parent, set()).update(
+                other.parent for other in importing(path) if room(other) == "cli"
+            )
+    while free := {folder for folder, others in below.items() if not others & below.keys() - {folder}}:
+        below = {folder: others for folder, others in below.items() if folder not in free}
+    assert below == {}
+    assert [each for each in circles() if any(room(path) == "cli" for path in each)] == []

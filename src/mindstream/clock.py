@@ -116,3 +116,7 @@ def parse_iso(text: str, *, whole_day: bool = False) -> Moment:
     when = datetime.fromisoformat(text.strip())
     only_date = len(text.strip()) <= len("2026-11-20")
     return moment(when) + (DAY_S - 1e-3 if whole_day and only_date else 0.0)
+
+
+STARTED = SystemClock().now()
+"""When this process began, as near as it can tell."""

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from mindstream.cli.clean import clean, complain, escape_json, say, short
-from mindstream.cli.plain import Flow
+from mindstream.cli.screens.talk import Flow
+from mindstream.cli.shell.output import clean, complain, escape_json, say, short
 
 HOSTILE = {
     "a title": ("a\x1b]0;evil\x07b", "ab"),
@@ -93,7 +93,7 @@ def test_errors_are_said_without_control_and_in_measure(capsys: pytest.CaptureFi
 
 
 def test_that_a_model_reads_is_said_once_an_utterance(capsys: pytest.CaptureFixture[str]) -> None:
-    from mindstream.cli.screens import TextScreen
+    from mindstream.cli.screens.talk import TextScreen
     from mindstream.log.events import Logged, Piece, Reading
 
     screen = TextScreen(Console(highlight=False), echo=False, timed=False, thinks=True)
@@ -105,7 +105,7 @@ def test_that_a_model_reads_is_said_once_an_utterance(capsys: pytest.CaptureFixt
 
 
 def test_events_of_kinds_that_nobody_knows_are_shown_by_their_name(capsys: pytest.CaptureFixture[str]) -> None:
-    from mindstream.cli.screens import JsonScreen, TextScreen
+    from mindstream.cli.screens.talk import JsonScreen, TextScreen
     from mindstream.log.events import Event, Logged, Waiting
 
     class SetAside(Event):

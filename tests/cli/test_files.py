@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mindstream.cli.files import LONGEST_LINE, open_writer, read_lines, write_lines
+from mindstream.cli.shell.files import LONGEST_LINE, open_writer, read_lines, write_lines
 from mindstream.errors import InputError
 
 

@@ -25,3 +25,15 @@ def test_help_loads_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr.strip() == "[] 0"
+
+
+def test_commands_stand_in_one_order_whatever_was_imported_first() -> None:
+    code = "from mindstream.cli.edge import run; run(['{0}', '--help'])"
+    for name, last in (("memory", "memory.care"), ("town", "town.metrics"), ("pool", "pool_learning")):
+        pages = {
+            subprocess.run(
+                [sys.executable, "-c", first + code.format(name)], capture_output=True, text=True, check=True
+            ).stdout
+            for first in ("", f"import mindstream.cli.{last};")
+        }
+        assert len(pages) == 1

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mindstream import FakeModel, Mind, Models
-from mindstream.cli.asides import plan_told
+from mindstream.cli.screens.events import plan_told
 from mindstream.coach.belief.plan import Plan, PlanStep, StepEdit, read_plan
 from mindstream.coach.coach import coach_of
 from mindstream.models.rules import Rules

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from mindstream import FakeModel, ManualClock, Memory, Mind, SqliteStore, Timeouts
-from mindstream.cli.files import write_lines
+from mindstream.cli.shell.files import write_lines
 from mindstream.coach.packs.check import new as new_pack
 from mindstream.coach.packs.load import load
 from mindstream.log import erasure

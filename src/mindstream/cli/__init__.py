@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from mindstream.clock import SystemClock
-
-STARTED = SystemClock().now()
-"""When this process began, as far as the events of a conversation are concerned."""
+import mindstream.clock  # noqa: F401 (which notes when this process began)
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 import mindstream as package
-from mindstream.cli.flags import PLAIN, flag, switch
+from mindstream.cli.shell.flags import PLAIN, flag, switch
 
 COMMANDS = {
     "chat": ("Talk: it answers at once, thinks behind, remembers.", "chat"),
@@ -21,29 +21,26 @@ COMMANDS = {
     "log": ("Print the log: everything that happened to a mind, numbered.", "log"),
     "cost": ("Say what calls of models came to: tokens, seconds, US dollars.", "cost"),
     "doctor": ("Say what is configured, reachable, missing, and how to mend it.", "doctor"),
-    "packs": ("List the packs that come with mindstream.", "packs"),
+    "packs": ("List the packs that come with mindstream.", "pack:listing"),
     "memory": (
-        "Look into a user's memory, care for it, carry it elsewhere.",
-        "memory", "sleeping", "curve", "memory_care", "forgetting",
+        "Look into a user's memory, care for it, carry it elsewhere.", "memory.look", "memory.sleep", "memory.care"
     ),
     "mind": ("Carry a whole mind elsewhere, as one file.", "mind"),
     "model": ("List the names that models have here, and whether `local` is there.", "model"),
     "gate": ("See how the gates do: when the talker waits for the reasoner.", "gate"),
     "prompts": ("List what models are asked, and in whose words.", "prompts"),
     "pack": ("Make a domain of your own, and check it.", "pack"),
-    "plan": ("Look at plans in files, change them, run them.", "plans"),
+    "plan": ("Look at plans in files, change them, run them.", "plan"),
     "pool": (
-        "Share exemplars among agents: pools, their rubrics, who may read what.",
-        "pools", "pool_learning", "pool_experiment",
+        "Share exemplars among agents: pools, their rubrics, who may read what.", "pool", "pool_learning"
     ),
     "life": ("Look at a life, answer it, steer it; from any process, whoever lives it at the moment.", "life"),
     "town": (
         "A town of residents who perceive, remember, plan, talk and reflect: let one live, look into it.",
-        "town", "town_outside", "town_talk", "town_prepare",
-        "town_files", "town_looking", "town_places", "town_metrics",
+        "town.group", "town.run", "town.visit", "town.look", "town.metrics", "town.saves",
     ),
 }  # fmt: skip
-"""What each command is for, and the modules of its `app`."""
+"""What each command is for, and where its `app` is; a group's commands come from all of its modules, in this order."""
 
 EXAMPLES = """\b
 Examples:
@@ -72,11 +69,18 @@ class Root(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that is named."""
         if args[0] in COMMANDS:
-            for module in COMMANDS[args[0]][1:]:
-                app = import_module(f"mindstream.cli.{module}").app
-            self.commands[args[0]] = found = typer.main.get_command(app)
+            found, *more = map(_load, COMMANDS[args[0]][1:])
+            for each in more:
+                found.commands |= each.commands
+            self.commands[args[0]] = found
             found.name = args[0]
         return super().resolve_command(ctx, args)
+
+
+def _load(module: str) -> Any:
+    """Return the command, or the group of some, that a module holds as `app`, or under the name after a colon."""
+    path, _, name = module.partition(":")
+    return typer.main.get_command(getattr(import_module(f"mindstream.cli.{path}"), name or "app"))
 
 
 app = typer.Typer(**PLAIN, pretty_exceptions_enable=False, epilog=EXAMPLES, cls=Root)

@@ -8,16 +8,14 @@ from typing import Annotated
 
 import typer
 
-from mindstream.cli.clean import complain
-from mindstream.cli.console import PlainConsole
-from mindstream.cli.conversation import Wishes, conversing
-from mindstream.cli.flags import PLAIN, PoolName, Record, command, flag, switch
-from mindstream.cli.lines import Lines, answer
-from mindstream.cli.screens import JsonScreen, Screen, TextScreen
-from mindstream.cli.stopping import run_until_stopped
+from mindstream.cli.conversation import Wishes, answer, conversing, describe_models
+from mindstream.cli.screens.talk import JsonScreen, PlainConsole, Screen, TextScreen
+from mindstream.cli.shell.files import Lines
+from mindstream.cli.shell.flags import PLAIN, PoolName, Record, command, flag, switch
+from mindstream.cli.shell.output import complain
+from mindstream.cli.shell.stopping import run_until_stopped
 from mindstream.coach.packs.load import load
 from mindstream.errors import InputError
-from mindstream.models.roles import Models
 from mindstream.paths import is_odd
 from mindstream.settings import Settings
 
@@ -98,11 +96,3 @@ async def _hold(settings: Settings, wishes: Wishes, in_terminal: bool) -> int:
         shown.note(describe_models(conversation.mind.models))
         complete = await answer(conversation, first, lines, wait=wishes.wait)
     return 0 if complete else INCOMPLETE
-
-
-def describe_models(models: Models) -> str:
-    """Say who answers, in a line."""
-    if models.only_rules:
-        return "no model is configured: stand-ins answer, and understand little; see `mindstream doctor`"
-    talker, reasoner = models.of("talker").name, models.of("reasoner").name
-    return f"{talker} answers and thinks" if talker == reasoner else f"{talker} answers, {reasoner} thinks"

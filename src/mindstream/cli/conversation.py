@@ -1,4 +1,4 @@
-"""A mind that is open, with its events on a screen: what all three ways of `chat` share."""
+"""A mind that is open, with its events on a screen; what stands on lines is said to it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,18 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mindstream.cli.screens import Screen
+from mindstream.cli.screens.talk import Screen
+from mindstream.cli.shell.files import InputLine, Lines
 from mindstream.errors import MindstreamError, StorageError
 from mindstream.log.events import Failed, Logged, Opened, Thought
 from mindstream.minds.mind import Mind
+from mindstream.models.roles import Models
 from mindstream.service.opening import open_mind
 from mindstream.service.pools import open_member
 from mindstream.settings import Settings
 
+AT_ONCE = 500
+"""Utterances that may wait for their answer at once."""
 STORAGE_TRIES = 3
 """How often the reasoners may fail to write before nobody waits for them any longer."""
 
@@ -170,3 +174,56 @@ async def conversing(settings: Settings, screen: Screen, wishes: Wishes) -> Asyn
             closed = True
             if showing is not None:
                 await showing
+
+
+async def answer(conversation: Conversation, first: InputLine, lines: Lines, *, wait: bool) -> bool:
+    """Answer all lines and finish all work; return whether every one could be taken.
+
+    Args:
+        wait: read the next line after the answer and all thinking; otherwise hear each at once.
+
+    Raises:
+        StorageError: nothing can be kept any more.
+    """
+    taken: list[bool] = []
+    line: InputLine | None = first
+    if wait:
+        while line is not None:
+            taken.append(await _said(conversation, line, None))
+            await conversation.settled()
+            line = await lines.next()
+    else:
+        room = asyncio.Semaphore(AT_ONCE)
+
+        async def pour(line: InputLine, heard: asyncio.Event) -> None:
+            async with room:
+                taken.append(await _said(conversation, line, heard))
+
+        async with asyncio.TaskGroup() as group:
+            while line is not None:
+                heard = asyncio.Event()
+                group.create_task(pour(line, heard))
+                await heard.wait()  # they are heard in their order
+                line = await lines.next()
+    await conversation.settled()
+    return all(taken)
+
+
+async def _said(conversation: Conversation, line: InputLine, heard: asyncio.Event | None) -> bool:
+    try:
+        await conversation.say(line.text, heard)
+    except StorageError as error:
+        conversation.complain(error, "storage")
+        raise
+    except MindstreamError as error:
+        conversation.complain(error, "input", f"line {line.number}: ")
+        return False
+    return True
+
+
+def describe_models(models: Models) -> str:
+    """Say who answers, in a line."""
+    if models.only_rules:
+        return "no model is configured: stand-ins answer, and understand little; see `mindstream doctor`"
+    talker, reasoner = models.of("talker").name, models.of("reasoner").name
+    return f"{talker} answers and thinks" if talker == reasoner else f"{talker} answers, {reasoner} thinks"

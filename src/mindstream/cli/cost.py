@@ -8,10 +8,8 @@ from typing import Annotated
 
 import typer
 
-from mindstream.cli.clean import say
-from mindstream.cli.flags import PLAIN, AsJson, OneUser, command
-from mindstream.cli.json_lines import print_json, say_lines
-from mindstream.cli.tables import print_table
+from mindstream.cli.shell.flags import PLAIN, AsJson, OneUser, command
+from mindstream.cli.shell.output import print_json, print_table, say, say_lines
 from mindstream.service.cost import BYS, By, Total, bill
 from mindstream.service.memory import memory
 from mindstream.settings import Settings

@@ -10,9 +10,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from mindstream.cli.clean import clean, say
-from mindstream.cli.flags import PLAIN, AsJson, command, flag, switch
-from mindstream.cli.json_lines import print_json
+from mindstream.cli.shell.flags import PLAIN, AsJson, command, flag, switch
+from mindstream.cli.shell.output import clean, print_json, say
 from mindstream.log.database import FILE
 from mindstream.service import mending
 from mindstream.service.checks import Finding, examine

@@ -88,6 +88,8 @@ def _cause(error: BaseException) -> BaseException:
 
 def _told(error: BaseException) -> int:
     """Say what there is to say; return the exit code."""
+    from mindstream.cli.shell.output import no_more_output
+
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else 0
     if isinstance(error, KeyboardInterrupt | asyncio.CancelledError | typer.Abort):
@@ -129,7 +131,7 @@ def _sentence(text: str) -> str:
 
 
 def _say(text: str) -> None:
-    from mindstream.cli.clean import complain
+    from mindstream.cli.shell.output import complain, no_more_output
 
     try:
         complain(text)
@@ -162,13 +164,3 @@ def _streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
-
-
-def no_more_output() -> None:
-    """Let Python's own flush at the end go nowhere."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except OSError:
-            os.dup2(nowhere, stream.fileno())

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from mindstream.cli.clean import say
-from mindstream.cli.flags import AsJson, OneUser, command, group
-from mindstream.cli.json_lines import print_json
-from mindstream.cli.tables import print_table
+from mindstream.cli.shell.flags import AsJson, OneUser, command, group
+from mindstream.cli.shell.output import print_json, print_table, say
 from mindstream.coach.gates.report import gate_report
 from mindstream.service.memory import memory
 from mindstream.settings import Settings

@@ -7,12 +7,11 @@ from typing import Annotated, Any
 
 from rich.console import Console
 
-from mindstream.cli.clean import complain
-from mindstream.cli.flags import AsJson, command, flag, group, word
-from mindstream.cli.json_lines import print_json, tell
-from mindstream.cli.life_lines import describe_so_far, describe_standing, list_open, list_tasks
-from mindstream.cli.life_screens import LifeScreen
-from mindstream.cli.life_words import words as words_of
+from mindstream.cli.screens.life import LifeScreen
+from mindstream.cli.screens.life_lines import describe_so_far, describe_standing, list_open, list_tasks
+from mindstream.cli.screens.life_lines import words as words_of
+from mindstream.cli.shell.flags import AsJson, command, flag, group, word
+from mindstream.cli.shell.output import complain, print_json, tell
 from mindstream.clock import format_spoken
 from mindstream.life import commands, lives
 from mindstream.life.events import Asked, Order, Replied, TurnBegan

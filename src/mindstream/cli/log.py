@@ -12,10 +12,9 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from mindstream.cli.asides import aside, brief, describe_call
-from mindstream.cli.clean import clean, short
-from mindstream.cli.flags import MOST, PLAIN, AsJson, command, flag, switch
-from mindstream.cli.json_lines import print_json
+from mindstream.cli.screens.events import aside, brief, describe_call
+from mindstream.cli.shell.flags import MOST, PLAIN, AsJson, command, flag, switch
+from mindstream.cli.shell.output import clean, print_json, short
 from mindstream.clock import format_iso
 from mindstream.log.events import Logged, ModelCalled
 from mindstream.memory.store.store import read_log

@@ -9,10 +9,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
-from mindstream.cli import files
-from mindstream.cli.flags import AsJson, command, flag, group, word
-from mindstream.cli.json_lines import tell
-from mindstream.cli.memory import describe_import, take_in
+from mindstream.cli.memory.look import describe_import, take_in
+from mindstream.cli.shell import files
+from mindstream.cli.shell.flags import AsJson, command, flag, group, word
+from mindstream.cli.shell.output import tell
 from mindstream.service import backup
 from mindstream.service.memory import memory
 from mindstream.settings import Settings

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from mindstream.cli.clean import say
-from mindstream.cli.flags import PLAIN, AsJson, bare, command
-from mindstream.cli.json_lines import print_json
-from mindstream.cli.tables import print_table
+from mindstream.cli.shell.flags import PLAIN, AsJson, bare, command
+from mindstream.cli.shell.output import print_json, print_table, say
 from mindstream.models.providers.address import local_file
 from mindstream.service.local_model import ABOUT, PACKAGES, install, missing
 

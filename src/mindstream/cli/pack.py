@@ -1,4 +1,4 @@
-"""`mindstream pack`: domains as data."""
+"""`mindstream pack` and `mindstream packs`: domains as data."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-from mindstream.cli.clean import say
-from mindstream.cli.flags import command, group, switch, word
-from mindstream.coach.packs import check as checking
-from mindstream.coach.packs.load import load
-from mindstream.coach.packs.saying import phrase_names, phrases
+import typer
+
+from mindstream.cli.shell.flags import PLAIN, AsJson, command, group, switch, word
+from mindstream.cli.shell.output import print_json, print_table, say
+from mindstream.coach.packs.load import load, shipped_packs
 from mindstream.text.counting import count_of
 
 THIN = 1
 """The exit code where a pack can be used, but will let its users down."""
-app = group("Make a domain of your own, and check it.")
+app, listing = group("Make a domain of your own, and check it."), typer.Typer(**PLAIN)
 
 
 @command(app, "", "mindstream pack check ./my_pack")
@@ -28,6 +28,9 @@ def check(
 
     Exit code 2 where it cannot be used, 1 where it is thin.
     """
+    from mindstream.coach.packs import check as checking
+    from mindstream.coach.packs.saying import phrase_names, phrases
+
     pack = load(name)
     if all_phrases:
         for name in phrase_names():
@@ -46,7 +49,23 @@ def check(
 @command(app, "", "mindstream pack new my_pack")
 def new(folder: Annotated[Path, word("FOLDER", "A folder that is not there yet.")]) -> None:
     """Write a small pack that works, to begin from."""
-    written = checking.new(folder)
+    from mindstream.coach.packs.check import new as write_pack
+
+    written = write_pack(folder)
     where = shlex.quote(str(written) if written.is_absolute() or written.parts[0] == ".." else f"./{written}")
     say(f"{written} is a small pack that works; change its files, then:")
     say(f"  mindstream pack check {where}\n  mindstream chat --pack {where}")
+
+
+@command(listing, "", "mindstream packs --json")
+def packs(json: AsJson = False) -> None:
+    """List the packs that come with mindstream."""
+    found = [load(name) for name in shipped_packs()]
+    if json:
+        print_json(*({"name": pack.name, "title": pack.title, "languages": pack.languages} for pack in found))
+        return
+    rows = [
+        (pack.name, pack.title, ", ".join(pack.languages), ", ".join(phase.name for phase in pack.phases))
+        for pack in found
+    ]
+    print_table(("pack", "title", "languages", "phases"), rows, words=4)

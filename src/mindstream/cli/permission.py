@@ -16,8 +16,8 @@ from pathlib import Path
 from prompt_toolkit import PromptSession
 from prompt_toolkit.output import create_output
 
-from mindstream.cli.clean import clean
-from mindstream.cli.run_screens import RunScreen, show_changes
+from mindstream.cli.screens.run import RunScreen, show_changes
+from mindstream.cli.shell.output import clean
 from mindstream.errors import InputError
 from mindstream.models.model import ToolSpec
 from mindstream.paths import read_text

@@ -1,28 +1,33 @@
-"""`mindstream pool`: what its retriever has learned, and how large it does best."""
+"""`mindstream pool`: what its retriever has learned, how large it does best, what sharing is worth."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import typer
 
-from mindstream.cli import asking
-from mindstream.cli.clean import say
-from mindstream.cli.files import write_text
-from mindstream.cli.flags import AsJson, Svg, Yes, command, flag
-from mindstream.cli.json_lines import print_json, tell
-from mindstream.cli.plot import Axes, fitting_top, picture, plot
-from mindstream.cli.pools import ME, Name, app
-from mindstream.cli.progress import progress
+from mindstream.cli.pool import ME, Name
+from mindstream.cli.shell import asking
+from mindstream.cli.shell.files import write_text
+from mindstream.cli.shell.flags import AsJson, Svg, Yes, command, flag, group, split_names
+from mindstream.cli.shell.output import complain, print_json, print_table, say, tell
+from mindstream.cli.shell.plot import Axes, fitting_top, picture, plot
+from mindstream.cli.shell.progress import progress
 from mindstream.service import pools
+from mindstream.service.pool_experiment import MEANING, RULES, Report, Wish, run_experiment, split_shots
 from mindstream.settings import Settings
-from mindstream.sharing.events import RetrieverTrained
+from mindstream.sharing.events import Form, RetrieverTrained
+from mindstream.sharing.experiment.cells import STAGES
+from mindstream.sharing.experiment.studies import ALL, Design, named_studies
 from mindstream.sharing.growth import SizeCurve, SizePoint, growth_curve
 from mindstream.sharing.learning import LEAST, PoolLearner
 from mindstream.text.counting import count_of
+
+app = group()
 
 
 @command(app, "data user embedder", "mindstream pool train verse", user=ME)
@@ -171,3 +176,109 @@ def _point(point: SizePoint) -> dict[str, object]:
 def _checked(row: RetrieverTrained) -> dict[str, object]:
     names = ("number", "held", "held_out", "before", "learned_from", "upto")
     return {name: getattr(row, name) for name in names}
+
+
+SCORES = ("rouge_2", "rouge_l", "token_match", "bert_score", "own_exemplars")
+TITLES = {
+    "shots": "How many exemplars (domain pools, the whole stream)",
+    "pools": "A pool for each domain, or one of the same size for all",
+    "growth": "While the stream comes in",
+    "controls": "Controls: they must do worse than what is recalled",
+}
+
+
+NOTES = """Three studies: zero to three shots; pools of a domain against a single pool of
+the same size; the pools while the stream comes in, by fifths. And a control:
+exemplars drawn at random, and exemplars with the answers of others, which
+must do worse. ROUGE-2, ROUGE-L (Chinese by characters), token_match (greedy
+matching over wordllama's token vectors; BERTScore itself with --bertscore).
+
+Without a model rules copy the nearest exemplar's answer: what recall alone is
+worth. Nine agents come with the package; --data DIR reads your own, in the
+same form (NAME.toml), or the published folders."""
+
+
+@command(
+    app, "model embedder", "mindstream pool experiment",
+    "mindstream pool experiment --agents limerick,riddle --model local --tests 2 --out cells.jsonl",
+    "mindstream pool experiment --models ollama:qwen3,openai:gpt-5-mini --studies shots --json",
+    notes=NOTES, model="Who answers for all agents [rules].",
+)  # fmt: skip
+def experiment(
+    settings: Settings,
+    agents: Annotated[str, flag("A,B,…", "Only these agents [all].")] = "",
+    agents_from: Annotated[Path | None, flag("DIR", "Your own agents, or the published pairs.", "--data")] = None,
+    studies: Annotated[str, flag("A,B,…", "Which studies.")] = "shots,pools,growth,controls",
+    shots: Annotated[str, flag("N,N,…", "How many exemplars; the most of these elsewhere.")] = "0,1,2,3",
+    form: Annotated[
+        Literal["both", "composed", "bare"],
+        typer.Option(help="What of an exemplar is embedded: with its own examples, or the query."),
+    ] = "both",
+    tests: Annotated[int, flag("N", "At most so many tests an agent [all].", min=0)] = 0,
+    seed: Annotated[int, flag("N", "In which order the stream comes.")] = 0,
+    models: Annotated[str, flag("A,B,…", "Who answers, given to the agents in turn.")] = "",
+    scorer: Annotated[str, flag("NAME", "Who grades what streams in [the first of --models].")] = "",
+    bertscore: Annotated[str, flag("MODEL", "BERTScore, too, by this model of the hub or folder.")] = "",
+    out: Annotated[Path | None, flag("FILE.jsonl", "Keep each answer; the same command goes on behind them.")] = None,
+    json: AsJson = False,
+) -> None:
+    """Measure what sharing is worth: the studies of memory sharing (Gao 2024), with any model."""
+    forms: tuple[Form, ...] = ("composed", "bare") if form == "both" else (form,)
+    design = Design(named_studies(_names(studies)), split_shots(shots), forms, tests, seed)
+    wish = Wish(design, _names(agents), agents_from, _names(models), scorer, bertscore, out)
+
+    async def run() -> Report:
+        with progress("answering") as told:
+            return await run_experiment(settings, wish, told)
+
+    try:
+        found = asyncio.run(run())
+    except KeyboardInterrupt:
+        if out:
+            complain(f"what was answered is kept in {out}; the same command goes on")
+        raise
+    if json:
+        print_json({"experiment": found.how}, *found.rows)
+    else:
+        _print(found)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(split_names([text]) or ()))
+
+
+def _print(found: Report) -> None:
+    scores = [name for name in SCORES if any(name in row for row in found.rows)]
+    for study, title in TITLES.items():
+        some = [row for row in found.rows if row["study"] == study]
+        if some:
+            say(f"{title}\n")
+            columns = ("agent", "form", _condition(some)[0], "tests", *scores)
+            print_table(columns, [_cells(row, some, scores) for row in sorted(some, key=_order)], words=3)
+            say("")
+    models = ", ".join(dict.fromkeys(found.how["agents"].values()))
+    offered = found.how["offered"]
+    say(f"answers by {models}; recall by {found.how['embedder']}; {found.how['tests left out']} tests left out (leaks)")
+    if any(offered.values()):
+        say(f"of what streamed in {offered['admitted']} were admitted, {offered['rejected']} rejected")
+    if RULES in found.how:
+        say(MEANING)
+
+
+def _condition(rows: Sequence[dict[str, Any]]) -> tuple[str, str]:
+    """Return the name of what a study changes, and its field."""
+    study = rows[0]["study"]
+    return {"shots": ("shots", "shots"), "pools": ("pool", "pool"), "growth": ("stream", "stage")}.get(
+        study, ("exemplars", "control")
+    )
+
+
+def _cells(row: dict[str, Any], rows: Sequence[dict[str, Any]], scores: Sequence[str]) -> list[str]:
+    value = row[_condition(rows)[1]]
+    shown = {"growth": f"{value * 100 // STAGES} %"} if row["study"] == "growth" else {}
+    condition = shown.get(row["study"], "recalled" if value == "none" else str(value))
+    return [row["agent"], row["form"], condition, str(row["tests"]), *(f"{row[name]:.3f}" for name in scores)]
+
+
+def _order(row: dict[str, Any]) -> bool:
+    return bool(row["agent"] != ALL)

@@ -9,10 +9,8 @@ from typing import Annotated
 
 import typer
 
-from mindstream.cli.clean import say
-from mindstream.cli.flags import PLAIN, AsJson, bare, command, word
-from mindstream.cli.json_lines import print_json
-from mindstream.cli.tables import print_table
+from mindstream.cli.shell.flags import PLAIN, AsJson, bare, command, word
+from mindstream.cli.shell.output import print_json, print_table, say
 from mindstream.service import prompts
 from mindstream.settings import Settings
 

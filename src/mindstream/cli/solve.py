@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shlex
 import sys
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, get_args
@@ -14,17 +15,28 @@ from rich.console import Console
 from rich.text import Text
 
 from mindstream.chance import token
-from mindstream.cli import flags_solving as flags
-from mindstream.cli.asking import is_answerable
-from mindstream.cli.clean import clean, complain, short
-from mindstream.cli.files import write_text
-from mindstream.cli.flags import PLAIN, AsJson, PoolName, command, flag, flags_again, switch, word
-from mindstream.cli.flags_solving import MODEL, ROLE, flags_for, split_names, write_flags
-from mindstream.cli.json_lines import print_json
 from mindstream.cli.permission import Asker, server_approval
-from mindstream.cli.run_screens import LiveScreen, PlainScreen, QuietScreen, RunScreen
-from mindstream.cli.stopping import run_until_stopped
-from mindstream.cli.tables import print_table
+from mindstream.cli.screens.run import LiveScreen, PlainScreen, QuietScreen, RunScreen
+from mindstream.cli.shell.asking import is_answerable
+from mindstream.cli.shell.files import write_text
+from mindstream.cli.shell.flags import (
+    PLAIN,
+    Allow,
+    AsJson,
+    Docs,
+    Mcp,
+    PoolName,
+    Trust,
+    command,
+    flag,
+    flags_again,
+    split_names,
+    switch,
+    word,
+    write_flags,
+)
+from mindstream.cli.shell.output import clean, complain, print_json, print_table, short
+from mindstream.cli.shell.stopping import run_until_stopped
 from mindstream.errors import InputError, ModelError
 from mindstream.planning.check import check
 from mindstream.planning.estimate import Estimate
@@ -41,29 +53,52 @@ from mindstream.text.counting import count_of
 
 NO_ANSWER = 1
 EXEMPLARS = "Solved tasks to show the planner: texts with --- between them, or what `plan export` writes."
+TOOLS = (
+    "Its tools: calculator, web, wikipedia, wolfram, read_page, llm, recall [calculator; llm with a model, else recall"
+    " without --docs]."
+)
+Tools = Annotated[list[str] | None, flag("A,B", TOOLS, "--tools")]
+Replans = Annotated[int, flag("N", "Mend the plan so often.", min=0, max=100)]
+MODEL = "Who plans, works and answers, as for chat [nobody]."
+ROLE = "Who answers in one role: planner, worker, solver, replanner; repeatable."
 ASKED_FROM_USD = 0.10
 """A run that will cost so much is asked about, where somebody is there and no budget was set."""
 
 
 @dataclass(frozen=True)
 class Wishes:
-    """How a run is to be held.
+    """Strategy a task is solved: the flags of `solve` and of `plan run`."""
 
-    Attributes:
-        approve: the plan is shown, and asked about before anything runs.
-        yes: do not ask about the price.
-        allow: tools that may change the world without a question.
-        trust: take what MCP servers say of their tools, without a question.
-        again: the command line's flags that a run that goes on needs again.
-    """
+    how: Annotated[Strategy, flag("WAY", "rewoo, react or plan-execute.")] = "rewoo"
+    tools: Tools = None
+    docs: Docs = None
+    mcp: Mcp = None
+    trust: Trust = False
+    approve: Annotated[bool, switch("--approve", "Show the plan, and ask before anything of it runs.")] = False
+    yes: Annotated[bool, switch("--yes", "Do not ask, however much it will cost.")] = False
+    allow: Allow = None
+    replans: Replans = 1
+    tool_calls: Annotated[int | None, flag("N", "Call tools so often at most.", min=0)] = None
+    seconds: Annotated[float | None, flag("S", "Stop after so many seconds.", min=0)] = None
+    save: Annotated[Path | None, flag("FILE", "Keep the plan there, as JSON.")] = None
+    run: Annotated[str, flag("NAME", "The run's name; one that was stopped goes on [a new one].")] = ""
+    json: AsJson = False
 
-    approve: bool = False
-    yes: bool = False
-    allow: tuple[str, ...] = ()
-    trust: bool = False
-    save: Path | None = None
-    json: bool = False
-    again: tuple[str, ...] = ()
+    def task(self, text: str, *, file: Path | None = None, exemplars: Path | None = None, pool: str = "") -> Task:
+        """Return what is to be solved, and with what."""
+        return Task(
+            text, self.how, split_names(self.tools), tuple(self.docs or ()), tuple(self.mcp or ()), exemplars, pool,
+            file=file, replans=self.replans, tool_calls=self.tool_calls, seconds=self.seconds, run=self.run,
+        )  # fmt: skip
+
+    def way_on(self, chosen: Chosen, task: Task, *more: str) -> str:
+        """Return the command line that goes on with a run, with the flags that it needs again."""
+        again = {
+            "tools": ",".join(task.tools or ()), "docs": task.docs, "mcp": task.mcp, "allow": self.allow,
+            "pool": task.pool,
+        }  # fmt: skip
+        resume = ("mindstream", "solve", "--resume", task.run)
+        return shlex.join([*resume, *flags_again(chosen), *write_flags(again), *more])
 
 
 NOTES = """A plan is written before anything of it runs (rewoo), mended on the way
@@ -95,56 +130,32 @@ app = typer.Typer(**PLAIN)
 )  # fmt: skip
 def solve(
     chosen: Chosen,
+    wishes: Wishes,
     words: Annotated[list[str] | None, word("TASK", "What is to be solved.")] = None,
-    how: flags.How = "rewoo",
-    tools: flags.Tools = None,
-    docs: flags.Docs = None,
-    mcp: flags.Mcp = None,
-    trust: flags.Trust = False,
-    approve: flags.Approve = False,
-    yes: flags.WithoutAsking = False,
-    allow: flags.Allow = None,
-    replans: flags.Replans = 1,
-    tool_calls: flags.ToolCalls = None,
-    seconds: flags.Seconds = None,
     exemplars: Annotated[Path | None, flag("FILE", EXEMPLARS)] = None,
     pool: PoolName = "",
-    save: flags.Save = None,
-    run: flags.Run = "",
     resume: Annotated[str, flag("NAME", "Go on with a run that was stopped.")] = "",
     list_: Annotated[bool, switch("--list", "List the runs.")] = False,
-    json: AsJson = False,
 ) -> int:
     """Solve a task with tools: plan it, run the plan, answer."""
-    settings = chosen.settings
     if list_:
-        return list_runs(settings, json)
-    task = Task(
-        " ".join(words or ()), how, split_names(tools), tuple(docs or ()), tuple(mcp or ()), exemplars, pool,
-        replans=replans, tool_calls=tool_calls, seconds=seconds, run=resume or run,
-    )  # fmt: skip
-    wishes = Wishes(approve, yes, tuple(allow or ()), trust, save, json, again(chosen, task, allow))
+        return list_runs(chosen.settings, wishes.json)
+    task = wishes.task(" ".join(words or ()), exemplars=exemplars, pool=pool)
     if resume:
         if words:
             raise InputError("--resume goes on with its own task: say no other; --run NAME gives a new one a name")
-        begun = asyncio.run(find_runs(settings)).get(resume)
+        begun = asyncio.run(find_runs(chosen.settings)).get(resume)
         if begun is None:
             raise InputError(f"there is no run {resume!r}; `mindstream solve --list` names those that there are")
         way = next(way for way in get_args(Strategy) if way == begun.how)
-        task = replace(task, text=begun.task, how=way, plan=begun.plan if approve else None)
-        return solve_task(settings, task, wishes, begun)
+        plan = begun.plan if wishes.approve else None
+        return solve_task(chosen, replace(task, text=begun.task, how=way, plan=plan, run=resume), wishes, begun)
     if not task.text.strip():
         raise InputError('say what is to be solved: mindstream solve "17.5% of 2480"')
-    return solve_task(settings, task, wishes)
+    return solve_task(chosen, task, wishes)
 
 
-def again(chosen: Chosen, task: Task, allow: list[str] | None) -> tuple[str, ...]:
-    """Return the flags that a run which goes on needs again."""
-    more = {"tools": ",".join(task.tools or ()), "docs": task.docs, "mcp": task.mcp, "allow": allow, "pool": task.pool}
-    return (*flags_again(chosen), *write_flags(more))
-
-
-def solve_task(settings: Settings, task: Task, wishes: Wishes, begun: RunCheckpoint | None = None) -> int:
+def solve_task(chosen: Chosen, task: Task, wishes: Wishes, begun: RunCheckpoint | None = None) -> int:
     """Solve a task; return the exit code. `begun`: how far it had come."""
     if wishes.approve and (wishes.json or not is_answerable()):
         raise InputError("--approve asks, and nobody is there to be asked: run it in a terminal, without --json")
@@ -155,11 +166,10 @@ def solve_task(settings: Settings, task: Task, wishes: Wishes, begun: RunCheckpo
             f"{wishes.save} cannot be written: there is no folder {str(wishes.save.parent)!r}; make it first"
         )
     task = task if task.run else replace(task, run=token(6))
-    goes_on = shlex.join(["mindstream", "solve", "--resume", task.run, *wishes.again])
-    kept = f"what was found is kept, and this goes on with it:\n  {goes_on}"
+    kept = f"what was found is kept, and this goes on with it:\n  {wishes.way_on(chosen, task)}"
     try:
         return run_until_stopped(
-            _solve(settings, task, wishes, begun or RunCheckpoint(task.run)), lambda: f"stopped; {kept}"
+            _solve(chosen, task, wishes, begun or RunCheckpoint(task.run)), lambda: f"stopped; {kept}"
         )
     except ModelError:
         complain(kept)
@@ -189,10 +199,10 @@ def _state(run: RunCheckpoint) -> str:
     return "quoted" if run.answer.startswith(QUOTED) else "answered"
 
 
-async def _solve(settings: Settings, task: Task, wishes: Wishes, begun: RunCheckpoint) -> int:
+async def _solve(chosen: Chosen, task: Task, wishes: Wishes, begun: RunCheckpoint) -> int:
     screen = _screen(wishes)
     asker = Asker(screen) if is_answerable() and not wishes.json else None
-    async with open_solver(settings, task, server_approval(wishes.trust, asker, screen)) as solver:
+    async with open_solver(chosen.settings, task, server_approval(wishes.trust, asker, screen)) as solver:
         expected = solver.estimate()
         for why in solver.refused.values():
             screen.note(why, "red")
@@ -203,20 +213,23 @@ async def _solve(settings: Settings, task: Task, wishes: Wishes, begun: RunCheck
             plan = await _approved_plan(solver, screen, asker)
             is_agreed = plan is not None
         else:
-            is_agreed = _can_run(solver) and await _is_worth(expected, settings, wishes, asker)
+            is_agreed = _can_run(solver) and await _is_worth(expected, chosen.settings, wishes, asker)
         if not is_agreed:
             complain("nothing was run")
             return NO_ANSWER
         watchers: list[RunWatcher] = [screen]
         if asker and wishes.approve:
             watchers.append(_Changed(asker, plan))
-        leave: Approver = allow(wishes.allow, asker.leave if asker else refuse)
+        leave: Approver = allow(wishes.allow or (), asker.leave if asker else refuse)
         await _show_begun(begun, screen)
         with screen.running():
             solution = await solver.solve(plan, watchers, leave)
     if wishes.save:
         write_text(wishes.save, solution.plan.save())
-    _show(solution, screen, wishes, expected)
+    if wishes.json:
+        print_json(_as_json(solution))
+    else:
+        _show(solution, screen, expected, wishes.way_on(chosen, task, "--model", "NAME"))
     has_failed = bool(solution.evidence) and len(solution.missing) == len(solution.evidence)
     return NO_ANSWER if solution.stopped or not solution.answer or solution.is_quotation or has_failed else 0
 
@@ -281,10 +294,8 @@ class _Changed(Unwatched):
 # Afterwards.
 
 
-def _show(solution: Solution, screen: RunScreen, wishes: Wishes, expected: Estimate) -> None:
-    if wishes.json:
-        print_json(_as_json(solution))
-        return
+def _show(solution: Solution, screen: RunScreen, expected: Estimate, by_model: str) -> None:
+    """Show what came of a run; `by_model`: the command line that lets a model answer from it."""
     for id in solution.missing:
         evidence = solution.evidence[id]
         screen.note(f"nothing came of {id} ({evidence.tool}): {short(evidence.text, 300)}", "red")
@@ -293,8 +304,7 @@ def _show(solution: Solution, screen: RunScreen, wishes: Wishes, expected: Estim
         console.print(Text(clean(solution.answer)), soft_wrap=not console.is_terminal)
         sys.stdout.flush()
     if solution.is_quotation:
-        goes_on = shlex.join(["mindstream", "solve", "--resume", solution.run, *wishes.again, "--model", "NAME"])
-        screen.note(f"a quotation, and no answer; a model answers from it:\n  {goes_on}", "yellow")
+        screen.note(f"a quotation, and no answer; a model answers from it:\n  {by_model}", "yellow")
     elif solution.unanswered:
         screen.note(f"not found: {short(solution.unanswered, 300)}", "yellow")
     if solution.stopped:
@@ -326,3 +336,16 @@ def _as_json(solution: Solution) -> dict[str, object]:
         "changes": [[str(change) for change in changes] for changes in solution.changes],
         "spent": asdict(solution.spent),
     }  # fmt: skip
+
+
+def flags_for(tools: Iterable[str]) -> str:
+    """Say which flags bring the tools that a plan names."""
+    folder = {"search_documents", "list_documents", "read_document"}
+    called = {"web_search": "web", "LLM": "llm"} | {
+        name: name for name in ("calculator", "wikipedia", "wolfram", "read_page", "recall")
+    }
+    wanted = dict.fromkeys(tools)
+    named = [called[tool] for tool in wanted if tool in called]
+    others = [tool for tool in wanted if tool not in called and tool not in folder]
+    parts = ("--docs DIR" * bool(folder & wanted.keys()), f"--tools {','.join(named)}" * bool(named))
+    return " ".join(filter(None, (*parts, f"--mcp SERVER ({', '.join(others)})" * bool(others))))

@@ -1,4 +1,4 @@
-"""The conversation in a terminal."""
+"""The conversation in a terminal; what a user may type there other than words for the mind."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import contextlib
 import shlex
 import signal
 import stat
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 from prompt_toolkit import PromptSession
@@ -20,14 +19,19 @@ from prompt_toolkit.keys import Keys
 from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.styles import Style
 
-from mindstream.cli.commands import COMMANDS, Commands
-from mindstream.cli.conversation import Conversation, Wishes, conversing
-from mindstream.cli.screens import TextScreen
+from mindstream.cli.conversation import Conversation, Wishes, conversing, describe_models
+from mindstream.cli.memory.care import describe, describe_done, describe_session
+from mindstream.cli.screens.events import describe_patch, plan_told
+from mindstream.cli.screens.talk import TextScreen
+from mindstream.cli.shell.keys import leaving_keys, silent_keys
+from mindstream.cli.shell.output import short
+from mindstream.coach.coach import coach_of
 from mindstream.errors import MindstreamError
 from mindstream.log.events import Logged
 from mindstream.log.files import private_file
 from mindstream.log.folder import history
 from mindstream.memory.store.validation import MAX_BYTES
+from mindstream.minds.mind import Mind
 from mindstream.settings import Settings
 
 LONGEST_HISTORY = 16 << 20
@@ -45,8 +49,6 @@ async def talk(settings: Settings, wishes: Wishes, screen: TextScreen) -> int:
 
 
 async def _talk(settings: Settings, wishes: Wishes, screen: TextScreen) -> None:
-    from mindstream.cli.chat import describe_models
-
     async with conversing(settings, screen, wishes) as conversation:
         mind = conversation.mind
         screen.note(describe_models(mind.models))
@@ -160,21 +162,6 @@ class Terminal:
         return keys
 
 
-def leaving_keys() -> KeyBindings:
-    """Return the keys of a line in which is typed."""
-    keys = KeyBindings()
-
-    @keys.add("c-c")
-    def _(event: KeyPressEvent) -> None:
-        """Ctrl-C: clear what is typed; with nothing typed, leave."""
-        if event.current_buffer.text:
-            event.current_buffer.reset()
-        else:
-            event.app.exit(exception=KeyboardInterrupt)
-
-    return keys
-
-
 class _History(FileHistory):
     def store_string(self, string: str) -> None:
         with contextlib.suppress(OSError):  # a full disk must not end the conversation
@@ -204,30 +191,108 @@ def _on_interrupt(stop: Callable[[], None]) -> Iterator[None]:
         loop.add_signal_handler(signal.SIGINT, lambda: None)
 
 
-@contextlib.contextmanager
-def silent_keys() -> Iterator[None]:
-    """Between two prompts, show nothing of what is typed and keep it, Ctrl-D too, for the next prompt."""
-    try:
-        import termios
+COMMANDS = {
+    "/belief": "what is believed of you",
+    "/plan": "the plan as it stands",
+    "/keep": "WORDS: remember that, as a note",
+    "/memory": "WORDS: what memory holds of that",
+    "/sessions": "the talks that are remembered",
+    "/forget": "WORDS: forget for good what mentions that; shows it first, and asks",
+    "/work": "what is being thought about",
+    "/cancel": "stop thinking about it",
+    "/help": "this",
+    "/quit": "leave (as Ctrl-D does)",
+}
 
-        before = termios.tcgetattr(sys.stdin)
-    except (ImportError, OSError, ValueError):
-        yield
-        return
-    silent = [*before]
-    silent[3] &= ~(termios.ECHO | termios.ICANON)
-    termios.tcsetattr(sys.stdin, termios.TCSANOW, silent)
-    try:
-        yield
-    finally:
-        with contextlib.suppress(termios.error):  # the terminal may have gone away
-            termios.tcsetattr(sys.stdin, termios.TCSANOW, before)
+WANTING = {
+    "/keep": "say what is to be remembered, as in /keep the key hangs in the shed",
+    "/memory": "say what to look for, as in /memory what disturbs the sleep",
+    "/forget": "say what is to be forgotten, as in /forget the red bicycle",
+}
 
 
-def forget_typed() -> None:
-    """Let go of what was typed before a question was there: it is no answer to it."""
-    with contextlib.suppress(ImportError, OSError, ValueError):
-        import termios
+class Commands:
+    """Answers commands; nothing of it is remembered."""
 
-        with contextlib.suppress(termios.error):
-            termios.tcflush(sys.stdin, termios.TCIFLUSH)
+    def __init__(self, mind: Mind, screen: TextScreen, choose: Callable[[str], Awaitable[bool]]) -> None:
+        self._mind = mind
+        self._screen = screen
+        self._choose = choose
+
+    async def run(self, line: str) -> bool:
+        """Do what a line says; return False where the user wants to leave."""
+        command, _, rest = line.partition(" ")
+        if not rest.strip() and (example := WANTING.get(command.lower())):
+            self._screen.complain(f"{command} WORDS: {example}")
+            return True
+        try:
+            match command.lower():
+                case "/belief":
+                    self._belief()
+                case "/plan":
+                    self._screen.text(plan_told(coach_of(self._mind).plan) or "there is no plan yet")
+                case "/keep":
+                    await self._keep(rest.strip())
+                case "/memory":
+                    await self._memory(rest.strip())
+                case "/sessions":
+                    found = await self._mind.memory.sessions()
+                    self._screen.text("\n".join(map(describe_session, found)) or "there are no sessions yet")
+                case "/forget":
+                    await self._forget(rest.strip())
+                case "/work":
+                    await self._work()
+                case "/cancel":
+                    stopped = self._mind.reasoners.cancel()
+                    self._screen.text(f"{stopped} stopped" if stopped else "nothing is being thought about")
+                case "/help" | "/?":
+                    self._help()
+                case "/quit" | "/exit":
+                    return False
+                case _:
+                    self._screen.complain(
+                        f"there is no {command}; /help shows what there is, // says a line that begins with /"
+                    )
+        except MindstreamError as error:
+            self._screen.complain(str(error))
+        return True
+
+    def _belief(self) -> None:
+        belief = coach_of(self._mind).belief
+        value = {
+            name: held for name, held in belief.value.model_dump(mode="json").items() if held not in (None, [], "")
+        }
+        lines = [f"belief v{belief.version}"] if belief.version else ["nothing is believed yet"]
+        self._screen.text("\n".join([*lines, *(f"  {describe_patch({name: held})}" for name, held in value.items())]))
+
+    async def _keep(self, words: str) -> None:
+        note = await self._mind.memory.retain(words, "note", by=self._mind.memory.name)
+        self._screen.text(f"kept as {note.id}")
+
+    async def _memory(self, words: str) -> None:
+        found = await self._mind.memory.recall(words, k=5, touch=False)
+        lines = [f"{each.score:5.1f}  {each.record.kind}: {short(each.record.text)}" for each in found]
+        self._screen.text("\n".join(lines) or "nothing is remembered yet")
+
+    async def _forget(self, words: str) -> None:
+        removal = await self._mind.memory.find_removal(about=words)
+        if removal:
+            self._screen.text("\n".join(describe(removal)))
+        if removal and not await self._choose("forget it for good?"):
+            self._screen.text("nothing was forgotten")
+            return
+        async with self._mind.reasoners.floor:  # nobody speaks from what is being forgotten
+            self._screen.text(describe_done(await self._mind.memory.remove(removal)))
+
+    async def _work(self) -> None:
+        lines = []
+        for work in await self._mind.reasoners.work():
+            state = "thinking" if work.running else f"failed, {work.error}" if work.error else "waiting"
+            heard = await self._mind.memory.store.events(self._mind.memory.name, work.cause - 1, ["heard"], 1)
+            about = short(getattr(heard[0].event, "text", ""), 60) if heard else ""
+            lines.append(f"{work.slot}: {state}, about “{about}”")
+        self._screen.text("\n".join(lines) or "nothing is being thought about")
+
+    def _help(self) -> None:
+        self._screen.text("\n".join(f"{name:9} {what}" for name, what in COMMANDS.items()))
+        self._screen.text("Ctrl-C    while it answers: stop the answer; what was said so far is kept")

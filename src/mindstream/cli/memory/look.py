@@ -1,0 +1,158 @@
+"""`mindstream memory`: look into a memory, carry it elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import Annotated
+
+import typer
+from pydantic import JsonValue
+from rich.console import Console
+from rich.text import Text
+
+from mindstream.cli.screens.events import describe_patch, plan_told
+from mindstream.cli.shell import files
+from mindstream.cli.shell.flags import AsJson, Kinds, Limit, Source, Target, command, group, word
+from mindstream.cli.shell.output import clean, print_json, short, tell
+from mindstream.cli.shell.progress import progress
+from mindstream.clock import format_iso
+from mindstream.coach.belief.plan import read_plan
+from mindstream.memory.store.record import Record
+from mindstream.service import transfer
+from mindstream.service.export_file import Export, Header
+from mindstream.service.memory import memory, parse_kinds, plain
+from mindstream.settings import Settings
+from mindstream.text.counting import count_of
+
+app = group("Look into a user's memory, care for it, carry it elsewhere.")
+
+
+@command(app, "data user embedder", "mindstream memory search what disturbs the sleep")
+async def search(
+    settings: Settings,
+    words: Annotated[list[str], word("WORDS", "What to look for.")],
+    kind: Kinds = None,
+    limit: Limit = 10,
+    json: AsJson = False,
+) -> None:
+    """Find what answers best, and why.
+
+    Shows the parts of each score. Nothing is written: looking does not strengthen a memory.
+    """
+    async with memory(settings, known=True) as opened:
+        kinds = parse_kinds(kind or ())
+        results = await opened.stream.recall(" ".join(words), limit, kinds=kinds, touch=False)
+    if not results and not json:
+        print("nothing is found", file=sys.stderr)
+    console = Console(highlight=False)
+    for each in results:
+        if json:
+            parts: dict[str, JsonValue] = {name: round(value, 4) for name, value in each.parts.items()}
+            print_json(plain(each.record) | {"score": round(each.score, 4), "parts": parts})
+            continue
+        told = ", ".join(f"{name} {value:.2f}" for name, value in each.parts.items() if value not in (0, 1))
+        _entry(console, f"{each.score:6.2f}", each.record)
+        console.print(Text(f"        {each.record.id}: {told}", "dim"), soft_wrap=True)
+
+
+@command(app, "data user embedder", 'mindstream memory keep "The spare key hangs behind the door."')
+async def keep(
+    settings: Settings,
+    words: Annotated[list[str], word("WORDS", "What is to be remembered, as it stands.")],
+    json: AsJson = False,
+) -> None:
+    """Remember something as a note of yours; no model is asked."""
+    async with memory(settings, new=True) as opened:
+        record = await opened.stream.retain(" ".join(words), "note", by=opened.user)
+    tell(json, plain(record), f"kept as {record.id}")
+
+
+@command(app, "data user", "mindstream memory show --kind note -n 20")
+async def show(settings: Settings, kind: Kinds = None, limit: Limit = 5, json: AsJson = False) -> None:
+    """Show belief, plan, and the newest records of each kind."""
+    async with memory(settings, known=True) as opened:
+        held = [] if kind else await opened.beliefs_and_plans()
+        wanted = [each for each in parse_kinds(kind or ()) if kind or each not in ("belief", "plan")]
+        recent = await opened.recent(limit, wanted)
+    if json:
+        print_json(*map(plain, (*held, *(record for records in recent.values() for record in records))))
+        return
+    if not held and not recent:
+        print("nothing is remembered", file=sys.stderr)
+    console = Console(highlight=False)
+    for record in held:
+        _title(console, f"{record.kind} {record.slot}, v{record.version}, {format_iso(record.created)}, {record.id}")
+        console.print(Text(_held(record)), soft_wrap=True)
+    for each, records in recent.items():
+        _title(console, f"{each}, the newest last")
+        for record in records:
+            _entry(console, "", record)
+
+
+@command(app, "data user", "mindstream memory export ann.jsonl --user ann")
+async def export(
+    settings: Settings,
+    file: Target = None,
+    json: Annotated[bool, typer.Option("--json", hidden=True)] = False,  # noqa: ARG001 (it is JSON anyway)
+) -> None:
+    """Write a memory as JSON Lines.
+
+    The first line is a header with the format's version, then come all records, without vectors. The file can be read
+    by its owner only; links and devices are not written over.
+    """
+    async with memory(settings) as opened:
+        count = await files.write_lines(file, transfer.export(opened)) - 1
+    if written_to := files.real_file(file):
+        print(f"{count_of(count, 'record')} of {settings.user} in {written_to}", file=sys.stderr)
+
+
+@command(app, "data user embedder", "mindstream memory import ann.jsonl --user ann --data elsewhere", name="import")
+def import_file(settings: Settings, file: Source = None, json: AsJson = False) -> None:
+    """Take in what export wrote.
+
+    All of it is checked before anything is written, and a line that is wrong is named. Records that are known are left
+    out, so twice is as good as once; so are beliefs and plans of which this memory has its own versions. Texts are
+    embedded anew.
+    """
+    with transfer.parse_export(files.read_lines(file), files.source(file), settings.user) as records:
+        done = asyncio.run(take_in(settings, records))
+    row = {"written": done.written, "known": done.known, "own": done.own}
+    tell(json, row, describe_import(done, "memory"))
+
+
+async def take_in(settings: Settings, records: Export[Header]) -> transfer.Imported:
+    """Take records in, and show how far it is."""
+    async with memory(settings, new=True) as opened:
+        with progress("taking in", len(records)) as told:
+            return await transfer.take_in(opened, records, told)
+
+
+def describe_import(done: transfer.Imported, what: str) -> str:
+    """Say what came of it."""
+    own = f", {done.own} belief or plan versions left out, as this {what} has its own" if done.own else ""
+    return f"{count_of(done.written, 'record')} taken in, {done.known} were known{own}"
+
+
+def _entry(console: Console, before: str, record: Record) -> None:
+    who = f" {clean(record.by)}" if record.by else ""
+    line = Text(f"{before}  ")
+    line.append(f"{format_iso(record.created)[:16].replace('T', ' ')} {record.kind}{who}: ", "dim")
+    line.append(short(record.text, 300))
+    console.print(line, soft_wrap=True)
+
+
+def _held(record: Record) -> str:
+    """Write a belief or a plan out."""
+    value, plan = record.data.get("value"), record.data.get("plan")
+    if isinstance(value, dict):
+        known = {name: held for name, held in value.items() if held not in (None, [], "")}
+        return clean("\n".join(f"  {describe_patch({name: held})}" for name, held in known.items()))
+    if isinstance(plan, dict):
+        lines = plan_told(read_plan(plan)) or "no steps"
+        return clean("\n".join(f"  {line}" for line in lines.splitlines()))
+    return f"  {clean(record.text)}"
+
+
+def _title(console: Console, text: str) -> None:
+    console.print(Text(clean(text), "bold"), soft_wrap=True)

@@ -1,0 +1,234 @@
+"""`mindstream plan`: plans in files, looked at, changed, drawn, exported."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from mindstream.cli import permission
+from mindstream.cli.screens.run import show_changes
+from mindstream.cli.shell.asking import is_answerable
+from mindstream.cli.shell.files import write_text
+from mindstream.cli.shell.flags import AsJson, Docs, Mcp, command, flag, group, split_names, word
+from mindstream.cli.shell.output import clean, complain, print_json, say, say_lines
+from mindstream.cli.solve import MODEL, ROLE, Replans, Tools, Wishes, flags_for, solve_task
+from mindstream.errors import InputError
+from mindstream.models.model import ToolSpec
+from mindstream.planning.check import Fault, check
+from mindstream.planning.drawing import outline
+from mindstream.planning.export import to_example, to_instruction
+from mindstream.planning.formats.read import read
+from mindstream.planning.formats.rewoo_text import write_plan
+from mindstream.planning.plan import Plan, PlannedStep
+from mindstream.planning.plan_file import read_named, read_plan
+from mindstream.service.solving import Task, find_specs
+from mindstream.settings import Chosen, Settings
+from mindstream.text.counting import count_of
+
+FAULTY = 1
+PlanFile = Annotated[Path, word("FILE", "A plan: JSON, or text in one of three forms.")]
+TaskText = Annotated[str, flag("WORDS", "What is to be solved [as the file says].", "--task")]
+app = group("Look at plans in files, change them, run them.")
+
+
+@command(app, "data", "mindstream plan check plan.json", "mindstream plan check plan.txt --tools web,llm", name="check")
+def check_plan(
+    settings: Settings,
+    file: PlanFile,
+    tools: Tools = None,
+    docs: Docs = None,
+    mcp: Mcp = None,
+    json: AsJson = False,
+) -> int:
+    """Say what is wrong with a plan, and what to do about it.
+
+    Exit code 1 where something is. Tools and their arguments are looked at where they are named.
+    """
+    specs = _find_specs(settings, tools, docs, mcp)
+    found = read_plan(file, specs)
+    faults = _faults(found.plan, specs)
+    if json:
+        names = ("kind", "step", "wanted", "came", "advice")
+        print_json(*({name: getattr(fault, name) for name in names} for fault in faults))
+        return FAULTY if faults else 0
+    for note in found.notes:
+        complain(f"not read: {note}")
+    say_lines(map(str, faults))
+    if not faults:
+        named = "" if specs else f" with its form; it runs with {flags_for(step.tool for step in found.plan.steps)}"
+        say(f"{count_of(len(found.plan.steps), 'step')}, and nothing is wrong{named}")
+    return FAULTY if faults else 0
+
+
+@command(app, "", "mindstream plan draw plan.json", "mindstream plan draw plan.json > plan.mmd")
+def draw(
+    file: PlanFile,
+    form: Annotated[
+        Literal["text", "mermaid"] | None, typer.Option("--as", help="As what [text in a terminal, else mermaid].")
+    ] = None,
+) -> None:
+    """Draw a plan: who waits for whom."""
+    plan = read_plan(file).plan
+    if (form or ("text" if sys.stdout.isatty() else "mermaid")) == "mermaid":
+        print(clean(plan.mermaid()), end="")
+    else:
+        say("\n".join(filter(None, (plan.task, outline(plan)))))
+
+
+@dataclass(frozen=True)
+class OfPlan(Wishes):
+    """How a plan that is there is run: it is not mended unless that is wished."""
+
+    replans: Replans = 0
+
+
+@command(
+    app, "model roles budget_tokens budget_usd data user embedder",
+    "mindstream plan run plan.json --tools web,calculator --model openai:gpt-5-mini",
+    name="run", model=MODEL, roles=ROLE,
+)  # fmt: skip
+def run_plan(chosen: Chosen, wishes: OfPlan, file: PlanFile, task: TaskText = "") -> int:
+    """Run a plan as it stands: as `solve`, and no planner is asked.
+
+    Nothing runs where `plan check` would find something wrong.
+    """
+    return solve_task(chosen, wishes.task(task, file=file), wishes)
+
+
+@dataclass(frozen=True)
+class Edits:
+    """What is to be changed: of the step `step` its tool, input and reason; steps that go."""
+
+    step: str = ""
+    tool: str = ""
+    input: str | None = None
+    why: str | None = None
+    remove: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.step or self.tool or self.remove or self.input is not None or self.why is not None)
+
+    def apply(self, plan: Plan) -> Plan:
+        """Return the plan as it is then; a step that is not there yet is added where it has a tool.
+
+        Raises:
+            InputError: there is no such step, or what is to be done with none is not said.
+        """
+        for id in self.remove:
+            plan = plan.without_step(id)
+        if not self.step:
+            if self.tool or self.input is not None or self.why is not None:
+                raise InputError("say with --step which step is to be changed, as --step E2")
+            return plan
+        if self.tool and all(step.id != self.step for step in plan.steps):
+            new = _written_step(self.step, self.tool, self.input or "", ())
+            return plan.with_step(new.model_copy(update={"why": self.why or ""}))
+        old = plan.step(self.step)
+        tool = self.tool or old.tool
+        arguments = old.arguments
+        if self.input is not None:
+            arguments = _written_step(self.step, tool, self.input, tuple(old.arguments)).arguments
+        return plan.edited(self.step, tool=tool, arguments=arguments, why=old.why if self.why is None else self.why)
+
+
+@command(
+    app, "",
+    "mindstream plan edit plan.json                  in your editor",
+    'mindstream plan edit plan.json --step E2 --input "people in #E1"',
+    'mindstream plan edit plan.json --step E4 --tool calculator --input "#E2 / 2"',
+    "mindstream plan edit plan.json --remove E3",
+)  # fmt: skip
+def edit(
+    file: PlanFile,
+    step: Annotated[str, flag("ID", "Change this step; one that is not there is added.")] = "",
+    tool: Annotated[str, flag("TOOL", "Its tool.")] = "",
+    input: Annotated[str | None, flag("INPUT", "Its input; #E1 is what E1 finds.")] = None,
+    why: Annotated[str | None, flag("WORDS", "What it is for.")] = None,
+    remove: Annotated[list[str] | None, flag("ID", "Take this step away; repeatable.")] = None,
+) -> int:
+    """Change a plan in its file, and say what is changed.
+
+    Without flags it is opened in $VISUAL or $EDITOR. The file is replaced when all is well. Exit code 1 where something
+    is wrong with the plan then.
+    """
+    is_json = read_named(file).lstrip().startswith("{")
+    plan = read_plan(file).plan
+    if edits := Edits(step, tool, input, why, tuple(remove or ())):
+        changed = edits.apply(plan)
+    elif is_answerable():
+        changed = permission.edit(plan, _own_specs(plan))
+    else:
+        raise InputError("say what is to be changed (--step E2 --input …, --remove E3); nobody is there to edit it")
+    write_text(file, changed.save() if is_json else write_plan(changed, _own_specs(changed)))
+    console = Console(highlight=False)
+    show_changes(lambda text, style="": console.print(Text(clean(text), style), soft_wrap=True), plan.diff(changed), "")
+    for fault in (faults := _faults(changed, ())):
+        complain(str(fault))
+    return FAULTY if faults else 0
+
+
+@command(app, "data", "mindstream plan export plan.json --tools web,llm >> exemplars.jsonl")
+def export(
+    settings: Settings,
+    file: PlanFile,
+    task: TaskText = "",
+    form: Annotated[
+        Literal["chat", "instruction"], typer.Option("--form", help="As whom it is trained with.")
+    ] = "chat",
+    tools: Tools = None,
+    docs: Docs = None,
+    mcp: Mcp = None,
+) -> None:
+    """Write a plan as a line to train a planner on.
+
+    The line holds its task, its tools and the plan.
+    """
+    specs = _find_specs(settings, tools, docs, mcp)
+    plan = read_plan(file, specs).plan
+    if task:
+        plan = plan.model_copy(update={"task": task})
+    if not plan.task:
+        raise InputError(f"{file} does not say what its task is: say it with --task")
+    specs = specs or _own_specs(plan)
+    print_json(dict(to_example(plan, specs) if form == "chat" else to_instruction(plan, specs)))
+
+
+def _find_specs(
+    settings: Settings, tools: list[str] | None, docs: list[Path] | None, mcp: list[str] | None
+) -> list[ToolSpec]:
+    """Return what the tools take that are named; none where none is."""
+    named = split_names(tools)
+    if named is None and not docs and not mcp:
+        return []
+    return asyncio.run(find_specs(settings, Task(tools=named, docs=tuple(docs or ()), mcp=tuple(mcp or ()))))
+
+
+def _faults(plan: Plan, specs: Sequence[ToolSpec]) -> tuple[Fault, ...]:
+    """Return what is wrong; tools are only looked at where some are known."""
+    return check(plan, specs or _own_specs(plan))
+
+
+def _own_specs(plan: Plan) -> list[ToolSpec]:
+    """Return a plan's tools as it uses them."""
+    names: dict[str, dict[str, object]] = {}
+    for step in plan.steps:
+        names.setdefault(step.tool, {}).update({name: {} for name in step.arguments})
+    return [ToolSpec(name, "", json.loads(json.dumps({"properties": given}))) for name, given in names.items()]
+
+
+def _written_step(id: str, tool: str, text: str, names: Sequence[str]) -> PlannedStep:
+    """Read an input as a planner writes it; one without a name is for the step's first argument."""
+    spec = ToolSpec(tool, "", {"properties": {name: {} for name in names}})
+    found = read(f"#{id} = {tool}[{text}]", [spec]).plan.steps
+    if len(found) != 1 or found[0].id != id:
+        raise InputError(f"{id} = {tool[:80]}[{text[:80]}] is no step; one looks like E2 = Tool[input]")
+    return found[0]

