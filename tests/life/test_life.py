@@ -76,7 +76,7 @@ async def test_what_is_known_is_not_remembered_twice(tmp_path: Path) -> None:
 
 async def test_two_cannot_live_one_life(tmp_path: Path) -> None:
     async with living(tmp_path, script(["hm"])) as life:
-        with pytest.raises(HeldElsewhere, match="process .* is living this life"):
+        with pytest.raises(HeldElsewhere, match=r"process .* is living this life"):
             async with Life.open(life.stream, Models(script())):
                 pass
 
