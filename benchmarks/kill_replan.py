@@ -27,6 +27,7 @@ from kill_run import FORK, _add, _lines
 from mindstream.memory.memory import Memory
 from mindstream.models.fake import FakeModel, Line
 from mindstream.models.model import Request
+from mindstream.planning.executor import Limits
 from mindstream.planning.leave import allow
 from mindstream.planning.solve import Strategy, solve
 from mindstream.tools.tool import FunctionTool, tool
@@ -109,7 +110,7 @@ class Process:
         async with Memory.open(self.folder, "ada") as stream:
             solution = await solve(
                 TASK, self.how, tools=self.tools(), models=self.model(), leave=allow({"append", "append_once"}),
-                replans=REPLANS, stream=stream, run=RUN,
+                replans=REPLANS, limits=Limits(lease_s=0.5), stream=stream, run=RUN,
             )  # fmt: skip
         found = {"answer": solution.answer, "stopped": solution.stopped, "calls": solution.spent.model_calls,
                  "tool_calls": solution.spent.tool_calls}  # fmt: skip

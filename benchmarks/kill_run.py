@@ -26,6 +26,7 @@ from pathlib import Path
 from mindstream.memory.memory import Memory
 from mindstream.models.fake import FakeModel
 from mindstream.models.model import Call, Request
+from mindstream.planning.executor import Limits
 from mindstream.planning.leave import allow
 from mindstream.planning.solve import Strategy, solve
 from mindstream.tools.tool import FunctionTool, tool
@@ -34,6 +35,8 @@ from mindstream.tools.traits import Traits
 STEPS, TASK, RUN = 12, "Append twelve lines.", "killed"
 LONGEST_WAIT_S = 0.03
 """A step takes about so long."""
+LEASE_S = 0.5
+"""How long a run stays with a process that was killed."""
 FORK = multiprocessing.get_context("fork")
 WAYS: tuple[Strategy, ...] = ("rewoo", "react", "plan-execute")
 
@@ -111,7 +114,7 @@ async def run(folder: Path, how: Strategy, said: Callable[[str], None]) -> None:
         said("began")
         solution = await solve(
             TASK, how, tools=tools(folder), models=model(), leave=allow({"append", "append_once"}), replans=0,
-            stream=stream, run=RUN,
+            limits=Limits(lease_s=LEASE_S), stream=stream, run=RUN,
         )  # fmt: skip
         said(f"answer {solution.answer}")
 

@@ -7,7 +7,8 @@ MindstreamError
 │   └── InputError            a text, a name or a number that was handed in
 ├── StorageError              the data folder: locked, corrupt, full, not writable
 │   └── Conflict              somebody else wrote first; read again and retry
-│       └── LeaseLost         this process no longer holds the work that it wants to finish
+│       ├── LeaseLost         this process no longer holds the work that it wants to finish
+│       └── HeldElsewhere     another process, which lives, is at this work: a run, a life, a town
 ├── ModelError                whoever answers did not
 │   ├── ModelRefused          asking again will not help: a bad request, a refusal to answer
 │   │   ├── ModelDenied       … whatever is asked: wrong key, no such model, no credit left
@@ -54,6 +55,10 @@ class Conflict(StorageError):  # noqa: N818 (the field's word)
 
 class LeaseLost(Conflict):
     """The work was taken over by another process after its lease ran out."""
+
+
+class HeldElsewhere(Conflict):
+    """Another process is at this work now."""
 
 
 class ModelError(MindstreamError):

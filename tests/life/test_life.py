@@ -9,11 +9,10 @@ import pytest
 from lives import FINISH, call, living, results, rows, script
 
 from mindstream.clock import DAY_S, ManualClock
-from mindstream.errors import InputError
+from mindstream.errors import HeldElsewhere, InputError
 from mindstream.life import commands
 from mindstream.life.folding import fold
 from mindstream.life.life import Life, LifeConfig
-from mindstream.life.lives import LivesElsewhere
 from mindstream.life.state import read_state
 from mindstream.memory.memory import Memory
 from mindstream.models.model import Part, Piece, Request
@@ -77,7 +76,7 @@ async def test_what_is_known_is_not_remembered_twice(tmp_path: Path) -> None:
 
 async def test_two_cannot_live_one_life(tmp_path: Path) -> None:
     async with living(tmp_path, script(["hm"])) as life:
-        with pytest.raises(LivesElsewhere, match="another process lives this life"):
+        with pytest.raises(HeldElsewhere, match=r"process .* is living this life"):
             async with Life.open(life.stream, Models(script())):
                 pass
 

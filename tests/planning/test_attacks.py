@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,14 +14,14 @@ import pytest
 from planned import Told, plan_of
 
 from mindstream.clock import ManualClock
-from mindstream.errors import InputError, LeaseLost
+from mindstream.errors import HeldElsewhere, InputError, LeaseLost
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.models.embedders.named import embedder
 from mindstream.models.fake import FakeModel, Line
 from mindstream.models.model import Call, Part, Piece, Request
 from mindstream.planning.evidence import Evidence
-from mindstream.planning.executor import Executor
+from mindstream.planning.executor import Executor, Limits
 from mindstream.planning.leave import Wish, allow
 from mindstream.planning.plan_task import plan_task
 from mindstream.planning.solve import solve
@@ -228,34 +229,56 @@ async def test_a_run_has_a_plain_name(name: str) -> None:
         await solve("t", tools=Box().tools(), models=model(""), run=name)
 
 
-async def test_whoever_takes_a_run_up_has_it_alone(tmp_path: Path) -> None:
-    store, box, waiting, go_on = SqliteStore(tmp_path), Box(), asyncio.Event(), asyncio.Event()
+class Standing(Told):
+    """Stands still after the first step, until it is let go on."""
 
-    class Slow(Told):
-        async def found(self, evidence: Evidence) -> None:
-            if evidence.step == "E1":
-                waiting.set()
-                await go_on.wait()
+    def __init__(self) -> None:
+        super().__init__()
+        self.waiting, self.go_on = asyncio.Event(), asyncio.Event()
 
-    plan = "#E1 = send[text=1]\n#E2 after #E1 = send[text=2]\n#E3 after #E2 = send[text=3]\n"
+    async def found(self, evidence: Evidence) -> None:
+        if evidence.step == "E1":
+            self.waiting.set()
+            await self.go_on.wait()
+
+
+THREE = "#E1 = send[text=1]\n#E2 after #E1 = send[text=2]\n#E3 after #E2 = send[text=3]\n"
+
+
+async def test_a_run_that_a_living_process_is_at_is_not_taken_up(tmp_path: Path) -> None:
+    box, standing = Box(), Standing()
+    more: dict[str, Any] = {"tools": box.tools(), "leave": allow({"send"}), "run": "r"}
+    async with Memory.open(tmp_path, "ada") as stream:
+        limits = Limits(lease_s=1.0)
+        going = solve("t", models=model(THREE, "done"), watchers=[standing], stream=stream, limits=limits, **more)
+        first = asyncio.ensure_future(going)
+        await standing.waiting.wait()
+        with pytest.raises(HeldElsewhere, match=f"process {os.getpid()} is running the run 'r'"):
+            await solve("t", models=model(THREE, "done"), stream=stream, **more)
+        standing.go_on.set()
+        assert (await first).answer == "done" and box.sent == ["1", "2", "3"]
+        assert await stream.store.open_work("ada") == []
+
+
+async def test_a_run_whose_lease_has_run_out_is_gone_on_with_by_who_comes(tmp_path: Path) -> None:
+    store, box, standing = SqliteStore(tmp_path), Box(), Standing()
+    stream = stream_in(store)
+    more: dict[str, Any] = {"tools": box.tools(), "leave": allow({"send"}), "stream": stream, "run": "r"}
     try:
-        mind = model(plan, "done")
-        first = asyncio.ensure_future(
-            solve("t", tools=box.tools(), models=mind, leave=allow({"send"}), watchers=[Slow()],
-                  stream=stream_in(store), run="r")
-        )  # fmt: skip
-        await waiting.wait()
-        second = await solve(
-            "t", tools=box.tools(), models=model(plan, "done"), leave=allow({"send"}), stream=stream_in(store), run="r"
-        )
-        go_on.set()
-        with pytest.raises(LeaseLost, match="taken up by another process"):
+        mind = model(THREE, "done")
+        first = asyncio.ensure_future(solve("t", models=mind, watchers=[standing], limits=Limits(lease_s=60), **more))
+        await standing.waiting.wait()
+        assert isinstance(stream.clock, ManualClock)
+        stream.clock.advance(61)  # the process stands still for longer than its lease
+        second = await solve("t", models=model(THREE, "done"), **more)
+        standing.go_on.set()
+        with pytest.raises(LeaseLost, match="taken over by another process"):
             await first
         assert second.answer == "done" and box.sent == ["1", "2", "3"]
         with pytest.raises(InputError, match="another task"):
-            await solve("u", tools=box.tools(), models=mind, stream=stream_in(store), run="r")
+            await solve("u", models=mind, **more)
         with pytest.raises(InputError, match="begun by rewoo"):
-            await solve("t", "react", tools=box.tools(), models=mind, stream=stream_in(store), run="r")
+            await solve("t", "react", models=mind, **more)
     finally:
         await store.close()
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -11,7 +13,7 @@ from hamlet import HAMLET, hamlet
 from hamlet import live as live_to
 from kill_town import JOURNAL, compare, live, lose_rows
 
-from mindstream.errors import InputError, StorageError
+from mindstream.errors import HeldElsewhere, InputError, SettingsError, StorageError
 from mindstream.log.events import Logged
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Commit
@@ -81,7 +83,7 @@ class FullStore(SqliteStore):
         return await super().commit(*commits)
 
 
-@pytest.mark.parametrize("rows", [7, 40])
+@pytest.mark.parametrize("rows", [8, 40])
 async def test_a_full_disk_ends_the_run_and_leaves_whole_steps(rows: int, tmp_path: Path) -> None:
     expected = await live_to(tmp_path / "peace", hamlet(), MORNING)
     full = FullStore(tmp_path / "full", rows)
@@ -120,3 +122,24 @@ async def test_a_journal_is_a_file_that_grows_and_names_its_damage(tmp_path: Pat
             check_journal(file)
         with pytest.raises(InputError, match=f"line {bad} of .* is of another journal"):
             await write_journal(town.store, town.setting, file)
+
+
+async def test_a_town_that_a_living_process_has_open_is_not_opened_again(tmp_path: Path) -> None:
+    async with Town.open(tmp_path, hamlet(), lease_s=1.0) as town:
+        await town.run(until=10)
+        with pytest.raises(HeldElsewhere, match=f"process {os.getpid()} is letting this town live now"):
+            async with Town.open(tmp_path):
+                pass
+        await town.run(until=20)
+    async with Town.open(tmp_path) as town:
+        assert town.step == 20
+
+
+async def test_a_town_that_cannot_be_opened_leaves_no_thread(tmp_path: Path) -> None:
+    async with Town.open(tmp_path, hamlet()):
+        pass
+    before = threading.active_count()
+    with pytest.raises(SettingsError):
+        async with Town.open(tmp_path, embed="no such embedder"):
+            pass
+    assert threading.active_count() == before

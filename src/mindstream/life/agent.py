@@ -1,23 +1,24 @@
-"""One role at work: ask what to do, do it, show what came of it, until there is an answer. Each step is done once.
+"""The roles of a life in the tool loop (tools/loop): what a model replies and what a call gives is done once for ever.
 
-The ground's tool loop (tools/loop) keeps what it does in its watcher's hands; here a step's id decides.
+Each step has an id that says where it stands (`12.3.1` is the first call that step 3 of turn 12 wished); what stands in
+the log under it is given back, and not asked for or done again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from mindstream.errors import ReplyInvalid, ToolError
+from mindstream.errors import BudgetSpent, ModelError, ReplyInvalid, ToolError
 from mindstream.life import guards
-from mindstream.life.events import Replied, Wish
+from mindstream.life.events import Replied
 from mindstream.life.guards import Repeats
 from mindstream.life.steps import Done, Steps
 from mindstream.life.tools.own_tools import LifeTool, OwnTool, Where
-from mindstream.models.fence import fenced
-from mindstream.models.model import Call, Message, Model, Request
+from mindstream.models.model import Call, Model, Part, Piece, Request, ToolSpec
 from mindstream.models.prompt import Prompt
 from mindstream.tools.call import Observation
+from mindstream.tools.loop import run_loop
 
 Toolbox = Callable[[], Mapping[str, LifeTool]]
 """The tools of a role, by name; they may become more while it works."""
@@ -25,35 +26,74 @@ LAST = {"en": "No more tools can be called. Answer now.", "zh": "不能再调用
 
 
 @dataclass
-class Caller:
-    """Makes the calls that a role wishes, one after the other."""
+class StepModel:
+    """A model whose n-th reply stands in the log as step `id`.n.
+
+    Args:
+        reply_once: asks for a step's reply, or reads it.
+    """
+
+    name: str
+    id: str
+    reply_once: Callable[[str, Request], Awaitable[Replied]]
+    step: int = 0
+
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
+        self.step += 1
+        replied = await self.reply_once(f"{self.id}.{self.step}", request)
+        if replied.error:
+            raise ModelError(replied.error)
+        yield Piece(replied.text)
+        for n, wish in enumerate(replied.calls, 1):
+            yield Call(wish.tool, wish.arguments, f"{replied.id}.{n}")
+
+
+@dataclass
+class StepCalls:
+    """Makes the calls that a role wishes, one after the other, each once; whatever goes wrong in one is told.
+
+    Attributes:
+        times_running: counts a call: how often it was made running, this time included.
+        tainted: words of strangers stand in what the role has read.
+    """
 
     steps: Steps
     role: str
     toolbox: Toolbox
-    times_running: Callable[[Call], int]
-    """Counts a call: how often it was made running, this time included."""
+    tainted: bool = False
+    times_running: Callable[[Call], int] = field(default_factory=lambda: Repeats().take)
 
-    async def call(self, id_: str, number: int, wished: Wish, tainted: bool) -> Observation:
-        """Return what a call gives; whatever goes wrong in it is said to the model."""
-        call = Call(wished.tool, wished.arguments, id_)
+    def specs(self) -> Sequence[ToolSpec]:
+        return [tool.spec for tool in self.toolbox().values()]
+
+    async def take_newer(self) -> str:
+        return ""
+
+    async def make(self, calls: Sequence[Call], offered: Sequence[ToolSpec]) -> Sequence[Observation]:
+        names, results = [spec.name for spec in offered], list[Observation]()
+        for number, call in enumerate(calls, 1):
+            found = await self._make(call, number, names)
+            self.tainted = self.tainted or found.foreign
+            results.append(found)
+        return results
+
+    async def _make(self, call: Call, number: int, offered: Sequence[str]) -> Observation:
         times = self.times_running(call)
+        tool = self.toolbox().get(call.tool) if call.tool in offered else None
 
         async def effect(row: int) -> Done:
             if why := guards.refusal(number, times):
                 return Done(Observation(why, failed=True))
-            tool = self.toolbox().get(call.tool)
             if tool is None:
-                names = ", ".join(self.toolbox()) or "none"
+                names = ", ".join(offered) or "none"
                 return Done(Observation(f"there is no tool {call.tool[:80]!r}; there are: {names}", failed=True))
             try:
-                done = await tool(call, Where(id_, self.role, tainted, row))
+                done = await tool(call, Where(call.id, self.role, self.tainted, row))
             except ToolError as error:
                 done = Done(Observation(str(error), failed=True))
             return replace(done, found=replace(done.found, text=guards.named(done.found.text, times)))
 
-        found = await self.steps.call(id_, call, effect)
-        tool = self.toolbox().get(call.tool)
+        found = await self.steps.call(call.id, call, effect)
         if isinstance(tool, OwnTool) and tool.after and not found.failed:
             await tool.after(tool.checked(call))
         return found
@@ -68,33 +108,14 @@ async def work(
     Raises:
         BudgetSpent: nothing is left for another call of a model.
     """
-    caller = Caller(steps, role, toolbox, Repeats().take)
-    turns: list[Message] = []
-    for step in range(1, most + 1):
-        specs = tuple(tool.spec for tool in toolbox().values()) if step < most else ()
-        if step > 1 and not specs:
-            turns.append(Message("user", LAST[language]))
-        here = f"{id_}.{step}"
-        replied = await steps.reply(here, role, model, Request(prompt, role, tuple(turns), specs))
-        if replied.error:
-            return Observation(f"{role} could not answer: {replied.error}", failed=True, foreign=tainted)
-        if not replied.calls:
-            return _answer(role, prompt, replied, tainted)
-        turns.append(Message("assistant", replied.text, calls_of(replied)))
-        for n, wished in enumerate(replied.calls, 1):
-            found = await caller.call(f"{here}.{n}", n, wished, tainted)
-            tainted = tainted or found.foreign
-            turns.append(Message("tool", fenced(found.text, "result"), call_id=f"{here}.{n}", tool=wished.tool))
-    return Observation(f"{role} gave no answer in {most} steps", failed=True, foreign=tainted)
-
-
-def calls_of(replied: Replied) -> tuple[Call, ...]:
-    """Return the calls of a reply, with their ids."""
-    return tuple(Call(wish.tool, wish.arguments, f"{replied.id}.{n}") for n, wish in enumerate(replied.calls, 1))
-
-
-def _answer(role: str, prompt: Prompt[str], replied: Replied, tainted: bool) -> Observation:
+    calls = StepCalls(steps, role, toolbox, tainted)
+    asked = StepModel(model.name, id_, lambda step, request: steps.reply(step, role, model, request))
     try:
-        return Observation(prompt.parse(replied.text), foreign=tainted)
-    except ReplyInvalid:
-        return Observation(f"{role} answered with no words", failed=True, foreign=tainted)
+        answer = await run_loop(asked, prompt, calls, steps=most, role=role, last=LAST[language])
+    except BudgetSpent:
+        raise
+    except ReplyInvalid as error:
+        return Observation(f"{role} gave no answer: {error}", failed=True, foreign=calls.tainted)
+    except ModelError as error:
+        return Observation(f"{role} could not answer: {error}", failed=True, foreign=calls.tainted)
+    return Observation(answer, foreign=calls.tainted)

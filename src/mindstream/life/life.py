@@ -36,6 +36,7 @@ from mindstream.memory.lifecycle.sleep import DRAWN
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.exemplars import Exemplars
 from mindstream.memory.store.store import Fence
+from mindstream.memory.tenure import LEASE_S
 from mindstream.models.decide import decide
 from mindstream.models.roles import Models
 from mindstream.models.shorten import request_tokens
@@ -68,7 +69,7 @@ class LifeConfig:
     prompt_tokens: int = 8_000
     drawn: int = DRAWN
     attached: int = 6
-    lease_s: float = lives.LEASE_S
+    lease_s: float = LEASE_S
     hears: bool = True
     offers: bool = False
 
@@ -114,12 +115,12 @@ class Life:
 
         Raises:
             InputError: there is no goal, or an order is not understood.
-            LivesElsewhere: another process lives it.
+            HeldElsewhere: another process lives it.
             StorageError: the log cannot be read or written.
         """
         if goal or orders:
             await give_goal(stream, goal, orders)
-        async with lives.tenure(stream, habits.lease_s) as fence:
+        async with lives.hold(stream, habits.lease_s) as fence:
             state = await read_state(stream, hears=habits.hears)
             life = cls(stream, models, state, fence, tools=tools, habits=habits, user=user, exemplars=exemplars)
             try:

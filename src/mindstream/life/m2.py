@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import tzinfo
 
 from mindstream.clock import format_spoken
-from mindstream.errors import ReplyInvalid
-from mindstream.life.agent import Caller
+from mindstream.errors import BudgetSpent, ModelError, ReplyInvalid
+from mindstream.life.agent import StepCalls, StepModel
 from mindstream.life.events import Replied, TurnEnded
 from mindstream.life.prompts.live import Live
 from mindstream.life.steps import Steps
@@ -16,6 +16,7 @@ from mindstream.life.tools.own_tools import LifeTool
 from mindstream.models.fence import fenced, listed
 from mindstream.models.model import Message, Model, Request
 from mindstream.models.shorten import shorten
+from mindstream.tools.loop import run_loop
 
 STEPS = 12
 """So often M2 is asked in one turn."""
@@ -46,16 +47,19 @@ class M2:
             Halted: a person paused or stopped this life, as above.
         """
         state = self.steps.state
-        caller = Caller(self.steps, "M2", lambda: self.tools, lambda call: state.times_running(call.id))
-        for step in range(1, STEPS + 1):
-            replied = await self._reply(f"{number}.{step}", offer=step < STEPS)
-            if replied.error:
-                return TurnEnded(turn=number, words="", error=replied.error)
-            if not replied.calls:
-                return TurnEnded(turn=number, words=_words(replied))
-            for n, wish in enumerate(replied.calls, 1):
-                await caller.call(f"{replied.id}.{n}", n, wish, state.tainted)
-        return TurnEnded(turn=number, words="")
+        calls = StepCalls(
+            self.steps, "M2", lambda: self.tools, state.tainted, lambda call: state.times_running(call.id)
+        )
+        asked = StepModel(self.model.name, str(number), self._reply)
+        try:
+            words = await run_loop(asked, Live(goal=""), calls, steps=STEPS, role="M2")
+        except BudgetSpent:
+            raise
+        except ReplyInvalid:  # it only thought, or called to the end
+            words = ""
+        except ModelError as error:
+            return TurnEnded(turn=number, words="", error=str(error))
+        return TurnEnded(turn=number, words=words)
 
     def request(self, turns: Sequence[Message], *, offer: bool = True) -> Request:
         """Make what is put to M2 after these messages; `offer`: it may call tools."""
@@ -80,23 +84,16 @@ class M2:
             parts.append(f"({quiet}: call a tool, or finish or put off a task.)")
         return "\n".join(parts)
 
-    async def _reply(self, id_: str, offer: bool) -> Replied:
+    async def _reply(self, id_: str, asked: Request) -> Replied:
+        """Put to M2 what stands in its life: that is its context, of this turn and those before, not the loop's."""
         state = self.steps.state
         if known := state.replies.get(id_):
             return known
         await self.steps.inbox.read()
         news = self._news() if id_ not in state.asked and state.unread else ""
         turns = [message for turn in state.turns for message in turn.messages]
-        request = self.request([*turns, *([Message("user", news)] if news else [])], offer=offer)
+        request = self.request([*turns, *([Message("user", news)] if news else [])], offer=bool(asked.tools))
         return await self.steps.reply(id_, "M2", self.model, request, news, state.seen)
 
     def _news(self) -> str:
         return fenced(listed(news.line for news in self.steps.state.unread), "news")
-
-
-def _words(replied: Replied) -> str:
-    """Return what M2 said at the end of a turn, without what it only thought."""
-    try:
-        return Live(goal="").parse(replied.text)
-    except ReplyInvalid:
-        return ""

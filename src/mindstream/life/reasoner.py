@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from mindstream.clock import Moment
+from mindstream.errors import HeldElsewhere
 from mindstream.life.inbox import newest_from_outside
 from mindstream.life.life import Life, LifeConfig
-from mindstream.life.lives import LivesElsewhere
 from mindstream.memory.recall.exemplars import Exemplars
 from mindstream.models.roles import Models
 from mindstream.reasoners.reasoner import RunContext, RunResult
@@ -72,7 +72,7 @@ class LifeReasoner:
                 now, lived = stream.clock.now(), life.state.turn - before
                 self._wakes = self.habits.rhythm.next_wake(life.state, now)
                 self._next = min(now + LOOKS_S, self._wakes or now + LOOKS_S)
-        except LivesElsewhere:
+        except HeldElsewhere:
             return RunResult("", "")
         self.goal = ""  # from here on its log says what it lives for
         return RunResult(f"lived {count_of(lived, 'turn')}" if lived else "", self.models.of("M2", "reasoner").name)

@@ -204,9 +204,7 @@ class Mind:
             InputError, StorageError: see `hear`; also where nobody answers for this mind.
         """
         if isinstance(self.responder, NullResponder):
-            raise InputError(
-                "nobody answers for this mind: open it with a responder, or use `stream`, which only listens"
-            )
+            raise InputError("nobody answers for this mind: open it with a responder; `stream` only listens")
         answer = ""
         async with aclosing(self.hear(text, one_answer=True)) as events:
             async for logged in events:

@@ -16,6 +16,7 @@ from pydantic import JsonValue
 
 from mindstream.clock import SystemClock
 from mindstream.errors import BudgetSpent, InputError
+from mindstream.memory.tenure import LEASE_S
 from mindstream.models.model import Call
 from mindstream.planning.arguments import Reference, bind, find_parts
 from mindstream.planning.batches import Batches
@@ -33,10 +34,15 @@ EMPTY = "the tool gave nothing"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a run may do at once, and how long one call may take where its tool does not say."""
+    """What a run may do at once, and how long one call may take where its tool does not say.
+
+    Attributes:
+        lease_s: how long the run stays with this process when it dies; then another may go on with it.
+    """
 
     at_once: int = 16
     timeout_s: float = 30.0
+    lease_s: float = LEASE_S
 
 
 class Executor:

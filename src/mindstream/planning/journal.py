@@ -2,20 +2,22 @@
 
 What stands in `step_found` is not done again. A call that was begun and gave nothing is made again, with the same
 idempotency key where its tool takes one: at most the calls in flight are made twice. A plan that was mended stays so,
-and each row says what the run had taken. Whoever takes a run up that somebody else is still at takes it over: the other
-one makes no further call.
+and each row says what the run had taken. One process is at a run at a time (memory/tenure): another is told so, or goes
+on with it when the first has died.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
 
 from pydantic import JsonValue, ValidationError
 
 from mindstream.errors import LeaseLost
+from mindstream.memory import tenure
 from mindstream.memory.memory import Memory
-from mindstream.memory.store.store import Entry
+from mindstream.memory.store.store import Entry, Fence, WorkDone
 from mindstream.planning.allowance import NOTHING_SPENT, Spent
 from mindstream.planning.events import (
     AnswerMissing,
@@ -82,18 +84,52 @@ class RunCheckpoint:
         return {**self.failed, **self.evidence} if self.missing or self.kept else dict(self.evidence)
 
 
+def slot_of(run: str) -> str:
+    """Return the slot of the work that whoever is at a run holds."""
+    return f"run:{run}"
+
+
+async def outlast(stream: Memory, run: str) -> None:
+    """Return when nobody is at a run.
+
+    Raises:
+        HeldElsewhere: a process is, and lives.
+    """
+    await tenure.outlast(stream, slot_of(run), _running(run))
+
+
+@asynccontextmanager
+async def open_journal(
+    stream: Memory, run: str, task: str, how: str, spent: Callable[[], Spent], lease_s: float
+) -> AsyncIterator[Journal]:
+    """Begin a run in the log, or go on with it, and hold it until the block ends.
+
+    Raises:
+        HeldElsewhere: another process is at it.
+    """
+    slot, began = slot_of(run), Entry(Solving(run=run, task=task, how=how), PLANNER)
+    goes_on = await tenure.is_open(stream, slot)
+    if not goes_on:
+        await stream.commit(began, wake=tenure.for_anybody(slot))
+    async with tenure.hold(stream, slot, _running(run), lease_s) as fence:
+        if goes_on:
+            await stream.commit(began, fence=fence)
+        yield Journal(stream, run, spent, fence)
+
+
+def _running(run: str) -> str:
+    return f"running the run {run!r}"
+
+
 class Journal:
-    """A run's watcher that writes to the log; each row is on disk before the run goes on."""
+    """A run's watcher that writes to the log; each row is on disk before the run goes on.
 
-    def __init__(self, stream: Memory, run: str, spent: Callable[[], Spent]) -> None:
+    All that it writes raises LeaseLost where another process has taken the run over.
+    """
+
+    def __init__(self, stream: Memory, run: str, spent: Callable[[], Spent], fence: Fence) -> None:
         self.run = run
-        self._stream, self._spent = stream, spent
-        self._seen = 0
-
-    async def begin(self, task: str, how: str) -> None:
-        """Note that the run began, or goes on: whoever else is at it has lost it from here on."""
-        (row,) = await self._stream.commit(Entry(Solving(run=self.run, task=task, how=how), PLANNER))
-        self._seen = row.seq
+        self._stream, self._spent, self._fence = stream, spent, fence
 
     async def planned(self, plan: Plan, because: str) -> None:
         written = plan.model_dump(mode="json", exclude_defaults=True)
@@ -106,9 +142,9 @@ class Journal:
         await self._write(PlanKept(run=self.run, spent=self._spent()))
 
     async def began(self, step: PlannedStep, arguments: str) -> None:
-        event = StepBegan(run=self.run, spent=self._spent(), step=step.id, tool=step.tool, arguments=arguments)
-        await self._stream.commit(Entry(event, PLANNER))
-        await self._check_ours()  # after it is written: whoever takes the run over now knows of this call
+        await self._write(
+            StepBegan(run=self.run, spent=self._spent(), step=step.id, tool=step.tool, arguments=arguments)
+        )
 
     async def found(self, evidence: Evidence) -> None:
         await self._write(StepFound(run=self.run, spent=self._spent(), **asdict(evidence)))
@@ -116,18 +152,13 @@ class Journal:
     async def end(self, answer: str, stopped: str, unanswered: str) -> None:
         """Note how the run ended."""
         solved = Solved(run=self.run, spent=self._spent(), answer=answer, stopped=stopped, unanswered=unanswered)
-        await self._write(solved)
+        await self._write(solved, WorkDone(self._fence.work, self._fence.owner))
 
-    async def _write(self, event: SpendingEvent) -> None:
-        await self._check_ours()
-        await self._stream.commit(Entry(event, PLANNER))
-
-    async def _check_ours(self) -> None:
-        """Raise LeaseLost where the run was taken up by somebody else."""
-        for row in await self._stream.store.events(self._stream.name, self._seen, ("solving",), A_PAGE):
-            self._seen = row.seq
-            if getattr(row.event, "run", "") == self.run:
-                raise LeaseLost(f"the run {self.run!r} was taken up by another process, and goes on there")
+    async def _write(self, event: SpendingEvent, finish: WorkDone | None = None) -> None:
+        try:
+            await self._stream.commit(Entry(event, PLANNER), fence=self._fence, finish=finish)
+        except LeaseLost:
+            raise LeaseLost(f"the run {self.run!r} was taken over by another process, and goes on there") from None
 
 
 async def read_run(stream: Memory, run: str) -> RunCheckpoint | None:

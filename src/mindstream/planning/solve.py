@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Literal, TypeAlias, get_args
 
 from mindstream import chance
@@ -15,10 +16,10 @@ from mindstream.models.model import Model
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.models.wrappers.budget import Budget, Budgeted
-from mindstream.planning.allowance import NOTHING_SPENT, Allowance
+from mindstream.planning.allowance import Allowance
 from mindstream.planning.executor import Limits
 from mindstream.planning.exemplars import find_exemplars
-from mindstream.planning.journal import GIVEN, Journal, RunCheckpoint, read_run
+from mindstream.planning.journal import GIVEN, RunCheckpoint, open_journal, outlast, read_run
 from mindstream.planning.leave import Approver, one_at_a_time, refuse
 from mindstream.planning.plan import Plan
 from mindstream.planning.prompts.answer_from_evidence import QUOTED
@@ -67,8 +68,7 @@ async def solve(
         seconds: how long this may take; whoever goes on with a run waits anew.
         replans: how often the plan may be mended in the whole run, after steps failed or the answer was missing.
         leave: asked before a tool that changes the world is called.
-        stream: the run is written into its log; a run of that name that was broken off goes on where it stopped, and
-            one that another process is still at goes on here: that process makes no further call.
+        stream: the run is written into its log; a run of that name that was broken off goes on where it stopped.
         run: its name, as names of streams are; a new one where it is not named.
         remembered: a plan that solved a task of the same form is run without asking the planner, and one that is made
             and ends well is kept (not for `react`, which plans nothing beforehand).
@@ -77,42 +77,54 @@ async def solve(
         InputError: there is no such way, two tools have one name, or the run was about another task, or solved in
             another way.
         SettingsError: nobody is named for a role.
-        LeaseLost: somebody else has taken up the run.
+        HeldElsewhere: another process is running it; one that died is waited for until its lease has run out.
+        LeaseLost: another process has taken the run over: this one stood still for longer than its lease.
         ModelError: the planner or the solver failed. (A budget that is spent is no error: see `Solution.stopped`.)
         StorageError: the log cannot be written.
     """
     if how not in WAYS:
         raise InputError(f"there is no way {how!r} of solving; there are: {', '.join(get_args(Strategy))}")
     told_before = stream if run else None  # nothing is written of a run that gets its name here
+    limits = limits or Limits()
     run = checked_name(run or chance.token(), "run")
     allowance = Allowance(budget or Budget(), tool_calls)
     named = _models(models, how, allowance.budget)
-    journal = Journal(stream, run, allowance.spent) if stream else None
-    before = await read_run(told_before, run) if told_before else None
-    if before and (ended := _ended(before, task, how)):
-        return ended
-    if journal:
-        await journal.begin(task, how)
     if told_before:
-        before = await read_run(told_before, run)  # again: from here on nobody else makes a call of it
-        allowance.take_up(f"{told_before.name}/{run}", before.spent if before else NOTHING_SPENT)
-    begun = before or RunCheckpoint(run)
-    if plan:
-        begun = begun.with_plan(plan)
-    specs = [tool.spec for tool in tools]
-    plans = remembered if how != "react" and not plan and not begun.plan else None
-    known = await plans.find(task, specs) if plans else None
-    shown = await find_exemplars(exemplars, task)
-    going = Run(
-        task, checked_tools(tools), named, shown, allowance, replans, limits or Limits(), one_at_a_time(leave),
-        (*([journal] if journal else []), *watchers), run, begun, begun.plan or plan or known,
-    )  # fmt: skip
-    if plan is not None and begun.plan is None:
-        await going.tell(GIVEN)
+        await outlast(told_before, run)
+        before = await read_run(told_before, run)
+        if before and (ended := _ended(before, task, how)):
+            return ended
+    held = open_journal(stream, run, task, how, allowance.spent, limits.lease_s) if stream else nullcontext()
+    async with held as journal:
+        begun = (await read_run(told_before, run) if told_before else None) or RunCheckpoint(run)
+        if told_before:
+            allowance.take_up(f"{told_before.name}/{run}", begun.spent)
+        if plan:
+            begun = begun.with_plan(plan)
+        specs = [tool.spec for tool in tools]
+        plans = remembered if how != "react" and not plan and not begun.plan else None
+        known = await plans.find(task, specs) if plans else None
+        shown = await find_exemplars(exemplars, task)
+        going = Run(
+            task, checked_tools(tools), named, shown, allowance, replans, limits, one_at_a_time(leave),
+            (*([journal] if journal else []), *watchers), run, begun, begun.plan or plan or known,
+        )  # fmt: skip
+        because = GIVEN if plan and begun.plan is None else "remembered" if known else ""
+        await _go_through(going, how, because, seconds)
+        solution = going.solution(how)
+        if journal:
+            await journal.end(solution.answer, solution.stopped, solution.unanswered)
+        if plans and not known:
+            await plans.keep(solution, specs)
+    return solution
+
+
+async def _go_through(going: Run, how: Strategy, because: str, seconds: float | None) -> None:
+    """Run it to its end, or until what is allowed is spent; `because`: why there is a plan that is to be told."""
     try:
         async with asyncio.timeout(seconds) as limit:
-            if known:
-                await going.tell("remembered")
+            if because:
+                await going.tell(because)
             await WAYS[how](going)
     except BudgetSpent as error:
         going.stopped = str(error)
@@ -122,12 +134,6 @@ async def solve(
         going.stopped = f"the {seconds:g} seconds that were allowed are over"
     finally:
         await going.close()
-    solution = going.solution(how)
-    if journal:
-        await journal.end(solution.answer, solution.stopped, solution.unanswered)
-    if plans and not known:
-        await plans.keep(solution, specs)
-    return solution
 
 
 def _ended(begun: RunCheckpoint, task: str, how: Strategy) -> Solution | None:

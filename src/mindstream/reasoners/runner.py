@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from mindstream import chance
 from mindstream.errors import OUTAGES, InputError, LeaseLost, ModelError, ModelResting, RateLimited
@@ -17,6 +17,7 @@ from mindstream.log.events import Failed, SetAside, Thought
 from mindstream.log.work import LONGEST_LEASE_S, Work
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import Entry, NewWork, WorkDone, WorkReleased
+from mindstream.memory.tenure import renewing
 from mindstream.reasoners.reasoner import Newer, Reasoner, RunContext, RunResult, nothing_newer
 from mindstream.reasoners.run import CRASHES, LONGEST_REST_S, TRIES, Run, Slot
 from mindstream.reasoners.run_context import build_context, rows_of
@@ -104,7 +105,7 @@ class Runner:
             if any(work.attempts > CRASHES for work in run.work):
                 await self._set_aside(slot, run.work, f"taken up {CRASHES} times, and the process died each time")
                 return
-            with self._leased(run):
+            with renewing(self.stream.store, self.stream.clock, lambda: run.ids, self.owner, self._lease_s):
                 context = await self._occasion(slot, run)
                 await self._conclude(run, context, await self._conclusion(slot, run, context))
             slot.due, slot.outages = None, 0
@@ -198,22 +199,6 @@ class Runner:
     async def _take(self, slot: Slot, before: int | None) -> list[Work]:
         name, now = self.stream.name, self.stream.clock.now()
         return await self.stream.store.claim(name, slot.name, self.owner, now, self._lease(), before)
-
-    @contextlib.contextmanager
-    def _leased(self, run: Run) -> Iterator[None]:
-        """Renew the lease while the block runs."""
-
-        async def renew() -> None:
-            while True:
-                await asyncio.sleep(self._lease_s / 3)
-                with contextlib.suppress(Exception):  # whether it is lost, the commit will say
-                    await self.stream.store.renew(run.ids, self.owner, self._lease())
-
-        renewing = asyncio.ensure_future(renew())
-        try:
-            yield
-        finally:
-            renewing.cancel()
 
     def _lease(self) -> float:
         return self.stream.clock.now() + self._lease_s

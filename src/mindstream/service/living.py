@@ -93,7 +93,7 @@ async def open_life(
 
     Raises:
         UserError: a model, a tool, a folder, a server, hours, an order that cannot be used; no goal.
-        LivesElsewhere: another process lives it.
+        HeldElsewhere: another process lives it.
         StorageError: the log cannot be used.
         ToolError: no tool of the MCP servers may be called.
     """

@@ -1,4 +1,8 @@
-"""The one tool loop: ask what to do, do it, show what came of it, until there is an answer."""
+"""The one tool loop: ask what to do, do it, show what came of it, until there is an answer.
+
+How calls are made is the host's: side by side (`run_tool_loop`), or each once for ever, as the roles of a life make
+theirs (life/agent).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 
 from mindstream.errors import ReplyInvalid
 from mindstream.models.ask import act
-from mindstream.models.model import Call, Message, Model
+from mindstream.models.model import Call, Message, Model, ToolSpec
 from mindstream.models.prompt import Prompt, fenced
 from mindstream.tools.call import Observation, call_tool
 from mindstream.tools.tool import Tool, is_in_run
@@ -19,6 +23,7 @@ R = TypeVar("R")
 
 AT_ONCE, CALLS = 8, 24
 """So many calls of one reply are run, and so many of a whole run; the others are answered by saying so."""
+LAST = "No more tools can be called. Answer now."
 SAME = 2
 """So often the same call is run; its result will hardly change."""
 
@@ -53,6 +58,49 @@ class ToolLog(Watcher):
         self.results.append((call.tool, found.text))
 
 
+class Host(Protocol):
+    """Who offers tools to a loop, and makes its calls in its own way: at once, or one by one and each once for ever."""
+
+    def specs(self) -> Sequence[ToolSpec]:
+        """Return what can be called now; it is asked anew at each step."""
+
+    async def make(self, calls: Sequence[Call], offered: Sequence[ToolSpec]) -> Sequence[Observation]:
+        """Make the calls of a reply, and return what each gave; what a reply should not hold can be left out."""
+
+    async def take_newer(self) -> str:
+        """Return what has come up since the loop began and should be minded; "" for nothing."""
+
+
+async def run_loop(
+    model: Model, prompt: Prompt[R], host: Host, *, steps: int, role: str = "", last: str = LAST
+) -> R:  # fmt: skip
+    """Put a prompt with tools until the model answers.
+
+    Args:
+        last: what the model is told before its last step, at which there is nothing left but to answer.
+
+    Raises:
+        ModelError: the model failed, or did not answer in so many steps; else what the host raises.
+    """
+    turns: list[Message] = []
+    for step in range(steps):
+        if step and (news := await host.take_newer()):
+            turns.append(Message("user", "Meanwhile the user said:\n" + fenced(news, "newest_utterances")))
+        offered = tuple(host.specs()) if step < steps - 1 else ()
+        if step and not offered:
+            turns.append(Message("user", last))
+        done = await act(model, prompt, offered, turns, role)
+        if not isinstance(done, tuple):
+            return done
+        words, wished = done
+        calls = tuple(Call(call.tool, call.arguments, call.id or f"call_{step}_{n}") for n, call in enumerate(wished))
+        results = await host.make(calls, offered)
+        turns.append(Message("assistant", words, calls[: len(results)]))
+        for call, found in zip(calls, results, strict=False):
+            turns.append(Message("tool", fenced(found.text, "result"), call_id=call.id, tool=call.tool))
+    raise ReplyInvalid(f"{model.name} wanted more tools after {steps} steps of {prompt.label()!r}, and gave no answer")
+
+
 async def run_tool_loop(
     model: Model,
     prompt: Prompt[R],
@@ -70,25 +118,39 @@ async def run_tool_loop(
     Raises:
         ModelError: the model failed, or did not answer in so many steps.
     """
-    watcher = watcher or ToolLog()
-    turns: list[Message] = []
-    allowance = _Allowance()
-    for step in range(steps):
-        if step and (news := await watcher.take_newer()):
-            turns.append(Message("user", "Meanwhile the user said:\n" + fenced(news, "newest_utterances")))
-        offered = tools if step < steps - 1 else ()  # at the last step there is nothing left but to answer
-        if step and not offered:
-            turns.append(Message("user", "No more tools can be called. Answer now."))
-        done = await act(model, prompt, [tool.spec for tool in offered], turns, role)
-        if not isinstance(done, tuple):
-            return done
-        words, wished = done
-        calls = tuple(Call(call.tool, call.arguments, call.id or f"call_{step}_{n}") for n, call in enumerate(wished))
-        refusals = allowance.take(calls)
-        turns.append(Message("assistant", words, calls[: len(refusals)]))
-        answering = (_answered(*each, offered, watcher, tool_timeout_s) for each in zip(calls, refusals, strict=False))
-        turns.extend(await _all_or_none(answering))
-    raise ReplyInvalid(f"{model.name} wanted more tools after {steps} steps of {prompt.label()!r}, and gave no answer")
+    host = _AtOnce(tools, watcher or ToolLog(), tool_timeout_s)
+    return await run_loop(model, prompt, host, steps=steps, role=role)
+
+
+@dataclass
+class _AtOnce:
+    """Makes the calls of a reply side by side, as far as they are allowed."""
+
+    tools: Sequence[Tool]
+    watcher: Watcher
+    timeout_s: float
+    allowance: _Allowance = field(default_factory=lambda: _Allowance())
+
+    def specs(self) -> Sequence[ToolSpec]:
+        return [tool.spec for tool in self.tools]
+
+    async def make(self, calls: Sequence[Call], offered: Sequence[ToolSpec]) -> Sequence[Observation]:
+        tools = [tool for tool in self.tools if tool.spec in offered]
+        refusals = self.allowance.take(calls)
+        return await _all_or_none(self._make(*each, tools) for each in zip(calls, refusals, strict=False))
+
+    async def take_newer(self) -> str:
+        return await self.watcher.take_newer()
+
+    async def _make(self, call: Call, refusal: str, tools: Sequence[Tool]) -> Observation:
+        if refusal:
+            return Observation(refusal, failed=True)
+        if not is_in_run(call, tools) and (known := await self.watcher.recorded_result(call)) is not None:
+            return Observation(known)
+        await self.watcher.log_call(call)
+        found = await call_tool(call, tools, self.timeout_s)
+        await self.watcher.log_observation(call, found)
+        return found
 
 
 @dataclass
@@ -117,7 +179,7 @@ class _Allowance:
         return refusals
 
 
-async def _all_or_none(answering: Iterable[Coroutine[Any, Any, Message]]) -> list[Message]:
+async def _all_or_none(answering: Iterable[Coroutine[Any, Any, Observation]]) -> list[Observation]:
     """Return what comes of calls that go side by side; where a watcher raises, the others are broken off."""
     tasks = [asyncio.ensure_future(each) for each in answering]
     try:
@@ -127,15 +189,3 @@ async def _all_or_none(answering: Iterable[Coroutine[Any, Any, Message]]) -> lis
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         raise
-
-
-async def _answered(call: Call, refusal: str, tools: Sequence[Tool], watcher: Watcher, timeout_s: float) -> Message:
-    if refusal:
-        found = Observation(refusal, failed=True)
-    elif not is_in_run(call, tools) and (known := await watcher.recorded_result(call)) is not None:
-        found = Observation(known)
-    else:
-        await watcher.log_call(call)
-        found = await call_tool(call, tools, timeout_s)
-        await watcher.log_observation(call, found)
-    return Message("tool", fenced(found.text, "result"), call_id=call.id, tool=call.tool)

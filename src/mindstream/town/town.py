@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from mindstream.clock import ManualClock
+from mindstream.clock import ManualClock, SystemClock
 from mindstream.errors import InputError
-from mindstream.log.events import Remembered
+from mindstream.log.events import Opened, Remembered
+from mindstream.memory import tenure
 from mindstream.memory.lifecycle.rate_importance import RateImportance
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.memory.store.sqlite import SqliteStore
-from mindstream.memory.store.store import Commit, Entry, Store
+from mindstream.memory.store.store import Commit, Entry, Fence, Store
 from mindstream.memory.store.validation import checked_text
+from mindstream.memory.tenure import LEASE_S
 from mindstream.models.ask import ask
 from mindstream.models.decide import decide
 from mindstream.models.embedders.embedder import Embedder
@@ -41,6 +44,8 @@ from mindstream.town.writing import Writing
 
 SAVE_EVERY = 2_000
 """So many rows of the log at most lie between two saved states."""
+SLOT, LIVING = "living", "letting this town live"
+"""The work that whoever has a town open holds, and what it is said to be doing."""
 
 
 class Town:
@@ -69,6 +74,7 @@ class Town:
     async def open(
         cls, data: str | Path | Store, new: Setting | None = None, *,
         models: Models | Mapping[str, str] | str = "rules", embed: Embedder | str = "wordllama",
+        lease_s: float = LEASE_S,
     ) -> AsyncIterator[Town]:  # fmt: skip
         """Open the town of a data folder, or begin one there.
 
@@ -76,38 +82,33 @@ class Town:
             new: the town that is to begin; None: the one that lives there.
             models: who thinks for its residents: `rules`, a name, or a table by role (planner, decider, talker,
                 reasoner, importance).
+            lease_s: how long the town stays with this process when it dies; then another may go on.
 
         Raises:
             SettingsError: nobody is named for a role.
+            HeldElsewhere: another process has it open.
             InputError: no town lives there, or one already does.
             StorageError: the folder cannot be used.
         """
-        store: Store = SqliteStore(data) if isinstance(data, str | Path) else data
-        vectors = embedder(embed) if isinstance(embed, str) else embed
         shared = models if isinstance(models, Models) else _models(models)
-        streams: list[ResidentMemory] = []
-        try:
+        async with contextlib.AsyncExitStack() as opened:
+            if shared is not models:
+                opened.push_async_callback(shared.aclose)
             shared.check("planner", "decider", "talker", "reasoner", "importance")
-            setting = await _setting_of(store, new)
-            state, writing = await read_town(store, setting.profile), Writing(store)
-            residents = {}
-            for name, person in sorted(setting.people.items()):
-                clock = ManualClock(setting.moment(max(state.step, 0)))
-                stream = ResidentMemory(store, name, vectors, clock, strength=None, seed=f"{setting.seed} {name}")
-                stream.policy = policy_of(setting.profile)
-                streams.append(stream)
-                held = state.states.get(name, ResidentState(name=name, currently=person.currently))
-                residents[name] = Resident(person, stream, clock, shared, held, writing.written)
-            if new is not None:
-                await move_in(store, setting, residents)
-            yield cls(setting, store, residents, state, writing)
-        finally:
-            for stream in streams:
-                await stream.close()
-            if not isinstance(models, Models):
-                await shared.aclose()
+            vectors = embedder(embed) if isinstance(embed, str) else embed
+            store: Store = SqliteStore(data) if isinstance(data, str | Path) else data
             if store is not data:
-                await store.close()
+                opened.push_async_callback(store.close)
+            setting = await _setting_of(store, new)
+            if new is not None:
+                async with _residents(
+                    setting, TownState(setting.profile), Writing(store), vectors, shared
+                ) as residents:
+                    await move_in(store, setting, residents)
+            async with _hold(Memory(store, TOWN, vectors, SystemClock(), strength=None), setting, lease_s) as fence:
+                state, writing = await read_town(store, setting.profile), Writing(store, fence)
+                async with _residents(setting, state, writing, vectors, shared) as residents:
+                    yield cls(setting, store, residents, state, writing)
 
     async def run(
         self, until: int, on_step: Callable[[int], None] = lambda _: None,
@@ -155,9 +156,10 @@ class Town:
         if self.step < 0:
             return
         states = {name: each.state for name, each in self.residents.items()}
-        at = self._clockwork
-        saved = TownState(self.setting.profile, states, at.conditions, changed=at.changed).saved(self.step)
-        await self.store.commit(Commit(mind=TOWN, at=self.setting.moment(self.step), entries=(Entry(saved, TOWN),)))
+        clock = self._clockwork
+        saved = TownState(self.setting.profile, states, clock.conditions, changed=clock.changed).saved(self.step)
+        at, fence = self.setting.moment(self.step), self._writing.fence
+        await self.store.commit(Commit(mind=TOWN, at=at, entries=(Entry(saved, TOWN),), fence=fence))
         self._rows = 0
 
     async def set_object(self, place: str, condition: str, by: str = "", danger: bool | None = None) -> bool:
@@ -179,7 +181,7 @@ class Town:
             danger = bool(condition) and await self._is_danger(place, condition)
         change = ObjectChanged(step=self.step, place=place, condition=condition, danger=danger, by=by)
         await self._writing.written()
-        await self.store.commit(self._clockwork.change_objects(change))
+        await self.store.commit(replace(self._clockwork.change_objects(change), fence=self._writing.fence))
         return danger
 
     async def _is_danger(self, place: str, condition: str) -> bool:
@@ -226,6 +228,35 @@ class Town:
     def journal(self) -> AsyncIterator[bytes]:
         """Yield its journal, line by line (see town/journal)."""
         return journal(self.store, self.setting)
+
+
+@contextlib.asynccontextmanager
+async def _hold(stream: Memory, setting: Setting, lease_s: float) -> AsyncIterator[Fence]:
+    """Hold a town while the block runs; where the process died that held it, when its lease has run out."""
+    await tenure.outlast(stream, SLOT, LIVING)
+    if not await tenure.is_open(stream, SLOT):
+        opened = (Entry(Opened(session=TOWN, models={}), TOWN),)
+        work = tenure.for_anybody(SLOT)
+        await stream.store.commit(Commit(mind=TOWN, at=setting.start, entries=opened, wake=work))
+    async with tenure.hold(stream, SLOT, LIVING, lease_s) as fence:
+        yield fence
+
+
+@contextlib.asynccontextmanager
+async def _residents(
+    setting: Setting, state: TownState, writing: Writing, vectors: Embedder, models: Models
+) -> AsyncIterator[dict[str, Resident]]:
+    """Give the residents of a town, as they are after its last step."""
+    async with contextlib.AsyncExitStack() as opened:
+        residents = {}
+        for name, person in sorted(setting.people.items()):
+            clock = ManualClock(setting.moment(max(state.step, 0)))
+            stream = ResidentMemory(writing.store, name, vectors, clock, strength=None, seed=f"{setting.seed} {name}")
+            await opened.enter_async_context(stream)
+            stream.policy = policy_of(setting.profile)
+            held = state.states.get(name, ResidentState(name=name, currently=person.currently))
+            residents[name] = Resident(person, stream, clock, models, held, writing.written)
+        yield residents
 
 
 async def _setting_of(store: Store, new: Setting | None) -> Setting:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from mindstream.memory.store.store import Commit, Store
+from mindstream.memory.store.store import Commit, Fence, Store
+from mindstream.town.events import TOWN
 
 
 class Writing:
     """Whole steps are written in order while the town goes on; whoever reads waits for them.
 
     After one that could not be written nothing is any more: the town is to be opened again.
+
+    Args:
+        fence: what must still be this process's for anything to be written.
     """
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, fence: Fence | None = None) -> None:
+        self.store, self.fence = store, fence
         self._waiting: list[Commit] = []
         self._task: asyncio.Task[None] | None = None
 
@@ -34,7 +38,8 @@ class Writing:
     async def _write(self) -> None:
         while self._waiting:
             commits, self._waiting = self._waiting, []
-            await self._store.commit(*commits)
+            held = [Commit(mind=TOWN, at=commits[0].at, fence=self.fence)] if self.fence else []
+            await self.store.commit(*held, *commits)
 
     async def written(self) -> None:
         """Return when all of it is written; who gives up waiting does not stop the writing.

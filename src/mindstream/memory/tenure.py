@@ -1,0 +1,107 @@
+"""Work of a stream that one process is at: held by a lease, which is renewed; what it writes is fenced by that.
+
+A process that died renews nothing: when its lease has run out, another one goes on. A reasoner's run, a run of a plan,
+a life and a town are all held so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+
+from mindstream import chance
+from mindstream.clock import Clock, Moment
+from mindstream.errors import HeldElsewhere
+from mindstream.log.work import Work
+from mindstream.memory.store.store import Fence, NewWork, WorkStore
+from mindstream.memory.stream import Stream
+
+LEASE_S, LEAST_S = 10.0, 0.5
+"""How long work stays with a process that does not renew it; so often it is renewed at most."""
+LOOK_S = 0.1
+
+
+def for_anybody(slot: str) -> NewWork:
+    """Return work for whoever takes it up first."""
+    return NewWork((slot,), "nobody", 0.0)
+
+
+async def is_open(stream: Stream, slot: str) -> bool:
+    """Tell whether there is work of a slot that has not ended, whoever is at it."""
+    return any(work.slot == slot for work in await stream.store.open_work(stream.name))
+
+
+async def find_lease(stream: Stream, slot: str) -> Moment | None:
+    """Return until when a process holds this work, if it does not renew that; None: nobody does."""
+    holder = await _find_holder(stream, slot)
+    return holder.lease if holder else None
+
+
+@contextlib.contextmanager
+def renewing(
+    store: WorkStore, clock: Clock, work: Callable[[], Sequence[int]], owner: str, lease_s: float
+) -> Iterator[None]:
+    """Hold on to work while the block runs; whether it is lost, the next commit says."""
+
+    async def renew() -> None:
+        while True:
+            await asyncio.sleep(max(lease_s / 3, min(LEAST_S, lease_s / 2)))
+            with contextlib.suppress(Exception):
+                await store.renew(work(), owner, clock.now() + lease_s)
+
+    going = asyncio.ensure_future(renew())
+    try:
+        yield
+    finally:
+        going.cancel()
+
+
+@contextlib.asynccontextmanager
+async def hold(stream: Stream, slot: str, what: str, lease_s: float = LEASE_S) -> AsyncIterator[Fence]:
+    """Hold work while the block runs; a process that dies holds it for `lease_s` yet.
+
+    Args:
+        what: is said where another process holds it: "living this life".
+
+    Raises:
+        HeldElsewhere: another process holds it.
+    """
+    owner, now = f"{os.getpid()}-{chance.token()}", stream.clock.now()
+    claimed = await stream.store.claim(stream.name, slot, owner, now, now + lease_s)
+    if not claimed:
+        raise _held_elsewhere(await _find_holder(stream, slot), what)
+    ids = tuple(work.id for work in claimed)
+    try:
+        with renewing(stream.store, stream.clock, lambda: ids, owner, lease_s):
+            yield Fence(ids, owner)
+    finally:
+        with contextlib.suppress(Exception):  # else the lease runs out by itself
+            await asyncio.shield(stream.store.give_up(owner))
+
+
+async def outlast(stream: Stream, slot: str, what: str) -> None:
+    """Return when nobody holds this work: at once, or when the lease of a process that died has run out.
+
+    Raises:
+        HeldElsewhere: who holds it lives: the lease was renewed.
+    """
+    first = await _find_holder(stream, slot)
+    while (holder := await _find_holder(stream, slot)) is not None:
+        if first is None or (holder.owner, holder.lease) != (first.owner, first.lease):
+            raise _held_elsewhere(holder, what)
+        await asyncio.sleep(LOOK_S)
+
+
+async def _find_holder(stream: Stream, slot: str) -> Work | None:
+    now = stream.clock.now()
+    found = [work for work in await stream.store.open_work(stream.name) if work.slot == slot]
+    held = [work for work in found if work.running and not work.is_open_to("", now)]
+    return max(held, key=lambda work: work.lease, default=None)
+
+
+def _held_elsewhere(holder: Work | None, what: str) -> HeldElsewhere:
+    number = holder.owner.partition("-")[0] if holder else ""
+    who = f"process {number}" if number.isdigit() else "another process"
+    return HeldElsewhere(f"{who} is {what} now: let it go on, or end it first")

@@ -1,0 +1,41 @@
+"""Two living processes at one run: one goes on with it, the other is told which, and nothing is called twice."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections import Counter
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import pytest
+from kill_run import FORK, WAYS, last_words, run
+
+from mindstream.errors import Conflict
+from mindstream.planning.solve import Strategy
+
+
+def work(folder: Path, how: Strategy, told: Connection) -> None:
+    try:
+        asyncio.run(run(folder, how, told.send))
+    except Conflict as error:
+        told.send(str(error))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are forked")
+@pytest.mark.parametrize("how", WAYS)
+def test_two_processes_call_nothing_twice(how: Strategy, tmp_path: Path) -> None:
+    started = []
+    for _ in range(2):
+        ours, theirs = FORK.Pipe(duplex=False)
+        process = FORK.Process(target=work, args=(tmp_path, how, theirs))
+        process.start()
+        theirs.close()
+        started.append((process, ours))
+    for _, told in started:
+        assert told.recv() == "began"
+    words = sorted(last_words(*each) for each in started)
+    lines = Counter((tmp_path / "plain").read_text().splitlines())
+    assert set(lines.values()) == {1}, lines
+    assert words[0] == "answer done"
+    assert words[1] == "answer done" or "is running the run 'killed'" in words[1]
