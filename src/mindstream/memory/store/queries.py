@@ -1,0 +1,37 @@
+"""Queries of the SQLite file that several methods of the store make, on a reader's connection."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from mindstream.log.events import Logged, Unknown, event, printable
+from mindstream.memory.store.salvage import moment
+
+
+def among(connection: sqlite3.Connection, sql: str, values: Sequence[Any], *more: Any) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a query in which something is one of these values, so many of them at once."""
+    for start in range(0, len(values), 500):
+        some = values[start : start + 500]
+        yield from connection.execute(sql.format(",".join("?" * len(some))), [*some, *more])
+
+
+def read_log(
+    connection: sqlite3.Connection, where: str, values: Sequence[Any], kinds: Sequence[str] | None
+) -> list[Logged]:
+    """Read rows of the log; who asks for kinds gets none that cannot be read."""
+    read = [
+        Logged(seq, mind, moment(at) or 0.0, printable(by), event(kind, payload))
+        for seq, mind, at, by, kind, payload in connection.execute(
+            f"SELECT seq, mind, at, by, kind, payload FROM log {where}", values
+        )
+    ]
+    return [each for each in read if kinds is None or not isinstance(each.event, Unknown)]
+
+
+def last_change(connection: sqlite3.Connection) -> int:
+    """Return the number of the last commit, whoever wrote it."""
+    sql = "SELECT CAST(value AS INTEGER) FROM counters WHERE name = 'changed'"
+    row = connection.execute(sql).fetchone()
+    return int(row[0]) if row else -1  # lost: until the next commit there is none
