@@ -59,7 +59,7 @@ DIES = """
 import os, signal, sys
 from pathlib import Path
 from mindstream.log.database import open_database
-from mindstream.memory.tables import MIGRATIONS
+from mindstream.memory.store.tables import MIGRATIONS
 
 def renames(connection):
     connection.execute("UPDATE log SET kind = 'spoken' WHERE kind = 'said'")

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
 
 from mindstream.log.events import Logged, Unknown, event, printable
+from mindstream.log.readers import Snapshot
+from mindstream.memory.store.record import Record
+from mindstream.memory.store.rows import record_of
 from mindstream.memory.store.salvage import moment
+
+A_PORTION = 256
+"""So many records of a walk are read at once."""
 
 
 def among(connection: sqlite3.Connection, sql: str, values: Sequence[Any], *more: Any) -> Iterator[tuple[Any, ...]]:
@@ -15,6 +21,13 @@ def among(connection: sqlite3.Connection, sql: str, values: Sequence[Any], *more
     for start in range(0, len(values), 500):
         some = values[start : start + 500]
         yield from connection.execute(sql.format(",".join("?" * len(some))), [*some, *more])
+
+
+async def walk_on(snapshot: Snapshot, rows: sqlite3.Cursor) -> AsyncIterator[Record]:
+    """Yield the records that a query of a snapshot finds, read in portions."""
+    while records := await snapshot.read(lambda _: [record_of(row) for row in rows.fetchmany(A_PORTION)]):
+        for record in records:
+            yield record
 
 
 def read_log(

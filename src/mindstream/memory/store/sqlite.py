@@ -18,7 +18,6 @@ from mindstream.log import work
 from mindstream.log.database import Database
 from mindstream.log.erasure import delete_copies, erase_typed, rewrite_where_due
 from mindstream.log.events import Logged
-from mindstream.log.readers import Snapshot
 from mindstream.memory.store import checkpoints, portions, queries
 from mindstream.memory.store import erasure as carriers
 from mindstream.memory.store.checkpoints import Checkpoint
@@ -35,9 +34,6 @@ from mindstream.paths import usable
 REVISED = tuple(f.name for f in fields(Revision) if f.name not in ("id", "was", "holds", "emptied"))
 HOLDS = "(valid_until IS NULL OR valid_until > ?) AND forgotten IS NULL"
 """Asked with a moment: what it says holds then, as recall means it (memory/recall/filters), and it is not forgotten."""
-
-WALKED = 256
-"""So many records of a walk are read at once, in a thread."""
 
 
 class SqliteStore(AbstractAsyncContextManager["SqliteStore"]):
@@ -89,7 +85,7 @@ class SqliteStore(AbstractAsyncContextManager["SqliteStore"]):
 
         async with self._database.snapshot() as snapshot:
             count, rows = await snapshot.read(begin)
-            yield count, _walked(snapshot, rows)
+            yield count, queries.walk_on(snapshot, rows)
 
     async def owners(self, ids: Sequence[str]) -> dict[str, str]:
         if not ids:
@@ -220,12 +216,6 @@ class SqliteStore(AbstractAsyncContextManager["SqliteStore"]):
 
     async def close(self) -> None:
         await self._database.close()
-
-
-async def _walked(snapshot: Snapshot, rows: sqlite3.Cursor) -> AsyncIterator[Record]:
-    while records := await snapshot.read(lambda _: [record_of(row) for row in rows.fetchmany(WALKED)]):
-        for record in records:
-            yield record
 
 
 def _commit(connection: sqlite3.Connection, commit: Commit) -> list[Logged]:
