@@ -67,7 +67,7 @@ async def test_changes_are_read_as_of_one_moment(folder: Path) -> None:
                     write(connection)
             between.clear()
 
-    store._database._reader.set_trace_callback(interfere)
+    store._database._readers._first.set_trace_callback(interfere)
     seen, erased = set[str](), set[str]()
     for _ in range(3):
         changes = await store.changes("ann", upto)

@@ -42,8 +42,7 @@ class Inbox:
         self.reread = False
         """Something was erased, so all that it is made of was read anew; whoever began before must begin again."""
         self._looked = 0
-        self._version: int | None = None
-        self._changed = 0
+        self._changed: int | None = None
 
     async def put(self, question: Questioned) -> None:
         """Put a question to the simulated user, if there is one; people read it in the log."""
@@ -76,11 +75,8 @@ class Inbox:
 
     async def _is_erased(self) -> bool:
         """Tell whether words of this mind were erased since this was asked last; the first time they were not."""
-        version = await self._stream.store.version()
-        if version == self._version:
-            return False
-        is_first, self._version = self._version is None, version
-        changes = await self._stream.store.changes(self._stream.name, self._changed, most=1)
+        is_first = self._changed is None
+        changes = await self._stream.store.changes(self._stream.name, self._changed or 0, most=1)
         self._changed = changes.upto
         return bool(changes.gone) and not is_first
 

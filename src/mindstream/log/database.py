@@ -2,7 +2,8 @@
 
 All writing goes through one thread that gathers what is waiting into one transaction: ten writers at once pay for one
 fsync. A write is a function of the connection; it succeeds or fails alone (a savepoint each) and is on disk when the
-await returns.
+await returns. A read is a function of a connection, too, and runs in a thread (log/readers): no event loop
+waits for a file.
 """
 
 from __future__ import annotations
@@ -14,8 +15,7 @@ import queue
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import Future
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,10 +23,11 @@ from mindstream import chance
 from mindstream.clock import SystemClock
 from mindstream.errors import StorageError
 from mindstream.log.files import private_database, private_folder
+from mindstream.log.pending import Pending
+from mindstream.log.readers import Readers, Snapshot, readable_text
 from mindstream.log.sqlite_errors import BUSY_S, MEND, explain_errors, is_busy
 
 T = TypeVar("T")
-Write = Callable[[sqlite3.Connection], Any]
 Migration = Callable[[sqlite3.Connection], None]
 
 FILE = "mindstream.db"
@@ -48,9 +49,9 @@ class Database:
         private_folder(folder)
         private_database(self.path)
         with explain_errors(self.path):
-            self._reader = open_database(self.path, migrations)
-        self._reader.text_factory = str  # quicker by a millisecond a turn, until a damaged text is met
-        self._waiting: queue.SimpleQueue[tuple[Write, Future[Any]] | None] = queue.SimpleQueue()
+            first = open_database(self.path, migrations)
+        self._readers = Readers(self.path, first, lambda: connect(self.path))
+        self._waiting: queue.SimpleQueue[Pending[Any] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._write_all, name=f"writer of {self.path}", daemon=True)
         self._closed = False
         self._thread.start()
@@ -59,57 +60,29 @@ class Database:
         """Run `change` in a transaction and return its result once it is on disk."""
         if self._closed:
             raise StorageError(f"{self.path} is closed")
-        done: Future[T] = Future()
-        self._waiting.put((change, done))
-        return await asyncio.wrap_future(done)
+        pending = Pending(change)
+        self._waiting.put(pending)
+        return await pending.future
 
-    def read(self, sql: str, parameters: Sequence[Any] | dict[str, Any] = ()) -> list[tuple[Any, ...]]:
-        """Return the rows of a query on what is committed."""
+    async def read(self, look: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `look` on what is committed, all of it as of one moment, and return its result.
+
+        It may be run twice: where it meets a text that is damaged.
+        """
         if self._closed:
             raise StorageError(f"{self.path} is closed")
-        with explain_errors(self.path):
-            try:
-                return self._reader.execute(sql, parameters).fetchall()
-            except sqlite3.OperationalError as error:
-                self._read_damaged(error)
-                return self._reader.execute(sql, parameters).fetchall()
+        return await self._readers.read(look)
 
-    def each(self, sql: str, parameters: Sequence[Any] = ()) -> Generator[tuple[Any, ...]]:
-        """Yield the rows of a query one by one; whoever stops early closes it."""
-        quick, self._reader.text_factory = self._reader.text_factory, _text  # a damaged text may come at any row
-        try:
-            with explain_errors(self.path), contextlib.closing(self._reader.execute(sql, parameters)) as cursor:
-                yield from cursor
-        finally:
-            self._reader.text_factory = quick
-
-    def _read_damaged(self, error: sqlite3.OperationalError) -> None:
-        """Read texts with marks where their bytes are none from here on; pass other errors on."""
-        if "decode to UTF-8" not in str(error) or self._reader.text_factory is _text:
-            raise error
-        self._reader.text_factory = _text
-
-    @contextlib.contextmanager
-    def snapshot(self) -> Iterator[None]:
-        """See one moment of the file in all that is read within the block, whatever others write meanwhile."""
-        self.read("BEGIN")
-        try:
-            yield
-        finally:
-            self.read("COMMIT")
-
-    @contextlib.contextmanager
-    def own_snapshot(self) -> Iterator[sqlite3.Connection]:
+    @contextlib.asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[Snapshot]:
         """Read on a connection of one's own, on which the file stands still until the block ends."""
         if self._closed:
             raise StorageError(f"{self.path} is closed")
-        with explain_errors(self.path), contextlib.closing(connect(self.path)) as connection:
-            connection.execute("BEGIN")
-            yield connection
-
-    def version(self) -> int:
-        """Return a number that changes whenever anybody, in this process or another, has committed."""
-        return int(self.read("PRAGMA data_version")[0][0])
+        snapshot = Snapshot(self.path, lambda: connect(self.path))
+        try:
+            yield snapshot
+        finally:
+            await asyncio.shield(asyncio.to_thread(snapshot.close))
 
     async def compact(self) -> None:
         """Bring the write-ahead log home and, where a quarter of the file is free, give the room back."""
@@ -130,13 +103,13 @@ class Database:
         self._closed = True
         self._waiting.put(None)
         await asyncio.to_thread(self._thread.join)
-        self._reader.close()
+        await asyncio.to_thread(self._readers.close)
 
     def _write_all(self) -> None:
         connection: sqlite3.Connection | None = None
         last = False
         while not last:
-            gathered: list[tuple[Write, Future[Any]]] = []
+            gathered: list[Pending[Any]] = []
             item = self._waiting.get()
             while True:
                 if item is None:
@@ -154,14 +127,9 @@ class Database:
                 if connection is not None:
                     with contextlib.suppress(sqlite3.Error):
                         connection.rollback()
-                settled = [(done, None, error) for _, done in gathered]
-            for done, result, failure in settled:
-                if not done.set_running_or_notify_cancel():
-                    continue
-                if failure is None:
-                    done.set_result(result)
-                else:
-                    done.set_exception(failure)
+                settled = [(pending, None, error) for pending in gathered]
+            for pending, result, failure in settled:
+                pending.settle(result, failure)
         if connection is not None:
             connection.close()
 
@@ -182,25 +150,25 @@ def rewrite(connection: sqlite3.Connection, path: Path) -> None:
         )
 
 
-Settled = tuple["Future[Any]", Any, BaseException | None]
+Settled = tuple[Pending[Any], Any, BaseException | None]
 
 
-def _transact(connection: sqlite3.Connection, gathered: list[tuple[Write, Future[Any]]], path: Path) -> list[Settled]:
+def _transact(connection: sqlite3.Connection, gathered: list[Pending[Any]], path: Path) -> list[Settled]:
     """Run all writes in one transaction, each in a savepoint of its own."""
     if not gathered:
         return []
     settled: list[Settled] = []
     connection.execute("BEGIN IMMEDIATE")
-    for change, done in gathered:
+    for pending in gathered:
         connection.execute("SAVEPOINT one")
         try:
             with explain_errors(path):
-                settled.append((done, change(connection), None))
+                settled.append((pending, pending.work(connection), None))
         except Exception as error:  # whatever a write raises belongs to whoever asked for it
             if not connection.in_transaction:  # SQLite rolled everything back by itself (disk full, I/O error)
                 raise StorageError(str(error)) from error
             connection.execute("ROLLBACK TO one")
-            settled.append((done, None, error))
+            settled.append((pending, None, error))
         connection.execute("RELEASE one")
     connection.execute("COMMIT")
     return settled
@@ -209,18 +177,10 @@ def _transact(connection: sqlite3.Connection, gathered: list[tuple[Write, Future
 def connect(path: Path, wait_s: float = BUSY_S) -> sqlite3.Connection:
     """Connect to a database that was opened before (see `opened`)."""
     connection = sqlite3.connect(path, timeout=wait_s, isolation_level=None, check_same_thread=False)
-    connection.text_factory = _text
+    connection.text_factory = readable_text
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA temp_store = MEMORY")
     return connection
-
-
-def _text(content: bytes) -> str:
-    """Read a text, with a mark where its bytes are none: one that is damaged must not hide all others."""
-    try:
-        return content.decode()
-    except UnicodeDecodeError:
-        return content.decode("utf-8", "replace")
 
 
 def open_database(path: Path, migrations: Sequence[Migration]) -> sqlite3.Connection:

@@ -244,8 +244,10 @@ class Stream:
 
     async def version(self, slot: str) -> Record | None:
         """Return the record of a slot's latest version; None before there is one."""
+        held = self._held.get(slot)
         found = next(iter(await self.store.latest(self.name, now=self.clock.now(), slot=slot)), None)
-        self._held[slot] = found
+        if self._held.get(slot) is held:  # else a newer one was written meanwhile
+            self._held[slot] = found
         return found
 
     # What stands in a module of its own; the stream is the first argument.

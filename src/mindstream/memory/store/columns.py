@@ -55,8 +55,7 @@ class Columns:
         self.stream = stream
         self.embedder = embedder
         self.width = width
-        self._version, self._upto = -1, 0
-        self._reading, self._reaching, self._left = -1, 0, 0
+        self._upto, self._reaching, self._left = 0, 0, 0
         self.traces = False
         self.ids: list[str] = []
         self.position: dict[str, int] = {}
@@ -103,11 +102,6 @@ class Columns:
         Whatever is done to the stream between two portions comes with a later one, or is asked for after the last.
         """
         begins = not self._left
-        if begins:
-            version = await store.version()
-            if version == self._version:
-                return False
-            self._reading = version
         changes = await store.changes(self.stream, self._upto, self._left, PORTION)
         if begins:
             self._reaching = changes.upto
@@ -115,7 +109,7 @@ class Columns:
         self.take(changes)
         self._left = changes.left
         if not self._left:
-            self._upto, self._version = self._reaching, self._reading
+            self._upto = self._reaching
         return not (begins and not self._left)
 
     def _reserve(self, ahead: int) -> None:

@@ -1,4 +1,4 @@
-"""What changed in a stream since a point, read from the SQLite file as of one moment; in portions where asked.
+"""What changed in a stream since a point, read from the SQLite file; in portions where asked.
 
 A portion is a page by the number of the row, which is the order of writing: whoever fills columns page by page gets the
 records in that order, whatever is written or erased meanwhile.
@@ -6,11 +6,10 @@ records in that order, whatever is written or erased meanwhile.
 
 from __future__ import annotations
 
-import contextlib
+import sqlite3
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from mindstream.log.database import Database
 from mindstream.memory.store.record import KINDS
 
 PORTION_SIZE = 50_000
@@ -43,63 +42,69 @@ class Portion(NamedTuple):
 
 
 def read_portion(
-    database: Database, columns: Sequence[str], stream: str, since: int, after: int = 0, most: int | None = None
+    connection: sqlite3.Connection,
+    columns: Sequence[str],
+    stream: str,
+    since: int,
+    after: int = 0,
+    most: int | None = None,
 ) -> Portion:
-    """Read what changed after the point `since`: all of it, or a portion of at most so many records."""
-    if since and not after and max(_newest(database, stream)) <= since:
+    """Read what changed after the point `since`: all of it, or a portion of at most so many records.
+
+    What it reads belongs together if the connection stands in a transaction.
+    """
+    written, erased = _newest(connection, stream)
+    if since and not after and max(written, erased) <= since:
         return Portion([], [], since, 0)
-    with database.snapshot():
-        written, erased = _newest(database, stream)
-        upto, gone = max(since, written, erased), _gone(database, stream, since, after) if erased > since else []
-        if most is None:
-            changed = f"SELECT {', '.join(columns)} FROM records WHERE stream = ? AND changed > ? ORDER BY number"
-            return Portion(database.read(changed, (stream, since)), gone, upto, 0)
-        numbers, whole = _numbers(database, stream, since, after, most)
-        rows, reached = _rows(database, columns, numbers, since)
-        left = reached or (0 if whole else numbers[-1])
-        ahead = database.read(COUNT, (stream, since))[0][0] - len(rows) if left and not after else 0
+    upto, gone = max(since, written, erased), _gone(connection, stream, since, after) if erased > since else []
+    if most is None:
+        changed = f"SELECT {', '.join(columns)} FROM records WHERE stream = ? AND changed > ? ORDER BY number"
+        return Portion(connection.execute(changed, (stream, since)).fetchall(), gone, upto, 0)
+    numbers, whole = _numbers(connection, stream, since, after, most)
+    rows, reached = _rows(connection, columns, numbers, since)
+    left = reached or (0 if whole else numbers[-1])
+    ahead = connection.execute(COUNT, (stream, since)).fetchone()[0] - len(rows) if left and not after else 0
     return Portion(rows, gone, upto, left, ahead)
 
 
-def _newest(database: Database, stream: str) -> tuple[int, int]:
+def _newest(connection: sqlite3.Connection, stream: str) -> tuple[int, int]:
     """Return the number of the last change to a stream's records, and that of the last erasure."""
-    ((written, erased),) = database.read(NEWEST, (stream, stream))
+    written, erased = connection.execute(NEWEST, (stream, stream)).fetchone()
     if isinstance(written, int) and isinstance(erased, int):
         return written, erased
     odd = NEWEST.replace("stream = ?", "stream = ? AND typeof(changed) = 'integer'")  # SQLite takes it for the highest
-    ((written, erased),) = database.read(odd, (stream, stream))
+    written, erased = connection.execute(odd, (stream, stream)).fetchone()
     return int(written), int(erased)
 
 
-def _gone(database: Database, stream: str, since: int, after: int) -> list[str]:
+def _gone(connection: sqlite3.Connection, stream: str, since: int, after: int) -> list[str]:
     if after:
         return []
-    rows = database.read("SELECT id FROM erased WHERE stream = ? AND changed > ?", (stream, since))
+    rows = connection.execute("SELECT id FROM erased WHERE stream = ? AND changed > ?", (stream, since))
     return [row[0] for row in rows]
 
 
-def _numbers(database: Database, stream: str, since: int, after: int, most: int) -> tuple[list[int], bool]:
+def _numbers(connection: sqlite3.Connection, stream: str, since: int, after: int, most: int) -> tuple[list[int], bool]:
     """Return the numbers to look at, in order, and whether there are no more."""
     if since and not after:
-        few = database.read(CHANGED, (stream, since, most + 1))
+        few = connection.execute(CHANGED, (stream, since, most + 1)).fetchall()
         if len(few) <= most:
             return sorted(row[0] for row in few), True
-    rows = database.read(NEXT, {"stream": stream, "after": after, "most": most})
+    rows = connection.execute(NEXT, {"stream": stream, "after": after, "most": most}).fetchall()
     return [row[0] for row in rows], len(rows) < most
 
 
 def _rows(
-    database: Database, columns: Sequence[str], numbers: Sequence[int], since: int
+    connection: sqlite3.Connection, columns: Sequence[str], numbers: Sequence[int], since: int
 ) -> tuple[list[tuple[Any, ...]], int]:
     """Return these rows where they changed; with where it stopped, if they were too long to read at once."""
     rows, size, reached = list[tuple[Any, ...]](), 0, 0
     text, data = columns.index("text"), columns.index("data")
     marks = ",".join(map(str, numbers))
     sql = f"SELECT {', '.join(columns)}, number FROM records WHERE number IN ({marks}) AND changed > ? ORDER BY number"
-    with contextlib.closing(database.each(sql, (since,))) as found:
-        for *row, number in found:
-            if size >= PORTION_SIZE:
-                return rows, reached
-            rows.append(tuple(row))
-            size, reached = size + len(row[text]) + len(row[data] or ""), number
+    for *row, number in connection.execute(sql, (since,)):
+        if size >= PORTION_SIZE:
+            return rows, reached
+        rows.append(tuple(row))
+        size, reached = size + len(row[text]) + len(row[data] or ""), number
     return rows, 0

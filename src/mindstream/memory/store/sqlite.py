@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import fields, replace
 from pathlib import Path
@@ -17,14 +17,13 @@ from mindstream.errors import Conflict
 from mindstream.log import work
 from mindstream.log.database import Database
 from mindstream.log.erasure import delete_copies, erase_typed, rewrite_where_due
-from mindstream.log.events import Logged, Unknown, event, printable
-from mindstream.memory.store import checkpoints, portions
+from mindstream.log.events import Logged
+from mindstream.memory.store import checkpoints, portions, queries
 from mindstream.memory.store import erasure as carriers
 from mindstream.memory.store.checkpoints import Checkpoint
 from mindstream.memory.store.erasure import Carriers
 from mindstream.memory.store.record import UNIQUE, Kind, Record, normalised, same_words
-from mindstream.memory.store.rows import COLUMNS, INSERT, insertion, record_of
-from mindstream.memory.store.salvage import moment
+from mindstream.memory.store.rows import COLUMNS, FIELDS, INSERT, insertion, record_of
 from mindstream.memory.store.store import Changes, Commit, Entry, Erasure, Revision, checked_commit
 from mindstream.memory.store.strength import StrengthState
 from mindstream.memory.store.sums import sum_of_event, sum_of_vector
@@ -50,17 +49,17 @@ class SqliteStore(AbstractAsyncContextManager["SqliteStore"]):
 
     async def erase(self, stream: str, what: Sequence[str] | Erasure | None = None) -> int:
         erasure = Erasure(ids=tuple(what)) if isinstance(what, Sequence) else what
-        found = None if erasure is None else await asyncio.to_thread(self._carriers, stream, erasure)
+        found = None if erasure is None else await self._carriers(stream, erasure)
         if found is not None and isinstance(what, Erasure):
             await asyncio.to_thread(self._erase_beside, stream, found)
         erased = await self._database.write(lambda each: carriers.erase(each, stream, found, _next_change(each)))
         caches.empty(stream)
         return erased
 
-    def _carriers(self, stream: str, erasure: Erasure) -> Carriers:
+    async def _carriers(self, stream: str, erasure: Erasure) -> Carriers:
         """Search the log before the write, which would hold up everybody."""
-        with self._database.own_snapshot() as connection:
-            return carriers.find(connection, stream, erasure)
+        async with self._database.snapshot() as snapshot:
+            return await snapshot.read(lambda connection: carriers.find(connection, stream, erasure))
 
     def _erase_beside(self, stream: str, found: Carriers) -> None:
         """Take the words out of typed history, and delete copies from before a mending: they hold all words."""
@@ -68,35 +67,45 @@ class SqliteStore(AbstractAsyncContextManager["SqliteStore"]):
         delete_copies(self.folder)
 
     async def version(self) -> int:
-        return self._database.version()
+        return await self._database.read(queries.last_change)
 
     async def changes(self, stream: str, since: int, after: int = 0, most: int | None = None) -> Changes:
-        found = portions.read_portion(self._database, COLUMNS.split(", "), stream, since, after, most)
-        return Changes([record_of(row) for row in found.rows], found.gone, found.upto, found.left, found.ahead)
+        def look(connection: sqlite3.Connection) -> Changes:
+            found = portions.read_portion(connection, FIELDS, stream, since, after, most)
+            return Changes([record_of(row) for row in found.rows], found.gone, found.upto, found.left, found.ahead)
+
+        return await self._database.read(look)
 
     @contextlib.asynccontextmanager
     async def walk(self, stream: str) -> AsyncIterator[tuple[int, AsyncIterator[Record]]]:
-        with self._database.own_snapshot() as connection:
+        def begin(connection: sqlite3.Connection) -> tuple[int, sqlite3.Cursor]:
             (count,) = connection.execute("SELECT count(*) FROM records WHERE stream = ?", (stream,)).fetchone()
-            rows = connection.execute(  # "+": as they lie in the file, not sorted in memory first
-                f"SELECT {COLUMNS} FROM records WHERE +stream = ? ORDER BY number", (stream,)
-            )
-            yield count, _one_by_one(rows)
+            sql = f"SELECT {COLUMNS} FROM records WHERE +stream = ? ORDER BY number"
+            return count, connection.execute(sql, (stream,))  # "+": as they lie in the file, not sorted in memory first
 
-    def _among(self, sql: str, values: Sequence[Any], *more: Any) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of a query in which something is one of these values, so many of them at once."""
-        for start in range(0, len(values), 500):
-            some = values[start : start + 500]
-            yield from self._database.read(sql.format(",".join("?" * len(some))), [*some, *more])
+        async with self._database.snapshot() as snapshot:
+            count, rows = await snapshot.read(begin)
+            yield count, queries.walk_on(snapshot, rows)
 
     async def owners(self, ids: Sequence[str]) -> dict[str, str]:
-        return dict(self._among("SELECT id, stream FROM records WHERE id IN ({})", ids))
+        if not ids:
+            return {}
+        return await self._database.read(
+            lambda connection: dict(queries.among(connection, "SELECT id, stream FROM records WHERE id IN ({})", ids))
+        )
 
     async def records(self, stream: str, ids: Sequence[str]) -> list[Record]:
-        # "+": find them by id, not among all of the stream
-        rows = self._among(f"SELECT {COLUMNS} FROM records WHERE id IN ({{}}) AND +stream = ?", ids, stream)
-        found = {row[0]: record_of(row) for row in rows}
-        return [found[id_] for id_ in ids if id_ in found]
+        if not ids:
+            return []
+
+        def look(connection: sqlite3.Connection) -> list[Record]:  # "+": find them by id, not among all of the stream
+            rows = queries.among(
+                connection, f"SELECT {COLUMNS} FROM records WHERE id IN ({{}}) AND +stream = ?", ids, stream
+            )
+            found = {row[0]: record_of(row) for row in rows}
+            return [found[id_] for id_ in ids if id_ in found]
+
+        return await self._database.read(look)
 
     async def latest(
         self,
@@ -120,17 +129,25 @@ class SqliteStore(AbstractAsyncContextManager["SqliteStore"]):
             where.append(f"kind IN ({','.join('?' * len(kinds))})")
             values.extend(kinds)
         order = "number" if slot is None else "version"  # each has its index
-        rows = self._database.read(
-            f"SELECT {COLUMNS} FROM records WHERE {' AND '.join(where)} ORDER BY {order} DESC LIMIT ?", [*values, n]
-        )
-        return [record_of(row) for row in reversed(rows)]
+        sql = f"SELECT {COLUMNS} FROM records WHERE {' AND '.join(where)} ORDER BY {order} DESC LIMIT ?"
+
+        def look(connection: sqlite3.Connection) -> list[Record]:
+            return [record_of(row) for row in reversed(connection.execute(sql, [*values, n]).fetchall())]
+
+        return await self._database.read(look)
 
     async def find_same(self, stream: str, kind: Kind, texts: Sequence[str], *, now: Moment) -> dict[str, Record]:
         wanted = {same_words(text): normalised(text) for text in texts}
+        if not wanted:
+            return {}
         sql = f"SELECT {COLUMNS} FROM records WHERE same IN ({{}}) AND stream = ? AND kind = ? AND {HOLDS}"
-        rows = self._among(f"{sql} ORDER BY number DESC", list(wanted), stream, kind, now)
-        found = {normalised(record.text): record for record in map(record_of, rows)}
-        return {text: found[text] for text in wanted.values() if text in found}
+
+        def look(connection: sqlite3.Connection) -> dict[str, Record]:
+            rows = queries.among(connection, f"{sql} ORDER BY number DESC", list(wanted), stream, kind, now)
+            found = {normalised(record.text): record for record in map(record_of, rows)}
+            return {text: found[text] for text in wanted.values() if text in found}
+
+        return await self._database.read(look)
 
     async def events(
         self, mind: str | None = None, after: int = 0, kinds: Sequence[str] | None = None, limit: int = 1000
@@ -143,37 +160,41 @@ class SqliteStore(AbstractAsyncContextManager["SqliteStore"]):
         if kinds is not None:
             where.append(f"kind IN ({','.join('?' * len(kinds))})")
             values.extend(kinds)
-        return self._logged(f"WHERE {' AND '.join(where)} ORDER BY seq LIMIT ?", [*values, limit], kinds)
+        select = f"WHERE {' AND '.join(where)} ORDER BY seq LIMIT ?"
+        return await self._database.read(
+            lambda connection: queries.read_log(connection, select, [*values, limit], kinds)
+        )
 
     async def last(self, mind: str, kind: str) -> Logged | None:
-        for limit in (1, -1):  # nearly always the newest can be read
-            found = self._logged("WHERE mind = ? AND kind = ? ORDER BY seq DESC LIMIT ?", [mind, kind, limit], [kind])
-            if found:
-                return found[0]
-        return None
+        def look(connection: sqlite3.Connection) -> Logged | None:
+            for limit in (1, -1):  # nearly always the newest can be read
+                newest = "WHERE mind = ? AND kind = ? ORDER BY seq DESC LIMIT ?"
+                if found := queries.read_log(connection, newest, [mind, kind, limit], [kind]):
+                    return found[0]
+            return None
 
-    def _logged(self, where: str, values: Sequence[Any], kinds: Sequence[str] | None) -> list[Logged]:
-        """Read rows of the log; who asks for kinds gets none that cannot be read."""
-        rows = self._database.read(f"SELECT seq, mind, at, by, kind, payload FROM log {where}", values)
-        read = [
-            Logged(seq, mind, moment(at) or 0.0, printable(by), event(kind, payload))
-            for seq, mind, at, by, kind, payload in rows
-        ]
-        return [each for each in read if kinds is None or not isinstance(each.event, Unknown)]
+        return await self._database.read(look)
 
     async def count(self, mind: str, kind: str) -> int:
-        return int(self._database.read("SELECT count(*) FROM log WHERE mind = ? AND kind = ?", (mind, kind))[0][0])
+        sql = "SELECT count(*) FROM log WHERE mind = ? AND kind = ?"
+        return await self._database.read(lambda connection: int(connection.execute(sql, (mind, kind)).fetchone()[0]))
 
     async def checkpoint(self, mind: str, name: str) -> Checkpoint | None:
-        return checkpoints.read(self._database.read(checkpoints.QUERY, (mind, name)), name)
+        def look(connection: sqlite3.Connection) -> Checkpoint | None:
+            return checkpoints.read(connection.execute(checkpoints.QUERY, (mind, name)).fetchall(), name)
+
+        return await self._database.read(look)
 
     async def streams(self) -> list[str]:
-        return [row[0] for row in self._database.read("SELECT DISTINCT stream FROM records ORDER BY stream")]
+        sql = "SELECT DISTINCT stream FROM records ORDER BY stream"
+        return await self._database.read(lambda connection: [row[0] for row in connection.execute(sql)])
 
     async def open_work(self, mind: str) -> list[work.Work]:
         # The index is named, because SQLite would rather walk through all work that was ever done (index work_once).
         open_ones = f"SELECT {work.COLUMNS} FROM work INDEXED BY work_open WHERE mind = ? AND done IS NULL ORDER BY id"
-        return list(map(work.read, self._database.read(open_ones, (mind,))))
+        return await self._database.read(
+            lambda connection: list(map(work.read, connection.execute(open_ones, (mind,))))
+        )
 
     async def claim(
         self, mind: str, slot: str, owner: str, now: Moment, lease: Moment, before: int | None = None
@@ -195,11 +216,6 @@ class SqliteStore(AbstractAsyncContextManager["SqliteStore"]):
 
     async def close(self) -> None:
         await self._database.close()
-
-
-async def _one_by_one(rows: Iterable[tuple[Any, ...]]) -> AsyncIterator[Record]:
-    for row in rows:
-        yield record_of(row)
 
 
 def _commit(connection: sqlite3.Connection, commit: Commit) -> list[Logged]:

@@ -1,0 +1,156 @@
+"""Threads that read a SQLite file, each on a connection of its own: no event loop waits for a file.
+
+A hop to a thread and back takes some 50 us, so a method that makes several queries makes them in one. Whoever was idle
+last reads next: one thread does it all until a read is long, and then others do not wait for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import contextlib
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from mindstream.log.pending import Pending
+from mindstream.log.sqlite_errors import explain_errors
+
+T = TypeVar("T")
+Connect = Callable[[], sqlite3.Connection]
+MOST = 3
+"""So many reads of a file go on at once; a thread is started when it is needed."""
+
+
+class Readers:
+    """The threads that read a file; one connection is open already."""
+
+    def __init__(self, path: Path, first: sqlite3.Connection, connect: Connect) -> None:
+        self._path, self._first, self._connect = path, first, connect
+        self._lock = threading.Lock()
+        self._idle: list[queue.SimpleQueue[Pending[Any] | None]] = []
+        self._backlog: collections.deque[Pending[Any]] = collections.deque()
+        self._threads: list[tuple[threading.Thread, queue.SimpleQueue[Pending[Any] | None]]] = []
+
+    async def read(self, look: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `look` on a reader's connection and return its result.
+
+        Raises:
+            StorageError: see `explain_errors`.
+        """
+        pending = Pending(look)
+        with self._lock:
+            if self._idle:
+                self._idle.pop().put(pending)
+            elif len(self._threads) < MOST:
+                self._start(pending)
+            else:
+                self._backlog.append(pending)
+        return await pending.future
+
+    def close(self) -> None:
+        """Wait until all that was asked for is read, and let the connections go."""
+        for _, asked in self._threads:
+            asked.put(None)
+        for thread, _ in self._threads:
+            thread.join()
+        self._first.close()
+
+    def _start(self, pending: Pending[Any]) -> None:
+        asked: queue.SimpleQueue[Pending[Any] | None] = queue.SimpleQueue()
+        asked.put(pending)
+        name = f"reader {len(self._threads) + 1} of {self._path}"
+        thread = threading.Thread(target=self._serve, args=(asked, not self._threads), name=name, daemon=True)
+        self._threads.append((thread, asked))
+        thread.start()
+
+    def _serve(self, asked: queue.SimpleQueue[Pending[Any] | None], is_first: bool) -> None:
+        reader = _Reader(self._path, self._connect, self._first if is_first else None)
+        pending = asked.get()
+        while pending is not None:
+            result, failure = (None, None) if pending.future.cancelled() else reader.run(pending.work)
+            with self._lock:  # first: whoever gets the result may ask again at once
+                following = self._backlog.popleft() if self._backlog else None
+                if following is None:
+                    self._idle.append(asked)
+            pending.settle(result, failure)
+            result = failure = pending = None  # while nothing is asked, nothing that was read is held
+            pending = following or asked.get()
+        reader.close()
+
+
+class _Reader:
+    """A connection of one thread, opened when it is first used."""
+
+    def __init__(self, path: Path, connect: Connect, connection: sqlite3.Connection | None) -> None:
+        self._path, self._connect, self._connection = path, connect, connection
+
+    def run(self, look: Callable[[sqlite3.Connection], T]) -> tuple[T | None, BaseException | None]:
+        """Return what it finds, or why it does not."""
+        try:
+            with explain_errors(self._path):
+                if self._connection is None:
+                    self._connection = self._connect()
+                    self._connection.text_factory = str
+                return self._look(self._connection, look), None
+        except BaseException as failure:  # noqa: BLE001 (whatever it is belongs to whoever asked)
+            return None, failure
+
+    def _look(self, connection: sqlite3.Connection, look: Callable[[sqlite3.Connection], T]) -> T:
+        try:
+            return _of_one_moment(connection, look)
+        except sqlite3.OperationalError as error:
+            if "decode to UTF-8" not in str(error) or connection.text_factory is readable_text:
+                raise
+        connection.text_factory = readable_text  # from here on: slower by a millisecond a turn
+        return _of_one_moment(connection, look)
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+
+
+def _of_one_moment(connection: sqlite3.Connection, look: Callable[[sqlite3.Connection], T]) -> T:
+    connection.execute("BEGIN")
+    try:
+        return look(connection)
+    finally:
+        if connection.in_transaction:
+            connection.rollback()
+
+
+class Snapshot:
+    """A connection of one's own on which the file stands still; what is asked of it runs in a thread."""
+
+    def __init__(self, path: Path, connect: Connect) -> None:
+        self._path, self._connect = path, connect
+        self._lock = threading.Lock()  # whoever gave up waiting has left its work behind
+        self._connection: sqlite3.Connection | None = None
+
+    async def read(self, look: Callable[[sqlite3.Connection], T]) -> T:
+        """Run `look`, after all that was asked before, and return its result."""
+        return await asyncio.to_thread(self._look, look)
+
+    def _look(self, look: Callable[[sqlite3.Connection], T]) -> T:
+        with self._lock, explain_errors(self._path):
+            if self._connection is None:
+                self._connection = self._connect()
+                self._connection.execute("BEGIN")
+            return look(self._connection)
+
+    def close(self) -> None:
+        """Wait for what is running and let the file go."""
+        with self._lock, contextlib.suppress(sqlite3.Error):
+            if self._connection is not None:
+                self._connection.close()
+
+
+def readable_text(content: bytes) -> str:
+    """Read a text, with a mark where its bytes are none: one that is damaged must not hide all others."""
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return content.decode("utf-8", "replace")

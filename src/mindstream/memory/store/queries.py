@@ -1,0 +1,50 @@
+"""Queries of the SQLite file that several methods of the store make, on a reader's connection."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import Any
+
+from mindstream.log.events import Logged, Unknown, event, printable
+from mindstream.log.readers import Snapshot
+from mindstream.memory.store.record import Record
+from mindstream.memory.store.rows import record_of
+from mindstream.memory.store.salvage import moment
+
+A_PORTION = 256
+"""So many records of a walk are read at once."""
+
+
+def among(connection: sqlite3.Connection, sql: str, values: Sequence[Any], *more: Any) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of a query in which something is one of these values, so many of them at once."""
+    for start in range(0, len(values), 500):
+        some = values[start : start + 500]
+        yield from connection.execute(sql.format(",".join("?" * len(some))), [*some, *more])
+
+
+async def walk_on(snapshot: Snapshot, rows: sqlite3.Cursor) -> AsyncIterator[Record]:
+    """Yield the records that a query of a snapshot finds, read in portions."""
+    while records := await snapshot.read(lambda _: [record_of(row) for row in rows.fetchmany(A_PORTION)]):
+        for record in records:
+            yield record
+
+
+def read_log(
+    connection: sqlite3.Connection, where: str, values: Sequence[Any], kinds: Sequence[str] | None
+) -> list[Logged]:
+    """Read rows of the log; who asks for kinds gets none that cannot be read."""
+    read = [
+        Logged(seq, mind, moment(at) or 0.0, printable(by), event(kind, payload))
+        for seq, mind, at, by, kind, payload in connection.execute(
+            f"SELECT seq, mind, at, by, kind, payload FROM log {where}", values
+        )
+    ]
+    return [each for each in read if kinds is None or not isinstance(each.event, Unknown)]
+
+
+def last_change(connection: sqlite3.Connection) -> int:
+    """Return the number of the last commit, whoever wrote it."""
+    sql = "SELECT CAST(value AS INTEGER) FROM counters WHERE name = 'changed'"
+    row = connection.execute(sql).fetchone()
+    return int(row[0]) if row else -1  # lost: until the next commit there is none
