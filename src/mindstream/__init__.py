@@ -12,6 +12,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+from mindstream import coach, life, planning, rooms, sharing, town
+
 if TYPE_CHECKING:
     from mindstream.clock import ManualClock, SystemClock
     from mindstream.coach.coach import Coach
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     from mindstream.tools.tool import Tool, tool
 
 __version__ = "0.1.0"
+
+rooms.register(coach.ROOM, planning.ROOM, life.ROOM, sharing.ROOM, town.ROOM)
 
 _HOMES = {
     "ManualClock": "clock", "SystemClock": "clock",

@@ -81,7 +81,7 @@ def coach_of(mind: Mind) -> Coach:
 
 def second_listener(models: Models) -> Model | None:
     """Return who hears danger beside the Talker: the model of the role `safety`, else who notes facts."""
-    model = models.of("safety", "facts", "reasoner")
+    model = models.of("safety")
     return None if model.name == Rules.name else model
 
 
@@ -98,7 +98,7 @@ class Coach:
         never_noted = partial(is_about_danger, pack)
         self.reasoners: Sequence[Reasoner] = (
             BeliefReasoner(models.of("reasoner"), pack, timeout_s=thinking_s),
-            FactsReasoner(models.of("facts", "reasoner"), timeout_s=thinking_s, leaves_out=never_noted),
+            FactsReasoner(models.of("facts"), timeout_s=thinking_s, leaves_out=never_noted),
         )
         self._gate = Gatekeeper(gate, pack)
         listener = second_listener(models)

@@ -75,6 +75,4 @@ class LifeReasoner:
         except LivesElsewhere:
             return Conclusion("", "", write_nothing)
         self.goal = ""  # from here on its log says what it lives for
-        return Conclusion(
-            f"lived {count_of(lived, 'turn')}" if lived else "", self.models.of("M2", "reasoner").name, write_nothing
-        )
+        return Conclusion(f"lived {count_of(lived, 'turn')}" if lived else "", self.models.of("M2").name, write_nothing)
