@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mindstream import Mind, Models, SqliteStore, Timeouts, chance
+from mindstream import Coach, Mind, Models, SqliteStore, Timeouts, chance
 from mindstream.coach.events import Decided
 from mindstream.coach.gates.gate import Decision, Situation
 from mindstream.coach.talk import Talk
@@ -37,7 +37,7 @@ from mindstream.log.events import Logged
 from mindstream.models.embedders.named import embedder
 from mindstream.models.model import Part, Piece, Request
 from mindstream.models.rules import Rules
-from mindstream.reasoners.reasoner import Conclusion, Occasion
+from mindstream.reasoners.reasoner import RunContext, RunResult
 from mindstream.reasoners.trigger import EVERY_TURN, Trigger
 
 SAID = (
@@ -192,15 +192,15 @@ class FaultyReasoner:
     trigger: Trigger = EVERY_TURN
     timeout_s: float = 4.0
 
-    async def think(self, occasion: Occasion) -> Conclusion:
+    async def think(self, context: RunContext) -> RunResult:
         await self.faults.strike_or_hang("reasoner")
-        await occasion.newer()
+        await context.newer()
 
         async def write() -> tuple[list[Any], list[Any]]:
             self.faults.strike("conclusion")
             return [], []
 
-        return Conclusion("thought", "rules", write)
+        return RunResult("thought", "rules", write)
 
 
 @dataclass
@@ -263,7 +263,7 @@ async def talk(folder: Path, utterances: int, faults: Faults, timeouts: Timeouts
     settled = lives = False
     async with Mind.open(
         FaultyStore(store, faults),
-        user="ann", models=models, gate=FaultyGate(faults), embed=FaultyEmbedder(faults), reasoners=reasoners,
+        user="ann", models=models, responder=Coach.using(gate=FaultyGate(faults)), embed=FaultyEmbedder(faults), reasoners=reasoners,
         timeouts=timeouts,
     ) as mind:  # fmt: skip
         for start in range(0, utterances, 3):

@@ -27,7 +27,7 @@ from pydantic_ai.providers.openai import OpenAIProvider
 
 from mindstream.models.model import Message, Model, Request
 from mindstream.models.prompt import Prompt
-from mindstream.models.provider import provider
+from mindstream.models.providers.provider import provider
 from mindstream.models.roles import Models
 
 TALK = [("user" if n % 2 else "assistant", "Noise keeps me awake most nights.") for n in range(30)]

@@ -26,15 +26,15 @@ from typing import Any
 import yaml
 from pydantic import BaseModel
 
-from mindstream import Mind, Timeouts
+from mindstream import Coach, Mind, Timeouts
 from mindstream.log.events import Failed, Said, Thought
-from mindstream.memory.store import read_log
-from mindstream.models.address import WINDOW
+from mindstream.memory.store.store import read_log
 from mindstream.models.calibration import Judged, accuracy, brier_score, calibration_error, coin
 from mindstream.models.decide import Probabilities, Question, decide
-from mindstream.models.gguf import LOCAL_TOKENS
 from mindstream.models.model import Message, Model, Piece, Request, Usage
 from mindstream.models.prompt import Prompt
+from mindstream.models.providers.address import WINDOW
+from mindstream.models.providers.gguf import LOCAL_TOKENS
 from mindstream.models.questions.choice import Choice
 from mindstream.models.questions.predicate import Predicate
 from mindstream.models.recording import RecordedCall
@@ -154,7 +154,9 @@ async def turns(model: str, lines: Sequence[str] = TALK) -> dict[str, Any]:
         kept = Path(folder) / "calls.jsonl"
         async with (
             Models.named({"default": model}, on_call=calls.append, record=kept) as models,
-            Mind.open(Path(folder) / "data", user="ann", models=models, timeouts=TIMEOUTS) as mind,
+            Mind.open(
+                Path(folder) / "data", user="ann", models=models, timeouts=TIMEOUTS, responder=Coach.using()
+            ) as mind,
         ):
             for line in lines:
                 shown.append(await _turn(mind, line, calls, errors))

@@ -19,7 +19,7 @@ from collections import Counter
 from pathlib import Path
 
 from mindstream.life.events import Asked, Folded, Replied, TurnEnded
-from mindstream.life.life import Habits, Life
+from mindstream.life.life import Life, LifeConfig
 from mindstream.log.events import Observed
 from mindstream.memory.stream import Stream
 from mindstream.models.roles import Models
@@ -30,7 +30,7 @@ GOAL = "Find out from the documents what there is to know about Jannik Sinner, a
 
 async def live(model: str, turns: int, docs: Path, limit: int, minutes: float) -> dict[str, object]:
     """Live so many turns, or minutes, with this model in every role; return what happened."""
-    habits = Habits(prompt_tokens=limit)
+    habits = LifeConfig(prompt_tokens=limit)
     with tempfile.TemporaryDirectory() as folder:
         async with (
             Models.named({"default": model}) as models,

@@ -30,8 +30,8 @@ from mindstream.coach.coach import Coach, coach_of
 from mindstream.coach.events import PlanMade
 from mindstream.coach.handover import Handover, Way
 from mindstream.errors import MindstreamError
-from mindstream.memory.record import New
-from mindstream.memory.store import Entry
+from mindstream.memory.store.record import RecordDraft
+from mindstream.memory.store.store import Entry
 from mindstream.minds.mind import Mind
 from mindstream.models.roles import Models
 
@@ -67,7 +67,9 @@ async def put(case: Case, models: Models, patience_s: float) -> dict[str, Any]:
     """Return what the Talker does about a situation; `way` is "failed" where it gave no answer."""
     words, handover = "", Handover()
     with tempfile.TemporaryDirectory(prefix="handover-") as folder:
-        async with Mind.open(folder, user="ann", session="now", models=models, gate="talker") as mind:
+        async with Mind.open(
+            folder, user="ann", session="now", models=models, responder=Coach.using(gate="talker")
+        ) as mind:
             coach = coach_of(mind)
             await prime(mind, coach, case)
             heard = await mind.take_in(case.says, hold=True)
@@ -91,12 +93,12 @@ async def prime(mind: Mind, coach: Coach, case: Case) -> None:
     for line in case.talk:
         person = line.by == "person"
         by = stream.name if person else "coach"
-        await stream.remember(line.text, "chat", by=by, episode="now", data={"by_user": person})
+        await stream.retain(line.text, "chat", by=by, episode="now", data={"by_user": person})
     if case.belief and (revision := await stream.revision(pack.name, case.belief, pack.belief, evidence=(), by="ann")):
         await stream.commit(revision)
     if case.plan:
         plan = Plan(steps=case.plan)
-        new = New(
+        new = RecordDraft(
             text=plan.written(), kind="plan", by=pack.name, slot=plan_slot(pack), version=1,
             data={"plan": plan.model_dump(mode="json")},
         )  # fmt: skip

@@ -28,10 +28,10 @@ from life_model import LifeModel, Say, call, result
 
 from mindstream.clock import ManualClock
 from mindstream.life.leave import Permits
-from mindstream.life.life import Habits, Life
+from mindstream.life.life import Life, LifeConfig
 from mindstream.life.state import LifeState
 from mindstream.log.events import Logged
-from mindstream.memory.sqlite import SqliteStore
+from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.stream import Stream
 from mindstream.models.embedders.named import embedder
 from mindstream.models.model import Request
@@ -106,7 +106,7 @@ async def live(folder: Path, turns: int, *, forgets: bool = False) -> bool:
     script, last = Script(turns), await store.events("keeper", limit=1_000_000)
     clock = ManualClock(last[-1].at if last else BEGAN)
     model = LifeModel(clock, script.m2, script.m1, hours=6)
-    habits = Habits(permits=Permits(always=NAMES), prompt_tokens=4_000, lease_s=1e-9)
+    habits = LifeConfig(permits=Permits(always=NAMES), prompt_tokens=4_000, lease_s=1e-9)
     try:
         goal = "" if last else GOAL
         async with (

@@ -25,10 +25,10 @@ from pathlib import Path
 from kill_run import FORK, _add, _lines
 
 from mindstream.memory.stream import Stream
+from mindstream.models.fake import FakeModel, Line
 from mindstream.models.model import Request
-from mindstream.models.scripted import Line, Scripted
 from mindstream.planning.leave import allow
-from mindstream.planning.solve import How, solve
+from mindstream.planning.solve import Strategy, solve
 from mindstream.tools.tool import FunctionTool, tool
 from mindstream.tools.traits import Traits
 
@@ -36,7 +36,7 @@ TASK, RUN, REPLANS = "Append lines until it is enough.", "killed", 2
 PLAN = "#E1 = append_once[line=1]\n#E2 = append[line=2]\n#E3 after #E1 = append_once[line=3]\n"
 ENOUGH = 5
 """The line that is the answer: the second that is added."""
-WAYS: tuple[How, ...] = ("rewoo", "plan-execute")
+WAYS: tuple[Strategy, ...] = ("rewoo", "plan-execute")
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Process:
     """
 
     folder: Path
-    how: How
+    how: Strategy
     ends: bool = True
     dies_at: int = 0
     moments: int = 0
@@ -80,7 +80,7 @@ class Process:
         self.live("effect")
         return f"line {line}"
 
-    def model(self) -> Scripted:
+    def model(self) -> FakeModel:
         def heard(answer: str, request: Request) -> str:
             label = request.prompt.label()
             _add(self.folder / "asked", label)
@@ -103,7 +103,7 @@ class Process:
             "answer_from_evidence": [solver] * 99,
             "mend_plan": [replanner] * 99,
         }
-        return Scripted(lines)
+        return FakeModel(lines)
 
     async def run(self) -> None:
         async with Stream.open(self.folder, "ada") as stream:
@@ -138,7 +138,7 @@ class Outcome:
         return sum(self.plain.values()) - len(self.plain)
 
 
-def run_once(how: How, ends: bool, dies_at: int) -> Outcome:
+def run_once(how: Strategy, ends: bool, dies_at: int) -> Outcome:
     """Run the task on a new folder, killed at one moment and taken up again, or not killed."""
     with tempfile.TemporaryDirectory() as given:
         folder = Path(given)
@@ -153,7 +153,7 @@ def run_once(how: How, ends: bool, dies_at: int) -> Outcome:
         )  # fmt: skip
 
 
-def measure(how: How, ends: bool, every: int = 1) -> dict[str, int]:
+def measure(how: Strategy, ends: bool, every: int = 1) -> dict[str, int]:
     """Kill the run at each moment, or at every so-many-th, and count what holds."""
     whole = run_once(how, ends, 0)
     found = []

@@ -24,10 +24,10 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from mindstream.memory.stream import Stream
+from mindstream.models.fake import FakeModel
 from mindstream.models.model import Call, Request
-from mindstream.models.scripted import Scripted
 from mindstream.planning.leave import allow
-from mindstream.planning.solve import How, solve
+from mindstream.planning.solve import Strategy, solve
 from mindstream.tools.tool import FunctionTool, tool
 from mindstream.tools.traits import Traits
 
@@ -35,7 +35,7 @@ STEPS, TASK, RUN = 12, "Append twelve lines.", "killed"
 LONGEST_WAIT_S = 0.03
 """A step takes about so long."""
 FORK = multiprocessing.get_context("fork")
-WAYS: tuple[How, ...] = ("rewoo", "react", "plan-execute")
+WAYS: tuple[Strategy, ...] = ("rewoo", "react", "plan-execute")
 
 
 def tools(folder: Path) -> tuple[FunctionTool, ...]:
@@ -88,14 +88,14 @@ def plan() -> str:
     return "".join(lines)
 
 
-def model() -> Scripted:
+def model() -> FakeModel:
     """Return the model; a process that goes on asks it from the start again, as one that remembers nothing."""
     calls = [[Call(*_written(n)), Call(*_written(n + 1))] for n in range(1, STEPS, 2)]
 
     def answer(request: Request) -> str:
         return "done" if f"line {STEPS}" in request.messages[-1].text else "MISSING"
 
-    return Scripted({
+    return FakeModel({
         "make_plan": [plan()], "act_on_task": [*calls, "done"], "answer_from_evidence": [answer] * STEPS,
     })  # fmt: skip
 
@@ -105,7 +105,7 @@ def _written(n: int) -> tuple[str, str]:
     return name, json.dumps({"line": line})
 
 
-async def run(folder: Path, how: How, said: Callable[[str], None]) -> None:
+async def run(folder: Path, how: Strategy, said: Callable[[str], None]) -> None:
     """Solve the task on a folder, or go on where it was broken off; say so when it begins and ends."""
     async with Stream.open(folder, "ada") as stream:
         said("began")
@@ -116,7 +116,7 @@ async def run(folder: Path, how: How, said: Callable[[str], None]) -> None:
         said(f"answer {solution.answer}")
 
 
-def start(folder: Path, how: How) -> tuple[BaseProcess, Connection]:
+def start(folder: Path, how: Strategy) -> tuple[BaseProcess, Connection]:
     """Start a process that runs it, and wait until it begins; it is a fork, so that it has nothing to import."""
     ours, theirs = FORK.Pipe(duplex=False)
     process = FORK.Process(target=_work, args=(folder, how, theirs))
@@ -126,7 +126,7 @@ def start(folder: Path, how: How) -> tuple[BaseProcess, Connection]:
     return process, ours
 
 
-def _work(folder: Path, how: How, told: Connection) -> None:
+def _work(folder: Path, how: Strategy, told: Connection) -> None:
     asyncio.run(run(folder, how, told.send))
 
 
@@ -149,7 +149,7 @@ async def in_flight(folder: Path) -> int:
                    - {step for kind, step in steps if kind == "step_found"})  # fmt: skip
 
 
-def kill_at(how: How, lines: int, seconds: float) -> dict[str, object]:
+def kill_at(how: Strategy, lines: int, seconds: float) -> dict[str, object]:
     """Kill a run so many seconds after it has written so many lines, run it to its end, and count."""
     with tempfile.TemporaryDirectory() as given:
         folder = Path(given)
@@ -169,7 +169,7 @@ def kill_at(how: How, lines: int, seconds: float) -> dict[str, object]:
         }  # fmt: skip
 
 
-def measure(how: How, points: int, seed: int) -> dict[str, object]:
+def measure(how: Strategy, points: int, seed: int) -> dict[str, object]:
     """Kill a run at so many points, at random between two lines."""
     draw = random.Random(seed)
     found = [kill_at(how, n % STEPS, draw.random() * LONGEST_WAIT_S) for n in range(points)]

@@ -24,8 +24,8 @@ from life_model import LifeModel, Say, call, result
 
 from mindstream.clock import DAY_S, ManualClock, SystemClock
 from mindstream.life import commands
-from mindstream.life.life import Habits, Life
-from mindstream.life.memory_tools import MARK
+from mindstream.life.life import Life, LifeConfig
+from mindstream.life.tools.memory_tools import MARK
 from mindstream.memory.stream import Stream
 from mindstream.models.model import Request
 from mindstream.models.roles import Models
@@ -83,7 +83,7 @@ async def live(folder: Path, turns: int, sleeps: bool, told: bool) -> dict[str, 
     ms: list[float] = []
     rss: list[float] = []
     async with Stream.open(folder, "keeper", clock=clock, seed=1) as stream:
-        async with Life.open(stream, Models(model), goal=GOAL, habits=Habits(prompt_tokens=6_000)) as life:
+        async with Life.open(stream, Models(model), goal=GOAL, habits=LifeConfig(prompt_tokens=6_000)) as life:
             while len(ms) < turns and life.state.turn < turns:
                 began = REAL.elapsed()
                 await life.run(turns=1, wait=False)

@@ -26,11 +26,11 @@ from locomo_data import Conversation, conversations
 
 from mindstream.clock import DAY_S
 from mindstream.log.events import Remembered
-from mindstream.memory.policies import Bounded, Candidates, Cosine, Generative, Policy, Ranking, best
-from mindstream.memory.recall import Recaller
-from mindstream.memory.relevance import Weights, weights_for
-from mindstream.memory.sqlite import SqliteStore
-from mindstream.memory.store import Commit, Entry
+from mindstream.memory.recall.policies import Bounded, Candidates, Cosine, Generative, Policy, Ranking, best
+from mindstream.memory.recall.recall import Recaller
+from mindstream.memory.recall.relevance import Weights, weights_for
+from mindstream.memory.store.sqlite import SqliteStore
+from mindstream.memory.store.store import Commit, Entry
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder as embedder_named
 

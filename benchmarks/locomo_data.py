@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from mindstream.memory.record import Record, new_id
+from mindstream.memory.store.record import Record, new_id
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@
 
 Every day two facts are noted, and the mind sees ten things happen. Some facts are asked about at growing intervals,
 some every third day, the rest is told once. At night the mind sleeps. No model is asked: nothing but the laws' own
-settings (memory/strength) decides what is kept.
+settings (memory/store/strength) decides what is kept.
 
 The prediction is made each evening: the laws, and how each record is held then, say how many this night will forget.
 """
@@ -25,10 +25,10 @@ from month_plot import plot
 
 from mindstream import ManualClock, SqliteStore, chance
 from mindstream.clock import DAY_S, HOUR_S
-from mindstream.memory.columns import OPEN
-from mindstream.memory.record import FADING, KINDS
+from mindstream.memory.store.columns import OPEN
+from mindstream.memory.store.record import FADING, KINDS
+from mindstream.memory.store.strength import Strength
 from mindstream.memory.stream import Stream
-from mindstream.memory.strength import Strength
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.models.rules import Rules
 
@@ -164,12 +164,12 @@ class Month:
         self.clock.advance(9 * HOUR_S)
         async with Stream(self.store, f"ann {self.seed}", self.embedder, self.clock) as stream:
             for number in (2 * self.day, 2 * self.day + 1):
-                await stream.remember(FACTS[number % len(FACTS)], "note")
+                await stream.retain(FACTS[number % len(FACTS)], "note")
                 self.clock.advance(0.05 * HOUR_S)
             for number in range(10):
                 key = (self.seed, "seen", self.day, number)
                 text = f"{chance.pick(SEEN, *key, 0)} {chance.pick(DID, *key, 1)} {chance.pick(WHERE, *key, 2)}"
-                await stream.remember(f"{text}, day {self.day + 1}", importance=3)
+                await stream.retain(f"{text}, day {self.day + 1}", importance=3)
                 self.clock.advance(0.25 * HOUR_S)
             for question in self.asked():
                 await stream.recall(question, RETURNED)

@@ -28,8 +28,8 @@ from mindstream.memory.stream import Stream
 from mindstream.models.embedders.named import embedder
 from mindstream.models.model import Part, Piece, Request, Usage
 from mindstream.planning.plan import Plan, PlannedStep
-from mindstream.planning.remembered import RememberedPlans
 from mindstream.planning.solve import solve
+from mindstream.planning.strategies.remembered import RememberedPlans
 from mindstream.tools.tool import FunctionTool, tool
 
 GROUPS = [line.split(", ") for line in """

@@ -31,7 +31,7 @@ from planning_graphs import Graph, Writer, make_graphs, read_branches, tools_of
 from planning_peers import PEERS, Runner
 
 from mindstream.planning.executor import Limits
-from mindstream.planning.solve import How, solve
+from mindstream.planning.solve import Strategy, solve
 
 AIMS = {"critical_path_ratio": 1.05, "overhead_ms_per_step": 0.3}
 
@@ -40,7 +40,13 @@ AIMS = {"critical_path_ratio": 1.05, "overhead_ms_per_step": 0.3}
 
 
 async def run_graph(
-    graph: Graph, how: How, scale: float, *, streams: bool = True, at_once: bool = False, limits: Limits | None = None
+    graph: Graph,
+    how: Strategy,
+    scale: float,
+    *,
+    streams: bool = True,
+    at_once: bool = False,
+    limits: Limits | None = None,
 ) -> float:
     """Return the seconds that a question takes."""
     loop = asyncio.get_running_loop()
@@ -94,7 +100,7 @@ async def measure_latency(graphs: Sequence[Graph], scale: float) -> dict[str, An
 # Overhead.
 
 
-def ours(graph: Graph, how: How) -> Runner:
+def ours(graph: Graph, how: Strategy) -> Runner:
     """Return our run of a graph, with a model and tools that take no time."""
     tools = tools_of(graph, 0.0)
 

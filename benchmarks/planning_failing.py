@@ -27,7 +27,7 @@ from mindstream.models.model import Call, Part, Piece, Request, Usage
 from mindstream.models.wrappers.budget import Budget
 from mindstream.planning.executor import Limits
 from mindstream.planning.solution import Solution
-from mindstream.planning.solve import How, solve
+from mindstream.planning.solve import Strategy, solve
 from mindstream.tools.tool import FunctionTool, tool
 
 KINDS = ("exception", "hang", "empty", "large", "not_utf8")
@@ -141,7 +141,7 @@ class Outcome:
     why: str = ""
 
 
-async def run(how: How, world: World, replans: int = 1) -> Solution:
+async def run(how: Strategy, world: World, replans: int = 1) -> Solution:
     """Solve a world's question."""
     reader, limits = Reader(world), Limits(timeout_s=TIMEOUT_S)
     return await solve("What is the sum?", how, tools=world.tools(), models=reader, replans=replans, limits=limits)
@@ -181,7 +181,7 @@ async def _judged(way: str, world: World) -> Outcome:
             if way == "naive":
                 answer = await run_naive(world)
             else:
-                how: How = "react" if way == "react" else "plan-execute" if way == "plan_execute" else "rewoo"
+                how: Strategy = "react" if way == "react" else "plan-execute" if way == "plan_execute" else "rewoo"
                 solution = await run(how, world, replans=0 if way == "rewoo_unmended" else 1)
                 answer = solution.answer or solution.unanswered
     except Exception as error:  # noqa: BLE001 (what ends a run is what is looked for)
@@ -224,7 +224,7 @@ def _mean(rows: Sequence[dict[str, Any]], rate: float, way: str) -> float:
 
 async def measure_budgets(seed: str, most: int = 8) -> dict[str, Any]:
     """Return by how many calls budgets were exceeded at most, where half of the searches fail; the control has none."""
-    ways: tuple[How, ...] = ("rewoo", "plan-execute", "react")
+    ways: tuple[Strategy, ...] = ("rewoo", "plan-execute", "react")
     over = {"model_calls": 0, "tool_calls": 0, "tokens_in_calls": 0}
     unsaid = 0
     for how in ways:

@@ -34,7 +34,7 @@ from mindstream.planning.formats.read import read
 from mindstream.planning.leave import Wish, allow
 from mindstream.planning.plan import Plan
 from mindstream.planning.solution import Solution
-from mindstream.planning.solve import How, solve
+from mindstream.planning.solve import Strategy, solve
 from mindstream.tools.ask_model import model_tool
 from mindstream.tools.tool import FunctionTool, tool
 from mindstream.tools.traits import FROM_STRANGERS, Traits
@@ -181,7 +181,7 @@ class Played:
     obeyed: int
 
 
-async def play(how: How, poison: Mapping[str, str] | None = None) -> Played:
+async def play(how: Strategy, poison: Mapping[str, str] | None = None) -> Played:
     """Solve the task, with poison in place of facts."""
     model = Obedient(misses=4 if how == "plan-execute" else 1)  # so that the whole plan was run, and is mended
     world = World(poison or {})
@@ -223,7 +223,7 @@ def showing_evidence() -> Iterator[None]:
         vars(running)["states_of"] = kept
 
 
-async def measure(how: How, every: int = 1) -> dict[str, object]:
+async def measure(how: Strategy, every: int = 1) -> dict[str, object]:
     """Play all poison (or each n-th): half of it stands in the first search's result, half in the second's."""
     clean = await play(how)
     texts = [(fact, text) for at, fact in enumerate(FACTS) for text in poisoned(fact)[at::2]][::every]

@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 from sharing_data import load_streams
 
-from mindstream.models.address import address
+from mindstream.models.providers.address import address
 from mindstream.models.rules import Rules
 from mindstream.sharing.admission import Pair, lay_in, offer
-from mindstream.sharing.mutual_information import MutualInformation
+from mindstream.sharing.grading.rubric import Criterion, Rubric
+from mindstream.sharing.guarding.mutual_information import MutualInformation
 from mindstream.sharing.pool import Pool
-from mindstream.sharing.rubric import Criterion, Rubric
 
 WRITERS, EVERY = ("ann", "ben", "cy"), 5
 ORDERS = (

@@ -23,7 +23,7 @@ import numpy as np
 from mindstream.models.ask import ask
 from mindstream.models.rules import Rules
 from mindstream.sharing.admission import Pair, lay_in
-from mindstream.sharing.draft_rubric import DraftRubric
+from mindstream.sharing.grading.draft_rubric import DraftRubric
 from mindstream.sharing.learning import LEAST
 from mindstream.sharing.pool import Pool
 from mindstream.sharing.ranking import Retriever

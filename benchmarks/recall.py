@@ -24,9 +24,10 @@ from babble import Babble
 from numpy.typing import NDArray
 
 from mindstream.clock import SystemClock
-from mindstream.memory import vectors as vectors_of_stream
-from mindstream.memory.sqlite import SqliteStore
-from mindstream.memory.stream import New, Stream
+from mindstream.memory.store import vectors as vectors_of_stream
+from mindstream.memory.store.record import RecordDraft
+from mindstream.memory.store.sqlite import SqliteStore
+from mindstream.memory.stream import Stream
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.models.embedders.wordllama import vectors as embedded
 
@@ -48,7 +49,7 @@ async def filled(folder: str, texts: Sequence[str]) -> tuple[SqliteStore, Stream
     for start in range(0, len(texts), 1000):
         await stream.remember_all(
             [
-                New(text=text, kind="chat", by=("Ann", "Bob")[i % 2], episode=f"{i // 20}")
+                RecordDraft(text=text, kind="chat", by=("Ann", "Bob")[i % 2], episode=f"{i // 20}")
                 for i, text in enumerate(texts[start : start + 1000], start)
             ]
         )

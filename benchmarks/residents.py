@@ -20,8 +20,8 @@ import numpy as np
 from babble import Babble
 
 from mindstream import SqliteStore, Stream, SystemClock
-from mindstream.memory.record import New
-from mindstream.memory.shelf import Shelf
+from mindstream.memory.store.index_cache import IndexCache
+from mindstream.memory.store.record import RecordDraft
 from mindstream.models.embedders.named import embedder
 
 
@@ -35,7 +35,7 @@ async def asked(streams: list[Stream], rounds: int, writers: list[Stream]) -> li
     for n in range(rounds):
         stream = streams[n % len(streams)]
         if writers:
-            await writers[n % len(writers)].remember(told[n])
+            await writers[n % len(writers)].retain(told[n])
         begun = time.perf_counter()
         await stream.recall(questions[n], touch=False)
         took.append(time.perf_counter() - begun)
@@ -48,7 +48,7 @@ async def measured(count: int, records: int) -> dict[str, float]:
         store = SqliteStore(folder)
         streams = [Stream(store, f"resident {n}", embed, SystemClock(), strength=None) for n in range(count)]
         for n, stream in enumerate(streams):
-            await stream.remember_all([New(text=text) for text in Babble(10 + n).sentences(records)])
+            await stream.remember_all([RecordDraft(text=text) for text in Babble(10 + n).sentences(records)])
         before = resident_mb()
         await asked(streams, count, [])
         filled = resident_mb()
@@ -56,7 +56,7 @@ async def measured(count: int, records: int) -> dict[str, float]:
         took = await asked(own, 3 * count, others)
         quiet = await asked(own, 3 * count, [])
         itself = await asked(own, len(own), own)
-        streams[0]._recaller.shelf = Shelf(store, embed.name, embed.width, streams=64)  # it is everybody's
+        streams[0]._recaller.shelf = IndexCache(store, embed.name, embed.width, streams=64)  # it is everybody's
         control = await asked(own, count, others)
         for stream in streams:
             await stream.close()

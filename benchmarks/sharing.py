@@ -26,9 +26,10 @@ from sharing_data import Experiment, load, load_own
 from sharing_sources import compare_sources, scrambled, shuffled
 
 from mindstream.clock import SystemClock
-from mindstream.memory.recall import recaller_of
-from mindstream.memory.sqlite import SqliteStore
-from mindstream.memory.stream import New, Stream
+from mindstream.memory.recall.recall import recaller_of
+from mindstream.memory.store.record import RecordDraft
+from mindstream.memory.store.sqlite import SqliteStore
+from mindstream.memory.stream import Stream
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder as named
 from mindstream.models.embedders.named import width_of
@@ -132,7 +133,7 @@ async def slowdown(retriever: Timed, of: Experiment, embedder: Embedder) -> dict
         store = SqliteStore(folder)
         stream = Stream(store, "pool", embedder, SystemClock())
         recaller = recaller_of(store, embedder)
-        await stream.remember_all([New(text=each.query, kind="exemplar") for each in (*of.pool, *of.stream)])
+        await stream.remember_all([RecordDraft(text=each.query, kind="exemplar") for each in (*of.pool, *of.stream)])
         for turn in range(12):
             stop = threading.Event()
             trainer = threading.Thread(target=_train_until, args=(retriever, stop))

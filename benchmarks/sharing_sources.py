@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mindstream.models.address import address
 from mindstream.models.embedders.embedder import Embedder
-from mindstream.models.provider import provider
+from mindstream.models.providers.address import address
+from mindstream.models.providers.provider import provider
 from mindstream.sharing.retriever.corpus import Corpus, Pair
 from mindstream.sharing.retriever.does_it_help import Stated
 from mindstream.sharing.retriever.learned import LearnedRetriever

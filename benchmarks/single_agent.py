@@ -15,7 +15,7 @@ from mindstream.models.prompt import Prompt
 from mindstream.reasoners.conversation import Line
 from mindstream.text.language import language_of
 from mindstream.tools.call import Observation
-from mindstream.tools.loop import solve
+from mindstream.tools.loop import run_tool_loop
 
 
 class Answer(BaseModel):
@@ -66,7 +66,7 @@ class Agent:
         )  # fmt: skip
         planned = [step.title for step in self.plan.steps]
         tools = [step_tool(self.pack, language, planned), resource_tool(self.pack, language)]
-        found = await solve(self.model, prompt, tools, self)
+        found = await run_tool_loop(self.model, prompt, tools, self)
         value, _ = merged(Belief("belief", 1, self.pack.belief.model_validate(self.belief)), _own(found.patch))
         held = value.model_dump(mode="json")
         self.belief = {name: each for name, each in held.items() if name != "phase" and each not in (None, [], "")}

@@ -37,11 +37,12 @@ from typing import Any
 import numpy as np
 from talker_faults import Taken, broken_bars, count_faults, draw, put, watch
 
+from mindstream import Coach
 from mindstream.coach.gates.gate import Decision, Situation
 from mindstream.coach.packs.load import load as load_pack
 from mindstream.log.events import Heard, Piece, Said, Thought, Waiting
-from mindstream.memory.sqlite import SqliteStore
-from mindstream.memory.store import Store
+from mindstream.memory.store.sqlite import SqliteStore
+from mindstream.memory.store.store import Store
 from mindstream.minds.mind import Mind
 from mindstream.minds.timeouts import Timeouts
 from mindstream.models.embedders.named import embedder
@@ -107,11 +108,10 @@ async def minds(
             await opened.enter_async_context(
                 Mind.open(
                     store,
-                    pack=pack,
+                    responder=Coach.using(pack=pack, gate=Same(gate) if gate in ("always", "never") else gate),
                     user=f"user{n}",
                     models=models,
                     embed=embed,
-                    gate=Same(gate) if gate in ("always", "never") else gate,
                     timeouts=timeouts,
                 )
             )
@@ -193,7 +193,7 @@ async def conversations(given: argparse.Namespace) -> dict[str, Any]:
             turns = await load(talking, given.seconds, given.per_second)
             spent, cpu = time.monotonic() - begun, time.process_time() - cpu
             own = served(port)
-            stale = await staleness(store, talking[0].speaker.name)
+            stale = await staleness(store, talking[0].responder.name)
         async with (
             Models.named(names, at_once=1000) as models,
             minds(SqliteStore(Path(folder) / "single"), models, "always", given.single) as talking,
@@ -257,7 +257,7 @@ async def faults(given: argparse.Namespace) -> dict[str, Any]:
             await asyncio.gather(*(mind.settled() for mind in talking))
             watching.cancel()
             logs = {n: await store.events(mind.stream.name, limit=10**6) for n, mind in enumerate(talking)}
-            found = count_faults([task.result() for task in running], logs, talking[0].speaker.name)
+            found = count_faults([task.result() for task in running], logs, talking[0].responder.name)
         await store.close()
     settings = {"utterances": given.utterances, "conversations": count, "gate": given.gate, "filler_s": given.filler_s}
     return found | {"stall_s": round(max(stalls), 2)} | settings
@@ -268,7 +268,7 @@ async def flat(given: argparse.Namespace) -> dict[str, Any]:
     marks = [10**n for n in range(1, 8) if 10**n <= given.turns] or [given.turns]
     taken: list[tuple[float, float]] = []
     with tempfile.TemporaryDirectory() as folder:
-        async with Mind.open(folder, user="ann", gate=given.gate) as mind:
+        async with Mind.open(folder, user="ann", responder=Coach.using(gate=given.gate)) as mind:
             for n in range(given.turns + 20):
                 cpu = time.process_time()
                 said = await turn(mind, re.sub(r"\W*$", "", SAID[n % len(SAID)]) + f" ({n}).")

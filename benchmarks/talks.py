@@ -28,9 +28,9 @@ from unittest.mock import patch
 import numpy as np
 from talks_data import Message, Talk, joined, read_talks, stream_of
 
-from mindstream.memory import question as question_of_recall
-from mindstream.memory.recall import Recaller
-from mindstream.memory.relevance import Weights, weights_for
+from mindstream.memory.recall import question as question_of_recall
+from mindstream.memory.recall.recall import Recaller
+from mindstream.memory.recall.relevance import Weights, weights_for
 from mindstream.memory.stream import Stream
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder as embedder_named

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from mindstream.clock import ManualClock
-from mindstream.memory.door import fitted_text
-from mindstream.memory.record import New
+from mindstream.memory.store.record import RecordDraft
+from mindstream.memory.store.validation import fitted_text
 from mindstream.memory.stream import Stream
 from mindstream.models.embedders.embedder import Embedder
 
@@ -92,7 +92,7 @@ async def stream_of(talk: Talk, embedder: Embedder) -> AsyncIterator[Stream]:
         async with Stream.open(folder, "talk", embed=embedder, clock=ManualClock(talk.messages[-1].at)) as stream:
             await stream.remember_all(
                 [
-                    New(
+                    RecordDraft(
                         text=message.text, kind="chat", by=message.by, episode=message.session, created=message.at,
                         data={"by_user": message.by_user, "message": message.id},
                     )

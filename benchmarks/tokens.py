@@ -34,10 +34,10 @@ from tokens_data import Question, read_questions
 from tokens_play import Case, Exchange, Player, lines_of, play
 
 from mindstream.models.embedders.wordllama import token_ids
-from mindstream.planning.act_on_task import ActOnTask
-from mindstream.planning.answer_from_evidence import AnswerFromEvidence
-from mindstream.planning.make_plan import MakePlan
-from mindstream.planning.solve import How
+from mindstream.planning.prompts.act_on_task import ActOnTask
+from mindstream.planning.prompts.answer_from_evidence import AnswerFromEvidence
+from mindstream.planning.prompts.make_plan import MakePlan
+from mindstream.planning.solve import Strategy
 from mindstream.tools.ask_model import AskModel
 
 CACHED, WRITTEN = 0.1, 5.0
@@ -82,7 +82,7 @@ def _shared(one: str, other: str) -> int:
     return next((n for n, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
-async def counted(how: How, case: Case) -> Count:
+async def counted(how: Strategy, case: Case) -> Count:
     """Play one question back one way and count."""
     player = Player(lines_of(how, case))
     await play(how, case, player)

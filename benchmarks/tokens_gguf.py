@@ -9,8 +9,8 @@ from collections.abc import Mapping
 
 from tokens_play import Line, Player
 
-from mindstream.models.gguf import Engine
-from mindstream.models.wire import http_client
+from mindstream.models.providers.gguf import Engine
+from mindstream.models.providers.wire import http_client
 
 WHOLE_BYTES = 8_000_000
 
@@ -37,7 +37,7 @@ class HeldPlayer(Player):
 
 async def load(name: str) -> Engine:
     """Load a model's file in a thread; raises as `mindstream.models.gguf.engine` does."""
-    from mindstream.models.address import address
-    from mindstream.models.gguf import engine
+    from mindstream.models.providers.address import address
+    from mindstream.models.providers.gguf import engine
 
     return await asyncio.to_thread(engine, address(name))

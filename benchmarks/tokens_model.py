@@ -14,11 +14,11 @@ from tokens_data import Question
 from tokens_play import LOOKUP, SEARCH, WIKIPEDIA
 
 from mindstream.errors import InputError
-from mindstream.models.address import address
 from mindstream.models.model import Call, ToolSpec
-from mindstream.models.prices import price
+from mindstream.models.providers.address import address
+from mindstream.models.providers.prices import price
 from mindstream.models.roles import Models
-from mindstream.planning.solve import How, solve
+from mindstream.planning.solve import Strategy, solve
 from mindstream.text.words import terms
 from mindstream.tools.ask_model import model_tool
 from mindstream.tools.tool import Tool
@@ -62,7 +62,7 @@ async def answer_by(name: str, questions: Sequence[Question], tokens: tuple[int,
     }  # fmt: skip
 
 
-async def _answer(how: How, question: Question, questions: Sequence[Question], models: Models) -> dict[str, Any]:
+async def _answer(how: Strategy, question: Question, questions: Sequence[Question], models: Models) -> dict[str, Any]:
     texts = [each.seen for one in questions for each in one.rounds if each.seen]
     exemplars = [each.plan if how == "rewoo" else each.react for each in questions if each is not question]
     tools: list[Tool] = [Library(SEARCH, texts), Library(LOOKUP, texts)]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from tokens_data import Question, planned_words
 
 from mindstream.models.model import Call, Message, Model, Part, Piece, Request, ToolSpec, Usage
-from mindstream.planning.solve import How, solve
+from mindstream.planning.solve import Strategy, solve
 from mindstream.tools.ask_model import model_tool
 from mindstream.tools.tool import Tool
 
@@ -112,7 +112,7 @@ class Case:
     """All of ReAct's calls in its first reply."""
 
 
-def lines_of(how: How, case: Case) -> dict[str, deque[Line]]:
+def lines_of(how: Strategy, case: Case) -> dict[str, deque[Line]]:
     """Return what the model says, prompt by prompt."""
     question = case.question
     if how == "rewoo":
@@ -132,7 +132,7 @@ def lines_of(how: How, case: Case) -> dict[str, deque[Line]]:
     return {"act_on_task": deque([*rounds, Line(question.answer)])}
 
 
-def tools_of(how: How, case: Case, player: Model) -> list[Tool]:
+def tools_of(how: Strategy, case: Case, player: Model) -> list[Tool]:
     """Return the tools, with what they found."""
     if how == "rewoo":
         return [Recorded(WIKIPEDIA, case.question.evidence), model_tool(player)]
@@ -140,7 +140,7 @@ def tools_of(how: How, case: Case, player: Model) -> list[Tool]:
     return [Recorded(SEARCH, found), Recorded(LOOKUP, found)]
 
 
-async def play(how: How, case: Case, player: Player) -> float:
+async def play(how: Strategy, case: Case, player: Player) -> float:
     """Answer a question through `solve`; return the seconds it took."""
     exemplars = [each.plan if how == "rewoo" else each.react for each in case.others]
     began = time.perf_counter()

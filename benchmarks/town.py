@@ -30,7 +30,7 @@ from typing import Any
 from town_copies import copied_in_one
 
 from mindstream.models.embedders.wordllama import shared_embedder
-from mindstream.town.estimate import cost_usd, count_calls
+from mindstream.town.inspect.estimate import cost_usd, count_calls
 from mindstream.town.packs import open_setting
 from mindstream.town.setting import Setting
 from mindstream.town.town import Town

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from mindstream.town.person import Person, Relation
+from mindstream.town.residents.person import Person, Relation
 from mindstream.town.setting import Setting
 from mindstream.town.world.address import Address
 from mindstream.town.world.rules import PlaceRules

@@ -16,18 +16,18 @@ from numpy.typing import NDArray
 from town_recorded import Figure, Measure, Recorded, figure, nothing, stream_of, wait
 
 from mindstream.log.events import Reflected
-from mindstream.memory.columns import KIND_CODES
-from mindstream.memory.recall import Recalled
+from mindstream.memory.recall.recall import Recalled
+from mindstream.memory.store.columns import KIND_CODES
 from mindstream.town.compat import talk_end
 from mindstream.town.events import Perceived
 from mindstream.town.formats.nodes import STRENGTH, ConceptNode
 from mindstream.town.formats.saves import PersonaSave
 from mindstream.town.formats.typed import STAMP, parse_stamp
-from mindstream.town.import_memory import KINDS
-from mindstream.town.percept import Percept
-from mindstream.town.ranking import IDLE, ByRank
-from mindstream.town.reflection import is_due
-from mindstream.town.sight import is_in_sight, nearest
+from mindstream.town.residents.percept import Percept
+from mindstream.town.residents.ranking import IDLE, ByRank
+from mindstream.town.residents.reflection import is_due
+from mindstream.town.residents.sight import is_in_sight, nearest
+from mindstream.town.saves.import_memory import KINDS
 from mindstream.town.state import ResidentState, applied
 from mindstream.town.world.world import Spot
 

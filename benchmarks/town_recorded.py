@@ -17,16 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mindstream.clock import ManualClock
-from mindstream.memory.columns import Columns
-from mindstream.memory.record import Record
-from mindstream.memory.sqlite import SqliteStore
-from mindstream.memory.store import read_all
+from mindstream.memory.store.columns import Columns
+from mindstream.memory.store.record import Record
+from mindstream.memory.store.sqlite import SqliteStore
+from mindstream.memory.store.store import read_all
 from mindstream.memory.stream import Stream
 from mindstream.town.formats.recording import Move
 from mindstream.town.formats.saves import PersonaSave, Save
-from mindstream.town.import_memory import RECORDED_EMBEDDER, import_memory
-from mindstream.town.importing import setting_of_save
 from mindstream.town.profile import COMPAT
+from mindstream.town.saves.import_memory import RECORDED_EMBEDDER, import_memory
+from mindstream.town.saves.importing import setting_of_save
 from mindstream.town.setting import Setting
 from mindstream.town.world.tiles import TileWorld
 from mindstream.town.world.world import Spot

@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from mindstream.town.history import History, read_history
+from mindstream.town.inspect.history import History, read_history
 from mindstream.town.metrics.attendance import Event, trace_attendance
 from mindstream.town.metrics.conduct import examine_conduct
 from mindstream.town.metrics.counts import count_events

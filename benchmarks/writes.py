@@ -24,9 +24,10 @@ from babble import Babble
 
 from mindstream.clock import SystemClock
 from mindstream.log.database import FILE
-from mindstream.memory.columns import Columns
-from mindstream.memory.sqlite import SqliteStore
-from mindstream.memory.stream import New, Stream
+from mindstream.memory.store.columns import Columns
+from mindstream.memory.store.record import RecordDraft
+from mindstream.memory.store.sqlite import SqliteStore
+from mindstream.memory.stream import Stream
 from mindstream.models.embedders.wordllama import WordLlama
 
 SINGLES, BATCH = 300, 500
@@ -49,7 +50,7 @@ async def singles(stream: Stream, texts: list[str], note: bool) -> float:
     took = []
     for text in texts:
         start = time.perf_counter()
-        await stream.remember(text, "note" if note else "observation", importance=3)
+        await stream.retain(text, "note" if note else "observation", importance=3)
         took.append((time.perf_counter() - start) * 1000)
     return float(np.median(took))
 
@@ -59,7 +60,7 @@ async def batches(stream: Stream, texts: list[str]) -> float:
     start = time.perf_counter()
     for begin in range(0, len(texts), BATCH):
         some = enumerate(texts[begin : begin + BATCH], begin)
-        news = [New(text=text, kind="chat", by="Ann", episode=f"{i // 20}") for i, text in some]
+        news = [RecordDraft(text=text, kind="chat", by="Ann", episode=f"{i // 20}") for i, text in some]
         await stream.remember_all(news)
     return len(texts) / (time.perf_counter() - start)
 

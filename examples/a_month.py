@@ -14,9 +14,9 @@ from pathlib import Path
 
 from mindstream import ManualClock
 from mindstream.life.leave import Permits
-from mindstream.life.life import Habits
+from mindstream.life.life import LifeConfig
 from mindstream.life.simulation import Day, ScriptedUser, Simulation
-from mindstream.memory.record import Record
+from mindstream.memory.store.record import Record
 from mindstream.memory.stream import Stream
 from mindstream.tools.documents import open_documents
 from mindstream.tools.write_file import write_file_tool
@@ -44,7 +44,7 @@ async def main(days: int, data: Path, out: Path) -> None:
     """Live the month, and tell of it."""
     clock = ManualClock(BEGINS.timestamp())
     tools = write_file_tool(out)
-    habits = Habits(permits=Permits(always=("write_file",)))
+    habits = LifeConfig(permits=Permits(always=("write_file",)))
     async with Stream.open(data, "ann", clock=clock) as stream, open_documents(HERE / "documents") as documents:
         lived: list[Day] = []
         async with Simulation.open(

@@ -10,15 +10,15 @@ import tempfile
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
-from mindstream import ManualClock, Mind
-from mindstream.life.life import Habits, Life
+from mindstream import Coach, ManualClock, Mind
+from mindstream.life.life import Life, LifeConfig
 from mindstream.models.ask import ask
 from mindstream.models.model import Call, Part, Piece, Request
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.planning.solve import solve
 from mindstream.sharing.admission import Pair, lay_in
-from mindstream.sharing.draft_rubric import DraftRubric
+from mindstream.sharing.grading.draft_rubric import DraftRubric
 from mindstream.sharing.member import Member, plan_shot
 from mindstream.sharing.pool import Pool
 from mindstream.tools.calculator import calculator
@@ -60,7 +60,7 @@ class Shown:
 async def main() -> None:
     clock = ManualClock()
     with tempfile.TemporaryDirectory() as folder:
-        async with Mind.open(folder, user="olga", speaker=None, clock=clock) as olga:
+        async with Mind.open(folder, user="olga", responder=None, clock=clock) as olga:
             store, embed = olga.stream.store, olga.stream.embedder
             async with Pool.open(store, "plants", embed=embed, clock=clock) as pool:
                 await pool.create("caring for plants", "olga", members=["ann", "ben"])
@@ -73,13 +73,13 @@ async def main() -> None:
 async def share(folder: Path, pool: Pool, ann: Member, clock: ManualClock) -> None:
     """Talk, plan and live as ann, with the pool; then ben withdraws what he wrote."""
     models = Models(Rules(), {"talker": Shown()})
-    async with Mind.open(folder, user="ann", models=models, exemplars=ann, clock=clock) as mind:
+    async with Mind.open(folder, user="ann", models=models, responder=Coach.using(exemplars=ann), clock=clock) as mind:
         print(f"> {ASKED}\n  {await mind.say(ASKED)}")
         await mind.settled()
         plans = Member(pool, "ann", render=plan_shot)
         solution = await solve(SUM, tools=[tool(calculator)], models=Shown(), exemplars=plans, stream=mind.stream)
         print(f"? {SUM}\n  {solution.answer} ({solution.plan.steps[0].why})")
-        habits = Habits(hears=False, offers=True)
+        habits = LifeConfig(hears=False, offers=True)
         life = Life.open(mind.stream, Models(Shown()), goal=TASK, habits=habits, exemplars=ann)
         async with life as living:
             await living.run(turns=3)

@@ -7,11 +7,11 @@ import asyncio
 import tempfile
 from pathlib import Path
 
-from mindstream import ManualClock, Mind
+from mindstream import Coach, ManualClock, Mind
 from mindstream.clock import DAY_S, HOUR_S
 from mindstream.life.events import TurnEnded
-from mindstream.life.life import Habits, Life
-from mindstream.memory.record import KINDS
+from mindstream.life.life import Life, LifeConfig
+from mindstream.memory.store.record import KINDS
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.planning.solve import solve
@@ -45,7 +45,7 @@ async def live(mind: Mind, day: int) -> list[str]:
     async def answer(_: str) -> str:
         return GOOD[day]
 
-    stream, habits = mind.stream, Habits(hears=False)
+    stream, habits = mind.stream, LifeConfig(hears=False)
     before = await stream.store.last(stream.name, "turn_ended")
     async with Life.open(stream, Models(Rules()), goal=GOAL, orders=[ORDER], habits=habits, user=answer) as life:
         await life.run(until=stream.clock.now() + 12 * HOUR_S)
@@ -58,7 +58,9 @@ async def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for day, lines in enumerate(DAYS):
             print(f"\nDay {day + 1}")
-            async with Mind.open(folder, user="ann", session=f"day {day + 1}", clock=clock) as mind:
+            async with Mind.open(
+                folder, user="ann", session=f"day {day + 1}", clock=clock, responder=Coach.using()
+            ) as mind:
                 for line in lines:
                     clock.advance(60)
                     answer = await mind.say(line)

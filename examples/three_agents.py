@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Sequence
 from textwrap import indent
 
-from mindstream.memory.exemplars import Example
+from mindstream.memory.recall.exemplars import Example
 from mindstream.models.rules import Rules
 from mindstream.sharing.admission import Pair, lay_in
 from mindstream.sharing.experiment.agents import load_cast

@@ -18,9 +18,9 @@ from mindstream.life.events import Asked, Replied, TurnBegan, TurnEnded
 from mindstream.life.life import Life
 from mindstream.log.events import Event, Observed
 from mindstream.memory.stream import Stream
+from mindstream.models.fake import FakeModel
 from mindstream.models.model import Call
 from mindstream.models.roles import Models
-from mindstream.models.scripted import Scripted
 from mindstream.tools.tool import tool
 
 ROOMS = {"kitchen": 12.5, "study": 9.0, "hall": 6.25}
@@ -36,9 +36,9 @@ def call(name: str, **arguments: object) -> Call:
     return Call(name, json.dumps(arguments, ensure_ascii=False))
 
 
-def model() -> Scripted:
+def model() -> FakeModel:
     """Return what the three roles say, in the order in which they are asked."""
-    return Scripted({
+    return FakeModel({
         "live": [
             [call("M1", task="Find out how much paint the three floors need.", context="One litre covers 5 m².")],
             [call("U", memory="The three floors need 6 litres of paint: 27.75 m² at 5 m² a litre, rounded up.")],

@@ -11,7 +11,7 @@ from hypothesis import settings
 from world import World
 
 from mindstream import SqliteStore
-from mindstream.models.provider import Provider, provider
+from mindstream.models.providers.provider import Provider, provider
 
 KEYS = (
     "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY", "OPENAI_BASE_URL", "TAVILY_API_KEY",

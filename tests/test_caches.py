@@ -10,16 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from mindstream import ManualClock, Mind, SqliteStore, caches
+from mindstream import Coach, ManualClock, Mind, SqliteStore, caches
 from mindstream.coach.belief.belief import plan_of
 from mindstream.coach.belief.plan import Plan, PlanStep
 from mindstream.coach.packs.load import load
 from mindstream.coach.packs.safety import find_alarm
 from mindstream.coach.packs.topics import topics_in
 from mindstream.log.events import Remembered
-from mindstream.memory import carriers, sqlite
-from mindstream.memory.record import New
-from mindstream.memory.store import Entry, Erasure
+from mindstream.memory.store import erasure as carriers
+from mindstream.memory.store import sqlite
+from mindstream.memory.store.record import RecordDraft
+from mindstream.memory.store.store import Entry, Erasure
 from mindstream.memory.stream import Stream
 from mindstream.models.embedders.wordllama import WordLlama
 
@@ -37,9 +38,11 @@ async def store(folder: Path) -> AsyncIterator[SqliteStore]:
 
 async def a_plan(store: SqliteStore, user: str, title: str, id_: str) -> Stream:
     """Write a plan under an id of our choosing, as an import does."""
-    async with Mind.open(store, user=user) as mind:
+    async with Mind.open(store, user=user, responder=Coach.using()) as mind:
         plan = Plan(steps=[PlanStep(title=title, state="now")])
-        new = New(text=title, kind="plan", slot="sleep.plan", version=1, data={"plan": plan.model_dump(mode="json")})
+        new = RecordDraft(
+            text=title, kind="plan", slot="sleep.plan", version=1, data={"plan": plan.model_dump(mode="json")}
+        )
         (record,) = await mind.stream.build_records([new])
         event = Remembered(count=1, kinds={"plan": 1})
         await mind.stream.commit(Entry(event, "test", (replace(record, id=id_),)))
@@ -63,8 +66,10 @@ async def test_a_plan_that_a_caller_changes_stays_as_it_is_written(store: Sqlite
 
 async def test_data_of_one_record_is_not_another_records(store: SqliteStore) -> None:
     for user in ("ann", "bob"):
-        async with Mind.open(store, user=user) as mind:
-            await mind.stream.remember_all([New(text="hello", kind="chat", data={"by_user": True, "tags": ["a"]})])
+        async with Mind.open(store, user=user, responder=Coach.using()) as mind:
+            await mind.stream.remember_all(
+                [RecordDraft(text="hello", kind="chat", data={"by_user": True, "tags": ["a"]})]
+            )
     [of_ann] = await store.latest("ann", ["chat"], now=NOW)
     of_ann.data["leak"] = "of ann"  # type: ignore[index]
     of_ann.data["tags"].append("of ann")  # type: ignore[union-attr]
@@ -90,7 +95,7 @@ def words_in_caches() -> bool:
 
 
 async def test_what_is_erased_stays_in_no_cache_of_the_process(store: SqliteStore) -> None:
-    async with Mind.open(store, user="ann") as mind:
+    async with Mind.open(store, user="ann", responder=Coach.using()) as mind:
         async for _ in mind.hear(f"My {SECRET} keeps me awake, what can I do?"):
             pass
         await mind.settled()
@@ -114,7 +119,7 @@ def erased(connection: sqlite3.Connection, id_: str) -> int:
 
 async def test_what_another_process_erases_is_forgotten_here_too(store: SqliteStore, folder: Path) -> None:
     stream, other = Stream(store, "ann", WordLlama(), ManualClock()), SqliteStore(folder)
-    record = await stream.remember(f"The {SECRET} is red.")
+    record = await stream.retain(f"The {SECRET} is red.")
     await stream.recall(SECRET, touch=False)
     await other._database.write(lambda each: erased(each, record.id))  # as if elsewhere
     find_alarm(PACK, f"the {SECRET}")
@@ -127,7 +132,7 @@ async def test_what_another_process_erases_is_forgotten_here_too(store: SqliteSt
 async def test_one_users_erasing_leaves_anothers_recent_recalls(store: SqliteStore) -> None:
     ann, bob = (Stream(store, user, WordLlama(), ManualClock()) for user in ("ann", "bob"))
     for stream in (ann, bob):
-        await stream.remember("tea in the garden")
+        await stream.retain("tea in the garden")
         await stream.recall("tea", touch=False)
     await store.erase("ann")
     assert not ann._lately._recalls

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from mindstream import Mind, SqliteStore, Stream, SystemClock
+from mindstream import Coach, Mind, SqliteStore, Stream, SystemClock
 from mindstream.log.events import Said, Unknown
-from mindstream.memory.door import checked_record
-from mindstream.memory.salvage import UNREADABLE
+from mindstream.memory.store.salvage import UNREADABLE
+from mindstream.memory.store.validation import checked_record
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.service.damage import faults
 from mindstream.service.erasing import erase, list_kept
@@ -60,7 +60,7 @@ async def test_every_record_and_event_is_read(written: Path) -> None:
 
 
 async def test_it_recalls_believes_plans_and_goes_on_talking(written: Path) -> None:
-    async with Mind.open(written, user="ann", session="later") as mind:
+    async with Mind.open(written, user="ann", session="later", responder=Coach.using()) as mind:
         assert mind.belief.version > 1 and mind.plan.steps
         assert [found.record.stream for found in await mind.stream.recall("what wakes me at night?", k=3)] == [
             "ann"
@@ -70,7 +70,9 @@ async def test_it_recalls_believes_plans_and_goes_on_talking(written: Path) -> N
         assert isinstance(said[-1], Said) and said[-1].text
         await mind.settled()
         assert mind.belief.version > version
-    async with Mind.open(written, user="carol") as mind:  # what the process that is gone had begun
+    async with Mind.open(
+        written, user="carol", responder=Coach.using()
+    ) as mind:  # what the process that is gone had begun
         await mind.settled()
         assert await mind.stream.store.open_work("carol") == []
 

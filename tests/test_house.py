@@ -6,11 +6,13 @@ import ast
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import mindstream
+from mindstream.rooms import GROUND, registered
 
 SOURCE = Path(mindstream.__file__).parent
 ROOT = SOURCE.parent.parent
@@ -105,13 +107,25 @@ PROSE = {
 """Where patterns look for words that people say: what alarms must be sure of, and dates and numbers."""
 FORMS = {
     *("cli/clean.py", "cli/edge.py", "cli/plain.py", "coach/belief/plan.py", "coach/packs/check.py"),
-    *("life/stand_in.py", "memory/audit.py", "memory/door.py", "memory/dream.py", "models/address.py"),
-    *("models/failures.py", "models/fence.py", "models/openai_chat.py", "models/reply.py", "models/template.py"),
-    *("models/typed_calls.py", "models/wrappers/guard.py", "planning/answer_from_evidence.py"),
+    *(
+        "life/stand_in.py",
+        "memory/curation/audit.py",
+        "memory/store/validation.py",
+        "memory/lifecycle/dream.py",
+        "models/providers/address.py",
+    ),
+    *(
+        "models/providers/failures.py",
+        "models/fence.py",
+        "models/providers/openai_chat.py",
+        "models/reply.py",
+        "models/template.py",
+    ),
+    *("models/providers/typed_calls.py", "models/wrappers/guard.py", "planning/prompts/answer_from_evidence.py"),
     *("planning/formats/compiler.py", "planning/formats/numbered.py", "planning/formats/rewoo.py"),
     *("sharing/retriever/unlikely.py", "text/classifier.py", "text/language.py"),
-    *("text/links.py", "tools/algebra/formula.py", "tools/web.py", "tools/wikipedia.py"),
-    *("town/formats/recording.py", "town/walk.py"),
+    *("text/links.py", "tools/algebra/formula.py", "tools/web/web.py", "tools/web/wikipedia.py"),
+    *("town/formats/recording.py", "town/world/walk.py"),
 }
 """Where they look for a written form: an address, a mark of a format, another program's error, a range of letters."""
 MOST_PATTERNS = 200
@@ -190,3 +204,29 @@ def test_importing_loads_nothing_heavy() -> None:
     code = f"import sys, mindstream; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def strings(path: Path) -> Iterator[str]:
+    """Yield the texts in a file's code, docstrings aside."""
+    tree = ast.parse(path.read_text("utf-8"))
+    told = {id(each.value) for each in ast.walk(tree) if isinstance(each, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told:
+            yield node.value
+
+
+def test_the_ground_names_no_room_nor_a_role_of_one() -> None:
+    order = rooms()
+    ground = [path for path in FILES if room(path) in order[: order.index("coach")]]
+    shipped = [each.name for each in registered() if each.name]
+    roles = {role.name for each in registered() if each.name for role in each.roles} - {
+        each.name for each in GROUND.roles
+    }
+    assert {"planner", "M0", "safety"} <= roles and {"coach", "town"} <= {*shipped}
+    module = re.compile(rf"mindstream[./]({'|'.join(shipped)})\b|^({'|'.join(shipped)})([./:].*)?$")
+    named = [
+        f"{path.relative_to(SOURCE)}: {text}" for path in ground for text in strings(path)
+        if text in roles or module.search(text)
+    ]  # fmt: skip
+    assert not named, named
+    assert not [path for path in ground if "import_module(" in path.read_text("utf-8")], "nothing is loaded by a name"

@@ -1,6 +1,6 @@
 """mindstream: a talker that answers at once, reasoners that think behind, one memory that joins them.
 
-    async with Mind.open("data", pack="sleep", user="ann") as mind:
+    async with Mind.open("data", user="ann", responder=Coach.using(pack="sleep")) as mind:
         async for logged in mind.hear("Noise keeps me awake. Can you make me a plan?"):
             print(logged.event)
 
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from mindstream.coach.packs.load import load as load_pack
     from mindstream.errors import InputError, MindstreamError, ModelError, StorageError, UserError
     from mindstream.log.events import Remembered
-    from mindstream.memory.record import New, Record
-    from mindstream.memory.sqlite import SqliteStore
-    from mindstream.memory.store import Entry, Store
+    from mindstream.memory.store.record import Record, RecordDraft
+    from mindstream.memory.store.sqlite import SqliteStore
+    from mindstream.memory.store.store import Entry, Store
     from mindstream.memory.stream import Stream
     from mindstream.minds.mind import Mind
     from mindstream.minds.timeouts import Timeouts
     from mindstream.models.ask import act, ask, speak
+    from mindstream.models.fake import FakeModel
     from mindstream.models.model import Call
     from mindstream.models.prompt import Prompt, rule
     from mindstream.models.roles import Models
-    from mindstream.models.scripted import Scripted
-    from mindstream.reasoners.reasoner import Conclusion, Occasion, Reasoner
+    from mindstream.reasoners.reasoner import Reasoner, RunContext, RunResult
     from mindstream.reasoners.trigger import Trigger
-    from mindstream.tools.loop import ToolLog, solve
+    from mindstream.tools.loop import ToolLog, run_tool_loop
     from mindstream.tools.tool import Tool, tool
 
 __version__ = "0.1.0"
@@ -47,9 +47,9 @@ _HOMES = {
     "InputError": "errors", "MindstreamError": "errors", "ModelError": "errors",
     "StorageError": "errors", "UserError": "errors",
     "Remembered": "log.events",
-    "New": "memory.record", "Record": "memory.record",
-    "SqliteStore": "memory.sqlite",
-    "Entry": "memory.store", "Store": "memory.store",
+    "RecordDraft": "memory.store.record", "Record": "memory.store.record",
+    "SqliteStore": "memory.store.sqlite",
+    "Entry": "memory.store.store", "Store": "memory.store.store",
     "Stream": "memory.stream",
     "Mind": "minds.mind",
     "Timeouts": "minds.timeouts",
@@ -57,31 +57,31 @@ _HOMES = {
     "Call": "models.model",
     "Prompt": "models.prompt", "rule": "models.prompt",
     "Models": "models.roles",
-    "Scripted": "models.scripted",
-    "Conclusion": "reasoners.reasoner", "Occasion": "reasoners.reasoner", "Reasoner": "reasoners.reasoner",
+    "FakeModel": "models.fake",
+    "RunResult": "reasoners.reasoner", "RunContext": "reasoners.reasoner", "Reasoner": "reasoners.reasoner",
     "Trigger": "reasoners.trigger",
-    "ToolLog": "tools.loop", "solve": "tools.loop",
+    "ToolLog": "tools.loop", "run_tool_loop": "tools.loop",
     "Tool": "tools.tool", "tool": "tools.tool",
 }  # fmt: skip
 
 __all__ = [
     "Call",
     "Coach",
-    "Conclusion",
     "Entry",
+    "FakeModel",
     "InputError",
     "ManualClock",
     "Mind",
     "MindstreamError",
     "ModelError",
     "Models",
-    "New",
-    "Occasion",
     "Prompt",
     "Reasoner",
     "Record",
+    "RecordDraft",
     "Remembered",
-    "Scripted",
+    "RunContext",
+    "RunResult",
     "SqliteStore",
     "StorageError",
     "Store",
@@ -96,7 +96,7 @@ __all__ = [
     "ask",
     "load_pack",
     "rule",
-    "solve",
+    "run_tool_loop",
     "speak",
     "tool",
 ]

@@ -49,6 +49,7 @@ GROUND = Room(
         Role("talker", "answers at once"),
         Role("reasoner", "thinks behind"),
         Role("facts", "notes what was said", ("reasoner",)),
+        Role("worker", "answers where a tool asks a model"),
         Role("importance", "rates how much a memory matters"),
     ),
 )

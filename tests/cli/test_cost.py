@@ -8,8 +8,8 @@ from running import mistaken, run
 
 from mindstream.clock import DAY_S
 from mindstream.log.events import ModelCalled
-from mindstream.memory.sqlite import SqliteStore
-from mindstream.memory.store import Commit, Entry
+from mindstream.memory.store.sqlite import SqliteStore
+from mindstream.memory.store.store import Commit, Entry
 
 MONDAY = 1_794_787_200.0  # 2026-11-16 UTC
 

@@ -8,7 +8,7 @@ import pytest
 from running import run
 
 from mindstream.errors import SettingsError
-from mindstream.models.address import FORMS
+from mindstream.models.providers.address import FORMS
 from mindstream.service import local_model
 
 

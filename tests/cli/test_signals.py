@@ -13,7 +13,7 @@ import pytest
 from fake_endpoint import FakeEndpoint, Says
 from running import COMMAND, PATIENCE_S, interruptible, run_here, terminal
 
-from mindstream.memory.sqlite import SqliteStore
+from mindstream.memory.store.sqlite import SqliteStore
 
 WORDS = "This goes on and on and on"
 

@@ -10,7 +10,7 @@ from test_town import HAMLET, town
 
 from mindstream.errors import InputError
 from mindstream.town.formats.town_file import parse_town
-from mindstream.town.lookup import find_span, find_step
+from mindstream.town.inspect.lookup import find_span, find_step
 from mindstream.town.source import setting_of
 
 __all__ = ["town"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from mindstream import Mind, Models, Scripted
+from mindstream import Coach, FakeModel, Mind, Models
 from mindstream.coach.open_question import AGAIN, may_ask
 from mindstream.models.rules import Rules
 from mindstream.reasoners.conversation import Line
@@ -38,12 +38,12 @@ def test_what_speaks_of_it_later_or_before_it_is_asked_answers_it_too() -> None:
 
 async def test_the_talker_is_shown_it_where_it_was_not_asked_lately(folder: Path) -> None:
     lines = ["Mm.", f"All right. {QUESTION}", "Good.", "Good.", "Right."]
-    talker, wanted = Scripted({"talk": lines}), json.dumps({"thought": "who?", "ask_next": QUESTION})
+    talker, wanted = FakeModel({"talk": lines}), json.dumps({"thought": "who?", "ask_next": QUESTION})
     phase = '{"phase": "understanding"}'
-    reasoner = Scripted({"infer_phase": [phase] * 5, "think_in_phase": [wanted] * 5})
+    reasoner = FakeModel({"infer_phase": [phase] * 5, "think_in_phase": [wanted] * 5})
     models = Models(Rules(), {"talker": talker, "reasoner": reasoner, "facts": Rules()})
     shown = []
-    async with Mind.open(folder, user="ann", models=models) as mind:
+    async with Mind.open(folder, user="ann", models=models, responder=Coach.using()) as mind:
         for text in ("I turn over for hours.", "The street is loud.", "my husband", "haha", "The street is loud."):
             await mind.say(text)
             await mind.settled()

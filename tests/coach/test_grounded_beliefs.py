@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from mindstream import Mind, Models, Scripted
+from mindstream import Coach, FakeModel, Mind, Models
 from mindstream.log.events import BeliefChanged, Observed, Thought
 from mindstream.models.model import Call
 from mindstream.models.rules import Rules
@@ -20,17 +20,17 @@ def thought(**more: Any) -> str:
     return json.dumps({"thought": "so it is", **more})
 
 
-async def talked(folder: Path, said: str, role: str, prompt: str, *replies: Any, **more: Any) -> tuple[Mind, Scripted]:
-    scripted = Scripted({"infer_phase": [PHASE], prompt: replies})
+async def talked(folder: Path, said: str, role: str, prompt: str, *replies: Any, **more: Any) -> tuple[Mind, FakeModel]:
+    scripted = FakeModel({"infer_phase": [PHASE], prompt: replies})
     models = Models(Rules(), {"reasoner": Rules(), "facts": Rules(), role: Repair(scripted)})
-    async with Mind.open(folder, user="ann", session="s", models=models, **more) as mind:
+    async with Mind.open(folder, user="ann", session="s", models=models, responder=Coach.using(), **more) as mind:
         await mind.say(said)
         await mind.settled()
     return mind, scripted
 
 
 async def events(mind: Mind, folder: Path) -> list[Any]:
-    async with Mind.open(folder, user="ann", speaker=None) as again:
+    async with Mind.open(folder, user="ann", responder=None) as again:
         return [row.event for row in await again.stream.store.events("ann")]
 
 
@@ -64,7 +64,7 @@ async def test_facts_that_nobody_stated_are_no_notes(folder: Path) -> None:
     }
     said = "I drink three coffees a day, I work on a ward."
     _, scripted = await talked(folder, said, "facts", "extract_facts", json.dumps(facts), json.dumps(facts))
-    async with Mind.open(folder, user="ann", speaker=None) as again:
+    async with Mind.open(folder, user="ann", responder=None) as again:
         notes = [record.text for record in await again.stream.latest("note", 9)]
     assert notes == ["The user drinks three coffees a day.", "The user is a nurse."]
     assert "spouse" in scripted.asked[-1].turns[-1].text

@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from mindstream import Mind, Models
+from mindstream import Coach, Mind, Models
 from mindstream.coach.belief.plan import NamedResource, Plan, PlanStep, StepEdit
 from mindstream.coach.belief.think_in_phase import PhaseThought, ThinkInPhase
 from mindstream.coach.packs.load import load
 from mindstream.errors import ReplyInvalid
 from mindstream.log.events import FollowUp, Said, Thought
+from mindstream.models.fake import FakeModel
+from mindstream.models.fake import Line as Scene
 from mindstream.models.fence import fenced
 from mindstream.models.model import Call, Message
 from mindstream.models.rules import Rules
-from mindstream.models.scripted import Line as Scene
-from mindstream.models.scripted import Scripted
 from mindstream.models.wrappers.repair import Repair
 from mindstream.reasoners.conversation import Line
 from mindstream.reasoners.facts.extract_facts import ExtractFacts, Fact, Facts
@@ -147,12 +147,12 @@ def test_a_note_holds_no_link_that_nobody_said() -> None:
 WISH = "I lie awake for hours because of noise. Please make me a plan with something to read."
 
 
-async def run(folder: Path, *lines: Scene, talk: str = "Hm.") -> tuple[list[Any], Plan, Scripted]:
+async def run(folder: Path, *lines: Scene, talk: str = "Hm.") -> tuple[list[Any], Plan, FakeModel]:
     """Say one wish to a mind whose reasoner says these lines."""
-    reasoner = Scripted({"infer_phase": ['{"phase": "planning"}'] * 3, "think_in_phase": list(lines)})
-    talker = Scripted({"talk": [talk] * 3})
+    reasoner = FakeModel({"infer_phase": ['{"phase": "planning"}'] * 3, "think_in_phase": list(lines)})
+    talker = FakeModel({"talk": [talk] * 3})
     models = Models(Rules(), {"reasoner": Repair(reasoner), "talker": talker, "facts": Rules()})
-    async with Mind.open(folder, user="ann", models=models, gate="belief") as mind:
+    async with Mind.open(folder, user="ann", models=models, responder=Coach.using(gate="belief")) as mind:
         async for _ in mind.hear(WISH):
             pass
         await mind.settled()

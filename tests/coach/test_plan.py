@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mindstream import Mind, Models, Scripted
+from mindstream import Coach, FakeModel, Mind, Models
 from mindstream.cli.asides import plan_told
 from mindstream.coach.belief.plan import Plan, PlanStep, StepEdit, read_plan
 from mindstream.models.rules import Rules
@@ -51,9 +51,9 @@ async def test_with_a_model_what_became_of_a_step_is_what_the_reply_says(
          "follow_up": "Tonight, listen.", "tells_step": True},
         {"thought": "b", "feedback": feedback},
     ]  # fmt: skip
-    reasoner = Scripted({"infer_phase": [TRIED] * 2, "think_in_phase": list(map(json.dumps, thoughts))})
-    models = Models(Rules(), {"reasoner": reasoner, "talker": Scripted({"talk": ["Hm."] * 2}), "facts": Rules()})
-    async with Mind.open(folder, user="ann", models=models, gate="belief") as mind:
+    reasoner = FakeModel({"infer_phase": [TRIED] * 2, "think_in_phase": list(map(json.dumps, thoughts))})
+    models = Models(Rules(), {"reasoner": reasoner, "talker": FakeModel({"talk": ["Hm."] * 2}), "facts": Rules()})
+    async with Mind.open(folder, user="ann", models=models, responder=Coach.using(gate="belief")) as mind:
         for text in ("The noise keeps me awake.", said):
             await mind.say(text)
             await mind.settled()

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 import pytest
 from gguf import TALK, turns
 
-from mindstream.models.address import local_file
+from mindstream.models.providers.address import local_file
 
 
 @pytest.mark.soak

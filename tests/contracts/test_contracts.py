@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from fake_endpoint import Fails, FakeEndpoint, Says
 
-from mindstream import Scripted, SqliteStore, SystemClock, load_pack, tool
+from mindstream import FakeModel, SqliteStore, SystemClock, load_pack, tool
 from mindstream.chance import token
 from mindstream.coach.belief.belief import BeliefReasoner
 from mindstream.coach.belief.library import resource_tool
@@ -20,17 +20,17 @@ from mindstream.contracts import model, reasoner, store
 from mindstream.contracts import tool as tools
 from mindstream.contracts.promise import Promise, keep
 from mindstream.log.events import Logged
-from mindstream.memory.store import Commit, Store
+from mindstream.memory.store.store import Commit, Store
 from mindstream.memory.stream import Stream
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.models.model import Model, Part, Piece, Request, Usage
-from mindstream.models.provider import provider
+from mindstream.models.providers.provider import provider
 from mindstream.models.recording import Playback, Recorder
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.reasoners.facts.facts import FactsReasoner
 from mindstream.reasoners.night import SleepReasoner
-from mindstream.reasoners.reasoner import Conclusion, Occasion, Reasoner
+from mindstream.reasoners.reasoner import Reasoner, RunContext, RunResult
 from mindstream.reasoners.reflect.reflect import ReflectReasoner
 from mindstream.reasoners.trigger import Trigger
 
@@ -62,7 +62,7 @@ async def rules(_: Path) -> AsyncIterator[Model]:
 
 @asynccontextmanager
 async def scripted(_: Path) -> AsyncIterator[Model]:
-    yield Scripted({"greet": ["Hello, Ann."] * 9})
+    yield FakeModel({"greet": ["Hello, Ann."] * 9})
 
 
 @asynccontextmanager
@@ -86,7 +86,7 @@ async def named(_: Path) -> AsyncIterator[Model]:
 @asynccontextmanager
 async def played(folder: Path) -> AsyncIterator[Model]:
     recording = folder / f"{token()}.jsonl"
-    recorded = Recorder(Scripted({"greet": ["Hello, Ann."] * 9}), recording)
+    recorded = Recorder(FakeModel({"greet": ["Hello, Ann."] * 9}), recording)
     for _ in range(9):
         async for _ in recorded.reply(Request(model.Greet(), "talker")):
             pass
@@ -101,7 +101,7 @@ async def test_models(opened: Opened, promise: Promise[Model], tmp_path: Path) -
 
 @asynccontextmanager
 async def silent(_: Path) -> AsyncIterator[Model]:
-    yield Scripted({})
+    yield FakeModel({})
 
 
 @asynccontextmanager
@@ -246,9 +246,9 @@ class Hasty:
 
     slot, trigger, timeout_s = "hasty", Trigger(), 5.0
 
-    async def think(self, occasion: Occasion) -> Conclusion:
-        await occasion.stream.remember("written at once", "note")
-        return Conclusion("", "no model", lambda: asyncio.sleep(0, ((), ())))
+    async def think(self, context: RunContext) -> RunResult:
+        await context.stream.retain("written at once", "note")
+        return RunResult("", "no model", lambda: asyncio.sleep(0, ((), ())))
 
 
 async def test_a_reasoner_that_breaks_a_promise_is_found(tmp_path: Path) -> None:

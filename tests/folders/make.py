@@ -18,10 +18,10 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from mindstream import ManualClock, Scripted, SqliteStore, Stream
+from mindstream import FakeModel, ManualClock, SqliteStore, Stream
 from mindstream.log.events import Heard
-from mindstream.memory.store import Commit, Entry, NewWork
-from mindstream.memory.stream import New
+from mindstream.memory.store.record import RecordDraft
+from mindstream.memory.store.store import Commit, Entry, NewWork
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.reasoners.reflect.reflect import reflect
 
@@ -46,25 +46,27 @@ async def remember(folder: Path) -> None:
     store, clock = SqliteStore(folder), ManualClock(START)
     async with Stream(store, "carol", WordLlama(), clock) as stream:
         seen = await stream.remember_all(
-            [New(text=f"Carol was in the garden at {n} o'clock.", importance=6.0) for n in range(8, 14)]
+            [RecordDraft(text=f"Carol was in the garden at {n} o'clock.", importance=6.0) for n in range(8, 14)]
         )
-        note = await stream.remember("Carol goes to bed at eleven.", "note", keywords=["bed"], evidence=[seen[0].id])
-        await stream.remember("A good answer is short.", "exemplar")
-        await stream.remember("园艺手册：春天播种。", "document", by="图书馆")
-        await stream.remember("Studies say that gardens calm.", "evidence", evidence=[note.id])
+        note = await stream.retain("Carol goes to bed at eleven.", "note", keywords=["bed"], evidence=[seen[0].id])
+        await stream.retain("A good answer is short.", "exemplar")
+        await stream.retain("园艺手册：春天播种。", "document", by="图书馆")
+        await stream.retain("Studies say that gardens calm.", "evidence", evidence=[note.id])
         replies = {
             "salient_questions": [json.dumps({"questions": ["What does Carol do?"]})],
             "insights": [json.dumps({"insights": [{"text": "Carol gardens in the morning.", "because": [1, 2]}]})],
         }
-        await reflect(stream, Scripted(replies))
+        await reflect(stream, FakeModel(replies))
         clock.advance(DAY)
         await stream.supersede(note.id, "Carol goes to bed at ten.")
         await stream.recall("garden", k=2)
         clock.advance(40 * DAY)
         await stream.sleep(n=100)  # forgets what was not returned, and dreams of it
-        await stream.remember("Carol has a new greenhouse.", "note")
+        await stream.retain("Carol has a new greenhouse.", "note")
         heard = (
-            await stream.build_records([New(text="What was in my garden?", kind="chat", by="carol", episode="s")])
+            await stream.build_records(
+                [RecordDraft(text="What was in my garden?", kind="chat", by="carol", episode="s")]
+            )
         )[0]
         event = Heard(text=heard.text, session="s", record=heard.id)
         entries, wake = (Entry(event, "carol", (heard,)),), NewWork(("sleep", "facts"), "a process that is gone", 0.0)

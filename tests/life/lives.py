@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from mindstream.clock import Clock, ManualClock
-from mindstream.life.life import Habits, Life
+from mindstream.life.life import Life, LifeConfig
 from mindstream.memory.stream import Stream
+from mindstream.models.fake import FakeModel, Line
 from mindstream.models.model import Call
 from mindstream.models.roles import Models
-from mindstream.models.scripted import Line, Scripted
 
 
 def call(tool: str, **arguments: object) -> Call:
@@ -23,19 +23,19 @@ def call(tool: str, **arguments: object) -> Call:
 
 def script(
     m2: Sequence[Line] = (), m1: Sequence[Line] = (), m0: Sequence[Line] = (), **others: Sequence[Line]
-) -> Scripted:
+) -> FakeModel:
     """Make a model that says these things."""
-    return Scripted({"live": m2, "carry_out": m1, "think_deeply": m0, **others})
+    return FakeModel({"live": m2, "carry_out": m1, "think_deeply": m0, **others})
 
 
 @asynccontextmanager
 async def living(
-    folder: Path, model: Scripted, *, clock: Clock | None = None, habits: Habits | None = None, **more: Any
+    folder: Path, model: FakeModel, *, clock: Clock | None = None, habits: LifeConfig | None = None, **more: Any
 ) -> AsyncIterator[Life]:
     """Open a life; its goal is "Keep the lighthouse." where none is given."""
     async with Stream.open(folder, "keeper", clock=clock or ManualClock(), seed=1) as stream:
         goal = more.pop("goal", "Keep the lighthouse.")
-        async with Life.open(stream, Models(model), goal=goal, habits=habits or Habits(), **more) as life:
+        async with Life.open(stream, Models(model), goal=goal, habits=habits or LifeConfig(), **more) as life:
             yield life
 
 

@@ -12,7 +12,7 @@ from mindstream.clock import ManualClock, SystemClock
 from mindstream.errors import InputError
 from mindstream.life import commands
 from mindstream.life.budget import LifeBudget
-from mindstream.life.life import Habits, Life
+from mindstream.life.life import Life, LifeConfig
 from mindstream.life.schedule import ActiveHours
 from mindstream.life.waking import Rhythm
 from mindstream.memory.stream import Stream
@@ -93,7 +93,7 @@ async def test_in_quiet_hours_nobody_is_disturbed(tmp_path: Path) -> None:
     clock = ManualClock(1_700_000_000.0)  # 22:13 UTC
     rhythm = Rhythm(ActiveHours("08:00-22:00"))
     model = script([[call("I", tip="Asleep?", timeout=600)], FINISH, "ok"])
-    async with living(tmp_path, model, clock=clock, habits=Habits(rhythm=rhythm)) as life:
+    async with living(tmp_path, model, clock=clock, habits=LifeConfig(rhythm=rhythm)) as life:
         await commands.say(life.stream, "Are you awake?")
         before = clock.now()
         await life.run(turns=1)
@@ -109,7 +109,7 @@ async def test_the_words_of_a_day_are_a_budget(tmp_path: Path) -> None:
         return "yes"
 
     wished = [call("I", tip="one two three", timeout=9), call("I", tip="four five six", timeout=9)]
-    habits = Habits(budget=LifeBudget(words_per_day=5))
+    habits = LifeConfig(budget=LifeBudget(words_per_day=5))
     async with living(tmp_path, script([wished, FINISH, "ok"]), user=user, habits=habits) as life:
         await life.run(turns=1)
     assert asked == ["one two three"]

@@ -8,7 +8,7 @@ from lives import call, living, script
 
 from mindstream import Mind
 from mindstream.clock import ManualClock
-from mindstream.life.life import Habits
+from mindstream.life.life import LifeConfig
 from mindstream.life.state import read_state
 
 SECRET = "The smuggler Ottoline hides her barrels under the third stair."
@@ -29,7 +29,7 @@ async def test_no_byte_stays_of_what_is_forgotten(tmp_path: Path) -> None:
         [SECRET], fold_turns=[SECRET] * turns,
     )  # fmt: skip
     clock = ManualClock()
-    async with living(tmp_path, model, clock=clock, habits=Habits(prompt_tokens=2_500)) as life:
+    async with living(tmp_path, model, clock=clock, habits=LifeConfig(prompt_tokens=2_500)) as life:
         await life.run(turns=turns)
         stream = life.stream
         notes = [record for record in await stream.latest("note", 50) if "Ottoline" in record.text]
@@ -41,7 +41,7 @@ async def test_no_byte_stays_of_what_is_forgotten(tmp_path: Path) -> None:
 
 
 async def test_what_was_said_and_is_forgotten_is_no_news(tmp_path: Path) -> None:
-    async with Mind.open(tmp_path, user="ann", speaker=None) as mind:
+    async with Mind.open(tmp_path, user="ann", responder=None) as mind:
         async for _ in mind.hear("My bicycle is blue."):
             pass
         records = await mind.stream.latest("chat", 1)

@@ -12,7 +12,7 @@ from mindstream.clock import DAY_S, ManualClock
 from mindstream.errors import InputError
 from mindstream.life import commands
 from mindstream.life.folding import fold
-from mindstream.life.life import Habits, Life
+from mindstream.life.life import Life, LifeConfig
 from mindstream.life.lives import LivesElsewhere
 from mindstream.life.state import read_state
 from mindstream.memory.stream import Stream
@@ -60,8 +60,8 @@ async def test_r_finds_what_u_wrote_and_nothing_else(tmp_path: Path) -> None:
         [[call("U", memory="The key hangs behind the barometer.")], [call("R", query="the key")], FINISH, "ok"]
     )
     async with living(tmp_path, model) as life:
-        await life.stream.remember("The key of the boat house lies under the mat.", "note")
-        await life.stream.remember("The key was seen.", "observation")
+        await life.stream.retain("The key of the boat house lies under the mat.", "note")
+        await life.stream.retain("The key was seen.", "observation")
         await life.run(turns=3)
         (recalled,) = [text for name, text in await results(life.stream) if name == "R"]
     assert "behind the barometer" in recalled and "boat house" not in recalled and "was seen" not in recalled
@@ -103,7 +103,7 @@ async def test_older_turns_fold_into_memory_and_can_be_read_again(tmp_path: Path
     turns = 40
     story = [f"Turn {n}: " + "the wind blew and the sea was grey, " * 12 for n in range(turns)]
     model = script(story, fold_turns=["Long ago the wind blew."] * turns)
-    habits = Habits(prompt_tokens=2_500)
+    habits = LifeConfig(prompt_tokens=2_500)
     async with living(tmp_path, model, habits=habits) as life:
         await life.run(turns=turns)
         asked = await rows(life.stream, "asked")
@@ -120,7 +120,7 @@ async def test_older_turns_fold_into_memory_and_can_be_read_again(tmp_path: Path
 async def test_the_state_in_a_fold_is_all_there_is(tmp_path: Path) -> None:
     """What was said to it while it folded, and before, is not lost and not heard twice."""
     model = script(["so it goes " * 60] * 30, fold_turns=["folded"] * 30)
-    async with living(tmp_path, model, habits=Habits(prompt_tokens=2_500)) as life:
+    async with living(tmp_path, model, habits=LifeConfig(prompt_tokens=2_500)) as life:
         for n in range(30):
             await commands.notice(life.stream, f"ship {n} came in")
             await life.run(turns=1)
@@ -178,7 +178,7 @@ async def test_m1_is_shown_the_tools_that_its_task_needs(tmp_path: Path) -> None
         [[call("M1", task="How high is the tide?")], FINISH, "ok"],
         [[call("find_tools", need="what plays at the theatre")], [call("theatre_report")], "Hamlet plays."],
     )
-    habits = Habits(attached=2)
+    habits = LifeConfig(attached=2)
     async with living(tmp_path, model, tools=[make(each) for each in subjects], habits=habits) as life:
         await life.run(turns=2)
         assert ("theatre_report", "theatre") in await results(life.stream)

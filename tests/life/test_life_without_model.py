@@ -9,7 +9,7 @@ import pytest
 
 from mindstream.clock import ManualClock
 from mindstream.life.leave import Permits
-from mindstream.life.life import Habits
+from mindstream.life.life import LifeConfig
 from mindstream.life.simulation import ScriptedUser, ScriptLine, Simulation
 from mindstream.memory.stream import Stream
 from mindstream.tools.documents import open_documents
@@ -26,7 +26,7 @@ async def live(root: Path, goal: str, documents: Mapping[str, str]) -> tuple[str
     folder.mkdir()
     for name, text in documents.items():
         (folder / name).write_text(text, "utf-8")
-    habits = Habits(permits=Permits(always=("write_file",)))
+    habits = LifeConfig(permits=Permits(always=("write_file",)))
     async with Stream.open(root / "data", "ann", clock=ManualClock(MORNING)) as stream, open_documents(folder) as docs:
         tools = (*docs.tools(), write_file_tool(root / "out"))
         async with Simulation.open(stream, goal=goal, tools=tools, habits=habits) as found:

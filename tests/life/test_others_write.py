@@ -13,10 +13,10 @@ from mindstream.life import commands, state
 from mindstream.life.events import SLOT, Folded, TaskChanged
 from mindstream.life.ledger import Ledger
 from mindstream.life.state import read_state
-from mindstream.memory.store import Entry
+from mindstream.memory.store.store import Entry
 from mindstream.memory.stream import Stream
+from mindstream.models.fake import Line
 from mindstream.models.model import Call, Request
-from mindstream.models.scripted import Line
 
 
 async def test_two_who_add_at_once_are_told_the_numbers_of_the_ledger(tmp_path: Path) -> None:

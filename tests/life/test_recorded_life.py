@@ -14,9 +14,9 @@ import pytest
 from mindstream.clock import DAY_S, ManualClock, Moment
 from mindstream.life.commands import look
 from mindstream.life.leave import Permits
-from mindstream.life.life import Habits, Life
+from mindstream.life.life import Life, LifeConfig
 from mindstream.log.events import Heard
-from mindstream.memory.store import Entry
+from mindstream.memory.store.store import Entry
 from mindstream.memory.stream import Stream
 from mindstream.models.recording import Playback
 from mindstream.models.roles import Models
@@ -46,7 +46,7 @@ async def converse(folder: Path, model: Playback, story: dict[str, Any], clock: 
         Stream.open(folder, "museum", clock=clock, seed=1) as stream,
     ):
         tools = [*documents.tools(), tool(calculator), write_file_tool(folder / "out")]
-        habits = Habits(prompt_tokens=8_000, permits=Permits(always=("write_file",)))
+        habits = LifeConfig(prompt_tokens=8_000, permits=Permits(always=("write_file",)))
         opened = Life.open(stream, Models(model), goal=story["goal"], tools=tools, habits=habits, user=user)
         async with opened as life:
             says = iter(story["says"])

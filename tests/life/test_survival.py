@@ -16,16 +16,17 @@ from kill_life import compare
 from life import live
 from lives import FINISH, living, rows, script
 
+from mindstream import Coach
 from mindstream.clock import ManualClock
 from mindstream.life import reasoner, recurrence
 from mindstream.life.events import Beat, LifeBegan
-from mindstream.life.life import Habits
+from mindstream.life.life import LifeConfig
 from mindstream.life.reasoner import LifeReasoner
 from mindstream.memory.stream import Stream
 from mindstream.minds.mind import Mind
+from mindstream.models.fake import FakeModel
 from mindstream.models.model import Call
 from mindstream.models.roles import Models
-from mindstream.models.scripted import Scripted
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked")
 FORK = multiprocessing.get_context("fork")
@@ -58,11 +59,11 @@ def keeper() -> Models:
         return [[Call("finish_task", f'{{"task": {n}}}')], "wound"]
 
     return Models(
-        Scripted({"live": [line for n in range(1, 200) for line in answer(n)], "is_worth_turn": ["yes"] * 200})
+        FakeModel({"live": [line for n in range(1, 200) for line in answer(n)], "is_worth_turn": ["yes"] * 200})
     )
 
 
-HABITS = Habits(lease_s=1.0, hears=False)
+HABITS = LifeConfig(lease_s=1.0, hears=False)
 ORDER = "every 2 seconds: wind the clock"
 
 
@@ -71,7 +72,7 @@ async def sessions(folder: Path, n: int, seconds: float) -> None:
 
     async def session(name: int) -> None:
         life = LifeReasoner(keeper(), goal="Wind the clock.", orders=[ORDER], habits=HABITS)
-        opened = Mind.open(folder, user="keeper", session=f"{os.getpid()}-{name}", speaker=None, reasoners=[life])
+        opened = Mind.open(folder, user="keeper", session=f"{os.getpid()}-{name}", responder=None, reasoners=[life])
         async with opened:
             await asyncio.sleep(seconds)
 
@@ -114,7 +115,7 @@ async def beats_and_turns(folder: Path) -> tuple[list[tuple[float, float]], list
 async def test_a_mind_talks_and_lives_on_one_stream(tmp_path: Path) -> None:
     """A coach with a goal of its own: what the user says is the coach's to answer; the life goes on beside it."""
     life = LifeReasoner(Models(script([FINISH, "tidied"])), goal="Tidy the notes.")
-    async with Mind.open(tmp_path, user="keeper", reasoners=[life]) as mind:
+    async with Mind.open(tmp_path, user="keeper", reasoners=[life], responder=Coach.using()) as mind:
         answer = await mind.say("Hello!")
         async with asyncio.timeout(60):
             thoughts: list[str] = []

@@ -17,8 +17,8 @@ import pytest
 from mindstream import SqliteStore
 from mindstream.errors import StorageError
 from mindstream.log.events import Said
-from mindstream.memory.store import Commit, Entry
-from mindstream.memory.tables import MIGRATIONS
+from mindstream.memory.store.store import Commit, Entry
+from mindstream.memory.store.tables import MIGRATIONS
 
 FILE = "mindstream.db"
 OPENS = """

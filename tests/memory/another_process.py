@@ -12,7 +12,7 @@ import sys
 
 from mindstream import Record, SqliteStore
 from mindstream.log.events import Remembered
-from mindstream.memory.store import Commit, Entry, Revision
+from mindstream.memory.store.store import Commit, Entry, Revision
 
 
 async def write(line: dict[str, object]) -> None:

@@ -15,7 +15,7 @@ import sys
 import time
 
 from mindstream import SqliteStore, Stream, SystemClock
-from mindstream.memory.record import Kind
+from mindstream.memory.store.record import Kind
 from mindstream.models.embedders.wordllama import WordLlama
 
 KINDS: tuple[Kind, ...] = ("note", "observation", "chat", "thought")
@@ -38,7 +38,7 @@ class Soaking:
             n, self.n = self.n, self.n + 1
             text = f"{self.name} wrote number {n} about {WORDS[n % 10]} and {WORDS[n // 10 % 10]}"
             began = time.monotonic()
-            record = await self.stream.remember(text, KINDS[n % 4], by=self.name, importance=5)
+            record = await self.stream.retain(text, KINDS[n % 4], by=self.name, importance=5)
             self.acked[record.id] = time.monotonic()
             self.took.append(self.acked[record.id] - began)
             await asyncio.sleep(0.05)

@@ -11,7 +11,7 @@ from world import Words
 from mindstream.clock import ManualClock
 from mindstream.errors import InputError
 from mindstream.memory.belief import Belief, merged
-from mindstream.memory.sqlite import SqliteStore
+from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.stream import Stream
 
 

@@ -12,10 +12,11 @@ import pytest
 
 from mindstream.errors import Conflict
 from mindstream.log.events import Remembered
-from mindstream.memory import carriers, sqlite
-from mindstream.memory.record import Kind, Record, new_id
-from mindstream.memory.sqlite import SqliteStore
-from mindstream.memory.store import Commit, Entry, Erasure, Revision
+from mindstream.memory.store import erasure as carriers
+from mindstream.memory.store import sqlite
+from mindstream.memory.store.record import Kind, Record, new_id
+from mindstream.memory.store.sqlite import SqliteStore
+from mindstream.memory.store.store import Commit, Entry, Erasure, Revision
 
 EVENT = Remembered(count=1, kinds={"note": 1})
 

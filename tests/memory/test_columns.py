@@ -5,11 +5,11 @@ import numpy as np
 
 from mindstream.clock import SystemClock
 from mindstream.log.events import Remembered
-from mindstream.memory.columns import Columns
-from mindstream.memory.record import New, Record, new_id
-from mindstream.memory.shelf import Shelf
-from mindstream.memory.sqlite import SqliteStore
-from mindstream.memory.store import Commit, Entry, Revision
+from mindstream.memory.store.columns import Columns
+from mindstream.memory.store.index_cache import IndexCache
+from mindstream.memory.store.record import Record, RecordDraft, new_id
+from mindstream.memory.store.sqlite import SqliteStore
+from mindstream.memory.store.store import Commit, Entry, Revision
 from mindstream.memory.stream import Stream
 from mindstream.models.embedders.named import embedder
 from mindstream.models.embedders.wordllama import WordLlama
@@ -36,7 +36,7 @@ async def fill(columns: Columns, store: SqliteStore) -> None:
 
 
 async def test_writes_of_another_process_are_seen(store: SqliteStore, folder: Path) -> None:
-    shelf, other = Shelf(store, "e", 8), SqliteStore(folder)
+    shelf, other = IndexCache(store, "e", 8), SqliteStore(folder)
     await write(store, a_record("one"))
     assert len(await shelf.columns("ann")) == 1
     record = a_record("two")
@@ -68,7 +68,7 @@ async def test_streams_of_a_store_share_a_shelf_that_is_bounded_by_records(tmp_p
     store = SqliteStore(tmp_path)
     streams = [Stream(store, name, embedder("wordllama"), SystemClock()) for name in ("a", "b", "c")]
     for stream in streams:
-        await stream.remember_all([New(text=f"thing {n} of {stream.name}") for n in range(10)])
+        await stream.remember_all([RecordDraft(text=f"thing {n} of {stream.name}") for n in range(10)])
     shelves = {id(stream._recaller.shelf) for stream in streams}
     assert len(shelves) == 1
     shelf = streams[0]._recaller.shelf
@@ -88,7 +88,7 @@ async def test_a_recaller_goes_with_the_last_stream_that_has_it(tmp_path: Path) 
     store = SqliteStore(tmp_path)
     for n in range(5):
         async with Stream(store, f"mind {n}", WordLlama(), SystemClock()) as stream:
-            await stream.remember("a kettle")
+            await stream.retain("a kettle")
             assert (await stream.recall("kettle"))[0].record.text == "a kettle"
     del stream
     gc.collect()

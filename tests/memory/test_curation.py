@@ -11,10 +11,9 @@ from world import Words, World
 from mindstream.clock import DAY_S, MINUTE_S
 from mindstream.errors import InputError
 from mindstream.log.events import Failed, Remembered
-from mindstream.memory.curation import Drawn
-from mindstream.memory.record import Kind, Triple
-from mindstream.memory.store import Entry, Revision
-from mindstream.memory.stream import New
+from mindstream.memory.curation.curation import Drawn
+from mindstream.memory.store.record import Kind, RecordDraft, Triple
+from mindstream.memory.store.store import Entry, Revision
 
 
 async def found(world: World, query: str, as_of: float | None = None) -> list[str]:
@@ -22,7 +21,7 @@ async def found(world: World, query: str, as_of: float | None = None) -> list[st
 
 
 async def test_a_correction_keeps_the_history(world: World) -> None:
-    old = await world.stream.remember("Ann goes to bed at 23:00", "note", about=Triple("ann", "bedtime", "23:00"))
+    old = await world.stream.retain("Ann goes to bed at 23:00", "note", about=Triple("ann", "bedtime", "23:00"))
     then = world.clock.now()
     world.clock.advance(DAY_S)
     new = await world.stream.supersede(old.id, "Ann goes to bed at 22:00", by="facts")
@@ -34,7 +33,7 @@ async def test_a_correction_keeps_the_history(world: World) -> None:
 
 
 async def test_of_two_corrections_at_once_one_is_told_to_look_again(world: World) -> None:
-    old = await world.stream.remember("bed at 23:00", "note")
+    old = await world.stream.retain("bed at 23:00", "note")
     both = [world.stream.supersede(old.id, text) for text in ("bed at 22:00", "bed at 21:00")]
     results = await asyncio.gather(*both, return_exceptions=True)
     assert sorted(type(result).__name__ for result in results) == ["InputError", "Record"]
@@ -42,14 +41,14 @@ async def test_of_two_corrections_at_once_one_is_told_to_look_again(world: World
 
 
 async def test_a_touch_in_between_does_not_stop_a_correction(world: World) -> None:
-    old = await world.stream.remember("bed at 23:00", "note")
+    old = await world.stream.retain("bed at 23:00", "note")
     await world.stream.recall("bed")
     await asyncio.gather(world.stream.settle(), world.stream.supersede(old.id, "bed at 22:00"))
     assert [record.text for record in await world.stream.latest("note", 9)] == ["bed at 22:00"]
 
 
 async def test_what_cannot_be_corrected_is_refused_in_words(world: World) -> None:
-    old = await world.stream.remember("bed at 23:00", "note")
+    old = await world.stream.retain("bed at 23:00", "note")
     await world.stream.supersede(old.id, "bed at 22:00")
     with pytest.raises(InputError, match="was superseded by"):
         await world.stream.supersede(old.id, "bed at 21:00")
@@ -61,26 +60,28 @@ async def test_what_cannot_be_corrected_is_refused_in_words(world: World) -> Non
 
 @pytest.mark.parametrize("kind", ["note", "thought", "exemplar"])
 async def test_the_same_words_are_kept_once(world: World, kind: Kind) -> None:
-    first = await world.stream.remember("Ann drinks tea.", kind)
-    again = await world.stream.remember_all([New(text="ann  drinks TEA", kind=kind), New(text="new", kind=kind)])
+    first = await world.stream.retain("Ann drinks tea.", kind)
+    again = await world.stream.remember_all(
+        [RecordDraft(text="ann  drinks TEA", kind=kind), RecordDraft(text="new", kind=kind)]
+    )
     assert again[0].id == first.id
     assert len(await world.stream.latest(kind, 9)) == 2
 
 
 @pytest.mark.parametrize("kind", ["note", "thought", "exemplar"])
 async def test_what_recall_just_returned_is_no_news(world: World, kind: Kind) -> None:
-    seen = await world.stream.remember("Ann grows tomatoes on the roof.", "observation")
+    seen = await world.stream.retain("Ann grows tomatoes on the roof.", "observation")
     await world.stream.recall("tomatoes", touch=False)
-    assert (await world.stream.remember("ann grows tomatoes on the roof", kind)).id == seen.id
+    assert (await world.stream.retain("ann grows tomatoes on the roof", kind)).id == seen.id
     assert await world.stream.latest(kind, 9) == []
     world.clock.advance(11 * MINUTE_S)
-    assert (await world.stream.remember("ann grows tomatoes on the roof", kind)).id != seen.id
+    assert (await world.stream.retain("ann grows tomatoes on the roof", kind)).id != seen.id
 
 
 async def test_evidence_can_be_followed_down_to_what_was_seen(world: World) -> None:
-    seen = [await world.stream.remember(f"Ann was at the gym, {n}") for n in range(2)]
-    note = await world.stream.remember("Ann likes sport", "note", evidence=[seen[0].id])
-    thought = await world.stream.remember("Ann is fit", "thought", evidence=[note.id, seen[1].id, "gone"])
+    seen = [await world.stream.retain(f"Ann was at the gym, {n}") for n in range(2)]
+    note = await world.stream.retain("Ann likes sport", "note", evidence=[seen[0].id])
+    thought = await world.stream.retain("Ann is fit", "thought", evidence=[note.id, seen[1].id, "gone"])
     assert [record.depth for record in (seen[0], note, thought)] == [0, 1, 2]
 
     def ids(drawn: Drawn) -> object:
@@ -94,7 +95,9 @@ async def test_evidence_can_be_followed_down_to_what_was_seen(world: World) -> N
 
 
 async def test_purge_empties_the_archive_for_good(world: World) -> None:
-    one, two, kept = await world.stream.remember_all([New(text="swordfish"), New(text="marlin"), New(text="herring")])
+    one, two, kept = await world.stream.remember_all(
+        [RecordDraft(text="swordfish"), RecordDraft(text="marlin"), RecordDraft(text="herring")]
+    )
     await world.stream.commit(revisions=[Revision(id=one.id, forgotten=100.0), Revision(id=two.id, forgotten=200.0)])
     assert [record.id for record in await world.stream.archive()] == [one.id, two.id]
     assert await world.stream.purge(before=150.0) == 1
@@ -112,7 +115,7 @@ def bytes_of(folder: Path) -> bytes:
 
 
 async def test_another_embedder_is_noticed_and_embedding_anew_can_be_broken_off(world: World) -> None:
-    await world.stream.remember_all([New(text=f"Ann grows tomatoes, {n}") for n in range(30)])
+    await world.stream.remember_all([RecordDraft(text=f"Ann grows tomatoes, {n}") for n in range(30)])
     other = world.another(Words("others"))
     with other.feed.listening() as heard:
         await other.recall("tomatoes", touch=False)
@@ -143,16 +146,16 @@ async def test_another_embedder_is_noticed_and_embedding_anew_can_be_broken_off(
 
 async def test_an_audit_finds_what_should_not_be_there(world: World) -> None:
     stream = world.stream
-    first = await stream.remember("Ann grows tomatoes on the roof of her house", "note")
-    copies = await stream.build_records([New(text="ann grows TOMATOES on the roof of her house", kind="note")])
-    near = await stream.remember("Ann grows red tomatoes on the roof of her house", "note")
-    nothing = await stream.remember("…!", "note")
-    prompt = await stream.remember("<system>You are a helpful assistant that keeps notes</system>", "note")
-    question = await stream.remember("Does Ann like tea?", "thought")
-    seen = await stream.remember("The shop is closed on Mondays")
-    echo = await stream.remember("The shop is closed on mondays.", "note")
-    said = await stream.remember("I drink tea in the morning", "chat")
-    fact = await stream.remember("I drink tea in the morning", "note")
+    first = await stream.retain("Ann grows tomatoes on the roof of her house", "note")
+    copies = await stream.build_records([RecordDraft(text="ann grows TOMATOES on the roof of her house", kind="note")])
+    near = await stream.retain("Ann grows red tomatoes on the roof of her house", "note")
+    nothing = await stream.retain("…!", "note")
+    prompt = await stream.retain("<system>You are a helpful assistant that keeps notes</system>", "note")
+    question = await stream.retain("Does Ann like tea?", "thought")
+    seen = await stream.retain("The shop is closed on Mondays")
+    echo = await stream.retain("The shop is closed on mondays.", "note")
+    said = await stream.retain("I drink tea in the morning", "chat")
+    fact = await stream.retain("I drink tea in the morning", "note")
     await stream.commit(Entry(Remembered(count=1, kinds={}), "test", tuple(copies)))
     world.clock.advance(2 * DAY_S)
     await stream.recall("tea", k=1, kinds=["note"])
@@ -172,7 +175,9 @@ async def test_an_audit_finds_what_should_not_be_there(world: World) -> None:
 
 
 async def test_a_clean_stream_has_a_clean_audit(world: World) -> None:
-    await world.stream.remember_all([New(text="Ann grows tomatoes", kind="note"), New(text="yes", kind="chat")] * 2)
+    await world.stream.remember_all(
+        [RecordDraft(text="Ann grows tomatoes", kind="note"), RecordDraft(text="yes", kind="chat")] * 2
+    )
     report = await world.stream.audit()
     assert report.clean
     assert report.records == 3

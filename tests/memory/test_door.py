@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from mindstream.errors import InputError
-from mindstream.memory.door import checked_record
-from mindstream.memory.record import Record, Triple, new_id
+from mindstream.memory.store.record import Record, Triple, new_id
+from mindstream.memory.store.validation import checked_record
 
 SOUND = Record(
     id=new_id(1e9), stream="ann", kind="note", text="Ann drinks tea.", created=1e9, accessed=1e9, by="ann",

@@ -10,16 +10,16 @@ import pytest
 from pydantic import BaseModel, JsonValue
 from world import World
 
-from mindstream import Mind, Stream
+from mindstream import Coach, Mind, Stream
 from mindstream.errors import InputError
 from mindstream.log.database import FILE
 from mindstream.log.erasure import finish_all
 from mindstream.log.events import Corrected, Heard, Said, Thought, ToolCalled
 from mindstream.log.folder import history
-from mindstream.memory.forgetting import Forgotten, Removal
-from mindstream.memory.record import New, Record, Triple
-from mindstream.memory.redaction import MARK
-from mindstream.memory.store import Entry
+from mindstream.memory.curation.forgetting import Forgotten, Removal
+from mindstream.memory.store.record import Record, RecordDraft, Triple
+from mindstream.memory.store.redaction import MARK
+from mindstream.memory.store.store import Entry
 from mindstream.service.damage import faults
 
 
@@ -43,10 +43,10 @@ def left(folder: Path, *words: str) -> list[str]:
 
 async def say(stream: Stream, text: str, answer: str = "", session: str = "monday") -> Record:
     """Write an utterance as a mind does, and an answer."""
-    (said,) = await stream.build_records([New(text=text, kind="chat", by="ann", episode=session)])
+    (said,) = await stream.build_records([RecordDraft(text=text, kind="chat", by="ann", episode=session)])
     (row,) = await stream.commit(Entry(Heard(text=text, session=session, record=said.id), "ann", (said,)))
     if answer:
-        (reply,) = await stream.build_records([New(text=answer, kind="chat", by="coach", episode=session)])
+        (reply,) = await stream.build_records([RecordDraft(text=answer, kind="chat", by="coach", episode=session)])
         event = Said(text=answer, answers=row.seq, belief_version=0, model="m", record=reply.id)
         await stream.commit(Entry(event, "coach", (reply,)))
     return (await stream.store.records("ann", [said.id]))[0]
@@ -76,10 +76,10 @@ async def test_a_record_goes_with_all_that_was_drawn_from_it_alone(world: World)
     stream = world.stream
     zorro = await say(stream, "My parrot Zorro screams at six.", "Zorro is loud, then.")
     tea = await say(stream, "I drink green tea at night.")
-    note = await stream.remember("Ann keeps the parrot Zorro", "note", evidence=[zorro.id])
-    thought = await stream.remember("Zorro may be lonely", "thought", evidence=[note.id])
-    await stream.remember("liked: Zorro's perch", "feedback", evidence=[zorro.id])
-    mixed = await stream.remember(f"I dreamt: {zorro.text} The tea rose.", "dream", evidence=[thought.id, tea.id])
+    note = await stream.retain("Ann keeps the parrot Zorro", "note", evidence=[zorro.id])
+    thought = await stream.retain("Zorro may be lonely", "thought", evidence=[note.id])
+    await stream.retain("liked: Zorro's perch", "feedback", evidence=[zorro.id])
+    mixed = await stream.retain(f"I dreamt: {zorro.text} The tea rose.", "dream", evidence=[thought.id, tea.id])
     await stream.commit(
         Entry(ToolCalled(slot="sleep", tool="find", arguments='{"q": "screaming Zorro"}'), "sleep"),
         Entry(Thought(slot="sleep", about=(zorro.seq,), text="a bird: Zorro", model="m", ask_next="Zorro?"), "sleep"),
@@ -135,7 +135,7 @@ async def test_a_plan_loses_its_steps_and_keeps_those_of_others(world: World) ->
     steps: list[JsonValue] = [{"title": "Cover Zorro's cage", "do": "a cloth over Zorro", "state": "now"}]
     text = "- Cover Zorro's cage (now)\n  a cloth over Zorro"
     for version, said in ((1, zorro), (2, tea)):
-        plan = New(
+        plan = RecordDraft(
             text=text, kind="plan",
             slot="sleep.plan", version=version, evidence=(said.id,), data={"plan": {"steps": [*steps]}},
         )  # fmt: skip
@@ -154,7 +154,7 @@ async def test_where_the_newest_version_goes_what_was_held_before_holds_again(wo
     tea, zorro = await say(world.stream, "tea late"), await say(world.stream, "Zorro screams")
     for version, said in ((1, tea), (2, zorro)):
         await world.stream.remember_all(
-            [New(text=f"plan: {said.text}", kind="plan", slot="own", version=version, evidence=(said.id,))]
+            [RecordDraft(text=f"plan: {said.text}", kind="plan", slot="own", version=version, evidence=(said.id,))]
         )
     await forget(world, await world.stream.to_forget(zorro.id))
     last = await world.stream.version("own")
@@ -168,8 +168,8 @@ async def test_a_subject_goes_wherever_it_is_mentioned(world: World) -> None:
     stream = world.stream
     said = await say(stream, "On Fridays I bake with Otto.", "Baking with somebody is good.")
     other = await say(stream, "I bought an ottoman.", "A soft seat.")
-    await stream.remember("Bakes on Fridays", "note", about=Triple("Ann", "bakes with", "Otto"), evidence=[other.id])
-    faded = await stream.remember("OTTO's oven is old")
+    await stream.retain("Bakes on Fridays", "note", about=Triple("Ann", "bakes with", "Otto"), evidence=[other.id])
+    faded = await stream.retain("OTTO's oven is old")
     await stream.supersede(faded.id, "His oven is new")
     await stream.believe("life", {"goals": ["visit Otto", "rest"]}, Believed, evidence=[other.id])
     await stream.commit(Entry(Thought(slot="s", about=(other.seq,), text="a seat, like Otto's", model="m"), "s"))
@@ -194,7 +194,7 @@ async def test_chinese_words_are_forgotten(world: World) -> None:
     stream = world.stream
     zorro = await say(stream, "我养了一只鹦鹉叫佐罗", "佐罗是个好名字")
     await say(stream, "我晚上喝绿茶", "喝茶会影响睡眠")
-    await stream.remember("用户养了一只鹦鹉", "note", evidence=[zorro.id])
+    await stream.retain("用户养了一只鹦鹉", "note", evidence=[zorro.id])
     await stream.believe("life", {"pets": ["鹦鹉佐罗"]}, Believed, evidence=[zorro.id])
     await forget(world, await stream.to_forget(about="鹦鹉"))
     assert await all_texts(world) == ["我晚上喝绿茶", "喝茶会影响睡眠"]
@@ -207,7 +207,7 @@ async def test_a_session_and_a_span_go_with_what_was_drawn_from_them(world: Worl
     world.clock.advance(3_600)
     await say(stream, "Tea at night", "Which tea?", "tuesday")
     world.clock.advance(3_600)
-    await stream.remember("Keeps a parrot, Zorro", "note", evidence=[first.id])
+    await stream.retain("Keeps a parrot, Zorro", "note", evidence=[first.id])
     assert [(each.name, each.lines, each.opening) for each in await stream.sessions()] == [
         ("monday", 2, "Zorro screams"), ("tuesday", 2, "Tea at night"),
     ]  # fmt: skip
@@ -224,7 +224,7 @@ async def test_a_session_and_a_span_go_with_what_was_drawn_from_them(world: Worl
 async def test_another_user_s_records_are_untouched(world: World) -> None:
     said = await say(world.stream, "Otto is loud")
     other = Stream(world.store, "bob", world.stream.embedder, world.clock)
-    bobs = await other.remember("Otto is loud", "note", evidence=[said.id])
+    bobs = await other.retain("Otto is loud", "note", evidence=[said.id])
     before = (await world.store.events("bob"), await world.store.records("bob", [bobs.id]))
     await forget(world, await world.stream.to_forget(about="Otto"))
     assert (await world.store.events("bob"), await world.store.records("bob", [bobs.id])) == before
@@ -234,7 +234,7 @@ async def test_another_user_s_records_are_untouched(world: World) -> None:
 
 async def test_what_others_said_of_it_stays(world: World) -> None:
     said = await say(world.stream, "I sold the red bicycle")
-    others = await world.stream.remember("Ann sold the red bicycle, says Otto", by="otto")
+    others = await world.stream.retain("Ann sold the red bicycle, says Otto", by="otto")
     removal = await world.stream.to_forget(said.id)
     await forget(world, removal)
     assert await all_texts(world) == [others.text]
@@ -255,7 +255,7 @@ async def test_what_the_mind_repeats_of_it_in_another_answer_goes_line_by_line(w
 async def test_an_earlier_wording_goes_with_it_and_a_later_one_by_what_it_was_drawn_from(world: World) -> None:
     stream = world.stream
     paris, rome = await say(stream, "I live in Paris"), await say(stream, "No, I live in Rome")
-    note = await stream.remember("Lives in Paris", "note", evidence=[paris.id])
+    note = await stream.retain("Lives in Paris", "note", evidence=[paris.id])
     new = await stream.supersede(note.id, "Lives in Rome", evidence=[rome.id])
     assert texts((await stream.to_forget(rome.id)).drawn) == ["Lives in Rome"]
     removal = await stream.to_forget(new.id)
@@ -280,7 +280,7 @@ def unfinished(folder: Path) -> bool:
 
 
 async def test_what_is_being_thought_about_it_comes_to_nothing(folder: Path) -> None:
-    async with Mind.open(folder, user="ann", session="s") as mind:
+    async with Mind.open(folder, user="ann", session="s", responder=Coach.using()) as mind:
         await mind.say("My parrot Zorro screams at six.")
         await mind.stream.forget(await mind.stream.to_forget(session="s"))
         await mind.settled()
@@ -311,8 +311,8 @@ async def test_what_cannot_be_forgotten_is_said(what: dict[str, str], says: str,
 async def test_a_correction_is_logged_and_names_who_believed_the_old_words(world: World) -> None:
     stream = world.stream
     said = await say(stream, "I wake at three")
-    note = await stream.remember("Wakes at three", "note", evidence=[said.id])
-    await stream.remember("Three may be the tram", "thought", evidence=[note.id])
+    note = await stream.retain("Wakes at three", "note", evidence=[said.id])
+    await stream.retain("Three may be the tram", "thought", evidence=[note.id])
     await stream.believe("life", {"goals": ["not to wake at three", "rest"]}, Believed, evidence=[said.id])
     done = await stream.correct(note.id, "Wakes at four")
     assert done.record.text == "Wakes at four" and done.superseded.superseded_by == done.record.id
@@ -324,7 +324,7 @@ async def test_a_correction_is_logged_and_names_who_believed_the_old_words(world
 
 
 async def test_what_goes_is_not_said_to_stay(folder: Path) -> None:
-    async with Mind.open(folder, user="ann", session="one") as mind:
+    async with Mind.open(folder, user="ann", session="one", responder=Coach.using()) as mind:
         for text in ("My daughter is called Iris.", "I drink coffee at four.", "The coffee keeps me awake."):
             await mind.say(text)
             await mind.settled()

@@ -13,7 +13,7 @@ from world import LAWS, World
 
 from mindstream.clock import DAY_S, HOUR_S
 from mindstream.log.events import Remembered
-from mindstream.memory.stream import New
+from mindstream.memory.store.record import RecordDraft
 
 NAMES = ("fox", "boat", "song", "clock", "tree", "fox boat")
 spans = st.one_of(
@@ -52,7 +52,7 @@ async def use(world: World, law: Law, doing: str, query: str, k: int) -> None:
 
 async def live(folder: Path, done: list[tuple[float, str, str, int]]) -> None:
     world, law = World(folder), Law()
-    texts = [New(text=f"a {name}, seen on day {n}", importance=3) for n, name in enumerate(NAMES * 2)]
+    texts = [RecordDraft(text=f"a {name}, seen on day {n}", importance=3) for n, name in enumerate(NAMES * 2)]
     for record in await world.stream.remember_all(texts):
         law.held[record.id] = [0, False, record.accessed]
     for span, doing, query, k in done:

@@ -9,13 +9,12 @@ from pathlib import Path
 import pytest
 from world import World
 
-from mindstream import Mind
+from mindstream import Coach, Mind
 from mindstream.errors import InputError
-from mindstream.log.events import KINDS, Said, Unknown, event
-from mindstream.memory.curation import Drawn
-from mindstream.memory.record import Kind
-from mindstream.memory.store import Commit, Entry, Revision
-from mindstream.memory.stream import New
+from mindstream.log.events import Said, Unknown, event, every_kind
+from mindstream.memory.curation.curation import Drawn
+from mindstream.memory.store.record import Kind, RecordDraft
+from mindstream.memory.store.store import Commit, Entry, Revision
 
 
 def change(folder: Path, sql: str, *values: object) -> None:
@@ -46,8 +45,8 @@ ODD: list[tuple[str, object]] = [
 @pytest.mark.parametrize(("column", "value"), ODD, ids=lambda value: repr(value)[:20])
 async def test_an_odd_value_spoils_nothing(folder: Path, column: str, value: object) -> None:
     world = World(folder)
-    bad = await world.stream.remember("Ann drinks green tea.", "note", importance=3, keywords=["tea"])
-    good = await world.stream.remember("Ann drinks black tea.", "note", evidence=[bad.id])
+    bad = await world.stream.retain("Ann drinks green tea.", "note", importance=3, keywords=["tea"])
+    good = await world.stream.retain("Ann drinks black tea.", "note", evidence=[bad.id])
     await world.close()
     change(folder, f"UPDATE records SET {column} = ? WHERE id = ?", value, bad.id)
     world = World(folder)
@@ -59,12 +58,12 @@ async def test_an_odd_value_spoils_nothing(folder: Path, column: str, value: obj
     await world.stream.audit()
     assert (await world.stream.evidence_of(good.id)).evidence[0].record.id == bad.id
     await world.stream.sleep()
-    await world.stream.remember("Ann drinks tea at five.", "note")
+    await world.stream.retain("Ann drinks tea at five.", "note")
     await world.close()
 
 
 async def test_an_unknown_event_is_kept_whole(world: World) -> None:
-    await world.stream.remember("tea")
+    await world.stream.retain("tea")
     change(
         world.folder, "INSERT INTO log (mind, at, by, kind, payload) VALUES ('ann', 1, 'x', 'tomorrow', '{\"a\": 1}')"
     )
@@ -84,13 +83,13 @@ async def test_an_unknown_event_is_kept_whole(world: World) -> None:
     "payload", ["", "{}", "[]", "7", "null", "[" * 100_000, "\x00", '{"text": NaN}', None, 7, b"\xff"]
 )
 def test_no_payload_ends_in_an_exception(payload: object) -> None:
-    for kind in (*KINDS, "tomorrow", None, 7, b"\xff"):
+    for kind in (*every_kind(), "tomorrow", None, 7, b"\xff"):
         event(kind, payload).entry()
 
 
 async def test_a_talk_goes_on_over_odd_beliefs_plans_and_events(folder: Path) -> None:
     async def talk(words: str) -> None:
-        async with Mind.open(folder, user="ann") as mind:
+        async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
             said = [each.event async for each in mind.hear(words)]
             assert isinstance(said[-1], Said)
             await mind.settled()
@@ -111,14 +110,14 @@ async def test_a_talk_goes_on_over_odd_beliefs_plans_and_events(folder: Path) ->
 
 async def test_the_newest_version_of_a_slot_is_the_next_ones_ground_whatever_its_mark(world: World) -> None:
     for n in (1, 2):
-        new = New(text=f"plan {n}", kind="plan", slot="p", version=n, data={"plan": {}})
+        new = RecordDraft(text=f"plan {n}", kind="plan", slot="p", version=n, data={"plan": {}})
         await world.stream.remember_all([new])
     change(world.folder, "UPDATE records SET valid_until = 1")
     assert [record.version for record in await world.store.latest("ann", now=2.0, slot="p")] == [2]
 
 
 async def test_the_store_itself_refuses(world: World) -> None:
-    record = await world.stream.remember("tea")
+    record = await world.stream.retain("tea")
     for revision in (
         Revision(id=record.id, accessed=float("nan")),
         Revision(id=record.id, level=10**9),
@@ -139,7 +138,7 @@ async def chain(world: World, levels: int, wide: int, kind: Kind = "observation"
     """Records in levels, each drawn from all of the level below; return the one on top."""
     below: list[str] = []
     for level in range(levels):
-        news = [New(text=f"{level} {n}", kind=kind, evidence=tuple(below), depth=0) for n in range(wide)]
+        news = [RecordDraft(text=f"{level} {n}", kind=kind, evidence=tuple(below), depth=0) for n in range(wide)]
         below = [record.id for record in await world.stream.remember_all(news)]
     return below[0]
 
@@ -151,7 +150,7 @@ async def test_a_diamond_of_forty_levels_is_a_small_tree(world: World) -> None:
 
 
 async def test_evidence_in_a_circle_ends(world: World) -> None:
-    one = await world.stream.remember("one")
-    two = await world.stream.remember("two", evidence=[one.id])
+    one = await world.stream.retain("one")
+    two = await world.stream.retain("two", evidence=[one.id])
     change(world.folder, "UPDATE records SET evidence = ? WHERE id = ?", f'["{two.id}", "{one.id}"]', one.id)
     assert size(await world.stream.evidence_of(two.id)) <= 4

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, JsonValue
 from world import World
 
-from mindstream import Mind, Scripted, Stream
+from mindstream import Coach, FakeModel, Mind, Stream
 from mindstream.coach.belief.plan import MOST_CLOSED, MOST_OPEN, NamedResource, Plan, StepEdit
 from mindstream.coach.coach import coach_of
 from mindstream.errors import InputError
 from mindstream.log.events import Remembered
 from mindstream.memory.belief import LONGEST, MOST, Belief, merged
-from mindstream.memory.door import MAX_BYTES, fitted_text
-from mindstream.memory.store import Entry
-from mindstream.memory.stream import New
+from mindstream.memory.store.record import RecordDraft
+from mindstream.memory.store.store import Entry
+from mindstream.memory.store.validation import MAX_BYTES, fitted_text
 
 
 class Shape(BaseModel):
@@ -66,10 +66,10 @@ async def test_what_is_no_longer_believed_can_still_be_read(stream: Stream) -> N
 
 
 async def test_a_belief_with_hundreds_of_wishes_goes_on_changing(folder: Path) -> None:
-    async with Mind.open(folder, user="ann") as mind:
+    async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         (record,) = await mind.stream.build_records(
             [
-                New(
+                RecordDraft(
                     text="an old belief, from before there were limits", kind="belief", slot="sleep", version=1,
                     data={"value": {"phase": coach_of(mind).pack.phases[0].name, "goals": wishes(0, 400)}},
                 )
@@ -90,13 +90,13 @@ BIG = "长 word " * 9_000
 
 
 async def test_words_of_our_own_are_shortened_and_a_users_are_refused(stream: Stream) -> None:
-    (record,) = await stream.build_records([New(text=BIG, kind="thought")])
+    (record,) = await stream.build_records([RecordDraft(text=BIG, kind="thought")])
     assert len(record.text.encode()) <= MAX_BYTES
     assert record.text.endswith("…")
-    for refused in (stream.remember(BIG), stream.remember_all([New(text=BIG, kind="note")])):
+    for refused in (stream.retain(BIG), stream.remember_all([RecordDraft(text=BIG, kind="note")])):
         with pytest.raises(InputError, match="too long"):
             await refused
-    small = await stream.remember("small", "note")
+    small = await stream.retain("small", "note")
     with pytest.raises(InputError, match="too long"):
         await stream.supersede(small.id, BIG)
 
@@ -110,9 +110,9 @@ def test_shortening_never_breaks_a_letter(unit: str, times: int) -> None:
 
 
 async def test_a_dream_that_does_not_end_is_kept_as_far_as_it_goes(stream: Stream) -> None:
-    await stream.remember("the trams squeal")
+    await stream.retain("the trams squeal")
     stream.clock.advance(40 * 86_400)  # type: ignore[attr-defined]
-    dream = await stream.sleep(Scripted({"dream": [BIG]}))
+    dream = await stream.sleep(FakeModel({"dream": [BIG]}))
     assert dream
     assert len(dream.encode()) <= MAX_BYTES
 
@@ -144,7 +144,7 @@ async def test_a_plan_of_the_longest_words_is_written(stream: Stream) -> None:
     assert plan.now
     assert plan.now.resources[0].link is None
     (record,) = await stream.build_records(
-        [New(text=plan.written(full=True), kind="plan", data={"plan": plan.model_dump()})]
+        [RecordDraft(text=plan.written(full=True), kind="plan", data={"plan": plan.model_dump()})]
     )
     assert len(record.text.encode()) <= MAX_BYTES
     assert Plan.model_validate(record.data["plan"]) == plan

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mindstream.memory.policies import Bounded, Candidates, Cosine, Floats, Generative, Policy, Rows, Signals
+from mindstream.memory.recall.policies import Bounded, Candidates, Cosine, Floats, Generative, Policy, Rows, Signals
 
 NOW, DAY, HOUR = 1_700_000_000.0, 86_400.0, 3_600.0
 NAN = float("nan")

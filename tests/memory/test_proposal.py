@@ -7,13 +7,12 @@ from pathlib import Path
 import pytest
 from world import LAWS, World
 
-from mindstream import Scripted
+from mindstream import FakeModel
 from mindstream.clock import DAY_S
 from mindstream.errors import InputError
-from mindstream.memory.proposal import Proposal, Weakening
-from mindstream.memory.record import Record
-from mindstream.memory.store import Revision
-from mindstream.memory.stream import New
+from mindstream.memory.lifecycle.proposal import Proposal, Weakening
+from mindstream.memory.store.record import Record, RecordDraft
+from mindstream.memory.store.store import Revision
 
 OLD = LAWS.asleep_s + 1
 COFFEE = ("She drinks coffee at night", "She drinks the coffee at night")
@@ -22,10 +21,10 @@ COFFEE = ("She drinks coffee at night", "She drinks the coffee at night")
 async def written(world: World) -> dict[str, Record]:
     """Write two boats that fade, a song that is held better, and two notes that say the same; they are by text."""
     texts = ("a red boat", "a blue boat", "a song")
-    records = await world.stream.remember_all([New(text=text, importance=3) for text in texts])
+    records = await world.stream.remember_all([RecordDraft(text=text, importance=3) for text in texts])
     await world.stream.commit(revisions=[Revision(id=records[2].id, level=2)])
     world.clock.advance(OLD)
-    records += await world.stream.remember_all([New(text=text, kind="note", importance=3) for text in COFFEE])
+    records += await world.stream.remember_all([RecordDraft(text=text, kind="note", importance=3) for text in COFFEE])
     return {record.text: record for record in records}
 
 
@@ -43,7 +42,7 @@ def bytes_in(folder: Path) -> dict[str, bytes]:
 async def test_a_proposal_writes_nothing_and_is_what_then_happens(world: World, folder: Path) -> None:
     there = await written(world)
     before = bytes_in(folder)
-    proposed = await world.stream.propose_sleep(Scripted({"dream": ["boats"]}, "M1"), 99)
+    proposed = await world.stream.propose_sleep(FakeModel({"dream": ["boats"]}, "M1"), 99)
     assert bytes_in(folder) == before
     boats = {there["a red boat"].id, there["a blue boat"].id}
     assert set(proposed.forgotten) == boats
@@ -97,7 +96,9 @@ async def test_what_changed_meanwhile_is_not_overwritten(world: World) -> None:
 
 
 async def test_a_proposal_by_hand_is_held_to_the_laws(world: World) -> None:
-    fresh, other = await world.stream.remember_all([New(text="fresh", kind="note"), New(text="other", kind="note")])
+    fresh, other = await world.stream.remember_all(
+        [RecordDraft(text="fresh", kind="note"), RecordDraft(text="other", kind="note")]
+    )
     weakened = (Weakening(id=fresh.id, level=0, time=fresh.accessed),)
     assert await world.stream.accept(Proposal(at=0.0, weakened=weakened, merging=((fresh.id, other.id),))) == ""
     assert await world.stream.archive() == [] and len(await world.stream.latest("note", 9)) == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import sqlite3
 
 import pytest
@@ -21,17 +22,18 @@ from mindstream.log.events import (
     Slept,
     Thought,
     ToolCalled,
+    Unknown,
 )
-from mindstream.memory.record import New, Record, Triple
-from mindstream.memory.redaction import MARK, ErasedWords
-from mindstream.memory.store import Entry, Revision
+from mindstream.memory.store.record import Record, RecordDraft, Triple
+from mindstream.memory.store.redaction import MARK, ErasedWords
+from mindstream.memory.store.store import Entry, Revision
 
 SECRET = "Ann keeps a parrot called Zorro"
 
 
 async def forgotten(world: World, text: str = SECRET, kind: str = "note") -> Record:
     """Write a record and forget it."""
-    (record,) = await world.stream.build_records([New(text=text, kind=kind, about=Triple("user", "pet", text))])  # type: ignore[arg-type]
+    (record,) = await world.stream.build_records([RecordDraft(text=text, kind=kind, about=Triple("user", "pet", text))])  # type: ignore[arg-type]
     await world.stream.commit(Entry(Remembered(count=1, kinds={kind: 1}), "facts", (record,)))
     await world.stream.commit(revisions=[Revision(id=record.id, forgotten=1.0)])
     return record
@@ -78,8 +80,8 @@ async def test_a_row_of_the_log_stays_and_its_words_go(event: Thought, world: Wo
 
 async def test_what_was_drawn_from_it_loses_its_words_and_is_embedded_anew(world: World) -> None:
     secret = await forgotten(world)
-    dream = await world.stream.remember(f"In the dream: {SECRET}; the sea rose.", "dream", evidence=[secret.id])
-    thought = await world.stream.remember(
+    dream = await world.stream.retain(f"In the dream: {SECRET}; the sea rose.", "dream", evidence=[secret.id])
+    thought = await world.stream.retain(
         f"It seems that {SECRET}.",
         "thought",
         evidence=[dream.id],
@@ -94,14 +96,16 @@ async def test_what_was_drawn_from_it_loses_its_words_and_is_embedded_anew(world
     assert seems.about == Triple("Ann", "has", MARK)
     assert (await world.stream.recall("sea", k=1, touch=False))[0].record.id == dream.id
     assert (await world.stream.columns()).foreign == 0
-    again = await world.stream.remember(f"it seems that {MARK}", "thought")  # found by its words as they are now
+    again = await world.stream.retain(f"it seems that {MARK}", "thought")  # found by its words as they are now
     assert again.id == thought.id
 
 
 async def test_what_stands_on_its_own_stays_whole(world: World) -> None:
-    (said,) = await world.stream.build_records([New(text=SECRET, kind="chat", by="ann")])
-    (answer,) = await world.stream.build_records([New(text=f"I hear that {SECRET}.", kind="chat", by="mind")])
-    (belief,) = await world.stream.build_records([New(text=f"pet: {SECRET}", kind="belief", slot="pets", version=1)])
+    (said,) = await world.stream.build_records([RecordDraft(text=SECRET, kind="chat", by="ann")])
+    (answer,) = await world.stream.build_records([RecordDraft(text=f"I hear that {SECRET}.", kind="chat", by="mind")])
+    (belief,) = await world.stream.build_records(
+        [RecordDraft(text=f"pet: {SECRET}", kind="belief", slot="pets", version=1)]
+    )
     await world.stream.commit(
         Entry(Heard(text=SECRET, session="s", record=said.id), "ann", (said,)),
         Entry(Said(text=answer.text, answers=1, belief_version=0, model="m", record=answer.id), "mind", (answer,)),
@@ -115,8 +119,10 @@ async def test_what_stands_on_its_own_stays_whole(world: World) -> None:
 
 
 async def test_what_a_record_s_own_row_says_goes_with_it(world: World) -> None:
-    (said,) = await world.stream.build_records([New(text="yes Zorro", kind="chat")])
-    (belief,) = await world.stream.build_records([New(text="pet: Zorro", kind="belief", slot="pets", version=1)])
+    (said,) = await world.stream.build_records([RecordDraft(text="yes Zorro", kind="chat")])
+    (belief,) = await world.stream.build_records(
+        [RecordDraft(text="pet: Zorro", kind="belief", slot="pets", version=1)]
+    )
     await world.stream.commit(
         Entry(Heard(text="yes Zorro", session="s", record=said.id), "ann", (said,)),
         Entry(BeliefChanged(slot="pets", version=1, patch={"pet": "Zorro"}), "pets", (belief,)),
@@ -145,7 +151,7 @@ async def test_another_user_s_words_are_another_user_s(world: World) -> None:
 async def test_a_damaged_row_loses_its_words_too(world: World) -> None:
     secret = await forgotten(world)
     (row,) = await world.stream.commit(Entry(Thought(slot="facts", about=(1,), text=SECRET, model="m"), "facts"))
-    await world.stream.remember("the sea", evidence=[secret.id])
+    await world.stream.retain("the sea", evidence=[secret.id])
     with contextlib.closing(sqlite3.connect(world.folder / FILE, isolation_level=None)) as connection:
         connection.execute("UPDATE log SET payload = substr(payload, 2) WHERE seq = ?", (row.seq,))
         connection.execute("UPDATE records SET evidence = '[' WHERE text = 'the sea'")
@@ -169,9 +175,12 @@ async def test_no_byte_is_left_after_many_purges_beside_much_else(world: World) 
     """Rows move between pages as a file grows: copies stay in pages that nobody looks at, until it is written anew."""
     for round_ in range(4):
         news = [
-            New(text=f"Zorro the parrot said {round_} {n} times {'word ' * (n % 90)}", kind="note") for n in range(80)
+            RecordDraft(text=f"Zorro the parrot said {round_} {n} times {'word ' * (n % 90)}", kind="note")
+            for n in range(80)
         ]
-        records = await world.stream.remember_all([*news, *(New(text=f"river {round_} {n}" * 9) for n in range(80))])
+        records = await world.stream.remember_all(
+            [*news, *(RecordDraft(text=f"river {round_} {n}" * 9) for n in range(80))]
+        )
         gone = [record.id for record in records if "Zorro" in record.text]
         for record in records[:80:2]:
             await world.stream.commit(revisions=[Revision(id=record.id, importance=5.0)])
@@ -208,3 +217,21 @@ def test_the_head_and_the_tail_of_a_long_text_are_words_of_it() -> None:
     text = " ".join(f"word{n}" for n in range(400))
     assert ErasedWords([text]).redact(f"about: {text[:200].strip()} …") == f"about: {MARK} …"
     assert MARK in ErasedWords([text]).redact(f"… {text[-80:]}")
+
+
+async def test_a_row_of_a_kind_that_nobody_registered_loses_its_words_wherever_they_stand(world: World) -> None:
+    await forgotten(world)
+    row = Unknown(named="of_another_room", payload=json.dumps({"deep": [{"id": "x", "j": json.dumps({"q": SECRET})}]}))
+    await world.stream.commit(Entry(row, "facts"))
+    await world.stream.purge()
+    assert left(world) == []
+    (unread,) = [each.event for each in await log(world) if isinstance(each.event, Unknown)]
+    assert json.loads(json.loads(unread.payload)["deep"][0]["j"]) == {"q": MARK}
+
+
+async def test_a_field_that_an_earlier_version_wrote_loses_its_words(world: World) -> None:
+    await forgotten(world)
+    old = Unknown(named="observed", payload=json.dumps({"slot": "s", "tool": "t", "text": "x", "shown": SECRET}))
+    await world.stream.commit(Entry(old, "facts"))
+    await world.stream.purge()
+    assert left(world) == []

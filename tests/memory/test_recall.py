@@ -10,13 +10,13 @@ from world import Words
 
 from mindstream.errors import InputError
 from mindstream.log.events import Remembered
-from mindstream.memory.filters import Filters
-from mindstream.memory.policies import Cosine, Generative
-from mindstream.memory.question import understood
-from mindstream.memory.recall import Recaller
-from mindstream.memory.record import Kind, Record, Triple, new_id
-from mindstream.memory.sqlite import SqliteStore
-from mindstream.memory.store import Commit, Entry, Revision
+from mindstream.memory.recall.filters import Filters
+from mindstream.memory.recall.policies import Cosine, Generative
+from mindstream.memory.recall.question import understood
+from mindstream.memory.recall.recall import Recaller
+from mindstream.memory.store.record import Kind, Record, Triple, new_id
+from mindstream.memory.store.sqlite import SqliteStore
+from mindstream.memory.store.store import Commit, Entry, Revision
 
 NOW = 1_700_000_000.0
 DAY = 86_400.0

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from mindstream.memory.recall import Recaller
-from mindstream.memory.sqlite import SqliteStore
+from mindstream.memory.recall.recall import Recaller
+from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.models.embedders.wordllama import WordLlama
 
 ROOT = Path(__file__).parents[2]

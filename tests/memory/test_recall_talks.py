@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import pytest
 from world import World
 
-from mindstream.memory.question import find_bearer, understood
-from mindstream.memory.record import New
-from mindstream.memory.speakers import Speakers
+from mindstream.memory.recall.question import find_bearer, understood
+from mindstream.memory.recall.speakers import Speakers
+from mindstream.memory.store.record import RecordDraft
 from mindstream.text.persons import find_persons
 
 Said = tuple[str, str]
@@ -42,7 +42,7 @@ async def tell(world: World, talk: Sequence[Said], user: str = "", episode: str 
     """Write a talk; with a user, whose words and whose are not is marked."""
     await world.stream.remember_all(
         [
-            New(text=text, kind="chat", by=by, episode=episode, data={"by_user": by == user} if user else {})
+            RecordDraft(text=text, kind="chat", by=by, episode=episode, data={"by_user": by == user} if user else {})
             for by, text in talk
         ]
     )
@@ -74,7 +74,7 @@ async def test_a_question_about_the_user_wants_the_users_words_and_one_about_adv
 
 async def test_a_note_is_as_near_to_a_question_about_the_user_as_the_users_words(world: World) -> None:
     await tell(world, EVENINGS, user="ann")
-    await world.stream.remember("She sleeps with a fan because of the tram.", "note", by="facts")
+    await world.stream.retain("She sleeps with a fan because of the tram.", "note", by="facts")
     found = {each.record.by: each.parts["who"] for each in await world.stream.recall("Why do I sleep with a fan?", 7)}
     assert found["facts"] == found["ann"] > found["coach"] == 0
 
@@ -160,7 +160,7 @@ async def test_recall_says_how_sure_it_is_that_anything_answers(world: World) ->
 
 
 async def test_below_the_floor_nothing_is_returned_and_nothing_touched(world: World) -> None:
-    note = await world.stream.remember("Otto has a cat called Minka.", "note")
+    note = await world.stream.retain("Otto has a cat called Minka.", "note")
     world.clock.advance(100)
     assert await world.stream.recall("Which bank gave the mortgage?", floor=0.1) == []
     assert (await world.now(note)).accessed == note.accessed

@@ -13,10 +13,10 @@ from world import Words
 
 from mindstream import ManualClock, SqliteStore, Stream
 from mindstream.log.events import Remembered
-from mindstream.memory.columns import PORTION, Columns
-from mindstream.memory.record import Record, new_id
-from mindstream.memory.shelf import Shelf
-from mindstream.memory.store import Changes, Commit, Entry, Revision
+from mindstream.memory.store.columns import PORTION, Columns
+from mindstream.memory.store.index_cache import IndexCache
+from mindstream.memory.store.record import Record, new_id
+from mindstream.memory.store.store import Changes, Commit, Entry, Revision
 
 NOW = 1e9
 PORTIONS = 10
@@ -69,7 +69,7 @@ async def reached(store: CountingStore, asked: int) -> None:
 
 async def like_new(columns: Columns, store: SqliteStore) -> None:
     """Compare columns with ones that are filled at once."""
-    fresh = await Shelf(store, "plain", 8).columns("ann")
+    fresh = await IndexCache(store, "plain", 8).columns("ann")
     live = [id_ for id_ in columns.ids if id_ in columns.position]
     assert live == fresh.ids
     if not columns.traces:
@@ -88,13 +88,13 @@ async def test_the_loop_runs_between_portions(store: CountingStore) -> None:
             await asyncio.sleep(0)
 
     beside = asyncio.create_task(others())
-    await Shelf(store, "plain", 8).columns("ann")
+    await IndexCache(store, "plain", 8).columns("ann")
     beside.cancel()
     assert turns >= PORTIONS
 
 
 async def test_recalls_at_the_same_time_share_one_filling(store: CountingStore) -> None:
-    shelf = Shelf(store, "plain", 8)
+    shelf = IndexCache(store, "plain", 8)
     found = await asyncio.gather(*(shelf.columns("ann") for _ in range(8)))
     assert all(columns is found[0] for columns in found)
     assert len(found[0]) == PORTION * PORTIONS - 1
@@ -102,7 +102,7 @@ async def test_recalls_at_the_same_time_share_one_filling(store: CountingStore) 
 
 
 async def test_a_filling_that_is_broken_off_is_gone_on_with(store: CountingStore) -> None:
-    shelf = Shelf(store, "plain", 8)
+    shelf = IndexCache(store, "plain", 8)
     filling = asyncio.create_task(shelf.columns("ann"))
     await reached(store, PORTIONS // 2)
     filling.cancel()
@@ -113,7 +113,7 @@ async def test_a_filling_that_is_broken_off_is_gone_on_with(store: CountingStore
 
 
 async def test_what_is_written_and_touched_between_portions_is_there(store: CountingStore, folder: Path) -> None:
-    shelf, other = Shelf(store, "plain", 8), SqliteStore(folder)
+    shelf, other = IndexCache(store, "plain", 8), SqliteStore(folder)
     first = (await store.changes("ann", 0)).records
     filling = asyncio.create_task(shelf.columns("ann"))
     for n in range(3):
@@ -130,7 +130,7 @@ async def test_what_is_written_and_touched_between_portions_is_there(store: Coun
 
 
 async def test_what_is_erased_between_portions_is_not_found(store: CountingStore, folder: Path) -> None:
-    shelf, other = Shelf(store, "plain", 8), SqliteStore(folder)
+    shelf, other = IndexCache(store, "plain", 8), SqliteStore(folder)
     records = (await store.changes("ann", 0)).records
     filling = asyncio.create_task(shelf.columns("ann"))
     await reached(store, 4)

@@ -10,10 +10,11 @@ import pytest
 from numpy.typing import NDArray
 from world import Words
 
-from mindstream import ManualClock, Mind, SqliteStore, Stream
+from mindstream import Coach, ManualClock, Mind, SqliteStore, Stream
 from mindstream.errors import ModelError, ModelUnavailable
 from mindstream.log.events import Failed, Logged
-from mindstream.memory import embedding, missing_vectors
+from mindstream.memory import missing_vectors
+from mindstream.memory.recall import embedding
 
 Floats = NDArray[np.float32]
 
@@ -66,7 +67,7 @@ async def has_vectors(stream: Stream) -> bool:
 
 async def test_what_is_said_is_kept_while_the_embedder_is_silent(store: SqliteStore) -> None:
     moody = Moody()
-    async with Mind.open(store, user="ann", embed=moody) as mind:
+    async with Mind.open(store, user="ann", embed=moody, responder=Coach.using()) as mind:
         for text in ("I wake at three because of noise.", "What do you know about me?"):
             async with asyncio.timeout(10):
                 events = [logged.event.kind async for logged in mind.hear(text)]
@@ -87,8 +88,8 @@ async def test_what_is_said_is_kept_while_the_embedder_is_silent(store: SqliteSt
 async def test_a_silent_embedder_is_told_of_once_and_words_are_found(store: SqliteStore) -> None:
     async with a_stream(store, Moody()) as stream:
         told: list[Logged] = []
-        await stream.remember("the trams squeal at night")
-        await stream.remember("tea")
+        await stream.retain("the trams squeal at night")
+        await stream.retain("tea")
         with stream.feed.listening() as events:
             for _ in range(5):
                 found = await stream.recall("trams at night", k=1, touch=False)
@@ -103,13 +104,13 @@ async def test_a_silent_embedder_is_told_of_once_and_words_are_found(store: Sqli
 async def test_when_it_answers_again_it_is_heard_again(store: SqliteStore) -> None:
     moody = Moody()
     async with a_stream(store, moody) as stream:
-        await stream.remember("trams")
+        await stream.retain("trams")
         await stream.recall("trams", touch=False)
         moody.awake.set()
         await soon(lambda: has_vectors(stream))
-        await stream.remember("more trams")  # if the last answer was late, nobody waits for this one
+        await stream.retain("more trams")  # if the last answer was late, nobody waits for this one
         await soon(lambda: not stream.embedding.is_slow and not stream.missing._waiting)
-        record = await stream.remember("night trams")
+        record = await stream.retain("night trams")
         assert record.embedder == "moody"
         assert (await stream.recall("trams", k=1, touch=False))[0].parts["vector"] != 0
         moody.awake.clear()
@@ -125,7 +126,7 @@ async def test_one_that_is_only_slow_is_waited_for_by_questions(
     monkeypatch.setattr(embedding, "SOON_S", 20.0)
     moody = Moody()
     async with a_stream(store, moody) as stream:
-        await stream.remember("trams")
+        await stream.retain("trams")
         assert (stream.embedding.is_slow, stream.embedding.is_silent) == (True, False)
         asking = asyncio.create_task(stream.recall("trams", touch=False))
         await asyncio.sleep(0.02)
@@ -138,7 +139,7 @@ async def test_one_that_computes_in_this_process_is_waited_for(store: SqliteStor
     moody = Moody()
     moody.in_process = True  # type: ignore[attr-defined]
     async with a_stream(store, moody) as stream:
-        writing = asyncio.create_task(stream.remember("trams"))
+        writing = asyncio.create_task(stream.retain("trams"))
         await asyncio.sleep(0.3)  # loading takes long
         moody.awake.set()
         assert (await writing).embedder == "moody"
@@ -159,7 +160,7 @@ BAD: dict[str, Callable[[Floats], object]] = {
 async def test_a_bad_vector_is_no_vector(store: SqliteStore, way: str) -> None:
     moody = Moody(awake=True, answer=BAD[way])
     async with a_stream(store, moody) as stream:
-        record = await stream.remember("the trams squeal")
+        record = await stream.retain("the trams squeal")
         assert (record.vector, record.embedder) == (None, "")
         found = await stream.recall("trams", touch=False)
         assert np.isfinite(found[0].score)
@@ -176,7 +177,7 @@ async def test_whatever_it_raises_is_no_reason_to_lose_a_word(store: SqliteStore
         raise error
 
     async with a_stream(store, Moody(awake=True, answer=fail)) as stream:
-        await stream.remember("the trams squeal")
+        await stream.retain("the trams squeal")
         assert len(await stream.recall("trams", touch=False)) == 1
 
 
@@ -188,8 +189,8 @@ async def test_a_text_that_it_cannot_take_does_not_stand_in_the_way_of_others(st
             return await super().embed(texts)
 
     async with a_stream(store, Picky(awake=True)) as stream:
-        poison = await stream.remember("poison")
-        others = [await stream.remember(f"trams {n}") for n in range(5)]
+        poison = await stream.retain("poison")
+        others = [await stream.retain(f"trams {n}") for n in range(5)]
         ids = [record.id for record in others]
 
         async def all_have_vectors() -> bool:
@@ -203,7 +204,7 @@ async def test_a_text_that_it_cannot_take_does_not_stand_in_the_way_of_others(st
 async def test_what_is_erased_meanwhile_is_not_embedded(store: SqliteStore) -> None:
     moody = Moody()
     async with a_stream(store, moody) as stream:
-        gone, kept = [await stream.remember(text) for text in ("gone", "kept")]
+        gone, kept = [await stream.retain(text) for text in ("gone", "kept")]
         await store.erase("ann", [gone.id])
         moody.awake.set()
         await soon(lambda: not stream.missing._waiting)
@@ -213,7 +214,7 @@ async def test_what_is_erased_meanwhile_is_not_embedded(store: SqliteStore) -> N
 
 async def test_closing_does_not_wait_for_it(store: SqliteStore) -> None:
     stream = a_stream(store, Moody())
-    await stream.remember("trams")
+    await stream.retain("trams")
     async with asyncio.timeout(5):
         await stream.close()
     assert not [task for task in asyncio.all_tasks() if "MissingVectors" in repr(task)]

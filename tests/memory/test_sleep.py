@@ -6,27 +6,26 @@ import pytest
 from pydantic import JsonValue
 from world import LAWS, World
 
-from mindstream import Scripted
+from mindstream import FakeModel
 from mindstream.clock import DAY_S
 from mindstream.errors import ModelUnavailable
-from mindstream.memory.duplicates import alike
-from mindstream.memory.rate_importance import Importance
-from mindstream.memory.record import Kind
-from mindstream.memory.store import Revision
-from mindstream.memory.stream import New
+from mindstream.memory.lifecycle.duplicates import alike
+from mindstream.memory.lifecycle.rate_importance import Importance
+from mindstream.memory.store.record import Kind, RecordDraft
+from mindstream.memory.store.store import Revision
 
 OLD = LAWS.asleep_s + 1
 
 
 async def observed(world: World, *texts: str, kind: Kind = "observation") -> list[str]:
-    news = [New(text=text, kind=kind, importance=3) for text in texts]
+    news = [RecordDraft(text=text, kind=kind, importance=3) for text in texts]
     return [record.id for record in await world.stream.remember_all(news)]
 
 
 async def test_what_is_forgotten_becomes_a_dream_with_it_as_evidence(world: World) -> None:
     ids = await observed(world, "a red boat", "a song in the night", "grandmother's clock")
     world.clock.advance(OLD)
-    model = Scripted({"dream": ["I was in a red boat that sang."]}, "M1")
+    model = FakeModel({"dream": ["I was in a red boat that sang."]}, "M1")
     assert await world.stream.sleep(model) == "I was in a red boat that sang."
     asked = model.asked[0]
     assert all(text in asked.messages[-1].text for text in ("a red boat", "grandmother's clock"))
@@ -79,7 +78,7 @@ async def test_a_model_that_fails_never_writes_a_dream_and_the_night_goes_on(wor
     for answer in (ModelUnavailable("nobody there"), "  "):
         await observed(world, "something else that fades")
         world.clock.advance(OLD)
-        assert await world.stream.sleep(Scripted({"dream": [answer]})) == ""
+        assert await world.stream.sleep(FakeModel({"dream": [answer]})) == ""
         assert await world.stream.latest("dream") == []
         told = await world.told()
         assert told["dream"].error
@@ -88,9 +87,9 @@ async def test_a_model_that_fails_never_writes_a_dream_and_the_night_goes_on(wor
 
 
 async def test_pending_importance_is_rated_in_batches(world: World) -> None:
-    await world.stream.remember_all([New(text=f"memory {n}") for n in range(25)])
-    await world.stream.remember("hello", "belief")
-    model = Scripted({"rate_importance": [Importance(ratings=[7] * 20), Importance(ratings=[2] * 5)]})
+    await world.stream.remember_all([RecordDraft(text=f"memory {n}") for n in range(25)])
+    await world.stream.retain("hello", "belief")
+    model = FakeModel({"rate_importance": [Importance(ratings=[7] * 20), Importance(ratings=[2] * 5)]})
     await world.stream.sleep(model, n=0)
     rated = [record.importance for record in await world.store.latest("ann", n=99, now=world.clock.now())]
     assert rated == [2.0] * 5 + [7.0] * 20 + [None]
@@ -99,8 +98,8 @@ async def test_pending_importance_is_rated_in_batches(world: World) -> None:
 
 @pytest.mark.parametrize("reply", [Importance(ratings=[5]), '{"ratings": [11, 0]}', "I would say 5"])
 async def test_ratings_that_do_not_fit_are_not_written(world: World, reply: str | Importance) -> None:
-    await world.stream.remember_all([New(text="one"), New(text="two")])
-    await world.stream.sleep(Scripted({"rate_importance": [reply]}), n=0)
+    await world.stream.remember_all([RecordDraft(text="one"), RecordDraft(text="two")])
+    await world.stream.sleep(FakeModel({"rate_importance": [reply]}), n=0)
     assert [record.importance for record in await world.store.latest("ann", n=9, now=world.clock.now())] == [None, None]
     assert (await world.told())["importance"].error
 
@@ -147,7 +146,7 @@ def test_alike_means_the_same_in_nearly_the_same_words(one: str, other: str, sam
 
 async def test_what_no_longer_holds_goes_to_the_archive(world: World) -> None:
     now = world.clock.now()
-    until = [New(text="the shop is closed", valid_until=now + DAY_S), New(text="the bridge is closed")]
+    until = [RecordDraft(text="the shop is closed", valid_until=now + DAY_S), RecordDraft(text="the bridge is closed")]
     shop, bridge = await world.stream.remember_all(until)
     assert len(await world.stream.recall("closed", touch=False)) == 2
     await world.stream.sleep(n=0)
@@ -176,12 +175,12 @@ async def test_what_sleep_makes_has_the_data_on_which_all_agree(
 ) -> None:
     texts = ["I drink coffee at night", "I drink the coffee at night"]
     await world.stream.remember_all(
-        [New(text=text, kind="note", importance=3, data=data) for text, data in zip(texts, datas, strict=True)]
+        [RecordDraft(text=text, kind="note", importance=3, data=data) for text, data in zip(texts, datas, strict=True)]
     )
     await world.stream.sleep(n=0)
     [merged] = await world.stream.latest("note", 9)
     assert merged.data == common
-    await world.stream.remember_all([New(text=f"a {n} boat", data=data) for n, data in enumerate(datas)])
+    await world.stream.remember_all([RecordDraft(text=f"a {n} boat", data=data) for n, data in enumerate(datas)])
     world.clock.advance(OLD)
     await world.stream.sleep(n=99)
     [dream] = await world.stream.latest("dream", 9)

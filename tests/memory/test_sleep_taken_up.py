@@ -13,12 +13,13 @@ import pytest
 from sleeping import Mortal, live
 from world import Words
 
-from mindstream import ManualClock, Scripted
+from mindstream import FakeModel, ManualClock
 from mindstream.errors import LeaseLost, StorageError
 from mindstream.log.events import Remembered, Slept
-from mindstream.memory.rate_importance import Importance
-from mindstream.memory.store import Commit, Entry, Fence, NewWork
-from mindstream.memory.stream import New, Stream
+from mindstream.memory.lifecycle.rate_importance import Importance
+from mindstream.memory.store.record import RecordDraft
+from mindstream.memory.store.store import Commit, Entry, Fence, NewWork
+from mindstream.memory.stream import Stream
 
 STEPS = ["fading", "dream", "importance", "duplicates", "expiry", "compaction"]
 SLEEPING = Path(__file__).with_name("sleeping.py")
@@ -104,7 +105,7 @@ async def test_no_step_is_written_by_who_lost_the_lease(folder: Path) -> None:
     await store.commit(Commit(mind="ann", at=now, entries=(Entry(event, "ann"),), wake=wake))
     [mine] = await store.claim("ann", "life", "me", now, now + 10)
 
-    class Thief(Scripted):
+    class Thief(FakeModel):
         async def reply(self, request):  # type: ignore[no-untyped-def]
             await store.claim("ann", "life", "other", now + 11, now + 20)
             async for part in super().reply(request):
@@ -115,8 +116,8 @@ async def test_no_step_is_written_by_who_lost_the_lease(folder: Path) -> None:
         await stream.sleep(model, 5, cause=cause, fence=Fence((mine.id,), "me"))
     assert await stream.latest("dream") == []
     fence = Fence((mine.id,), "other")
-    assert await stream.sleep(Scripted({"dream": ["theirs"]}), 5, cause=cause, fence=fence) == "theirs"
+    assert await stream.sleep(FakeModel({"dream": ["theirs"]}), 5, cause=cause, fence=fence) == "theirs"
     assert [each.text for each in await stream.latest("dream", 9)] == ["theirs"]
-    await stream.remember_all([New(text="after")])
+    await stream.remember_all([RecordDraft(text="after")])
     await stream.close()
     await store.close()

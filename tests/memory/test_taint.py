@@ -10,12 +10,12 @@ from pydantic import BaseModel
 
 from mindstream.clock import ManualClock
 from mindstream.log.events import Remembered
-from mindstream.memory.record import New, is_tainted
-from mindstream.memory.store import Entry
+from mindstream.memory.store.record import RecordDraft, is_tainted
+from mindstream.memory.store.store import Entry
 from mindstream.memory.stream import Stream
 from mindstream.models.model import Call
-from mindstream.reasoners.concluding import conclude
-from mindstream.reasoners.reasoner import Conclusion, Occasion, Writing
+from mindstream.reasoners.reasoner import RunContext, RunResult, Writing
+from mindstream.reasoners.write_result import conclude
 from mindstream.tools.call import ForeignText, Observation, call_tool
 from mindstream.tools.recall import recall_tool
 from mindstream.tools.tool import tool
@@ -32,10 +32,10 @@ class Trip(BaseModel):
 async def test_what_is_drawn_from_a_page_is_still_tainted_next_week(tmp_path: Path) -> None:
     clock = ManualClock()
     async with Stream.open(tmp_path, "ada", clock=clock) as stream:
-        page = await stream.remember(PAGE, "evidence", data={"tainted": True})
-        own = await stream.remember("Ada likes museums.", "note")
-        note = await stream.remember("The museum opens at nine.", "note", evidence=[own.id, page.id])
-        thought = await stream.remember("Going early would suit her.", "thought", evidence=[note.id])
+        page = await stream.retain(PAGE, "evidence", data={"tainted": True})
+        own = await stream.retain("Ada likes museums.", "note")
+        note = await stream.retain("The museum opens at nine.", "note", evidence=[own.id, page.id])
+        thought = await stream.retain("Going early would suit her.", "thought", evidence=[note.id])
         corrected = await stream.supersede(note.id, "The museum opens at half past nine.")
         first = await stream.believe("trip", {"goal": "museum at nine"}, Trip, evidence=[page.id])
         await stream.believe("trip", {"day": "Sunday"}, Trip, evidence=[own.id])
@@ -66,16 +66,16 @@ async def test_what_a_run_comes_to_that_read_a_page_is_tainted(tmp_path: Path) -
     async with Stream.open(tmp_path, "ada") as stream:
 
         async def write() -> Writing:
-            records = await stream.build_records([New(text="It opens at nine.", kind="note")])
+            records = await stream.build_records([RecordDraft(text="It opens at nine.", kind="note")])
             return [Entry(Remembered(count=1, kinds={"note": 1}), "facts", tuple(records))], ()
 
         for read in (tool(page, FROM_STRANGERS), tool(some), None):
-            occasion = Occasion("facts", stream, (), ())
+            context = RunContext("facts", stream, (), ())
             call = Call("page" if read else "none", "{}", "c1")
             found = await call_tool(Call(read.spec.name, "{}"), [read]) if read else Observation("own words")
-            await occasion.log_call(call)
-            await occasion.log_observation(call, found)
-            await conclude(occasion, Conclusion("", "", write), nothing_more, (), None)
+            await context.log_call(call)
+            await context.log_observation(call, found)
+            await conclude(context, RunResult("", "", write), nothing_more, (), None)
             (record,) = await stream.latest("note")
             assert is_tainted(record) is (read is not None)
         (row,) = await stream.store.events(stream.name, 0, ["observed"], 1)

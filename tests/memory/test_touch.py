@@ -11,16 +11,16 @@ from world import LAWS, World
 from mindstream import SystemClock
 from mindstream.clock import DAY_S
 from mindstream.log.events import Remembered
-from mindstream.memory.record import KINDS, Kind
-from mindstream.memory.stream import New, Stream
-from mindstream.memory.touch import LATER_S
+from mindstream.memory.recall.touch import LATER_S
+from mindstream.memory.store.record import KINDS, Kind, RecordDraft
+from mindstream.memory.stream import Stream
 
 
 async def test_found_but_not_returned_fades_to_the_archive(world: World) -> None:
-    old = await world.stream.remember("Ann saw tomatoes once.")
+    old = await world.stream.retain("Ann saw tomatoes once.")
     await world.stream.recall("tomatoes")
     world.clock.advance(LAWS.passed_over_s + 1)
-    await world.stream.remember("tomatoes tomatoes")
+    await world.stream.retain("tomatoes tomatoes")
     levels = []
     for _ in range(2):
         returned = await world.stream.recall("tomatoes", k=1)
@@ -34,7 +34,7 @@ async def test_found_but_not_returned_fades_to_the_archive(world: World) -> None
 
 
 async def test_only_4k_records_are_found(world: World) -> None:
-    records = await world.stream.remember_all([New(text=f"tomatoes, {n}") for n in range(20)])
+    records = await world.stream.remember_all([RecordDraft(text=f"tomatoes, {n}") for n in range(20)])
     world.clock.advance(LAWS.passed_over_s + 1)
     await world.stream.recall("tomatoes", k=2)
     now = [await world.now(record) for record in records]
@@ -43,9 +43,9 @@ async def test_only_4k_records_are_found(world: World) -> None:
 
 @pytest.mark.parametrize("kind", sorted(set(KINDS) - {"note", "observation", "thought", "dream"}))
 async def test_protected_kinds_never_fade(world: World, kind: Kind) -> None:
-    record = (await world.stream.remember_all([New(text="Ann saw tomatoes once.", kind=kind)]))[0]
+    record = (await world.stream.remember_all([RecordDraft(text="Ann saw tomatoes once.", kind=kind)]))[0]
     world.clock.advance(1000 * DAY_S)
-    await world.stream.remember("tomatoes tomatoes")
+    await world.stream.retain("tomatoes tomatoes")
     for _ in range(3):
         await world.stream.recall("tomatoes", k=1)
         await world.stream.sleep(n=100)
@@ -58,7 +58,7 @@ async def test_protected_kinds_never_fade(world: World, kind: Kind) -> None:
 
 async def test_a_stream_without_strength_only_remembers_when(folder: Path) -> None:
     world = World(folder, strength=None)
-    records = await world.stream.remember_all([New(text="tomatoes"), New(text="tomatoes, again")])
+    records = await world.stream.remember_all([RecordDraft(text="tomatoes"), RecordDraft(text="tomatoes, again")])
     world.clock.advance(1000 * DAY_S)
     for _ in range(5):
         await world.stream.recall("tomatoes", k=1)
@@ -75,7 +75,7 @@ def bytes_in(folder: Path) -> dict[str, bytes]:
 
 async def test_a_pure_read_changes_no_byte(folder: Path) -> None:
     world = World(folder)
-    await world.stream.remember_all([New(text=f"tomatoes, {n}") for n in range(9)])
+    await world.stream.remember_all([RecordDraft(text=f"tomatoes, {n}") for n in range(9)])
     world.clock.advance(1000 * DAY_S)
     before = bytes_in(folder)
     for _ in range(3):
@@ -91,7 +91,7 @@ async def test_a_pure_read_changes_no_byte(folder: Path) -> None:
 async def test_touches_are_written_within_a_second_by_themselves(folder: Path) -> None:
     world = World(folder)
     stream = Stream(world.store, "ann", world.stream.embedder, SystemClock())
-    record = await stream.remember("tomatoes")
+    record = await stream.retain("tomatoes")
     changes = await world.store.version()
     await stream.recall("tomatoes")
     assert await world.store.version() == changes
@@ -104,7 +104,7 @@ async def test_touches_are_written_within_a_second_by_themselves(folder: Path) -
 
 
 async def test_touches_are_written_at_close_and_before_sleep(world: World) -> None:
-    record = await world.stream.remember("tomatoes")
+    record = await world.stream.retain("tomatoes")
     await world.stream.recall("tomatoes")
     await world.stream.sleep(n=0)
     assert (await world.store.records("ann", [record.id]))[0].level == 1
@@ -116,14 +116,14 @@ async def test_touches_are_written_at_close_and_before_sleep(world: World) -> No
 
 async def test_touches_of_many_processes_all_count(world: World) -> None:
     others = [world.another() for _ in range(4)]
-    records = await world.stream.remember_all([New(text=f"tomatoes, {n}") for n in range(5)])
+    records = await world.stream.remember_all([RecordDraft(text=f"tomatoes, {n}") for n in range(5)])
     for step in range(1, 4):
         world.clock.advance(LAWS.interval_s(step) + 1)
         await asyncio.gather(*(other.recall("tomatoes", k=5) for other in others))
         await asyncio.gather(*(other.settle() for other in others))
         assert {(await world.now(record)).level for record in records} == {step}
     world.clock.advance(LAWS.passed_over_s + 1)
-    await world.stream.remember("tomatoes tomatoes tomatoes")
+    await world.stream.retain("tomatoes tomatoes tomatoes")
     await asyncio.gather(*(other.recall("tomatoes", k=1) for other in others))
     await asyncio.gather(*(other.settle() for other in others))
     levels = [(await world.now(record)).level for record in records]
@@ -133,7 +133,7 @@ async def test_touches_of_many_processes_all_count(world: World) -> None:
 
 
 async def test_a_touch_is_written_with_what_it_was_recalled_for_once(world: World) -> None:
-    record = await world.stream.remember("tomatoes")
+    record = await world.stream.retain("tomatoes")
     found = await world.stream.recall("tomatoes", touch=False)
     await world.stream.recall("tomatoes")  # waits to be written, and is written first
     world.clock.advance(DAY_S)

@@ -1,7 +1,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from mindstream.memory.vectors import EXACT_UP_TO, Vectors
+from mindstream.memory.store.vectors import EXACT_UP_TO, Vectors
 
 WIDTH = 64
 

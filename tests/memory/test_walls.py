@@ -15,8 +15,8 @@ from mindstream import ManualClock, SqliteStore, Stream
 from mindstream.errors import LeaseLost, MindstreamError
 from mindstream.log.events import Failed, Remembered
 from mindstream.log.work import Work
-from mindstream.memory.record import New, Record
-from mindstream.memory.store import Commit, Entry, NewWork, Revision, WorkDone, WorkReleased
+from mindstream.memory.store.record import Record, RecordDraft
+from mindstream.memory.store.store import Commit, Entry, NewWork, Revision, WorkDone, WorkReleased
 
 SECRET = "Bob hides the violin under the stairs"
 DAY = 86_400
@@ -32,8 +32,8 @@ class Two:
         self.secret: Record
 
     async def begin(self) -> Two:
-        self.secret = await self.bob.remember(SECRET, "note", by="bob", episode="tonight")
-        await self.ann.remember("Ann likes the violin", "note", by="ann", episode="tonight")
+        self.secret = await self.bob.retain(SECRET, "note", by="bob", episode="tonight")
+        await self.ann.retain("Ann likes the violin", "note", by="ann", episode="tonight")
         return self
 
     async def bobs(self) -> list[Record]:
@@ -73,7 +73,7 @@ async def test_nothing_that_is_read_is_another_users(name: str, two: Two) -> Non
 
 
 async def test_evidence_does_not_lead_through_the_wall(two: Two) -> None:
-    (record,) = await two.ann.remember_all([New(text="I know it", kind="thought", evidence=(two.secret.id,))])
+    (record,) = await two.ann.remember_all([RecordDraft(text="I know it", kind="thought", evidence=(two.secret.id,))])
     assert "stairs" not in str(await two.ann.evidence_of(record.id))
     with pytest.raises(MindstreamError):
         await two.ann.evidence_of(two.secret.id)
@@ -85,7 +85,10 @@ async def put(two: Two, record: Record) -> None:
 
 async def bobs_work(two: Two) -> Work:
     """Return work of Bob's that his process, "bobs process", is at."""
-    heard, (record,) = Remembered(count=1, kinds={}), await two.bob.build_records([New(text="noise", kind="chat")])
+    heard, (record,) = (
+        Remembered(count=1, kinds={}),
+        await two.bob.build_records([RecordDraft(text="noise", kind="chat")]),
+    )
     await two.bob.commit(Entry(heard, "bob", (record,)), wake=NewWork(("sleep",), "bobs process", 9e9))
     return (await two.store.claim("bob", "sleep", "bobs process", two.clock.now(), 9e9))[0]
 
@@ -111,7 +114,7 @@ WRITES: dict[str, Callable[[Two], Awaitable[object]]] = {
     "erase all of mine": lambda two: two.store.erase("ann"),
     "purge": lambda two: two.ann.purge(),
     "reembed": lambda two: Stream(two.store, "ann", Words("others"), two.clock).reembed(),
-    "the same words": lambda two: two.ann.remember(SECRET, "note"),
+    "the same words": lambda two: two.ann.retain(SECRET, "note"),
     "a night": lambda two: two.ann.sleep(n=1_000),
     "his work ended": finish,
     "his work put back": put_back,
@@ -152,7 +155,7 @@ async def test_a_name_that_looks_alike_is_somebody_else(user: str, two: Two) -> 
     except MindstreamError:
         return
     assert await other.recall(SECRET) == [] and await two.store.events(user) == []
-    await other.remember(SECRET, "note")
+    await other.retain(SECRET, "note")
     await two.store.erase(user)
     assert [record.text for record in await two.bobs()] == [SECRET]
     await other.close()

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from mindstream import ManualClock, SqliteStore, Stream, chance
 from mindstream.log.events import Event, Slept
-from mindstream.memory.record import Record
-from mindstream.memory.strength import Strength
+from mindstream.memory.store.record import Record
+from mindstream.memory.store.strength import Strength
 from mindstream.text.words import terms
 
 LAWS = Strength()

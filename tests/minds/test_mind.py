@@ -5,18 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from mindstream import Mind, Models, Scripted, Timeouts
-from mindstream.coach.gates.gate import Decision, Situation
+from mindstream import Coach, FakeModel, Mind, Models, Timeouts
+from mindstream.coach.gates.gate import Decision, Gate, Situation
 from mindstream.coach.packs.pack import Alarm, Field_, Pack, Phase
 from mindstream.errors import InputError
 from mindstream.log.events import BeliefChanged, Failed, FollowUp, Heard, Logged, Piece, Said, Thought, Waiting
+from mindstream.models.fake import Line
 from mindstream.models.model import Call, Model, Part, Request
 from mindstream.models.rules import Rules
-from mindstream.models.scripted import Line
-from mindstream.reasoners.reasoner import Conclusion, Occasion, Writing
+from mindstream.reasoners.reasoner import RunContext, RunResult, Writing
 from mindstream.reasoners.trigger import Trigger
 
 PACK = Pack(
@@ -61,10 +62,10 @@ def phase(name: str) -> str:
     return f'{{"reason": "r", "phase": "{name}"}}'
 
 
-def thinks(*thoughts: str, phases: Sequence[str] = (), facts: int = 20) -> Scripted:
+def thinks(*thoughts: str, phases: Sequence[str] = (), facts: int = 20) -> FakeModel:
     """A reasoner's model that thinks this, turn by turn."""
     phases = phases or ["planning"] * len(thoughts)
-    return Scripted(
+    return FakeModel(
         {
             "infer_phase": [phase(name) for name in phases],
             "think_in_phase": list(thoughts),
@@ -74,13 +75,13 @@ def thinks(*thoughts: str, phases: Sequence[str] = (), facts: int = 20) -> Scrip
     )
 
 
-def says(*lines: Line) -> Scripted:
-    return Scripted({"talk": list(lines)}, name="talker")
+def says(*lines: Line) -> FakeModel:
+    return FakeModel({"talk": list(lines)}, name="talker")
 
 
-def opened(folder: Path, talker: Model, reasoner: Model, **more: object):  # type: ignore[no-untyped-def]
+def opened(folder: Path, talker: Model, reasoner: Model, gate: str | Gate = "belief", **more: Any):  # type: ignore[no-untyped-def]
     models = Models(Rules(), {"talker": talker, "reasoner": reasoner})
-    return Mind.open(folder, pack=PACK, user="ann", models=models, **{"gate": "belief", **more})  # type: ignore[arg-type]
+    return Mind.open(folder, responder=Coach.using(PACK, gate), user="ann", models=models, **more)
 
 
 async def turn(mind: Mind, text: str) -> list[Logged]:
@@ -245,13 +246,13 @@ async def test_running_work_can_be_cancelled_and_counts_as_done(folder: Path) ->
 
 
 async def test_memory_outlives_the_session_and_stays_with_its_user(folder: Path) -> None:
-    async with Mind.open(folder, user="ann") as mind:
+    async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         await turn(mind, "My name is Ann and I drink four coffees a day.")
         await mind.settled()
-    async with Mind.open(folder, user="ann") as mind:
+    async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         said = (await turn(mind, "What do you remember about me?"))[-1].event
         assert isinstance(said, Said) and "four coffees" in said.text
-    async with Mind.open(folder, user="bob") as mind:
+    async with Mind.open(folder, user="bob", responder=Coach.using()) as mind:
         said = (await turn(mind, "What do you remember about me?"))[-1].event
         assert isinstance(said, Said) and "coffee" not in said.text and "Ann" not in said.text
 
@@ -264,7 +265,7 @@ async def test_what_cannot_be_heard_is_refused_in_words_and_leaves_nothing(folde
         assert await kept(mind, Heard) == []
 
 
-class Keeping:
+class MaintenanceStore:
     """A reasoner that notes what it was woken for."""
 
     def __init__(self, trigger: Trigger) -> None:
@@ -272,18 +273,21 @@ class Keeping:
         self.woken: list[list[str]] = []
         self.done = asyncio.Event()
 
-    async def think(self, occasion: Occasion) -> Conclusion:
-        self.woken.append([utterance.text for utterance in occasion.utterances])
+    async def think(self, context: RunContext) -> RunResult:
+        self.woken.append([utterance.text for utterance in context.utterances])
         self.done.set()
 
         async def write() -> Writing:
             return (), ()
 
-        return Conclusion("kept", "test", write)
+        return RunResult("kept", "test", write)
 
 
 async def test_a_reasoner_wakes_as_its_trigger_says(folder: Path) -> None:
-    second, planning = Keeping(Trigger(every=2)), Keeping(Trigger(phases=("planning",), entering=True))
+    second, planning = (
+        MaintenanceStore(Trigger(every=2)),
+        MaintenanceStore(Trigger(phases=("planning",), entering=True)),
+    )
     planning.slot = "entering"
     lines: list[Line] = [f"answer {n}" for n in range(5)]
     thinker = thinks(*[NOTHING] * 5, phases=["asking", "asking", "planning", "planning", "planning"])
@@ -296,7 +300,7 @@ async def test_a_reasoner_wakes_as_its_trigger_says(folder: Path) -> None:
 
 
 async def test_a_reasoner_can_use_silence_once(folder: Path) -> None:
-    idle = Keeping(Trigger(every=0, idle_s=0.05))
+    idle = MaintenanceStore(Trigger(every=0, idle_s=0.05))
     async with opened(folder, says("One."), thinks(NOTHING), reasoners=[idle]) as mind:
         await turn(mind, "hello")
         await idle.done.wait()
@@ -311,7 +315,7 @@ async def test_a_reasoner_can_use_silence_once(folder: Path) -> None:
 
 
 async def test_a_newer_utterance_steers_the_run_that_goes_on(folder: Path) -> None:
-    reasoner = Scripted(
+    reasoner = FakeModel(
         {
             "infer_phase": [phase("planning")] * 2,
             "think_in_phase": [NOTHING, [Call("find_resources", '{"query": "tea"}')], STEP],

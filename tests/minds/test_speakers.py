@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from mindstream import Conclusion, InputError, Mind, Occasion, Trigger, tool
-from mindstream.coach.coach import Coach, coach, coach_of
+from mindstream import Coach, InputError, Mind, RunContext, RunResult, Trigger, tool
+from mindstream.coach.coach import coach_of
 from mindstream.coach.packs.load import load
 from mindstream.log.events import Failed, Heard, Logged, Said
-from mindstream.memory.store import Entry
-from mindstream.memory.stream import New
+from mindstream.memory.store.record import RecordDraft
+from mindstream.memory.store.store import Entry
 from mindstream.reasoners.reasoner import Reasoner
 
 
@@ -34,14 +34,14 @@ class Echo:
     async def hear(self, text: str, *, one_answer: bool = False) -> AsyncGenerator[Logged]:
         heard = await self.mind.take_in(text, phase="echoing", hold=True)
         yield heard
-        new = New(text=text, kind="chat", by="echo", episode=self.mind.session, data={"by_user": False})
+        new = RecordDraft(text=text, kind="chat", by="echo", episode=self.mind.session, data={"by_user": False})
         (record,) = await self.mind.stream.build_records([new])
         said = Said(text=text, answers=heard.seq, belief_version=0, model="echo", record=record.id)
         yield (await self.mind.stream.commit(Entry(said, "echo", (record,))))[0]
         self.mind.reasoners.release(heard.seq)
 
-    async def speak_up(self, occasion: Occasion, conclusion: Conclusion, written: Sequence[Entry]) -> Sequence[Entry]:
-        self.spoke_up.append(f"{occasion.slot}: {conclusion.thought} {len(written)}")
+    async def speak_up(self, context: RunContext, result: RunResult, written: Sequence[Entry]) -> Sequence[Entry]:
+        self.spoke_up.append(f"{context.slot}: {result.thought} {len(written)}")
         return ()
 
     async def close(self) -> None:
@@ -54,15 +54,15 @@ class Notes:
     slot, trigger, timeout_s = "notes", Trigger(phases=("echoing",)), 5.0
 
     def __init__(self) -> None:
-        self.seen: list[Occasion] = []
+        self.seen: list[RunContext] = []
 
-    async def think(self, occasion: Occasion) -> Conclusion:
-        self.seen.append(occasion)
+    async def think(self, context: RunContext) -> RunResult:
+        self.seen.append(context)
 
         async def write() -> Any:
             return (), ()
 
-        return Conclusion("noted", "nobody", write)
+        return RunResult("noted", "nobody", write)
 
 
 @tool
@@ -74,7 +74,7 @@ def clock() -> str:
 async def test_nobody_answers_and_all_is_remembered_and_thought_about(tmp_path: Path) -> None:
     reasoner = Notes()
     reasoner.trigger = Trigger()
-    async with Mind.open(tmp_path, user="ann", speaker=None, reasoners=[reasoner], tools=[clock]) as mind:
+    async with Mind.open(tmp_path, user="ann", responder=None, reasoners=[reasoner], tools=[clock]) as mind:
         events = [logged async for logged in mind.hear("The spare key hangs behind the door.")]
         await mind.settled()
         assert [type(logged.event) for logged in events] == [Heard]
@@ -92,21 +92,21 @@ async def test_nobody_answers_and_all_is_remembered_and_thought_about(tmp_path: 
 
 
 async def test_a_speaker_of_ones_own_is_handed_over(tmp_path: Path) -> None:
-    async with Mind.open(tmp_path, user="ann", speaker=Echo) as mind:
+    async with Mind.open(tmp_path, user="ann", responder=Echo) as mind:
         assert await mind.say("Hello!") == "Hello!"
         await mind.settled()
-        assert isinstance(mind.speaker, Echo)
-        assert mind.speaker.spoke_up == ["notes: noted 0"]
-        (seen,) = mind.speaker.reasoners[0].seen  # type: ignore[attr-defined]
+        assert isinstance(mind.responder, Echo)
+        assert mind.responder.spoke_up == ["notes: noted 0"]
+        (seen,) = mind.responder.reasoners[0].seen  # type: ignore[attr-defined]
         assert seen.reply == "Hello!"
         assert (await mind.stream.store.events("ann", kinds=["opened"]))[0].event.pack == "echo"  # type: ignore[attr-defined]
         with pytest.raises(InputError, match="no coach"):
             coach_of(mind)
 
 
-async def test_the_coach_is_there_by_name_and_by_hand(tmp_path: Path) -> None:
-    for more in ({}, {"pack": "sleep"}, {"speaker": "coach", "gate": "belief"}, {"speaker": coach(load("sleep"))}):
-        async with Mind.open(tmp_path, user="ann", **more) as mind:
+async def test_a_coach_is_handed_over(tmp_path: Path) -> None:
+    for made in (Coach.using(), Coach.using(pack="sleep", gate="belief"), Coach.using(load("sleep"))):
+        async with Mind.open(tmp_path, user="ann", responder=made) as mind:
             assert isinstance(coach_of(mind), Coach)
             assert await mind.say("Hello!")
 
@@ -114,9 +114,6 @@ async def test_the_coach_is_there_by_name_and_by_hand(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"pakc": "sleep"}, "pakc.*pack, gate"),
-        ({"speaker": "parrot"}, "parrot.*coach"),
-        ({"speaker": None, "pack": "sleep"}, "pack: said of a speaker by name"),
         ({"tools": [clock, clock]}, "two tools are called 'clock'"),
         ({"reasoners": [Notes(), Notes()]}, "two reasoners write the slot 'notes'"),
     ],

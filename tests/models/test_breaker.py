@@ -20,16 +20,16 @@ from mindstream.errors import (
     RateLimited,
     ReplyInvalid,
 )
+from mindstream.models.fake import FakeModel, Line
 from mindstream.models.model import Part, Piece, Request
 from mindstream.models.roles import Models
-from mindstream.models.scripted import Line, Scripted
 from mindstream.models.wrappers.breaker import Breaker
 
 DOWN = ModelUnavailable("it is down")
 
 
-def breaker(*lines: Line) -> tuple[Breaker, Scripted, ManualClock]:
-    scripted, clock = Scripted({"talk": lines}), ManualClock()
+def breaker(*lines: Line) -> tuple[Breaker, FakeModel, ManualClock]:
+    scripted, clock = FakeModel({"talk": lines}), ManualClock()
     return Breaker(scripted, clock=clock, longest_s=300), scripted, clock
 
 
@@ -49,7 +49,7 @@ async def test_after_an_outage_nobody_asks_until_it_has_rested() -> None:
     assert len(scripted.asked) == 1
     clock.advance(5)
     assert text_of(await parts_of(model)) == "back"
-    assert text_of(await parts_of(Breaker(Scripted({"talk": ["as before"]})))) == "as before"
+    assert text_of(await parts_of(Breaker(FakeModel({"talk": ["as before"]})))) == "as before"
 
 
 async def test_the_rest_grows_with_each_try_that_fails() -> None:

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mindstream.errors import ModelError, ModelRefused, ModelUnavailable, RateLimited, SettingsError
-from mindstream.models.address import address
 from mindstream.models.embedders.endpoint import Endpoint
 from mindstream.models.embedders.named import embedder
 from mindstream.models.embedders.wordllama import table, token_ids, vectors
+from mindstream.models.providers.address import address
 
 TEXTS = ["The cat sat on the mat.", "A kitten lay on the rug.", "Interest rates rose again.", "", "你好世界", "🙂"]
 

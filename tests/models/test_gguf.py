@@ -17,14 +17,14 @@ from asking import Talk, parts_of, talk
 from pydantic import BaseModel, Field
 
 from mindstream.errors import ModelRefused, PromptTooLong, SettingsError
-from mindstream.models import gguf
-from mindstream.models.adapter import Arrival, Delta
-from mindstream.models.address import WINDOW, address, local_file
 from mindstream.models.ask import ask
 from mindstream.models.decide import decide
 from mindstream.models.model import Piece, Request, Usage
 from mindstream.models.prompt import Prompt
-from mindstream.models.provider import Provider, provider
+from mindstream.models.providers import gguf
+from mindstream.models.providers.adapter import Arrival, Delta
+from mindstream.models.providers.address import WINDOW, address, local_file
+from mindstream.models.providers.provider import Provider, provider
 from mindstream.models.questions.choice import Choice
 from mindstream.models.questions.predicate import Predicate
 from mindstream.models.roles import Models
@@ -152,7 +152,7 @@ async def test_whoever_stops_listening_stops_it(model: Provider) -> None:
 
 @needs_model
 async def test_nobody_without_its_key_is_answered(model: Provider) -> None:
-    from mindstream.models.openai_chat import openai_client
+    from mindstream.models.providers.openai_chat import openai_client
 
     await parts_of(model, Request(Told(), options=("a", "b")))
     at = gguf.engine(address("local"))

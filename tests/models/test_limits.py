@@ -11,8 +11,8 @@ from fake_endpoint import Behaviour, Fails, FakeEndpoint, Floods, Says, delta, f
 
 from mindstream.errors import ModelSilent, ModelUnavailable, ReplyInvalid
 from mindstream.models.ask import ask
-from mindstream.models.limits import BYTES_A_TOKEN, LOCAL, WORDS_TOKENS, Waits
-from mindstream.models.provider import Provider, provider
+from mindstream.models.providers.limits import BYTES_A_TOKEN, LOCAL, WORDS_TOKENS, Waits
+from mindstream.models.providers.provider import Provider, provider
 
 
 def bomb() -> Iterable[bytes]:

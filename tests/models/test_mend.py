@@ -12,15 +12,15 @@ from mindstream.clock import ManualClock, SystemClock
 from mindstream.errors import ReplyInvalid
 from mindstream.minds.calls import build_event
 from mindstream.models.ask import ask
+from mindstream.models.fake import FakeModel
 from mindstream.models.roles import Models
-from mindstream.models.scripted import Scripted
 from mindstream.models.wrappers.mend import Mend, mend_json
 from mindstream.models.wrappers.meter import Meter, Metered, WithListener
 from mindstream.models.wrappers.repair import Repair
 
 
-def judged_by(*replies: str, times: int = 2) -> tuple[WithListener, Scripted, list[Metered]]:
-    scripted, told = Scripted({"judge": replies}), list[Metered]()
+def judged_by(*replies: str, times: int = 2) -> tuple[WithListener, FakeModel, list[Metered]]:
+    scripted, told = FakeModel({"judge": replies}), list[Metered]()
     inner = Mend(Repair(Meter(scripted, lambda _: None, ManualClock()), times))
     return WithListener(inner, told.append), scripted, told
 

@@ -41,10 +41,10 @@ from mindstream.errors import (
     ReplyInvalid,
     SettingsError,
 )
-from mindstream.models.address import address
 from mindstream.models.ask import ask, speak
 from mindstream.models.model import Call, Message, Piece, Usage
-from mindstream.models.provider import Provider, provider
+from mindstream.models.providers.address import address
+from mindstream.models.providers.provider import Provider, provider
 
 
 @pytest.fixture(autouse=True)

@@ -11,14 +11,14 @@ from fake_endpoint import WRONG_KEY, FakeEndpoint, Says
 
 from mindstream.errors import ModelRefused, RateLimited, SettingsError
 from mindstream.models.ask import ask
+from mindstream.models.fake import FakeModel, Line
 from mindstream.models.model import Call
-from mindstream.models.provider import provider
+from mindstream.models.providers.provider import provider
 from mindstream.models.recording import Playback, Recorder
-from mindstream.models.scripted import Line, Scripted
 
 
 async def recorded(path: Path, *lines: Line) -> Recorder:
-    return Recorder(Scripted({"talk": lines, "judge": ['{"score": 3}']}), path)
+    return Recorder(FakeModel({"talk": lines, "judge": ['{"score": 3}']}), path)
 
 
 async def test_a_recorded_run_is_played_again(tmp_path: Path) -> None:

@@ -17,15 +17,15 @@ from mindstream.coach.belief.plan import Plan
 from mindstream.coach.belief.think_in_phase import ThinkInPhase
 from mindstream.coach.packs.load import load
 from mindstream.errors import ReplyInvalid
-from mindstream.memory.dream import Dream
-from mindstream.memory.rate_importance import RateImportance
+from mindstream.memory.lifecycle.dream import Dream
+from mindstream.memory.lifecycle.rate_importance import RateImportance
 from mindstream.models.ask import ask
+from mindstream.models.fake import FakeModel
 from mindstream.models.model import Part, Piece, Request
 from mindstream.models.prompt import Prompt
 from mindstream.models.reply import legible, whole_json, without_controls
-from mindstream.models.scripted import Scripted
-from mindstream.models.wrappers.legible import Legible
 from mindstream.models.wrappers.repair import Repair
+from mindstream.models.wrappers.sanitizer import OutputSanitizer
 from mindstream.reasoners.facts.extract_facts import ExtractFacts
 from mindstream.reasoners.reflect.insights import Insights
 from mindstream.reasoners.reflect.salient_questions import SalientQuestions
@@ -213,7 +213,7 @@ class Write(Prompt[Essay]):
 )
 async def test_what_nothing_gave_is_sent_back_once(answers: list[str], kept: str, calls: int) -> None:
     lines = [line if line == "{" else Essay(words=line) for line in answers]
-    model = Scripted({"write": lines})
+    model = FakeModel({"write": lines})
     assert (await ask(Repair(model), Write())).words == kept
     assert len(model.asked) == calls
     for request in model.asked[1:2]:
@@ -262,4 +262,4 @@ class Says:
 
 async def test_half_a_character_waits_for_the_other_half() -> None:
     says = Says(Piece("a"), Piece("b\ud83d"), Piece("\ude00c"), Piece("\ud83d"), Piece("d"), Piece("\ud83d"))
-    assert await parts_of(Legible(says)) == [Piece("a"), Piece("b"), Piece("😀c"), Piece("d")]
+    assert await parts_of(OutputSanitizer(says)) == [Piece("a"), Piece("b"), Piece("😀c"), Piece("d")]

@@ -12,8 +12,8 @@ from fake_endpoint import Fails, FakeEndpoint, Says
 from mindstream.clock import ManualClock
 from mindstream.errors import BudgetSpent, ModelRefused, SettingsError
 from mindstream.models.ask import ask, speak
-from mindstream.models.limits import Waits
 from mindstream.models.prompt import RULES, rule
+from mindstream.models.providers.limits import Waits
 from mindstream.models.roles import Models
 from mindstream.models.wrappers.budget import Budget
 from mindstream.models.wrappers.meter import Metered

@@ -17,14 +17,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mindstream.errors import MindstreamError, ModelError, ModelRefused, ModelUnavailable
-from mindstream.models.address import address
 from mindstream.models.embedders.endpoint import Endpoint
+from mindstream.models.fake import FakeModel
 from mindstream.models.model import Request
-from mindstream.models.provider import provider
+from mindstream.models.providers.address import address
+from mindstream.models.providers.provider import provider
+from mindstream.models.providers.secrets import mask, remember
 from mindstream.models.recording import Recorder
 from mindstream.models.roles import Models
-from mindstream.models.scripted import Scripted
-from mindstream.models.secrets import mask, remember
 from mindstream.models.wrappers.cache import Cache
 from mindstream.service import probe
 
@@ -128,7 +128,7 @@ def mode(path: Path) -> int:
 
 
 async def test_recordings_and_answers_are_their_owners(tmp_path: Path) -> None:
-    scripted = Scripted({"judge": ['{"score": 1}', '{"score": 2}']})
+    scripted = FakeModel({"judge": ['{"score": 1}', '{"score": 2}']})
     recording = tmp_path / "new" / "run.jsonl"
     await parts_of(Recorder(scripted, recording), Request(Judge()))
     await parts_of(Cache(scripted, tmp_path / "cache"), Request(Judge()))

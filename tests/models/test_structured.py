@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field, JsonValue, TypeAdapter
 from mindstream.models.ask import ask
 from mindstream.models.bounded import bound_schema
 from mindstream.models.model import Request, Usage
-from mindstream.models.provider import Provider
+from mindstream.models.providers.provider import Provider
 from mindstream.models.roles import Models
 
 

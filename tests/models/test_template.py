@@ -11,9 +11,9 @@ import pytest
 from mindstream.coach.belief.plan import Plan, PlanStep
 from mindstream.coach.packs.load import load
 from mindstream.errors import SettingsError
-from mindstream.models.scripted import Scripted
+from mindstream.models.fake import FakeModel
 from mindstream.models.template import MOST_WORDS, templates
-from mindstream.models.wrappers.reworded import Reworded
+from mindstream.models.wrappers.override import PromptOverride
 from mindstream.reasoners.conversation import Line
 from mindstream.service.prompts import prompts
 
@@ -128,13 +128,13 @@ def test_a_folder_of_words_that_are_no_template_is_not_used(words: str, tmp_path
     path.write_text(f"# user\n{words}")
     (tmp_path / "README.md").write_text("{{ just a note }}")
     with pytest.raises(SettingsError, match=str(path)):
-        Reworded(Scripted({}), tmp_path)
+        PromptOverride(FakeModel({}), tmp_path)
     with pytest.raises(SettingsError, match=str(path)):
         prompts(tmp_path)
 
 
 def test_words_that_are_no_file_are_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(path := tmp_path / "talk.md")
-    for use in (lambda: Reworded(Scripted({}), tmp_path), lambda: prompts(tmp_path)):
+    for use in (lambda: PromptOverride(FakeModel({}), tmp_path), lambda: prompts(tmp_path)):
         with pytest.raises(SettingsError, match=f"{path}: is not a regular file"):
             use()

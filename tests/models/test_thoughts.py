@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mindstream.models.providers.thoughts import Thinking
 from mindstream.models.reply import without_thoughts
-from mindstream.models.thoughts import Thinking
 
 REPLIES = [
     ("<think>Let me see.</think>Yes.", "Let me see.", "Yes."),

@@ -12,11 +12,11 @@ from pydantic import BaseModel
 from mindstream.errors import ModelRefused
 from mindstream.models.model import Call, Message, Request, ToolSpec
 from mindstream.models.prompt import Prompt
-from mindstream.models.provider import Provider
+from mindstream.models.providers.provider import Provider
+from mindstream.models.providers.typed_calls import find_calls, in_words
 from mindstream.models.roles import Models
 from mindstream.models.schema import find_faults
-from mindstream.models.typed_calls import find_calls, in_words
-from mindstream.tools.loop import ToolLog, solve
+from mindstream.tools.loop import ToolLog, run_tool_loop
 from mindstream.tools.tool import tool
 
 REFUSALS = (
@@ -66,8 +66,8 @@ async def test_an_endpoint_that_knows_no_tools_is_told_of_them_in_words(door: Fa
     door.otherwise = small_model
     log = ToolLog()
     async with Models.named({"default": f"{door.url}#any"}) as models:
-        assert await solve(models.of(""), Sum(), [tool(add)], log) == Answer(value=3)
-        assert await solve(models.of(""), Sum(), [tool(add)], log) == Answer(value=3)
+        assert await run_tool_loop(models.of(""), Sum(), [tool(add)], log) == Answer(value=3)
+        assert await run_tool_loop(models.of(""), Sum(), [tool(add)], log) == Answer(value=3)
     assert log.results == [("add", "3")] * 2
     assert ["tools" in each.body for each in door.chats] == [True] + [False] * 4, "it is asked once"
     first = door.chats[1].body

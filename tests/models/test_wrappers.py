@@ -23,20 +23,20 @@ from mindstream.errors import (
     ReplyInvalid,
 )
 from mindstream.models.ask import act, ask
+from mindstream.models.fake import FakeModel, Line
 from mindstream.models.model import Call, Model, Part, Piece, Request, ToolSpec, Usage
-from mindstream.models.scripted import Line, Scripted
 from mindstream.models.wrappers.budget import Budget, Budgeted
 from mindstream.models.wrappers.cache import Cache
 from mindstream.models.wrappers.fallback import Fallback
 from mindstream.models.wrappers.limit import Limit
 from mindstream.models.wrappers.meter import Meter, Metered
+from mindstream.models.wrappers.override import PromptOverride
 from mindstream.models.wrappers.repair import Repair
 from mindstream.models.wrappers.retry import Retry
-from mindstream.models.wrappers.reworded import Reworded
 
 
-def talks(*lines: Line) -> Scripted:
-    return Scripted({"talk": lines, "judge": lines})
+def talks(*lines: Line) -> FakeModel:
+    return FakeModel({"talk": lines, "judge": lines})
 
 
 class Patient(ManualClock):
@@ -80,7 +80,7 @@ WRAPPERS: list[tuple[str, Callable[[Model, Path], Model]]] = [
     ("cache", Cache),
     ("limit", lambda model, _: Limit(model)),
     ("fallback", lambda model, _: Fallback([model])),
-    ("reworded", Reworded),
+    ("reworded", PromptOverride),
 ]
 
 
@@ -246,7 +246,7 @@ async def test_the_cache_answers_the_same_question_again_for_nothing(tmp_path: P
 
 
 async def test_the_cache_tells_models_and_tools_apart(tmp_path: Path) -> None:
-    one, other = Scripted({"talk": ["one", "with tools"]}, "one"), Scripted({"talk": ["other"]}, "other")
+    one, other = FakeModel({"talk": ["one", "with tools"]}, "one"), FakeModel({"talk": ["other"]}, "other")
     assert text_of(await parts_of(Cache(one, tmp_path))) == "one"
     assert text_of(await parts_of(Cache(other, tmp_path))) == "other"
     assert text_of(await parts_of(Cache(one, tmp_path), talk(tools=(ADD,)))) == "with tools"
@@ -296,16 +296,16 @@ async def test_no_more_than_so_many_run_at_once() -> None:
 
 
 async def test_the_next_model_answers_where_one_fails() -> None:
-    first = Scripted({"talk": [ModelUnavailable("down"), "there again"]}, "first")
-    model = Fallback([first, Scripted({"talk": ["here"]}, "second")])
+    first = FakeModel({"talk": [ModelUnavailable("down"), "there again"]}, "first")
+    model = Fallback([first, FakeModel({"talk": ["here"]}, "second")])
     assert model.name == "first"
     assert (text_of(await parts_of(model)), model.name) == ("here", "second")
     assert (text_of(await parts_of(model)), model.name) == ("there again", "first")
 
 
 async def test_whoever_asks_beside_others_is_told_who_answered_them() -> None:
-    first = Scripted({"talk": [ModelUnavailable("down"), "there again"]}, "first")
-    model = Fallback([first, Scripted({"talk": ["here"]}, "second")])
+    first = FakeModel({"talk": [ModelUnavailable("down"), "there again"]}, "first")
+    model = Fallback([first, FakeModel({"talk": ["here"]}, "second")])
 
     async def asked() -> tuple[str, str]:
         text = text_of(await parts_of(model))

@@ -14,11 +14,11 @@ from planned import Told, plan_of
 
 from mindstream.clock import ManualClock
 from mindstream.errors import InputError, LeaseLost
-from mindstream.memory.sqlite import SqliteStore
+from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.stream import Stream
 from mindstream.models.embedders.named import embedder
+from mindstream.models.fake import FakeModel, Line
 from mindstream.models.model import Call, Part, Piece, Request
-from mindstream.models.scripted import Line, Scripted
 from mindstream.planning.evidence import Evidence
 from mindstream.planning.executor import Executor
 from mindstream.planning.leave import Wish, allow
@@ -49,8 +49,8 @@ class Box:
         return [tool(self.send, Traits(changes=True, key=key)), tool(self.look)]
 
 
-def model(plan: str, *answers: str, mend: Sequence[str] = ()) -> Scripted:
-    return Scripted({"make_plan": [plan], "answer_from_evidence": [*answers], "mend_plan": [*mend]})
+def model(plan: str, *answers: str, mend: Sequence[str] = ()) -> FakeModel:
+    return FakeModel({"make_plan": [plan], "answer_from_evidence": [*answers], "mend_plan": [*mend]})
 
 
 async def test_two_steps_of_one_id_are_not_called() -> None:
@@ -209,7 +209,7 @@ async def test_what_a_react_model_writes_is_no_reference() -> None:
         [Call("look", json.dumps({"text": {"$ref": "E1"}}), "c")],
         [Call("look", '{"text": "b"}', "c")],
     ]
-    mind = Scripted({"act_on_task": [*calls, "done"]})
+    mind = FakeModel({"act_on_task": [*calls, "done"]})
     solution = await solve("t", "react", tools=box.tools(), models=mind)
     assert box.read == ["b"] and [step.id for step in solution.plan.steps] == ["E1", "E2"]
     assert not any(step.needs for step in solution.plan.steps)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from mindstream.memory.record import New
+from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.stream import Stream
-from mindstream.models.scripted import Scripted
-from mindstream.planning.journal import Begun, read_run
+from mindstream.models.fake import FakeModel
+from mindstream.planning.journal import RunCheckpoint, read_run
 from mindstream.planning.solve import solve
 from mindstream.tools.recall import recall_tool
 from mindstream.tools.tool import tool
@@ -19,14 +19,14 @@ def say(text: str) -> str:
     return text
 
 
-async def run_and_erase(folder: Path, note: str) -> Begun:
+async def run_and_erase(folder: Path, note: str) -> RunCheckpoint:
     """Solve a task in whose every part a note stands, erase the note, and return what the log holds of the run."""
     plan = f"Plan: {note}\n#E1 = recall[query={note}, count=1]\n#E2 = say[#E1]\n#E3 = say[{note}]\n"
     lines = {"make_plan": [plan], "answer_from_evidence": [f"As far as I know: {note}"]}
     async with Stream.open(folder, "ada") as stream:
-        (record,) = await stream.remember_all([New(text=note, kind="note", by="ada")])
+        (record,) = await stream.remember_all([RecordDraft(text=note, kind="note", by="ada")])
         tools = [recall_tool(stream), tool(say)]
-        solution = await solve(f"Is it so? {note}", tools=tools, models=Scripted(lines), stream=stream, run="r")
+        solution = await solve(f"Is it so? {note}", tools=tools, models=FakeModel(lines), stream=stream, run="r")
         assert solution.answer and not solution.missing
         await stream.store.erase("ada", [record.id])
         begun = await read_run(stream, "r")

@@ -7,12 +7,12 @@ import sys
 import pytest
 from kill_run import measure
 
-from mindstream.planning.solve import How
+from mindstream.planning.solve import Strategy
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are forked")
 @pytest.mark.parametrize("how", ["rewoo", "react", "plan-execute"])
-def test_a_run_that_is_killed_does_nothing_twice_that_has_a_key(how: How) -> None:
+def test_a_run_that_is_killed_does_nothing_twice_that_has_a_key(how: Strategy) -> None:
     found = measure(how, points=3, seed=7)
     assert found["same_answer"] == found["keyed_once_each"] == found["plain_all_there"] == 3
     assert found["repeats_beyond_in_flight"] == 0

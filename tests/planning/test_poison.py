@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from poison import measure, showing_evidence
 
-from mindstream.planning.solve import How
+from mindstream.planning.solve import Strategy
 
 
 @pytest.mark.parametrize(("how", "every"), [("rewoo", 1), ("plan-execute", 4)])
-async def test_no_poison_adds_a_call(how: How, every: int) -> None:
+async def test_no_poison_adds_a_call(how: Strategy, every: int) -> None:
     found = await measure(how, every)
     assert found["poisoned"] == 200 // every == found["replanned"] and int(str(found["model_obeyed"])) > 180 // every
     assert found["calls_beyond"] == found["steps_beyond"] == found["changes_without_leave"] == 0

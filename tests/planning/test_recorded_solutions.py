@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mindstream import Models
-from mindstream.planning.solve import How, solve
+from mindstream.planning.solve import Strategy, solve
 from mindstream.tools.named import Means, named_tools
 
 ROOT = Path(__file__).parents[2]
@@ -17,7 +17,7 @@ HOURS = (
     "less than twice what Thomas worked, and Rebecca worked 8 hours less than Toby. How many hours did Rebecca work?"
 )
 SEED = "What is the hometown of the winner of the men's 2024 Australian Open?"
-TASKS: list[tuple[int, str, How, str]] = [
+TASKS: list[tuple[int, str, Strategy, str]] = [
     (0, SEED, "rewoo", "Sexten"),
     (1, SEED, "react", "Sexten"),
     (2, SEED, "plan-execute", "Sexten"),
@@ -35,7 +35,7 @@ RECORDED = [
 
 
 @pytest.mark.parametrize(("run", "task", "how", "answer"), TASKS)
-async def test_a_mind_solves_it(run: int, task: str, how: How, answer: str, tmp_path: Path) -> None:
+async def test_a_mind_solves_it(run: int, task: str, how: Strategy, answer: str, tmp_path: Path) -> None:
     recording = tmp_path / "recording.jsonl"
     recording.write_text("".join(json.dumps(line) + "\n" for line in RECORDED if line["run"] == run), "utf-8")
     async with Models.named({"default": f"playback:{recording}"}) as models:

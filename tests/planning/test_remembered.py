@@ -10,10 +10,10 @@ import pytest
 from planned import Told
 
 from mindstream.memory.stream import Stream
-from mindstream.models.scripted import Scripted
-from mindstream.planning.remembered import RememberedPlans
+from mindstream.models.fake import FakeModel
 from mindstream.planning.solution import Solution
-from mindstream.planning.solve import How, solve
+from mindstream.planning.solve import Strategy, solve
+from mindstream.planning.strategies.remembered import RememberedPlans
 from mindstream.tools.tool import tool
 
 TASK = "Which is taller, Mount Everest or K2, after 20% of its height is taken from K2?"
@@ -40,8 +40,8 @@ async def plans(tmp_path: Path) -> AsyncIterator[RememberedPlans]:
         yield RememberedPlans(stream)
 
 
-def model(**lines: Any) -> Scripted:
-    return Scripted({name: line if isinstance(line, list) else [line] for name, line in lines.items()})
+def model(**lines: Any) -> FakeModel:
+    return FakeModel({name: line if isinstance(line, list) else [line] for name, line in lines.items()})
 
 
 async def learn(plans: RememberedPlans, task: str = TASK, plan: str = PLAN, **options: Any) -> Solution:
@@ -95,13 +95,13 @@ async def test_a_plan_whose_words_may_come_from_names_and_numbers_serves_its_own
 
 
 @pytest.mark.parametrize("how", ["react", "failed", "mended", "given"])
-async def test_only_what_was_planned_and_went_well_is_kept(plans: RememberedPlans, how: How | str) -> None:
+async def test_only_what_was_planned_and_went_well_is_kept(plans: RememberedPlans, how: Strategy | str) -> None:
     mind = model(
         make_plan=PLAN.replace("math", "maths") if how != "given" else PLAN, act_on_task="Everest",
         answer_from_evidence=["MISSING E3", "Everest"] if how == "mended" else ["Everest"] * 2,
         mend_plan="#E3 = math[max(#E1, #E2)]",
     )  # fmt: skip
-    way: How = "react" if how == "react" else "rewoo"
+    way: Strategy = "react" if how == "react" else "rewoo"
     given = (await learn(plans)).plan if how == "given" else None
     before = len(await plans.stream.latest("exemplar", 9))
     task = TASK if how != "given" else "Where is Everest?"

@@ -13,7 +13,7 @@ from mindstream.errors import ModelError
 from mindstream.models.model import Call, Part, Piece, Request, Usage
 from mindstream.models.shorten import request_tokens
 from mindstream.models.wrappers.budget import Budget, Budgeted
-from mindstream.planning.solve import How, solve
+from mindstream.planning.solve import Strategy, solve
 from mindstream.tools.ask_model import model_tool
 from mindstream.tools.tool import tool
 from mindstream.tools.traits import Traits
@@ -76,7 +76,7 @@ async def test_a_budget_is_never_exceeded_by_more_than_one_call() -> None:
             ("calls", draw.randint(1, 12)), ("tokens", draw.randint(1, 20_000)), ("cost_usd", draw.random() / 5),
         ) if draw.random() < 0.4}  # fmt: skip
         budget, most = Budget(**allowed), draw.choice((None, 1, 3, 7))  # type: ignore[arg-type]
-        how: How = draw.choice(get_args(How))
+        how: Strategy = draw.choice(get_args(Strategy))
         tools = [
             tool(library.look, Traits(retries=1, cost_usd=0.001, foreign=True)),
             model_tool(Budgeted(model, budget)),

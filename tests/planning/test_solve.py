@@ -12,18 +12,18 @@ from planned import Told
 
 from mindstream.clock import ManualClock
 from mindstream.errors import InputError, ModelRefused
-from mindstream.memory.sqlite import SqliteStore
+from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.stream import Stream
 from mindstream.models.embedders.named import embedder
+from mindstream.models.fake import FakeModel, Line
 from mindstream.models.model import Call
-from mindstream.models.scripted import Line, Scripted
 from mindstream.models.wrappers.budget import Budget
-from mindstream.planning.answer_from_evidence import SolverAnswer, read_answer
 from mindstream.planning.executor import Limits
 from mindstream.planning.formats.read import read
 from mindstream.planning.journal import read_run
 from mindstream.planning.plan import Plan
-from mindstream.planning.solve import How, solve
+from mindstream.planning.prompts.answer_from_evidence import SolverAnswer, read_answer
+from mindstream.planning.solve import Strategy, solve
 from mindstream.tools.tool import FunctionTool, tool
 from mindstream.tools.traits import Traits
 
@@ -48,9 +48,9 @@ class Library:
         return FACTS.get(query, "")
 
 
-def model(**lines: Any) -> Scripted:
+def model(**lines: Any) -> FakeModel:
     """Say a line, or one after the other, by prompt."""
-    return Scripted({name: line if isinstance(line, list) else [line] for name, line in lines.items()})
+    return FakeModel({name: line if isinstance(line, list) else [line] for name, line in lines.items()})
 
 
 async def test_rewoo_asks_a_model_twice_and_its_evidence_is_the_plan_s() -> None:
@@ -82,7 +82,7 @@ IN_PART = "Jannik Sinner.\n**MISSING E2:** the hometown"
 
 
 @pytest.mark.parametrize("how", ["rewoo", "plan-execute", "react"])
-async def test_what_can_be_answered_is_answered_and_what_is_missing_is_named(how: How) -> None:
+async def test_what_can_be_answered_is_answered_and_what_is_missing_is_named(how: Strategy) -> None:
     mind = model(make_plan=PLAN, answer_from_evidence=[IN_PART] * 2, act_on_task=IN_PART, mend_plan="NOTHING")
     solution = await solve("Who won, and where is he from?", how, tools=[Library().tool], models=mind)
     assert (solution.answer, solution.unanswered) == ("Jannik Sinner.", "the hometown") and not solution.stopped
@@ -149,7 +149,7 @@ async def test_plan_and_execute_stops_as_soon_as_the_answer_is_there() -> None:
 
 
 @pytest.mark.parametrize("how", ["rewoo", "plan-execute"])
-async def test_a_plan_is_mended_where_it_did_not_give_the_answer(how: How) -> None:
+async def test_a_plan_is_mended_where_it_did_not_give_the_answer(how: Strategy) -> None:
     library = Library()
     wrong = PLAN.replace("hometown of", "town of")
     missing = ["MISSING E2"] * (1 if how == "rewoo" else 2)

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from mindstream.errors import ModelRefused, SettingsError
+from mindstream.models.fake import FakeModel
 from mindstream.models.model import Model
 from mindstream.models.rules import Rules
-from mindstream.models.scripted import Scripted
-from mindstream.planning.answer_from_evidence import QUOTED
-from mindstream.planning.solve import How, solve
+from mindstream.planning.prompts.answer_from_evidence import QUOTED
+from mindstream.planning.solve import Strategy, solve
 from mindstream.tools.named import named_tools
 
 
@@ -58,7 +58,7 @@ async def test_nobody_stands_in_who_would_have_to_act_step_by_step() -> None:
 
 
 @pytest.mark.parametrize(("how", "lacks"), [("rewoo", "solver"), ("plan-execute", "solver"), ("react", "worker")])
-async def test_a_role_that_is_missing_is_named(how: How, lacks: str) -> None:
-    table: dict[str, Model] = {"planner": Scripted({})}
+async def test_a_role_that_is_missing_is_named(how: Strategy, lacks: str) -> None:
+    table: dict[str, Model] = {"planner": FakeModel({})}
     with pytest.raises(SettingsError, match=f"nobody is named for {lacks}"):
         await solve("Who?", how, models=table)

@@ -13,16 +13,16 @@ from planned import Told
 
 from mindstream.clock import ManualClock
 from mindstream.errors import ModelError, ModelRefused
-from mindstream.memory.sqlite import SqliteStore
+from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.stream import Stream
 from mindstream.models.embedders.named import embedder
+from mindstream.models.fake import FakeModel
 from mindstream.models.model import Request
-from mindstream.models.scripted import Scripted
 from mindstream.models.wrappers.budget import Budget
 from mindstream.planning.formats.read import read
 from mindstream.planning.journal import read_run
 from mindstream.planning.solution import Solution
-from mindstream.planning.solve import How, solve
+from mindstream.planning.solve import Strategy, solve
 from mindstream.tools.tool import FunctionTool, tool
 
 PLAN, MENDED = "#E1 = look[a]\n#E2 = look[bad]\n", "#E2 = look[b]"
@@ -46,8 +46,8 @@ def breaks(request: Request) -> str:
     raise ModelRefused("the process died")
 
 
-def model(**lines: Any) -> Scripted:
-    return Scripted({name: line if isinstance(line, list) else [line] for name, line in lines.items()})
+def model(**lines: Any) -> FakeModel:
+    return FakeModel({name: line if isinstance(line, list) else [line] for name, line in lines.items()})
 
 
 @pytest.fixture
@@ -57,25 +57,25 @@ async def stream(tmp_path: Path) -> AsyncIterator[Stream]:
     await store.close()
 
 
-async def go(stream: Stream, library: Library, mind: Scripted, how: How = "rewoo", **more: Any) -> Solution:
+async def go(stream: Stream, library: Library, mind: FakeModel, how: Strategy = "rewoo", **more: Any) -> Solution:
     return await solve("t", how, tools=[library.tool], models=mind, stream=stream, run="r", **more)
 
 
-def labels(mind: Scripted) -> list[str]:
+def labels(mind: FakeModel) -> list[str]:
     return [each.prompt.label() for each in mind.asked]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are forked")
 @pytest.mark.parametrize("ends", [True, False])
 @pytest.mark.parametrize("how", ["rewoo", "plan-execute"])
-def test_a_run_that_is_killed_mends_its_plan_no_oftener_and_knows_its_bill(how: How, ends: bool) -> None:
+def test_a_run_that_is_killed_mends_its_plan_no_oftener_and_knows_its_bill(how: Strategy, ends: bool) -> None:
     found = measure(how, ends, every=5)
     assert found.pop("calls_of_models_more") <= found["moments"]
     assert found["moments"] >= 4 and set(found.values()) == {found["moments"]}, found
 
 
 @pytest.mark.parametrize("how", ["rewoo", "plan-execute"])
-async def test_a_run_goes_on_in_the_middle_of_mending(how: How, stream: Stream) -> None:
+async def test_a_run_goes_on_in_the_middle_of_mending(how: Strategy, stream: Stream) -> None:
     library = Library()
     with pytest.raises(ModelError):
         await go(stream, library, model(make_plan=PLAN, answer_from_evidence="MISSING E2", mend_plan=breaks), how)

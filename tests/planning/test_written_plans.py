@@ -10,11 +10,11 @@ import pytest
 
 from mindstream.clock import ManualClock
 from mindstream.errors import InputError, ModelRefused
-from mindstream.memory.sqlite import SqliteStore
+from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.stream import Stream
 from mindstream.models.embedders.named import embedder
+from mindstream.models.fake import FakeModel
 from mindstream.models.model import Call, ToolSpec
-from mindstream.models.scripted import Scripted
 from mindstream.planning.as_tool import planner_tool
 from mindstream.planning.estimate import estimate
 from mindstream.planning.exemplars import read_exemplars
@@ -83,11 +83,11 @@ def test_rules_cost_nothing_and_what_has_no_price_says_so() -> None:
 
 async def test_a_plan_can_be_written_without_being_run() -> None:
     told: list[str] = []
-    mind = Scripted({"make_plan": [REWOO]})
+    mind = FakeModel({"make_plan": [REWOO]})
     plan = await plan_task("How many?", [search], mind, on_step=lambda step: told.append(step.id))
     assert plan.task == "How many?" and told == ["E1", "E2"]
     with pytest.raises(InputError, match="there is no plan: I would rather not"):
-        await plan_task("How many?", [search], Scripted({"make_plan": ["I would rather not"]}))
+        await plan_task("How many?", [search], FakeModel({"make_plan": ["I would rather not"]}))
 
 
 async def test_a_plan_that_was_given_is_in_the_log_and_another_one_keeps_what_still_holds(folder: Path) -> None:
@@ -103,25 +103,25 @@ async def test_a_plan_that_was_given_is_in_the_log_and_another_one_keeps_what_st
     stream = Stream(store, "ann", embedder("wordllama"), ManualClock(0.0))
     first = read_any("#E1 = look[a]\n#E2 = look[b]", [look.spec]).plan
     with pytest.raises(ModelRefused):  # the solver has nothing to say
-        await solve("t", tools=[look], models=Scripted({}), plan=first, stream=stream, run="r")
+        await solve("t", tools=[look], models=FakeModel({}), plan=first, stream=stream, run="r")
     assert (begun := await read_run(stream, "r")) and begun.plan == first and calls == ["a", "b"]
     second = first.edited("E2", arguments={"query": "c"})
-    mind = Scripted({"answer_from_evidence": ["done"]})
+    mind = FakeModel({"answer_from_evidence": ["done"]})
     solution = await solve("t", tools=[look], models=mind, plan=second, stream=stream, run="r")
     assert calls == ["a", "b", "c"] and solution.evidence["E2"].text == "found c"
     await solve(
-        "u", tools=[look], models=Scripted({"answer_from_evidence": ["x"]}), plan=second, stream=stream, run="s"
+        "u", tools=[look], models=FakeModel({"answer_from_evidence": ["x"]}), plan=second, stream=stream, run="s"
     )
     assert [(run.task, run.answer) for run in (await read_runs(stream)).values()] == [("t", "done"), ("u", "x")]
     await store.close()
 
 
 async def test_a_planner_is_a_tool() -> None:
-    mind = Scripted({"make_plan": [REWOO], "answer_from_evidence": ["Ten million."]})
+    mind = FakeModel({"make_plan": [REWOO], "answer_from_evidence": ["Ten million."]})
     solver = planner_tool([replace(search, traits=Traits(foreign=True))], mind)
     assert solver.spec.name == "solve_task" and "search" in solver.spec.description and solver.traits.foreign
     found = await call_tool(Call("solve_task", '{"task": "How many people live in the capital of Peru?"}'), [solver])
     assert found.text.startswith("Ten million.") and "E2 search: what is known of people in" in found.text
-    silent = planner_tool([search], Scripted({"make_plan": ["no"]}))
+    silent = planner_tool([search], FakeModel({"make_plan": ["no"]}))
     failed = await call_tool(Call("solve_task", '{"task": "How?"}'), [silent])
     assert failed.failed and "there is no plan: no" in failed.text

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from mindstream import Scripted, Stream
+from mindstream import FakeModel, Stream
 from mindstream.clock import ManualClock
 from mindstream.models.model import Model
 from mindstream.models.rules import Rules
 from mindstream.reasoners.facts.extract_facts import Fact, Facts
 from mindstream.reasoners.facts.facts import FactsReasoner
-from mindstream.reasoners.reasoner import Occasion, Utterance
+from mindstream.reasoners.reasoner import RunContext, Utterance
 
 
 @pytest.fixture
@@ -24,16 +24,16 @@ async def stream(folder: Path) -> AsyncIterator[Stream]:
 
 async def think(stream: Stream, model: Model, said: str) -> list[str]:
     """Let the reasoner think about an utterance; return the notes that hold afterwards, oldest first."""
-    record = await stream.remember(said, "chat", by="ann")
+    record = await stream.retain(said, "chat", by="ann")
     utterance = Utterance(seq=0, text=said, record=record.id, session="s", at=stream.clock.now())
-    conclusion = await FactsReasoner(model).think(Occasion("facts", stream, [utterance], []))
-    entries, revisions = await conclusion.write()
+    result = await FactsReasoner(model).think(RunContext("facts", stream, [utterance], []))
+    entries, revisions = await result.write()
     await stream.commit(*entries, revisions=revisions)
     return [note.text for note in await stream.latest("note", 9)]
 
 
-def replies(*found: Facts) -> Scripted:
-    return Scripted({"extract_facts": list(found)})
+def replies(*found: Facts) -> FakeModel:
+    return FakeModel({"extract_facts": list(found)})
 
 
 async def test_a_fact_takes_the_place_of_those_that_it_makes_untrue(stream: Stream) -> None:

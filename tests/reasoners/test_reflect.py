@@ -8,15 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from mindstream import ManualClock, Scripted, SqliteStore, Stream
+from mindstream import FakeModel, ManualClock, SqliteStore, Stream
 from mindstream.errors import ModelError, ModelUnavailable
 from mindstream.log.events import Reflected
-from mindstream.memory.record import Record
-from mindstream.memory.stream import New
+from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.models.model import Request
 from mindstream.models.rules import Rules
-from mindstream.reasoners.reasoner import Occasion
+from mindstream.reasoners.reasoner import RunContext
 from mindstream.reasoners.reflect.insights import Insight, Insights
 from mindstream.reasoners.reflect.reflect import START, ReflectReasoner, counter, reflect, reflect_if_due
 from mindstream.reasoners.reflect.salient_questions import Questions
@@ -31,19 +30,19 @@ async def stream(folder: Path) -> AsyncIterator[Stream]:
 
 
 async def seen(stream: Stream, *texts: str, importance: float = 5.0) -> list[Record]:
-    return await stream.remember_all([New(text=text, importance=importance) for text in texts])
+    return await stream.remember_all([RecordDraft(text=text, importance=importance) for text in texts])
 
 
-def answering(question: str, *insights: Insight, times: int = 1) -> Scripted:
+def answering(question: str, *insights: Insight, times: int = 1) -> FakeModel:
     found = json.dumps({"insights": [each.model_dump() for each in insights]})
-    return Scripted({"salient_questions": [Questions(questions=[question])] * times, "insights": [found] * times})
+    return FakeModel({"salient_questions": [Questions(questions=[question])] * times, "insights": [found] * times})
 
 
 async def test_the_counter_falls_by_the_importance_of_what_is_observed(stream: Stream) -> None:
     assert await counter(stream) == START == 150
     await seen(stream, "a", "b", importance=8)
-    await stream.remember("a note", "note", importance=9)
-    await stream.remember("not rated yet")
+    await stream.retain("a note", "note", importance=9)
+    await stream.retain("not rated yet")
     assert await counter(stream) == 134
 
 
@@ -60,7 +59,7 @@ async def test_at_zero_what_was_seen_becomes_thoughts_with_evidence_and_depth(st
         return json.dumps({"insights": [{"text": f"Ann loves {len(asked)} boats", "because": [number, number, 99, 0]}]})
 
     questions = Questions(questions=["Which boat?", "Why paint?", "Who is Ann?", "one too many?"])
-    model = Scripted({"salient_questions": [questions], "insights": [insight] * 3})
+    model = FakeModel({"salient_questions": [questions], "insights": [insight] * 3})
     thoughts = await reflect_if_due(stream, model)
     assert asked == ["Which boat?", "Why paint?", "Who is Ann?"]
     assert [thought.text for thought in thoughts] == ["Ann loves 1 boats", "Ann loves 2 boats", "Ann loves 3 boats"]
@@ -96,7 +95,7 @@ async def test_an_insight_without_support_is_not_written(stream: Stream) -> None
 async def test_a_model_that_fails_writes_nothing_and_the_counter_stays(stream: Stream, fails: str) -> None:
     await seen(stream, *(f"percept {n}" for n in range(30)))
     lines = {"salient_questions": ['{"questions": ["What?"]}'], "insights": ["no idea"]}
-    model = Scripted(lines | {fails: [ModelUnavailable("nobody there")]})
+    model = FakeModel(lines | {fails: [ModelUnavailable("nobody there")]})
     with pytest.raises(ModelError):
         await reflect_if_due(stream, model)
     assert await stream.latest("thought", 9) == []
@@ -104,22 +103,22 @@ async def test_a_model_that_fails_writes_nothing_and_the_counter_stays(stream: S
 
 
 async def test_without_a_model_nothing_is_rated_thought_or_written(stream: Stream) -> None:
-    await stream.remember_all([New(text=f"My father died, {n}") for n in range(30)])
+    await stream.remember_all([RecordDraft(text=f"My father died, {n}") for n in range(30)])
     assert await reflect_if_due(stream, Rules(), start=0) == []
-    conclusion = await ReflectReasoner(Rules(), start=0).think(Occasion("reflect", stream, (), ()))
-    assert conclusion.thought == ""
-    assert await conclusion.write() == ((), ())
+    result = await ReflectReasoner(Rules(), start=0).think(RunContext("reflect", stream, (), ()))
+    assert result.thought == ""
+    assert await result.write() == ((), ())
     assert await stream.store.last("ann", "reflected") is None
     assert await counter(stream) == 150
 
 
 async def test_as_a_reasoner_it_concludes_nothing_until_it_is_time(stream: Stream) -> None:
     reasoner = ReflectReasoner(answering("the boat?", Insight(text="Ann loves boats", because=[1])))
-    occasion = Occasion("reflect", stream, (), ())
-    assert (await reasoner.think(occasion)).thought == "not yet: 150 of 150 to go"
+    context = RunContext("reflect", stream, (), ())
+    assert (await reasoner.think(context)).thought == "not yet: 150 of 150 to go"
     await seen(stream, *(f"Ann is painting the boat, {n}" for n in range(30)))
-    conclusion = await reasoner.think(occasion)
-    entries, revisions = await conclusion.write()
+    result = await reasoner.think(context)
+    entries, revisions = await result.write()
     await stream.commit(*entries, revisions=revisions)
     assert [thought.text for thought in await stream.latest("thought", 9)] == ["Ann loves boats"]
     assert await counter(stream) == 150

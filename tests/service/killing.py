@@ -24,15 +24,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mindstream import ManualClock, Mind, Scripted, SqliteStore, Stream, Timeouts
+from mindstream import Coach, FakeModel, ManualClock, Mind, SqliteStore, Stream, Timeouts
 from mindstream.cli.files import write_lines
 from mindstream.coach.packs.check import new as new_pack
 from mindstream.coach.packs.load import load
 from mindstream.log import erasure
 from mindstream.log.database import FILE
-from mindstream.memory.record import Record
-from mindstream.memory.store import Revision
-from mindstream.memory.stream import New
+from mindstream.memory.store.record import Record, RecordDraft
+from mindstream.memory.store.store import Revision
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.models.model import Request
 from mindstream.models.recording import Playback, Recorder
@@ -124,7 +123,9 @@ def with_memory(doing: Callable[[Memory, Path], Any], user: str = "ann") -> Doin
 def talking(*texts: str, pack: str = "sleep", gate: str = "belief") -> Doing:
     async def run(folder: Path) -> None:
         timeouts = Timeouts(lease_s=0.5)
-        async with Mind.open(folder, user="ann", session="s", pack=pack, gate=gate, timeouts=timeouts) as mind:
+        async with Mind.open(
+            folder, user="ann", session="s", responder=Coach.using(pack=pack, gate=gate), timeouts=timeouts
+        ) as mind:
             for text in texts:
                 async for _ in mind.hear(text):
                     pass
@@ -161,8 +162,8 @@ def ask(model: Callable[[Path], Any]) -> Doing:
     return lambda folder: asyncio.run(run(folder))
 
 
-def scripted() -> Scripted:
-    return Scripted({"extract_facts": ['{"facts": []}']})
+def scripted() -> FakeModel:
+    return FakeModel({"extract_facts": ['{"facts": []}']})
 
 
 async def fade(stream: Stream) -> None:
@@ -173,7 +174,7 @@ async def fade(stream: Stream) -> None:
 async def forget(stream: Stream) -> None:
     for note in await stream.latest("note", 40):
         if note.text == LIGHT:
-            await stream.remember(f"It seems that {LIGHT}", "thought", evidence=[note.id])
+            await stream.retain(f"It seems that {LIGHT}", "thought", evidence=[note.id])
             await stream.believe("sleep", {"goals": [LIGHT]}, load("sleep").belief, evidence=[note.id])
     await stream.forget(await stream.to_forget(about="light 7"))
 
@@ -261,7 +262,9 @@ def answers(pack: str = "sleep") -> Doing:
 
 
 async def _answers(folder: Path, pack: str) -> None:
-    async with Mind.open(folder, user="ann", session="s", pack=pack, timeouts=Timeouts(lease_s=0.5)) as mind:
+    async with Mind.open(
+        folder, user="ann", session="s", responder=Coach.using(pack=pack), timeouts=Timeouts(lease_s=0.5)
+    ) as mind:
         async for _ in mind.hear("Are you there?"):
             pass
         await asyncio.wait_for(mind.settled(), 20)
@@ -269,9 +272,9 @@ async def _answers(folder: Path, pack: str) -> None:
 
 
 THINGS: dict[str, Thing] = {
-    "remember": Thing(with_stream(lambda stream: stream.remember("Ann saw more", "note")), keeps(40)),
+    "remember": Thing(with_stream(lambda stream: stream.retain("Ann saw more", "note")), keeps(40)),
     "remember many": Thing(
-        with_stream(lambda stream: stream.remember_all([New(text=f"more {n}", kind="note") for n in range(30)])),
+        with_stream(lambda stream: stream.remember_all([RecordDraft(text=f"more {n}", kind="note") for n in range(30)])),
         lambda folder: _check(sum("more" in text for text in texts(folder)) in (0, 30), "some of many"),
     ),
     "supersede": Thing(
@@ -321,9 +324,11 @@ def begin(work: Path) -> Path:
         for user, count in (("Ann", 40), ("Bob", 10)):
             async with Stream(store, user.lower(), WordLlama(), ManualClock(NOW - 90 * 86_400)) as stream:
                 await stream.remember_all(
-                    [New(text=f"{user} saw light {n} at the river", kind="note") for n in range(count)]
+                    [RecordDraft(text=f"{user} saw light {n} at the river", kind="note") for n in range(count)]
                 )
-                await stream.remember_all([New(text=f"{user} forgot thing {n}", kind="observation") for n in range(6)])
+                await stream.remember_all(
+                    [RecordDraft(text=f"{user} forgot thing {n}", kind="observation") for n in range(6)]
+                )
         forgotten = [each.id for each in await store.latest("ann", ["observation"], 6, now=NOW)]
         async with Stream(store, "ann", WordLlama(), ManualClock(NOW - 86_400)) as stream:
             await stream.commit(revisions=[Revision(id=id_, forgotten=NOW - 86_400) for id_ in forgotten])
@@ -331,7 +336,7 @@ def begin(work: Path) -> Path:
 
     asyncio.run(write())
     opened = memory(work / "elsewhere", "carol")
-    asyncio.run(opened.stream.remember_all([New(text=text, kind="note") for text in CAROLS]))
+    asyncio.run(opened.stream.remember_all([RecordDraft(text=text, kind="note") for text in CAROLS]))
     asyncio.run(write_lines(work / "export.jsonl", transfer.export(opened)))
     mind = backup.export(opened, Settings(data=source, user="carol"))
     asyncio.run(write_lines(work / "mind.jsonl", mind))

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from mindstream import ManualClock, Mind, SqliteStore, Stream
+from mindstream import Coach, ManualClock, Mind, SqliteStore, Stream
 from mindstream.errors import InputError, StorageError
 from mindstream.log import erasure
 from mindstream.log.database import FILE
-from mindstream.memory.stream import New
+from mindstream.memory.store.record import RecordDraft
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.service import erasing
 from mindstream.service.memory import Memory, memory
@@ -50,7 +50,7 @@ def talked(tmp_path_factory: pytest.TempPathFactory) -> Path:
         store = SqliteStore(folder)
         for user, count, said in (("zorro", 1500, SECRET), ("bob", 100, "the river")):
             async with Stream(store, user, WordLlama(), ManualClock()) as stream:
-                await stream.remember_all([New(text=f"{said} {n}", kind="note") for n in range(count)])
+                await stream.remember_all([RecordDraft(text=f"{said} {n}", kind="note") for n in range(count)])
         await store.close()
 
     asyncio.run(write())
@@ -88,7 +88,7 @@ async def test_what_was_begun_anew_since_is_not_touched(both: Path) -> None:
     with contextlib.suppress(KeyboardInterrupt), erasure.declare_intent(both, "zorro"):
         raise KeyboardInterrupt
     async with Stream(store := SqliteStore(both), "zorro", WordLlama(), ManualClock()) as stream:
-        await stream.remember("a new beginning", "note")
+        await stream.retain("a new beginning", "note")
     await store.close()
     async with opened(both, "zorro") as zorro:
         assert [record.text for record in await zorro.all()] == ["a new beginning"]
@@ -159,8 +159,8 @@ async def test_a_copy_that_was_put_aside_goes_too_whoever_finishes(both: Path) -
 async def test_a_mind_of_whoever_is_being_erased_is_not_opened(both: Path) -> None:
     with erasure.declare_intent(both, "zorro"):
         with pytest.raises(StorageError, match="another program is erasing that user just now"):
-            async with Mind.open(both, user="zorro"):
+            async with Mind.open(both, user="zorro", responder=Coach.using()):
                 pass
-        async with Mind.open(both, user="bob"):
+        async with Mind.open(both, user="bob", responder=Coach.using()):
             pass
     assert said(both)

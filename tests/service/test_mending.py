@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from mindstream import ManualClock, Mind, SqliteStore, Stream
+from mindstream import Coach, ManualClock, Mind, SqliteStore, Stream
 from mindstream.errors import StorageError
-from mindstream.memory.stream import New
-from mindstream.memory.strength import Strength
+from mindstream.memory.store.record import RecordDraft
+from mindstream.memory.store.strength import Strength
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.service.damage import Damage, faults
 from mindstream.service.mending import ASIDE, mend
@@ -29,7 +29,7 @@ HELD = "SELECT id, stream, kind, text, slot, version FROM records ORDER BY numbe
 
 
 async def talk(folder: Path, user: str, words: str) -> None:
-    async with Mind.open(folder, user=user, gate="belief") as mind:
+    async with Mind.open(folder, user=user, responder=Coach.using(gate="belief")) as mind:
         async for _ in mind.hear(words):
             pass
         await mind.settled()
@@ -41,11 +41,11 @@ async def fill(folder: Path) -> None:
         await talk(folder, "ann", words)
     store, clock = SqliteStore(folder), ManualClock()
     async with Stream(store, "ann", WordLlama(), clock) as stream:
-        await stream.remember("Ann has a dog.", "note")
+        await stream.retain("Ann has a dog.", "note")
     async with Stream(store, "bob", WordLlama(), clock, strength=Strength()) as stream:
-        note = await stream.remember("Bob sleeps well.", "note")
+        note = await stream.retain("Bob sleeps well.", "note")
         await stream.supersede(note.id, "Bob sleeps badly.")
-        await stream.remember_all([New(text=f"Bob heard a tram, {n}.", importance=3) for n in range(5)])
+        await stream.remember_all([RecordDraft(text=f"Bob heard a tram, {n}.", importance=3) for n in range(5)])
         clock.advance(40 * 86_400)
         await stream.sleep()
     await store.close()
@@ -228,7 +228,7 @@ async def test_opening_and_reading_what_is_damaged_ends_in_words(whole: Path, tm
                     async with Stream(store, user, WordLlama(), ManualClock()) as stream:
                         await stream.recall("trams at night", k=3)
                         await store.events(user)
-                        await stream.remember("One more thing.")
+                        await stream.retain("One more thing.")
             finally:
                 await store.close()
 

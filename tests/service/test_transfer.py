@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mindstream import ManualClock, SqliteStore, Stream
 from mindstream.errors import InputError
-from mindstream.memory.stream import New
+from mindstream.memory.store.record import RecordDraft
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.service import transfer
 from mindstream.service.export_file import BATCH
@@ -45,7 +45,7 @@ def memory(store: SqliteStore, user: str) -> tuple[Memory, Counting]:
 
 async def write(store: SqliteStore, user: str, texts: Sequence[str]) -> None:
     async with Stream(store, user, WordLlama(), ManualClock()) as stream:
-        await stream.remember_all([New(text=text, kind="note") for text in texts])
+        await stream.remember_all([RecordDraft(text=text, kind="note") for text in texts])
 
 
 async def test_an_import_never_holds_more_than_a_batch_and_lets_others_go_on(
@@ -104,8 +104,8 @@ async def test_an_export_is_the_memory_of_one_moment(store: SqliteStore) -> None
 
 
 async def test_beliefs_of_which_this_memory_has_its_own_are_left_out(store: SqliteStore, tmp_path: Path) -> None:
-    def version(n: int, text: str) -> New:
-        return New(text=text, kind="belief", slot="sleep", version=n, data={"value": {"a": text}})
+    def version(n: int, text: str) -> RecordDraft:
+        return RecordDraft(text=text, kind="belief", slot="sleep", version=n, data={"value": {"a": text}})
 
     other = SqliteStore(tmp_path / "elsewhere")
     for where, texts in ((store, ["a", "b"]), (other, ["c"])):

@@ -13,7 +13,7 @@ import pytest
 from pools import CITIES, city_pair, city_pool
 
 from mindstream import InputError
-from mindstream.memory.record import is_tainted
+from mindstream.memory.store.record import is_tainted
 from mindstream.models.rules import Rules
 from mindstream.sharing.admission import Pair, offer
 from mindstream.sharing.events import EVERYONE

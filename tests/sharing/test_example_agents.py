@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mindstream.sharing.experiment.agents import Agent, Exchange, load_cast
 from mindstream.sharing.experiment.published import ABOUT, DOMAINS, TESTS
-from mindstream.sharing.form_faults import find_faults
+from mindstream.sharing.guarding.form_faults import find_faults
 
 CAST = load_cast()
 

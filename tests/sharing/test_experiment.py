@@ -9,9 +9,9 @@ import pytest
 from mindstream import InputError
 from mindstream.errors import ModelUnavailable
 from mindstream.models.embedders.named import embedder
+from mindstream.models.fake import FakeModel
 from mindstream.models.model import Model
 from mindstream.models.rules import Rules
-from mindstream.models.scripted import Scripted
 from mindstream.service.pool_experiment import Report, Wish, run_experiment
 from mindstream.settings import Settings
 from mindstream.sharing.experiment.agents import load_cast
@@ -63,13 +63,13 @@ async def test_a_run_that_was_ended_goes_on_behind_what_was_answered(tmp_path: P
 
 async def test_a_model_that_fails_ends_the_run_and_what_was_answered_is_kept(tmp_path: Path) -> None:
     design = Design(studies=("shots",), shots=(0,), tests=2)
-    broken = Scripted({"answer_by_example": ["one", "two", ModelUnavailable("it is away")]}, "flaky")
+    broken = FakeModel({"answer_by_example": ["one", "two", ModelUnavailable("it is away")]}, "flaky")
     ledger = Ledger(tmp_path / "cells.jsonl", {"seed": 0})
     with pytest.raises(ModelUnavailable, match="it is away"):
         await experiment(design, ledger, dict.fromkeys(AGENTS, broken)).run(tmp_path / "one")
     kept = Ledger(tmp_path / "cells.jsonl", {"seed": 0})
     assert sorted(each.text for each in kept.answers.values()) == ["one", "two"]
-    back = Scripted({"answer_by_example": ["three", "", "five", "six"]}, "back")  # "" is no answer, and no failure
+    back = FakeModel({"answer_by_example": ["three", "", "five", "six"]}, "back")  # "" is no answer, and no failure
     await experiment(design, kept, dict.fromkeys(AGENTS, back)).run(tmp_path / "two")
     assert sorted(each.text for each in kept.answers.values()) == ["", "five", "one", "six", "three", "two"]
 

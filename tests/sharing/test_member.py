@@ -9,7 +9,7 @@ import pytest
 from pools import CITIES, city_pair, city_pool
 
 from mindstream import InputError
-from mindstream.memory.exemplars import Example
+from mindstream.memory.recall.exemplars import Example
 from mindstream.models.rules import Rules
 from mindstream.sharing.admission import Pair, lay_in
 from mindstream.sharing.member import Member

@@ -9,10 +9,10 @@ import pytest
 from pools import city_pool
 
 from mindstream.errors import ModelRefused
-from mindstream.models.address import Address, address, local_file
+from mindstream.models.providers.address import Address, address, local_file
 from mindstream.models.rules import Rules
 from mindstream.sharing.admission import Pair, lay_in, offer
-from mindstream.sharing.mutual_information import MutualInformation, mutual_information
+from mindstream.sharing.guarding.mutual_information import MutualInformation, mutual_information
 
 needs_model = pytest.mark.skipif(
     local_file() is None or find_spec("xllamacpp") is None,

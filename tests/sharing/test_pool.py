@@ -8,8 +8,8 @@ import pytest
 from pools import CITIES, city_pair, city_pool
 
 from mindstream import InputError, ModelError
+from mindstream.models.fake import FakeModel
 from mindstream.models.rules import Rules
-from mindstream.models.scripted import Scripted
 from mindstream.sharing.admission import Pair, judge_open, lay_in, offer
 from mindstream.sharing.capacity import trim
 from mindstream.sharing.member import Member
@@ -65,7 +65,7 @@ async def test_chinese_is_found(folder: Path) -> None:
 
 async def test_a_scorer_that_is_down_loses_nothing(folder: Path) -> None:
     async with city_pool(folder) as pool:
-        down = Scripted({"grade_pair": [ModelError("down")]})
+        down = FakeModel({"grade_pair": [ModelError("down")]})
         with pytest.raises(ModelError):
             await offer(pool, city_pair(CITIES[0]), "ann", down)
         assert await pool.recall("Which river?", 1, reader="ann") == []
@@ -78,7 +78,7 @@ async def test_a_scorer_that_is_down_loses_nothing(folder: Path) -> None:
 )
 async def test_what_is_no_pair_in_form_is_rejected_unread(folder: Path, pair: Pair) -> None:
     async with city_pool(folder) as pool:
-        judged = await offer(pool, pair, "ann", Scripted({}))  # who is asked nothing
+        judged = await offer(pool, pair, "ann", FakeModel({}))  # who is asked nothing
         assert judged.verdict == "rejected" and judged.reasons
 
 

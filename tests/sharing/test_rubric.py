@@ -10,12 +10,12 @@ from pools import CITIES, city_pair, city_pool
 
 from mindstream import InputError
 from mindstream.models.ask import ask
+from mindstream.models.fake import FakeModel
 from mindstream.models.rules import Rules
-from mindstream.models.scripted import Scripted
 from mindstream.models.wrappers.repair import Repair
 from mindstream.sharing.admission import offer
-from mindstream.sharing.draft_rubric import DraftRubric
-from mindstream.sharing.rubric import Rubric, read_rubric
+from mindstream.sharing.grading.draft_rubric import DraftRubric
+from mindstream.sharing.grading.rubric import Rubric, read_rubric
 
 
 async def drafted() -> Rubric:
@@ -66,7 +66,7 @@ async def test_a_frozen_rubric_changes_only_as_another_version(folder: Path) -> 
 
 async def test_a_rubric_without_numbers_never_admits(folder: Path) -> None:
     async with city_pool(folder) as pool:
-        prose = Repair(Scripted({"grade_pair": ["It is a wonderful pair, I would give it full marks."] * 3}))
+        prose = Repair(FakeModel({"grade_pair": ["It is a wonderful pair, I would give it full marks."] * 3}))
         judged = await offer(pool, city_pair(CITIES[0]), "ann", prose)
         assert judged.verdict == "rejected" and "gave no grades" in judged.reasons[0]
         assert await pool.recall("Which river?", 1, reader="ann") == []
@@ -77,6 +77,6 @@ async def test_grades_that_do_not_fit_the_rubric_are_none(folder: Path, broken: 
     async with city_pool(folder) as pool:
         given = json.loads(grades((await pool.state()).rubrics[0], 1))["grades"]
         given = given[1:] if broken == "one is missing" else [{**given[0], "points": 100}, *given[1:]]
-        scorer = Scripted({"grade_pair": [json.dumps({"grades": given})]})
+        scorer = FakeModel({"grade_pair": [json.dumps({"grades": given})]})
         judged = await offer(pool, city_pair(CITIES[0]), "ann", scorer)
         assert judged.verdict == "rejected" and "gave no grades" in judged.reasons[0]

@@ -9,8 +9,8 @@ import pytest
 from fake_endpoint import Fails, FakeEndpoint, Says
 
 from mindstream.errors import ModelError, ModelRefused
-from mindstream.models.address import address, local_file
-from mindstream.models.provider import provider
+from mindstream.models.providers.address import address, local_file
+from mindstream.models.providers.provider import provider
 from mindstream.models.rules import Rules
 from mindstream.sharing.retriever.does_it_help import Stated
 from mindstream.sharing.retriever.likelihood import Likelihood

@@ -7,11 +7,11 @@ from pydantic import BaseModel
 
 from mindstream.errors import InputError
 from mindstream.models.embedders.wordllama import shared_embedder
+from mindstream.models.fake import FakeModel
 from mindstream.models.model import Call, ToolSpec
 from mindstream.models.prompt import Prompt
-from mindstream.models.scripted import Scripted
 from mindstream.tools.by_need import ToolShelf, find_tools_tool
-from mindstream.tools.loop import solve
+from mindstream.tools.loop import run_tool_loop
 from mindstream.tools.tool import Tool
 
 THINGS = {
@@ -121,14 +121,14 @@ class Errand(Prompt[Report]):
 async def test_what_is_found_can_be_called_next() -> None:
     attached: list[Tool] = []
     attached.append(find_tools_tool(ToolShelf(invented(), shared_embedder()), attached, 3))
-    model = Scripted({
+    model = FakeModel({
         "errand": [
             [Call("find_tools", '{"need": "cancel the flight to Lisbon"}', "1")],
             [Call("find_tools", '{"need": "cancel my flight"}', "2"), Call("airline_remove", '{"id": "7"}', "3")],
             Report(text="done"),
         ]
     })  # fmt: skip
-    assert (await solve(model, Errand(), attached)).text == "done"
+    assert (await run_tool_loop(model, Errand(), attached)).text == "done"
     offered = [[each.name for each in asked.tools] for asked in model.asked]
     assert offered[0] == ["find_tools"] and "airline_remove" in offered[1]
     assert all(len(set(names)) == len(names) for names in offered), "nothing is attached twice"

@@ -10,12 +10,12 @@ import pytest
 from pydantic import BaseModel
 
 from mindstream.errors import ToolError
+from mindstream.models.fake import FakeModel
 from mindstream.models.model import Call
 from mindstream.models.prompt import Prompt
-from mindstream.models.scripted import Scripted
 from mindstream.tools import threads
 from mindstream.tools.call import LONGEST, Observation, call_tool
-from mindstream.tools.loop import AT_ONCE, CALLS, SAME, solve
+from mindstream.tools.loop import AT_ONCE, CALLS, SAME, run_tool_loop
 from mindstream.tools.tool import tool
 
 
@@ -130,9 +130,9 @@ def add(a: int) -> int:
     return a + 1
 
 
-async def run(*replies: object) -> tuple[Watching, Scripted]:
-    model, watching = Scripted({"count": [*replies, Answer(value=1)]}), Watching()  # type: ignore[list-item]
-    await solve(model, Count(), [tool(add)], watching, steps=len(replies) + 2)
+async def run(*replies: object) -> tuple[Watching, FakeModel]:
+    model, watching = FakeModel({"count": [*replies, Answer(value=1)]}), Watching()  # type: ignore[list-item]
+    await run_tool_loop(model, Count(), [tool(add)], watching, steps=len(replies) + 2)
     return watching, model
 
 

@@ -20,11 +20,11 @@ from mindstream.contracts import tool as contract
 from mindstream.contracts.promise import Promise
 from mindstream.errors import SettingsError, ToolError, UserError
 from mindstream.models.model import Call
-from mindstream.tools import mcp_connection
 from mindstream.tools.call import call_tool
-from mindstream.tools.mcp import McpTools, mcp_tools
-from mindstream.tools.mcp_pins import Changes, Pins
-from mindstream.tools.mcp_server import McpServer
+from mindstream.tools.mcp import connection as mcp_connection
+from mindstream.tools.mcp.mcp import McpTools, mcp_tools
+from mindstream.tools.mcp.pins import Changes, Pins
+from mindstream.tools.mcp.server import McpServer
 from mindstream.tools.traits import traits_of
 
 SERVERS = Path(__file__).parent / "mcp_servers"

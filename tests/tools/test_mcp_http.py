@@ -18,9 +18,9 @@ import pytest
 
 from mindstream.errors import SettingsError, ToolError
 from mindstream.models.model import Call
-from mindstream.tools.mcp import mcp_tools
-from mindstream.tools.mcp_pins import Pins
-from mindstream.tools.mcp_server import McpServer
+from mindstream.tools.mcp.mcp import mcp_tools
+from mindstream.tools.mcp.pins import Pins
+from mindstream.tools.mcp.server import McpServer
 
 LOOPBACK = "127.0.0.1"
 opened = partial(mcp_tools, approve=lambda changes: True)

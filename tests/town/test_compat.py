@@ -7,20 +7,20 @@ from pathlib import Path
 from hamlet import hamlet
 
 from mindstream.clock import ManualClock
-from mindstream.memory.policies import Policy
-from mindstream.memory.record import New
+from mindstream.memory.recall.policies import Policy
+from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.stream import Stream
 from mindstream.town.compat import NEVER, act_end, talk_end
 from mindstream.town.events import DayPlanned, Perceived
 from mindstream.town.journal import rows_after
-from mindstream.town.plan import plan_day
 from mindstream.town.profile import COMPAT, Profile
-from mindstream.town.ranking import ByRank, policy_of
+from mindstream.town.residents.plan import plan_day
+from mindstream.town.residents.ranking import ByRank, policy_of
+from mindstream.town.residents.sight import is_in_sight
+from mindstream.town.residents.turn import Turn
 from mindstream.town.setting import Setting
-from mindstream.town.sight import is_in_sight
 from mindstream.town.state import applied
 from mindstream.town.town import Town
-from mindstream.town.turn import Turn
 
 DAY = 8_640
 
@@ -45,7 +45,7 @@ async def recency(folder: Path, profile: Profile) -> dict[str, float]:
     clock = ManualClock(1_000_000.0)
     async with Stream.open(folder, "ada", clock=clock) as stream:
         for text in ("a first walk", "a second walk", "a third walk"):
-            await stream.remember(text, importance=3)
+            await stream.retain(text, importance=3)
             clock.advance(3_600)
         found = await stream.recall("walk", 9, policy=await policy_in(stream, profile), touch=False)
         return {each.record.text: round(each.parts["recency"], 6) for each in found}
@@ -76,7 +76,7 @@ async def test_what_is_idle_is_not_seen_and_under_compat_is_stored_with_poignanc
 async def test_keywords_are_found_whatever_their_case_and_under_compat_only_in_lower_case(tmp_path: Path) -> None:
     async with Town.open(tmp_path, hamlet()) as town:
         ada = town.residents["Ada Brook"]
-        await ada.stream.remember_all([New(text="Ben Hale is singing", keywords=("ben hale", "singing"))])
+        await ada.stream.remember_all([RecordDraft(text="Ben Hale is singing", keywords=("ben hale", "singing"))])
         turn = Turn(ada, 0, town.setting, ada.state)
         assert [each.text for each in await turn.recall_about(["Ben Hale"], 5)] == ["Ben Hale is singing"]
         published = Turn(ada, 0, published_hamlet(), ada.state)

@@ -10,13 +10,13 @@ import pytest
 from hamlet import HAMLET, hamlet
 
 from mindstream.models.rules import Rules
-from mindstream.town.appointment import Appointment
 from mindstream.town.events import DayPlanned
 from mindstream.town.formats.town_file import parse_town
 from mindstream.town.journal import rows_after
-from mindstream.town.places import find_home, known_places, may_use
 from mindstream.town.prompts.memory import Memory
 from mindstream.town.prompts.plan_day import DayPlan, PlanDay, Usual
+from mindstream.town.residents.appointment import Appointment
+from mindstream.town.residents.places import find_home, known_places, may_use
 from mindstream.town.source import setting_of
 from mindstream.town.town import Town
 

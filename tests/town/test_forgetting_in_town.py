@@ -6,7 +6,7 @@ from pathlib import Path
 
 from villages import TAL, Mind
 
-from mindstream.memory.forgetting import ForgetRequest, find_removal, forget
+from mindstream.memory.curation.forgetting import ForgetRequest, find_removal, forget
 from mindstream.models.roles import Models
 from mindstream.town.events import Talked
 from mindstream.town.journal import rows_after

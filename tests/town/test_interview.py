@@ -12,9 +12,9 @@ from hamlet import hamlet, live
 from mindstream.errors import InputError
 from mindstream.models.model import Part, Piece, Request
 from mindstream.models.roles import Models
-from mindstream.town.history import read_history
-from mindstream.town.interview import Condition, interview, open_interview
+from mindstream.town.inspect.history import read_history
 from mindstream.town.prompts.answer_interview import AnswerInterview
+from mindstream.town.residents.interview import Condition, interview, open_interview
 from mindstream.town.town import Town
 
 NIGHT = 2 * 8_640 - 1

@@ -13,8 +13,8 @@ from kill_town import JOURNAL, compare, live, lose_rows
 
 from mindstream.errors import InputError, StorageError
 from mindstream.log.events import Logged
-from mindstream.memory.sqlite import SqliteStore
-from mindstream.memory.store import Commit
+from mindstream.memory.store.sqlite import SqliteStore
+from mindstream.memory.store.store import Commit
 from mindstream.town.events import TownSaved
 from mindstream.town.journal import read_town, rows_after
 from mindstream.town.journal_file import check_journal, write_journal

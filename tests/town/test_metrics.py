@@ -12,7 +12,7 @@ from hamlet import hamlet, live
 
 from mindstream.errors import InputError
 from mindstream.town.events import Acted
-from mindstream.town.history import History, read_history
+from mindstream.town.inspect.history import History, read_history
 from mindstream.town.metrics.attendance import Event, trace_attendance
 from mindstream.town.metrics.conduct import examine_conduct
 from mindstream.town.metrics.counts import count_events
@@ -20,7 +20,7 @@ from mindstream.town.metrics.curves import curves_csv, draw_curves, hours
 from mindstream.town.metrics.diffusion import trace_fact, write_csv
 from mindstream.town.metrics.fact import find_fact
 from mindstream.town.metrics.relationships import trace_acquaintance
-from mindstream.town.walk import read_walk
+from mindstream.town.world.walk import read_walk
 
 EVENING = "there is a reading evening at Oak Cafe"
 TWO_DAYS = 2 * 8_640 - 1

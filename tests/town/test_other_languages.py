@@ -8,15 +8,15 @@ import pytest
 from villages import LIUCUN, TAL, Mind, Village
 
 from mindstream.models.roles import Models
-from mindstream.town.appointment import appointment_of
 from mindstream.town.events import Acted, Talked
-from mindstream.town.history import read_history
+from mindstream.town.inspect.history import read_history
 from mindstream.town.journal import rows_after
 from mindstream.town.prompts.is_danger import IsDanger
 from mindstream.town.prompts.plan_day import PlanDay
 from mindstream.town.prompts.take_from_talk import TakeFromTalk
+from mindstream.town.residents.appointment import appointment_of
+from mindstream.town.residents.turn import StepFailed
 from mindstream.town.town import Town
-from mindstream.town.turn import StepFailed
 
 villages = pytest.mark.parametrize("village", [TAL, LIUCUN], ids=["German", "Chinese"])
 HOUR, EVENING = 360, 21 * 360 + 180

@@ -8,9 +8,9 @@ import pytest
 from hamlet import hamlet
 
 from mindstream.errors import InputError
-from mindstream.town.interview import interview
+from mindstream.town.inspect.lookup import find_object, find_place, find_resident
 from mindstream.town.journal import rows_after
-from mindstream.town.lookup import find_object, find_place, find_resident
+from mindstream.town.residents.interview import interview
 from mindstream.town.town import Town
 
 NOON = 12 * 360

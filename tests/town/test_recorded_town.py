@@ -17,9 +17,9 @@ from mindstream.models.recording import Playback
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.town.events import Acted, DayPlanned, Decided, Talked
-from mindstream.town.history import read_history
-from mindstream.town.interview import interview
+from mindstream.town.inspect.history import read_history
 from mindstream.town.metrics.counts import count_events
+from mindstream.town.residents.interview import interview
 from mindstream.town.town import Town
 
 RECORDINGS = Path(__file__).parents[1] / "recordings"

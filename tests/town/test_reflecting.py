@@ -14,7 +14,7 @@ from mindstream.reasoners.reflect.insights import Found, Insight, Insights
 from mindstream.reasoners.reflect.reflect import OWN
 from mindstream.reasoners.reflect.salient_questions import Questions, SalientQuestions
 from mindstream.town.events import Talked
-from mindstream.town.history import read_history
+from mindstream.town.inspect.history import read_history
 
 FOUR_DAYS = 4 * 8_640 - 1
 

@@ -14,7 +14,7 @@ from mindstream.errors import InputError
 from mindstream.town.formats.town_file import TownFile
 from mindstream.town.missing_keys import missing_keys
 from mindstream.town.packs import find_pack, shipped_packs
-from mindstream.town.person import Person
+from mindstream.town.residents.person import Person
 from mindstream.town.source import setting_of
 from mindstream.town.world.address import parse_address
 

@@ -10,7 +10,6 @@ import pytest
 from hamlet import live
 
 from mindstream.errors import InputError
-from mindstream.town.appointment import Appointment
 from mindstream.town.formats.maps import save_map
 from mindstream.town.formats.town_file import load_town, parse_town
 from mindstream.town.formats.town_tables import (
@@ -26,6 +25,7 @@ from mindstream.town.formats.town_tables import (
 )
 from mindstream.town.formats.whispers import read_whispers
 from mindstream.town.missing_keys import missing_keys
+from mindstream.town.residents.appointment import Appointment
 from mindstream.town.source import setting_of
 from mindstream.town.world.address import parse_address
 from mindstream.town.world.tiles import TileWorld

@@ -20,10 +20,10 @@ from mindstream.log.events import Event, Heard, Piece, Said, Thought
 from mindstream.models.model import Part, Request
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
-from mindstream.town.interview import interview
 from mindstream.town.journal import rows_after
+from mindstream.town.residents.interview import interview
+from mindstream.town.residents.visiting import visit
 from mindstream.town.town import Town
-from mindstream.town.visiting import visit
 
 NOON = 12 * 360
 LATER = NOON + 360

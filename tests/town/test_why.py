@@ -10,9 +10,9 @@ from hamlet import hamlet
 
 from mindstream.errors import InputError
 from mindstream.town.events import Acted, Decided
-from mindstream.town.history import History, read_history
+from mindstream.town.inspect.history import History, read_history
+from mindstream.town.inspect.why import explain
 from mindstream.town.town import Town
-from mindstream.town.why import explain
 
 EVENING = 19 * 360
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mindstream.memory.rate_importance import RateImportance
+from mindstream.memory.lifecycle.rate_importance import RateImportance
 from mindstream.models.decide import Question
 from mindstream.models.model import Part, Piece, Request
 from mindstream.models.prompt import Prompt

@@ -86,7 +86,7 @@ class Commands:
         self._screen.text("\n".join([*lines, *(f"  {describe_patch({name: held})}" for name, held in value.items())]))
 
     async def _keep(self, words: str) -> None:
-        note = await self._mind.stream.remember(words, "note", by=self._mind.stream.name)
+        note = await self._mind.stream.retain(words, "note", by=self._mind.stream.name)
         self._screen.text(f"kept as {note.id}")
 
     async def _memory(self, words: str) -> None:

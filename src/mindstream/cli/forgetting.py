@@ -18,9 +18,9 @@ from mindstream.cli.memory import app
 from mindstream.cli.memory_care import Id
 from mindstream.clock import Moment, format_iso, parse_iso
 from mindstream.errors import InputError
-from mindstream.memory.curation import Session
-from mindstream.memory.forgetting import Forgotten, Removal
-from mindstream.memory.record import Record
+from mindstream.memory.curation.curation import Session
+from mindstream.memory.curation.forgetting import Forgotten, Removal
+from mindstream.memory.store.record import Record
 from mindstream.service.memory import memory, plain
 from mindstream.settings import Settings
 

@@ -17,7 +17,7 @@ from mindstream.life.life import Life
 from mindstream.life.state import LifeState, read_state
 from mindstream.life.waking import Rhythm, unknown_orders
 from mindstream.log.events import Logged
-from mindstream.memory.store import read_log
+from mindstream.memory.store.store import read_log
 from mindstream.memory.stream import Stream
 from mindstream.service import file_changes
 from mindstream.service.living import ZONE

@@ -18,7 +18,7 @@ from mindstream.cli.flags import MOST, PLAIN, AsJson, command, flag, switch
 from mindstream.cli.json_lines import print_json
 from mindstream.clock import format_iso
 from mindstream.log.events import Logged, ModelCalled
-from mindstream.memory.store import read_log
+from mindstream.memory.store.store import read_log
 from mindstream.service.memory import following, memory
 from mindstream.settings import Settings
 

@@ -19,7 +19,7 @@ from mindstream.cli.json_lines import print_json, tell
 from mindstream.cli.progress import progress
 from mindstream.clock import format_iso
 from mindstream.coach.belief.plan import read_plan
-from mindstream.memory.record import Record
+from mindstream.memory.store.record import Record
 from mindstream.service import transfer
 from mindstream.service.export_file import Export, Header
 from mindstream.service.memory import memory, parse_kinds, plain
@@ -65,7 +65,7 @@ async def keep(
 ) -> None:
     """Remember something as a note of yours; no model is asked."""
     async with memory(settings, new=True) as opened:
-        record = await opened.stream.remember(" ".join(words), "note", by=opened.user)
+        record = await opened.stream.retain(" ".join(words), "note", by=opened.user)
     tell(json, plain(record), f"kept as {record.id}")
 
 

@@ -20,8 +20,8 @@ from mindstream.cli.json_lines import print_json, tell
 from mindstream.cli.memory import app
 from mindstream.cli.progress import progress
 from mindstream.clock import DAY_S, format_iso
-from mindstream.memory.curation import Drawn
-from mindstream.memory.record import Record
+from mindstream.memory.curation.curation import Drawn
+from mindstream.memory.store.record import Record
 from mindstream.models.embedders.named import width_of
 from mindstream.service import erasing
 from mindstream.service.memory import memory, plain

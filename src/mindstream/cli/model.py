@@ -8,7 +8,7 @@ from mindstream.cli.clean import say
 from mindstream.cli.flags import PLAIN, AsJson, bare, command
 from mindstream.cli.json_lines import print_json
 from mindstream.cli.tables import print_table
-from mindstream.models.address import local_file
+from mindstream.models.providers.address import local_file
 from mindstream.service.local_model import ABOUT, PACKAGES, install, missing
 
 app = typer.Typer(**PLAIN)

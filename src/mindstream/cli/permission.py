@@ -26,7 +26,7 @@ from mindstream.planning.drawing import outline
 from mindstream.planning.formats.read import read_any
 from mindstream.planning.leave import Wish
 from mindstream.planning.plan import Plan
-from mindstream.tools.mcp_pins import Approve, Changes, show
+from mindstream.tools.mcp.pins import Approve, Changes, show
 
 LONGEST = 2_000
 """So many characters of an argument are shown to whoever is asked about it."""

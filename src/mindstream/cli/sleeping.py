@@ -20,7 +20,7 @@ from mindstream.cli.memory import app
 from mindstream.cli.progress import progress
 from mindstream.errors import InputError
 from mindstream.log.events import Logged, Slept
-from mindstream.memory.proposal import Proposal
+from mindstream.memory.lifecycle.proposal import Proposal
 from mindstream.memory.stream import Stream
 from mindstream.minds.calls import CallLog
 from mindstream.models.roles import Models

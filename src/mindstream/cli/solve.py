@@ -26,14 +26,14 @@ from mindstream.cli.run_screens import LiveScreen, PlainScreen, QuietScreen, Run
 from mindstream.cli.stopping import run_until_stopped
 from mindstream.cli.tables import print_table
 from mindstream.errors import InputError, ModelError
-from mindstream.planning.answer_from_evidence import QUOTED
 from mindstream.planning.check import check
 from mindstream.planning.estimate import Estimate
-from mindstream.planning.journal import Begun
-from mindstream.planning.leave import Leave, allow, refuse
+from mindstream.planning.journal import RunCheckpoint
+from mindstream.planning.leave import Approver, allow, refuse
 from mindstream.planning.plan import Plan
+from mindstream.planning.prompts.answer_from_evidence import QUOTED
 from mindstream.planning.solution import Solution
-from mindstream.planning.solve import How
+from mindstream.planning.solve import Strategy
 from mindstream.planning.watcher import RunWatcher, Unwatched
 from mindstream.service.solving import Solver, Task, find_runs, open_solver
 from mindstream.settings import Chosen, Settings
@@ -130,7 +130,7 @@ def solve(
         begun = asyncio.run(find_runs(settings)).get(resume)
         if begun is None:
             raise InputError(f"there is no run {resume!r}; `mindstream solve --list` names those that there are")
-        way = next(way for way in get_args(How) if way == begun.how)
+        way = next(way for way in get_args(Strategy) if way == begun.how)
         task = replace(task, text=begun.task, how=way, plan=begun.plan if approve else None)
         return solve_task(settings, task, wishes, begun)
     if not task.text.strip():
@@ -144,7 +144,7 @@ def again(chosen: Chosen, task: Task, allow: list[str] | None) -> tuple[str, ...
     return (*flags_again(chosen), *write_flags(more))
 
 
-def solve_task(settings: Settings, task: Task, wishes: Wishes, begun: Begun | None = None) -> int:
+def solve_task(settings: Settings, task: Task, wishes: Wishes, begun: RunCheckpoint | None = None) -> int:
     """Solve a task; return the exit code. `begun`: how far it had come."""
     if wishes.approve and (wishes.json or not is_answerable()):
         raise InputError("--approve asks, and nobody is there to be asked: run it in a terminal, without --json")
@@ -158,7 +158,9 @@ def solve_task(settings: Settings, task: Task, wishes: Wishes, begun: Begun | No
     goes_on = shlex.join(["mindstream", "solve", "--resume", task.run, *wishes.again])
     kept = f"what was found is kept, and this goes on with it:\n  {goes_on}"
     try:
-        return run_until_stopped(_solve(settings, task, wishes, begun or Begun(task.run)), lambda: f"stopped; {kept}")
+        return run_until_stopped(
+            _solve(settings, task, wishes, begun or RunCheckpoint(task.run)), lambda: f"stopped; {kept}"
+        )
     except ModelError:
         complain(kept)
         raise
@@ -181,13 +183,13 @@ def list_runs(settings: Settings, json: bool) -> int:
     return 0
 
 
-def _state(run: Begun) -> str:
+def _state(run: RunCheckpoint) -> str:
     if run.answer is None or run.stopped:
         return "stopped" if run.stopped else "broken off"
     return "quoted" if run.answer.startswith(QUOTED) else "answered"
 
 
-async def _solve(settings: Settings, task: Task, wishes: Wishes, begun: Begun) -> int:
+async def _solve(settings: Settings, task: Task, wishes: Wishes, begun: RunCheckpoint) -> int:
     screen = _screen(wishes)
     asker = Asker(screen) if is_answerable() and not wishes.json else None
     async with open_solver(settings, task, server_approval(wishes.trust, asker, screen)) as solver:
@@ -208,7 +210,7 @@ async def _solve(settings: Settings, task: Task, wishes: Wishes, begun: Begun) -
         watchers: list[RunWatcher] = [screen]
         if asker and wishes.approve:
             watchers.append(_Changed(asker, plan))
-        leave: Leave = allow(wishes.allow, asker.leave if asker else refuse)
+        leave: Approver = allow(wishes.allow, asker.leave if asker else refuse)
         await _show_begun(begun, screen)
         with screen.running():
             solution = await solver.solve(plan, watchers, leave)
@@ -226,7 +228,7 @@ def _screen(wishes: Wishes) -> RunScreen:
     return LiveScreen(console) if console.is_terminal else PlainScreen(console)
 
 
-async def _show_begun(begun: Begun, screen: RunScreen) -> None:
+async def _show_begun(begun: RunCheckpoint, screen: RunScreen) -> None:
     """Show what a run had found before it was stopped."""
     if begun.plan:
         await screen.planned(begun.plan, "")

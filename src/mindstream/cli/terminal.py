@@ -27,7 +27,7 @@ from mindstream.errors import MindstreamError
 from mindstream.log.events import Logged
 from mindstream.log.files import private_file
 from mindstream.log.folder import history
-from mindstream.memory.door import MAX_BYTES
+from mindstream.memory.store.validation import MAX_BYTES
 from mindstream.settings import Settings
 
 LONGEST_HISTORY = 16 << 20
@@ -50,7 +50,7 @@ async def _talk(settings: Settings, wishes: Wishes, screen: TextScreen) -> None:
     async with conversing(settings, screen, wishes) as conversation:
         mind = conversation.mind
         screen.note(describe_models(mind.models))
-        screen.note(f"{mind.speaker.title} · {settings.user} · /help says what else there is, Ctrl-D leaves")
+        screen.note(f"{mind.responder.title} · {settings.user} · /help says what else there is, Ctrl-D leaves")
         for record in await mind.stream.latest("chat", AGAIN, episode=mind.session):
             screen.note(f"{'you' if record.data.get('by_user') else record.by}: {record.text}")
         await Terminal(conversation, screen, history(settings.data, settings.user)).run()

@@ -22,16 +22,16 @@ from mindstream.cli.tables import print_table
 from mindstream.cli.town_group import MODEL, ROLE, ProfileOf, Seed, app
 from mindstream.cli.town_lines import describe, event_row
 from mindstream.errors import InputError, ModelError
-from mindstream.memory.store import Commit
+from mindstream.memory.store.store import Commit
 from mindstream.service import town as towns
 from mindstream.service.opening import answering
 from mindstream.settings import Settings
 from mindstream.text.counting import count_of
 from mindstream.town.events import Talked, TownEvent
-from mindstream.town.lookup import find_step
+from mindstream.town.inspect.lookup import find_step
+from mindstream.town.inspect.time_words import format_time
 from mindstream.town.missing_keys import missing_keys
 from mindstream.town.setting import Setting
-from mindstream.town.time_words import format_time
 
 RESTED = 1
 """The exit code where a model failed, or nothing more may be spent."""

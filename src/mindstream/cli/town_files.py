@@ -19,16 +19,16 @@ from mindstream.service import town as towns
 from mindstream.service.folders import require_room_for_town
 from mindstream.settings import Settings
 from mindstream.text.counting import count_of
-from mindstream.town.exporting import save_of_town
 from mindstream.town.formats.maps import find_map, load_map, save_map
 from mindstream.town.formats.save_clock import settle_clock
 from mindstream.town.formats.saves import read_save, write_save
 from mindstream.town.formats.whispers import read_whispers
-from mindstream.town.importing import begin_from_save
+from mindstream.town.inspect.lookup import find_span
+from mindstream.town.inspect.time_words import format_time
 from mindstream.town.journal_file import write_journal
-from mindstream.town.lookup import find_span
 from mindstream.town.replay import write_replay
-from mindstream.town.time_words import format_time
+from mindstream.town.saves.exporting import save_of_town
+from mindstream.town.saves.importing import begin_from_save
 from mindstream.town.world.tiles import TileWorld
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from mindstream.cli.clean import short
 from mindstream.log.events import Event, Reflected, Remembered
 from mindstream.town.events import Acted, DayPlanned, ObjectChanged, StoodIn, Talked, TownEvent
-from mindstream.town.places import words_of
+from mindstream.town.residents.places import words_of
 from mindstream.town.setting import Setting
 
 OPENINGS = 2

@@ -22,16 +22,16 @@ from mindstream.service.opening import answering
 from mindstream.service.town import Look
 from mindstream.settings import Settings
 from mindstream.text.counting import count_of
-from mindstream.town import why as reasons
-from mindstream.town.history import History, read_history
-from mindstream.town.interview import Condition, day_lines, open_interview
+from mindstream.town.inspect import why as reasons
+from mindstream.town.inspect.history import History, read_history
+from mindstream.town.inspect.lookup import find_resident, find_span
+from mindstream.town.inspect.time_words import format_time
+from mindstream.town.inspect.timeline import lines_of, read_timeline
 from mindstream.town.journal import TownState
-from mindstream.town.lookup import find_resident, find_span
-from mindstream.town.places import is_home, with_article, words_of
+from mindstream.town.residents.interview import Condition, day_lines, open_interview
+from mindstream.town.residents.places import is_home, with_article, words_of
 from mindstream.town.setting import Setting
 from mindstream.town.state import ResidentState
-from mindstream.town.time_words import format_time
-from mindstream.town.timeline import lines_of, read_timeline
 
 LEAST_WIDTH = 60
 """An act is never cut shorter than this."""

@@ -20,8 +20,9 @@ from mindstream.service.town import find_past_step
 from mindstream.settings import Settings
 from mindstream.text.counting import count_of
 from mindstream.town.formats.files import write_text
-from mindstream.town.history import History
-from mindstream.town.lookup import find_place, find_span
+from mindstream.town.inspect.history import History
+from mindstream.town.inspect.lookup import find_place, find_span
+from mindstream.town.inspect.time_words import format_time
 from mindstream.town.metrics.attendance import Attendance, Event, trace_attendance
 from mindstream.town.metrics.conduct import Conduct, examine_conduct, trace_adherence
 from mindstream.town.metrics.counts import Counts, count_events
@@ -29,8 +30,7 @@ from mindstream.town.metrics.curves import Mark, curves_csv, draw_curves, hours
 from mindstream.town.metrics.diffusion import Diffusion, trace_fact, write_csv
 from mindstream.town.metrics.fact import find_fact
 from mindstream.town.metrics.relationships import Acquaintance, trace_acquaintance
-from mindstream.town.places import with_article, words_of
-from mindstream.town.time_words import format_time
+from mindstream.town.residents.places import with_article, words_of
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from mindstream.cli.json_lines import tell
 from mindstream.cli.town_group import Name, app
 from mindstream.service import town as towns
 from mindstream.settings import Settings
-from mindstream.town.lookup import find_object, find_resident
+from mindstream.town.inspect.lookup import find_object, find_resident
 
 
 @command(

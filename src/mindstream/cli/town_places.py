@@ -10,7 +10,7 @@ from mindstream.cli.json_lines import print_json
 from mindstream.cli.town_group import At, app
 from mindstream.service import town as towns
 from mindstream.settings import Settings
-from mindstream.town.lookup import find_place
+from mindstream.town.inspect.lookup import find_place
 from mindstream.town.setting import Setting
 from mindstream.town.world.address import ARENA, SECTOR
 

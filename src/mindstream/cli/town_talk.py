@@ -18,8 +18,8 @@ from mindstream.log.events import Piece
 from mindstream.minds.mind import Mind
 from mindstream.service import town as towns
 from mindstream.settings import Settings
-from mindstream.town.lookup import find_resident
-from mindstream.town.visiting import visit
+from mindstream.town.inspect.lookup import find_resident
+from mindstream.town.residents.visiting import visit
 
 KEPT = "what was heard is kept, and thought about before the town goes on"
 
@@ -57,10 +57,10 @@ async def _talk(settings: Settings, name: str, text: str, by: str, json: bool) -
     async with towns.open_town(settings) as town, visit(town, find_resident(town.setting, name), by) as mind:
         lines, is_prompted = Lines(), not text and not json and sys.stdin.isatty()
         if is_prompted:
-            complain(f"you talk with {mind.speaker.title}; an empty line or Ctrl-D ends it")
+            complain(f"you talk with {mind.responder.title}; an empty line or Ctrl-D ends it")
         while line := text or await _next_line(lines, f"{by}: " if is_prompted else ""):
             if json:
-                print_json({"resident": mind.speaker.title, "said": line.strip(), "answer": await mind.say(line)})
+                print_json({"resident": mind.responder.title, "said": line.strip(), "answer": await mind.say(line)})
             else:
                 await _answer(mind, line)
             if text:
@@ -79,7 +79,7 @@ async def _next_line(lines: Lines, prompt: str) -> str:
 
 async def _answer(mind: Mind, text: str) -> None:
     """Print an answer as it comes."""
-    name = f"{clean(mind.speaker.title)}: "
+    name = f"{clean(mind.responder.title)}: "
     async with aclosing(mind.hear(text)) as events:
         async for row in events:
             if isinstance(row.event, Piece):

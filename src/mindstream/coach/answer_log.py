@@ -14,8 +14,8 @@ from mindstream.coach.talker import AGENT, Talker
 from mindstream.errors import ModelResting, StorageError
 from mindstream.isolation import describe
 from mindstream.log.events import Failed, Logged, Said, Thought, Waiting
-from mindstream.memory.record import New
-from mindstream.memory.store import Entry, WorkDone
+from mindstream.memory.store.record import RecordDraft
+from mindstream.memory.store.store import Entry, WorkDone
 from mindstream.reasoners.background import Background
 
 WRITES = 3
@@ -36,7 +36,7 @@ class AnswerLog:
             StorageError: it cannot be kept.
         """
         answer.written, kept = True, answer.kept.strip()
-        new = New(text=kept, kind="chat", by=AGENT, episode=self._session, data={"by_user": False})
+        new = RecordDraft(text=kept, kind="chat", by=AGENT, episode=self._session, data={"by_user": False})
         records = await self._stream.build_records([new]) if kept else []
         finish = await self._needless(answer, situation)
         event = Said(

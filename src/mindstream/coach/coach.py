@@ -27,45 +27,16 @@ from mindstream.coach.talker import AGENT, Talker
 from mindstream.errors import InputError
 from mindstream.log.events import FollowUp, Logged, Said
 from mindstream.memory.belief import Belief, read_belief
-from mindstream.memory.exemplars import Exemplars
-from mindstream.memory.store import Entry
-from mindstream.memory.stream import New
+from mindstream.memory.recall.exemplars import Exemplars
+from mindstream.memory.store.record import RecordDraft
+from mindstream.memory.store.store import Entry
 from mindstream.minds.mind import Mind
-from mindstream.minds.speaker import MakeSpeaker
+from mindstream.minds.responder import ResponderFactory
 from mindstream.models.model import Model
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.reasoners.facts.facts import FactsReasoner
-from mindstream.reasoners.reasoner import Conclusion, Occasion, Reasoner, Utterance
-
-
-def coach(
-    pack: str | Path | Pack = "sleep",
-    gate: str | Gate = "",
-    exemplars: Exemplars | None = None,
-    follow_ups: bool = True,
-) -> MakeSpeaker:
-    """Return how a coach is made for a mind.
-
-    Args:
-        pack: what it coaches in: the name of a pack that ships, a folder, or a pack.
-        gate: when the Talker waits for the Reasoner: `talker` (it says so itself), `belief` (the paper's rule), or a
-            gate; "": `talker` where a model answers, else `belief`.
-        exemplars: who finds answers to like questions that its Talker is shown: a member of a pool, say. What is said
-            in a talk is never offered to them.
-        follow_ups: something can be said after an answer. Where not (a page, a file, an API that gives one answer),
-            nothing that was asked for comes later: such an answer waits for it.
-
-    Raises:
-        UserError: an unknown or broken pack, an unknown gate.
-    """
-    domain = pack if isinstance(pack, Pack) else load(pack)
-
-    def speaker(mind: Mind) -> Coach:
-        chosen = gate_named(gate, mind.models.of("talker")) if isinstance(gate, str) else gate
-        return Coach(mind, domain, chosen, exemplars, follow_ups)
-
-    return speaker
+from mindstream.reasoners.reasoner import Reasoner, RunContext, RunResult, Utterance
 
 
 def coach_of(mind: Mind) -> Coach:
@@ -74,9 +45,9 @@ def coach_of(mind: Mind) -> Coach:
     Raises:
         InputError: somebody else does, or nobody.
     """
-    if not isinstance(mind.speaker, Coach):
+    if not isinstance(mind.responder, Coach):
         raise InputError("no coach speaks for this mind")
-    return mind.speaker
+    return mind.responder
 
 
 def second_listener(models: Models) -> Model | None:
@@ -107,6 +78,33 @@ class Coach:
         self._alone: set[int] = set()
         """What was heard where nothing could follow the answer."""
         self._heard = 0
+
+    @staticmethod
+    def using(
+        pack: str | Path | Pack = "sleep", gate: str | Gate = "", exemplars: Exemplars | None = None,
+        follow_ups: bool = True,
+    ) -> ResponderFactory:  # fmt: skip
+        """Return how a coach is made for a mind: `Mind.open(…, responder=Coach.using(pack="sleep"))`.
+
+        Args:
+            pack: what it coaches in: the name of a pack that ships, a folder, or a pack.
+            gate: when the Talker waits for the Reasoner: `talker` (it says so itself), `belief` (the paper's rule), or
+                a gate; "": `talker` where a model answers, else `belief`.
+            exemplars: who finds answers to like questions that its Talker is shown: a member of a pool, say. What is
+                said in a talk is never offered to them.
+            follow_ups: something can be said after an answer. Where not (a page, a file, an API that gives one
+                answer), nothing that was asked for comes later: such an answer waits for it.
+
+        Raises:
+            UserError: an unknown or broken pack, an unknown gate.
+        """
+        domain = pack if isinstance(pack, Pack) else load(pack)
+
+        def responder(mind: Mind) -> Coach:
+            chosen = gate_named(gate, mind.models.of("talker")) if isinstance(gate, str) else gate
+            return Coach(mind, domain, chosen, exemplars, follow_ups)
+
+        return responder
 
     @property
     def belief(self) -> Belief:  # type: ignore[type-arg]
@@ -155,20 +153,20 @@ class Coach:
     async def close(self) -> None:
         await self._answering.close()
 
-    async def speak_up(self, occasion: Occasion, conclusion: Conclusion, written: Sequence[Entry]) -> Sequence[Entry]:
+    async def speak_up(self, context: RunContext, run_result: RunResult, written: Sequence[Entry]) -> Sequence[Entry]:
         """Add to what a conclusion writes: what became of the gate's decision, and perhaps a follow-up."""
-        judgement = judge_outcome(conclusion, written, occasion.utterances) if occasion.slot == self.pack.name else []
-        more = await self._follow_up(conclusion, occasion.utterances)
-        if occasion.slot == self.pack.name:
-            self._alone.difference_update(utterance.seq for utterance in occasion.utterances)
+        judgement = judge_outcome(run_result, written, context.utterances) if context.slot == self.pack.name else []
+        more = await self._follow_up(run_result, context.utterances)
+        if context.slot == self.pack.name:
+            self._alone.difference_update(utterance.seq for utterance in context.utterances)
         return [*judgement, *more]
 
-    async def _follow_up(self, conclusion: Conclusion, utterances: Sequence[Utterance]) -> Sequence[Entry]:
+    async def _follow_up(self, run_result: RunResult, utterances: Sequence[Utterance]) -> Sequence[Entry]:
         """Follow up, once, in the commit that ends the work: what the Talker could not say in time, or got wrong.
 
         Never over the user: whoever has said something newer, or is being answered, gets that answer instead.
         """
-        if conclusion.model == "" or not utterances:
+        if run_result.model == "" or not utterances:
             return ()
         newest = utterances[-1].seq
         if self._answering.is_answering(newest) or newest < await self._newest_heard():
@@ -177,12 +175,12 @@ class Coach:
         if said and said.model == SAFETY:  # what an alarm says is the whole answer
             return ()
         answered = said and not said.late and said.model != UNAVAILABLE
-        words = conclusion.follow_up if answered else (conclusion.words or conclusion.follow_up)
+        words = run_result.follow_up if answered else (run_result.words or run_result.follow_up)
         if not words or (said and words in said.text):
             return ()
         if newest in self._alone or not self._follow_ups:
             return [Entry(LeftUnsaid(text=words, answers=newest), AGENT)]
-        new = New(text=words, kind="chat", by=AGENT, episode=self._mind.session, data={"by_user": False})
+        new = RecordDraft(text=words, kind="chat", by=AGENT, episode=self._mind.session, data={"by_user": False})
         (record,) = await self._stream.build_records([new])
         return [Entry(FollowUp(text=words, answers=newest, record=record.id), AGENT, (record,))]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mindstream.errors import ModelError
-from mindstream.memory.record import Kind, Record
+from mindstream.memory.store.record import Kind, Record
 from mindstream.memory.stream import Stream
 from mindstream.reasoners.conversation import DatedLine, Line, Note, dated_line, lines, note
 from mindstream.text.context import Part, fit

@@ -14,8 +14,8 @@ from mindstream.coach.talker import AGENT, Talker
 from mindstream.errors import StorageError
 from mindstream.isolation import Broken, Isolated
 from mindstream.log.events import FollowUp
-from mindstream.memory.record import New
-from mindstream.memory.store import Entry
+from mindstream.memory.store.record import RecordDraft
+from mindstream.memory.store.store import Entry
 from mindstream.models.decide import decide
 from mindstream.models.model import Model
 
@@ -140,7 +140,7 @@ class SecondListener:
         if not (text := verdict.whole or verdict.ask):  # it was taken back, and the answer is out
             await stream.commit(*raised)
             return
-        new = New(text=text, kind="chat", by=AGENT, episode=session, data={"by_user": False})
+        new = RecordDraft(text=text, kind="chat", by=AGENT, episode=session, data={"by_user": False})
         (record,) = await stream.build_records([new])
         follow_up = FollowUp(text=text, answers=heard, record=record.id)
         await stream.commit(Entry(follow_up, AGENT, (record,)), *raised)

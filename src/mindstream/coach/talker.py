@@ -20,8 +20,8 @@ from mindstream.coach.packs.saying import fresh, phrases
 from mindstream.coach.talk import Talk
 from mindstream.errors import ModelError, ModelRefused, ReplyInvalid
 from mindstream.log.events import Failed, Said
-from mindstream.memory.exemplars import Exemplars, find_examples
-from mindstream.memory.store import Entry
+from mindstream.memory.recall.exemplars import Exemplars, find_examples
+from mindstream.memory.store.store import Entry
 from mindstream.memory.stream import Stream
 from mindstream.models.model import Model, Request
 from mindstream.models.reply import legible_parts

@@ -9,8 +9,8 @@ from mindstream.contracts.samples import ANN, BOB, NOW, THEN, build_record, buil
 from mindstream.errors import InputError, LeaseLost
 from mindstream.log.events import Heard, Thought
 from mindstream.log.work import Work
-from mindstream.memory.record import Record
-from mindstream.memory.store import Commit, Entry, Fence, NewWork, Store, WorkDone, WorkReleased
+from mindstream.memory.store.record import Record
+from mindstream.memory.store.store import Commit, Entry, Fence, NewWork, Store, WorkDone, WorkReleased
 
 SLOT = "belief"
 

@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from mindstream.contracts.promise import Factory, Promise, expect
 from mindstream.isolation import GRACE_S
 from mindstream.log.events import Heard, Thought
-from mindstream.memory.store import Entry
-from mindstream.memory.stream import New, Stream
+from mindstream.memory.store.record import RecordDraft
+from mindstream.memory.store.store import Entry
+from mindstream.memory.stream import Stream
 from mindstream.reasoners.background import Background
-from mindstream.reasoners.occasions import occasion_of
-from mindstream.reasoners.reasoner import Conclusion, Occasion, Reasoner, nothing_newer
+from mindstream.reasoners.reasoner import Reasoner, RunContext, RunResult, nothing_newer
+from mindstream.reasoners.run_context import build_context
 from mindstream.reasoners.trigger import Trigger, Turn
 
 SAID = ("Hello, my name is Ann.", "I drink coffee at night, and it keeps me awake.")
@@ -32,14 +33,14 @@ class Trial:
     said: Sequence[str] = SAID
 
 
-async def hear(trial: Trial) -> Occasion:
+async def hear(trial: Trial) -> RunContext:
     """Write down what is said; return the occasion that it gives."""
     stream, rows = trial.stream, []
     for text in trial.said:
-        (record,) = await stream.build_records([New(text=text, kind="chat", by="user", data={"by_user": True})])
+        (record,) = await stream.build_records([RecordDraft(text=text, kind="chat", by="user", data={"by_user": True})])
         heard = Heard(text=text, session="contract", record=record.id)
         rows += await stream.commit(Entry(heard, "user", (record,)))
-    return await occasion_of(stream, trial.reasoner.slot, rows, nothing_newer)
+    return await build_context(stream, trial.reasoner.slot, rows, nothing_newer)
 
 
 async def it_says_what_it_writes_when_it_wakes_and_how_long_it_may_take(open_trial: Factory[Trial]) -> None:
@@ -56,36 +57,36 @@ async def it_says_what_it_writes_when_it_wakes_and_how_long_it_may_take(open_tri
 
 async def it_comes_to_a_conclusion_within_its_time(open_trial: Factory[Trial]) -> None:
     async with open_trial() as trial:
-        conclusion = await _think(trial, await hear(trial))
-        expect(isinstance(conclusion, Conclusion), f"a conclusion, not {type(conclusion).__name__}")
-        expect(bool(conclusion.model), "the name of who thought it")
+        result = await _think(trial, await hear(trial))
+        expect(isinstance(result, RunResult), f"a conclusion, not {type(result).__name__}")
+        expect(bool(result.model), "the name of who thought it")
 
 
 async def thinking_alone_remembers_nothing(open_trial: Factory[Trial]) -> None:
     async with open_trial() as trial:
-        occasion = await hear(trial)
+        context = await hear(trial)
         before = await _memory(trial.stream)
-        await _think(trial, occasion)
+        await _think(trial, context)
         expect(await _memory(trial.stream) == before, "no record before the conclusion is written")
 
 
 async def a_conclusion_can_be_made_twice_and_written_once(open_trial: Factory[Trial]) -> None:
     async with open_trial() as trial:
-        conclusion = await _think(trial, await hear(trial))
+        result = await _think(trial, await hear(trial))
         before = await _memory(trial.stream)
-        once, twice = [_texts(await conclusion.write()) for _ in range(2)]
+        once, twice = [_texts(await result.write()) for _ in range(2)]
         expect(once == twice, f"the same to write each time, not {once} and {twice}")
         expect(await _memory(trial.stream) == before, "that `write` makes, and does not commit")
-        entries, revisions = await conclusion.write()
-        await trial.stream.commit(_thought(trial, conclusion), *entries, revisions=revisions)
+        entries, revisions = await result.write()
+        await trial.stream.commit(_thought(trial, result), *entries, revisions=revisions)
 
 
 async def it_is_written_anew_where_somebody_was_first(open_trial: Factory[Trial]) -> None:
     async with open_trial() as trial:
-        conclusion = await _think(trial, await hear(trial))
+        result = await _think(trial, await hear(trial))
         for _ in range(2):  # the first is another writer, who came to the same
-            entries, revisions = await conclusion.write()
-            await trial.stream.commit(_thought(trial, conclusion), *entries, revisions=revisions)
+            entries, revisions = await result.write()
+            await trial.stream.commit(_thought(trial, result), *entries, revisions=revisions)
         notes = [record.text for record in await trial.stream.latest("note", 99)]
         expect(len(notes) == len(set(notes)), f"nothing twice, not {notes}")
 
@@ -94,9 +95,9 @@ async def a_run_that_raises_writes_nothing(open_trial: Factory[Trial]) -> None:
     async with open_trial() as trial:
         failing = _Failing(trial.reasoner)
         runner = Background(trial.stream, [failing], retry_s=0.001)
-        occasion = await hear(trial)
+        context = await hear(trial)
         before = await _memory(trial.stream)
-        await trial.stream.commit(occasion.events[-1].event, wake=runner.claims(Turn(1, "", "")))
+        await trial.stream.commit(context.events[-1].event, wake=runner.claims(Turn(1, "", "")))
         running = asyncio.ensure_future(runner.run())
         await runner.settled()
         running.cancel()
@@ -110,15 +111,15 @@ async def a_run_that_raises_writes_nothing(open_trial: Factory[Trial]) -> None:
 
 async def it_lets_itself_be_cancelled(open_trial: Factory[Trial]) -> None:
     async with open_trial() as trial:
-        occasion = await hear(trial)
+        context = await hear(trial)
         before = await _memory(trial.stream)
-        thinking = asyncio.ensure_future(trial.reasoner.think(occasion))
+        thinking = asyncio.ensure_future(trial.reasoner.think(context))
         await asyncio.sleep(0)
         thinking.cancel()
         async with asyncio.timeout(GRACE_S):
             (came,) = await asyncio.gather(thinking, return_exceptions=True)
         kind = type(came).__name__
-        expect(isinstance(came, asyncio.CancelledError | Conclusion), f"a cancellation that is passed on, not {kind}")
+        expect(isinstance(came, asyncio.CancelledError | RunResult), f"a cancellation that is passed on, not {kind}")
         expect(await _memory(trial.stream) == before, "no record of a run that was cancelled")
 
 
@@ -149,19 +150,19 @@ class _Failing:
     def timeout_s(self) -> float:
         return self.inner.timeout_s
 
-    async def think(self, occasion: Occasion) -> Conclusion:
+    async def think(self, context: RunContext) -> RunResult:
         self.runs += 1
-        await self.inner.think(occasion)
+        await self.inner.think(context)
         raise RuntimeError("at the very end")
 
 
-async def _think(trial: Trial, occasion: Occasion) -> Conclusion:
+async def _think(trial: Trial, context: RunContext) -> RunResult:
     async with asyncio.timeout(trial.reasoner.timeout_s):
-        return await trial.reasoner.think(occasion)
+        return await trial.reasoner.think(context)
 
 
-def _thought(trial: Trial, conclusion: Conclusion) -> Entry:
-    thought = Thought(slot=trial.reasoner.slot, about=(), text=conclusion.thought, model=conclusion.model)
+def _thought(trial: Trial, result: RunResult) -> Entry:
+    thought = Thought(slot=trial.reasoner.slot, about=(), text=result.thought, model=result.model)
     return Entry(thought, trial.reasoner.slot)
 
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from mindstream.log.events import Remembered
-from mindstream.memory.record import Kind, Record, Triple, new_id
-from mindstream.memory.store import Commit, Entry
+from mindstream.memory.store.record import Kind, Record, Triple, new_id
+from mindstream.memory.store.store import Commit, Entry
 
 ANN, BOB, THEN, LATER, NOW = "ann", "bob", 1e9, 2e9, 3e9
 

@@ -1,4 +1,4 @@
-"""What every store promises (memory/store): all or nothing, one moment a read, walls, conflicts, leases.
+"""What every store promises (memory/store/store): all or nothing, one moment a read, walls, conflicts, leases.
 
 A factory opens an empty store. Whether what was erased is gone from the files, only a store's own tests can tell.
 """
@@ -22,10 +22,10 @@ from mindstream.contracts.samples import (
     build_writing,
 )
 from mindstream.errors import Conflict, InputError
-from mindstream.memory.checkpoints import Checkpoint
-from mindstream.memory.record import Kind
-from mindstream.memory.store import Commit, Entry, Erasure, Revision, Store
-from mindstream.memory.strength import StrengthState
+from mindstream.memory.store.checkpoints import Checkpoint
+from mindstream.memory.store.record import Kind
+from mindstream.memory.store.store import Commit, Entry, Erasure, Revision, Store
+from mindstream.memory.store.strength import StrengthState
 
 
 async def a_record_comes_back_as_it_was(open_store: Factory[Store]) -> None:

@@ -12,8 +12,8 @@ from mindstream.errors import ReplyInvalid, ToolError
 from mindstream.life import guards
 from mindstream.life.events import Replied, Wish
 from mindstream.life.guards import Repeats
-from mindstream.life.own_tools import LifeTool, OwnTool, Where
 from mindstream.life.steps import Done, Steps
+from mindstream.life.tools.own_tools import LifeTool, OwnTool, Where
 from mindstream.models.fence import fenced
 from mindstream.models.model import Call, Message, Model, Request
 from mindstream.models.prompt import Prompt

@@ -22,9 +22,9 @@ from mindstream.life.ledger import LONGEST, Task
 from mindstream.life.schedule import read_order
 from mindstream.life.state import SESSION, LifeState, read_state
 from mindstream.log.events import Event, Heard, Logged
-from mindstream.memory.door import checked_text
-from mindstream.memory.record import New
-from mindstream.memory.store import Entry
+from mindstream.memory.store.record import RecordDraft
+from mindstream.memory.store.store import Entry
+from mindstream.memory.store.validation import checked_text
 from mindstream.memory.stream import Stream
 from mindstream.text.language import language_of
 
@@ -76,7 +76,7 @@ async def say(stream: Stream, text: str) -> None:
     """
     words = checked_text(text)
     await look(stream)
-    new = New(text=words, kind="chat", by=stream.name, episode=SESSION, data={"by_user": True})
+    new = RecordDraft(text=words, kind="chat", by=stream.name, episode=SESSION, data={"by_user": True})
     record = (await stream.build_records([new]))[0]
     heard = Heard(text=words, session=SESSION, record=record.id)
     await stream.commit(Entry(heard, stream.name, (record,)))

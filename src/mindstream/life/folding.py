@@ -5,11 +5,11 @@ from __future__ import annotations
 from mindstream.errors import ReplyInvalid
 from mindstream.life.context import Turn
 from mindstream.life.events import Folded
-from mindstream.life.fold_turns import FoldTurns
-from mindstream.life.memory_tools import memory
-from mindstream.life.own_tools import Where
+from mindstream.life.prompts.fold_turns import FoldTurns
 from mindstream.life.state import LifeState
 from mindstream.life.steps import Steps
+from mindstream.life.tools.memory_tools import memory
+from mindstream.life.tools.own_tools import Where
 from mindstream.models.fence import cut
 from mindstream.models.model import Message, Model, Request
 from mindstream.models.shorten import estimate_tokens

@@ -12,7 +12,7 @@ from mindstream.clock import ManualClock, Moment
 from mindstream.life.events import SLOT, Answered, Questioned
 from mindstream.life.state import FROM_OUTSIDE, LifeState, read_state
 from mindstream.log.events import Event
-from mindstream.memory.store import Entry
+from mindstream.memory.store.store import Entry
 from mindstream.memory.stream import Stream
 
 A_PAGE = 500

@@ -14,27 +14,27 @@ from functools import partial
 from mindstream.clock import DAY_S, Moment
 from mindstream.errors import BudgetSpent, InputError, ModelError
 from mindstream.life import lives, stand_in  # noqa: F401 (registers the stand-ins)
-from mindstream.life.ask_user import ask_tool
 from mindstream.life.billed_model import BilledModel
 from mindstream.life.budget import LifeBudget
 from mindstream.life.commands import give_goal
 from mindstream.life.events import Beat, Rested, TurnBegan, TurnEnded
 from mindstream.life.folding import fold, turns_to_fold
 from mindstream.life.inbox import Inbox, SimulatedUser
-from mindstream.life.is_worth_turn import IsWorthTurn
 from mindstream.life.leave import Permits
-from mindstream.life.ledger_tools import LedgerTools
 from mindstream.life.m2 import M2
-from mindstream.life.memory_tools import recall_tool, remember_tool, sleep_tool
-from mindstream.life.outside import OutsideTools
-from mindstream.life.own_tools import LifeTool
+from mindstream.life.prompts.is_worth_turn import IsWorthTurn
 from mindstream.life.roles import Roles
 from mindstream.life.state import LifeState, read_state
 from mindstream.life.steps import Halted, Steps
+from mindstream.life.tools.ask_user import ask_tool
+from mindstream.life.tools.ledger_tools import LedgerTools
+from mindstream.life.tools.memory_tools import recall_tool, remember_tool, sleep_tool
+from mindstream.life.tools.outside import OutsideTools
+from mindstream.life.tools.own_tools import LifeTool
 from mindstream.life.waking import DueOrder, Rhythm
-from mindstream.memory.exemplars import Exemplars
-from mindstream.memory.sleep import DRAWN
-from mindstream.memory.store import Fence
+from mindstream.memory.lifecycle.sleep import DRAWN
+from mindstream.memory.recall.exemplars import Exemplars
+from mindstream.memory.store.store import Fence
 from mindstream.memory.stream import Stream
 from mindstream.models.decide import decide
 from mindstream.models.roles import Models
@@ -49,7 +49,7 @@ WORTH = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
-class Habits:
+class LifeConfig:
     """How a life is led; nothing of it is part of its log.
 
     Attributes:
@@ -83,7 +83,7 @@ class Life:
     """
 
     def __init__(
-        self, stream: Stream, models: Models, state: LifeState, fence: Fence, *, tools: Sequence[Tool], habits: Habits,
+        self, stream: Stream, models: Models, state: LifeState, fence: Fence, *, tools: Sequence[Tool], habits: LifeConfig,
         user: SimulatedUser | None, exemplars: Exemplars | None = None,
     ) -> None:  # fmt: skip
         self.stream, self.state, self.habits = stream, state, habits
@@ -101,7 +101,7 @@ class Life:
     @contextlib.asynccontextmanager
     async def open(
         cls, stream: Stream, models: Models, *, goal: str = "", orders: Sequence[str] = (), tools: Sequence[Tool] = (),
-        habits: Habits = Habits(), user: SimulatedUser | None = None, exemplars: Exemplars | None = None,
+        habits: LifeConfig = LifeConfig(), user: SimulatedUser | None = None, exemplars: Exemplars | None = None,
     ) -> AsyncIterator[Life]:  # fmt: skip
         """Take up a mind's life, or begin one, and hold it until the block ends.
 

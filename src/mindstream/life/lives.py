@@ -10,7 +10,7 @@ from mindstream import chance
 from mindstream.clock import Moment
 from mindstream.errors import Conflict, InputError
 from mindstream.life.events import SLOT, LifeBegan, TaskChanged
-from mindstream.memory.store import Entry, Fence, NewWork
+from mindstream.memory.store.store import Entry, Fence, NewWork
 from mindstream.memory.stream import Stream
 
 LEASE_S, LEAST_S = 10.0, 0.5

@@ -10,9 +10,9 @@ from mindstream.clock import format_spoken
 from mindstream.errors import ReplyInvalid
 from mindstream.life.agent import Caller
 from mindstream.life.events import Replied, TurnEnded
-from mindstream.life.live import Live
-from mindstream.life.own_tools import LifeTool
+from mindstream.life.prompts.live import Live
 from mindstream.life.steps import Steps
+from mindstream.life.tools.own_tools import LifeTool
 from mindstream.models.fence import fenced, listed
 from mindstream.models.model import Message, Model, Request
 from mindstream.models.shorten import shorten

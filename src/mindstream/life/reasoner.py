@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from mindstream.clock import Moment
 from mindstream.life.inbox import newest_from_outside
-from mindstream.life.life import Habits, Life
+from mindstream.life.life import Life, LifeConfig
 from mindstream.life.lives import LivesElsewhere
-from mindstream.memory.exemplars import Exemplars
+from mindstream.memory.recall.exemplars import Exemplars
 from mindstream.models.roles import Models
-from mindstream.reasoners.reasoner import Conclusion, Occasion, write_nothing
+from mindstream.reasoners.reasoner import RunContext, RunResult, write_nothing
 from mindstream.reasoners.trigger import Trigger
 from mindstream.text.counting import count_of
 from mindstream.tools.tool import Tool
@@ -34,7 +34,7 @@ class LifeReasoner:
     goal: str = ""
     orders: Sequence[str] = ()
     tools: Sequence[Tool] = ()
-    habits: Habits = field(default_factory=lambda: Habits(hears=False))
+    habits: LifeConfig = field(default_factory=lambda: LifeConfig(hears=False))
     exemplars: Exemplars | None = None
     turns: int = 20
     slot: str = "living"
@@ -48,19 +48,19 @@ class LifeReasoner:
         """Wake when the next look is due, and at every utterance where it hears them."""
         return Trigger(every=1 if self.habits.hears else 0, at=self._next)
 
-    async def think(self, occasion: Occasion) -> Conclusion:
+    async def think(self, context: RunContext) -> RunResult:
         """Live while there is something to do.
 
         Raises:
             InputError: see `Life.open`.
         """
-        stream = occasion.stream
+        stream = context.stream
         now = stream.clock.now()
         self._next = now + LOOKS_S
         is_due = self._wakes is not None and self._wakes <= now
         if not is_due and await newest_from_outside(stream) <= self._seen:
-            return Conclusion("", "", write_nothing)
-        tools = [*self.tools, *(tool for tool in occasion.tools if tool not in self.tools)]
+            return RunResult("", "", write_nothing)
+        tools = [*self.tools, *(tool for tool in context.tools if tool not in self.tools)]
         opened = Life.open(
             stream, self.models, goal=self.goal, orders=self.orders, tools=tools, habits=self.habits,
             exemplars=self.exemplars,
@@ -73,6 +73,6 @@ class LifeReasoner:
                 self._wakes = self.habits.rhythm.next_wake(life.state, now)
                 self._next = min(now + LOOKS_S, self._wakes or now + LOOKS_S)
         except LivesElsewhere:
-            return Conclusion("", "", write_nothing)
+            return RunResult("", "", write_nothing)
         self.goal = ""  # from here on its log says what it lives for
-        return Conclusion(f"lived {count_of(lived, 'turn')}" if lived else "", self.models.of("M2").name, write_nothing)
+        return RunResult(f"lived {count_of(lived, 'turn')}" if lived else "", self.models.of("M2").name, write_nothing)

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 
 from mindstream.isolation import Broken, Isolated
 from mindstream.life.agent import work
-from mindstream.life.carry_out import CarryOut
-from mindstream.life.memory_tools import recall_tool, remember_tool
-from mindstream.life.outside import OutsideTools
-from mindstream.life.own_tools import Arguments, LifeTool, OwnTool, Where
+from mindstream.life.prompts.carry_out import CarryOut
+from mindstream.life.prompts.think_deeply import ThinkDeeply
+from mindstream.life.prompts.words import spec_of
 from mindstream.life.steps import Done, Steps
-from mindstream.life.think_deeply import ThinkDeeply
-from mindstream.life.words import spec_of
+from mindstream.life.tools.memory_tools import recall_tool, remember_tool
+from mindstream.life.tools.outside import OutsideTools
+from mindstream.life.tools.own_tools import Arguments, LifeTool, OwnTool, Where
 from mindstream.log.events import Failed
-from mindstream.memory.exemplars import Example, Exemplars, find_examples
+from mindstream.memory.recall.exemplars import Example, Exemplars, find_examples
 from mindstream.models.roles import Models
 from mindstream.tools.call import Observation
 

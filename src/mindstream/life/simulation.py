@@ -25,9 +25,9 @@ from mindstream.clock import DAY_S, ManualClock, Moment
 from mindstream.errors import InputError
 from mindstream.life.life import Life
 from mindstream.log.events import Heard
-from mindstream.memory.columns import OPEN
-from mindstream.memory.record import FADING, KINDS
-from mindstream.memory.store import Entry
+from mindstream.memory.store.columns import OPEN
+from mindstream.memory.store.record import FADING, KINDS
+from mindstream.memory.store.store import Entry
 from mindstream.memory.stream import Stream
 from mindstream.models.model import Model, Part, Request
 from mindstream.models.prompt import complaints

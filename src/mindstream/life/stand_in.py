@@ -11,16 +11,16 @@ import re
 from collections.abc import Generator, Sequence
 from typing import TypeAlias
 
-from mindstream.life.carry_out import CarryOut
-from mindstream.life.fold_turns import FoldTurns
 from mindstream.life.guards import AT_ONCE
-from mindstream.life.is_worth_turn import IsWorthTurn
 from mindstream.life.ledger import Task
-from mindstream.life.live import Live
-from mindstream.life.outside import HELD
+from mindstream.life.prompts.carry_out import CarryOut
+from mindstream.life.prompts.fold_turns import FoldTurns
+from mindstream.life.prompts.is_worth_turn import IsWorthTurn
+from mindstream.life.prompts.live import Live
+from mindstream.life.prompts.words import NOT_YET
 from mindstream.life.state import ANSWERED, LEAVE, SAID
+from mindstream.life.tools.outside import HELD
 from mindstream.life.waking import known_orders
-from mindstream.life.words import NOT_YET
 from mindstream.models.model import Call, Message
 from mindstream.models.prompt import rule
 

@@ -32,9 +32,9 @@ from mindstream.life.events import (
     TurnEnded,
 )
 from mindstream.life.ledger import Ledger
-from mindstream.life.words import NOT_YET
+from mindstream.life.prompts.words import NOT_YET
 from mindstream.log.events import Event, Heard, Logged, Observed, ToolCalled
-from mindstream.memory.redaction import MARK
+from mindstream.memory.store.redaction import MARK
 from mindstream.memory.stream import Stream
 from mindstream.models.fence import cut, fenced
 from mindstream.models.model import Call, Message

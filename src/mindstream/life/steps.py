@@ -17,10 +17,10 @@ from mindstream.life.events import SLOT, Asked, Replied, Wish
 from mindstream.life.inbox import Inbox
 from mindstream.life.state import LifeState
 from mindstream.log.events import Event, Logged, Observed, ToolCalled
-from mindstream.memory.record import Record
-from mindstream.memory.store import Entry, Fence, Revision
+from mindstream.memory.recall.touch import Touch
+from mindstream.memory.store.record import Record
+from mindstream.memory.store.store import Entry, Fence, Revision
 from mindstream.memory.stream import Stream
-from mindstream.memory.touch import Touch
 from mindstream.models.ask import gather_reply
 from mindstream.models.model import Call, Model, Request, Usage
 from mindstream.models.shorten import estimate_tokens, request_tokens

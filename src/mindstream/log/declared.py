@@ -47,7 +47,7 @@ class Declared:
     @property
     def is_searched(self) -> bool:
         """It quotes; so does a field of which nothing is known."""
-        return Holds.QUOTES in self.holds or not self.holds
+        return Holds.QUOTES in self.holds or (not self.holds and self.model is None)
 
 
 UNKNOWN = Declared()

@@ -1,7 +1,7 @@
 """What can happen, typed. A row of the log is an event with its number, its mind, its time and who did it.
 
 Rows outlive the code that wrote them. A class may gain a field that has a default, lose a field, widen a type: old rows
-are read as before. Whoever renames a kind or a field appends a step to `MIGRATIONS` (memory/tables.py) that rewrites
+are read as before. Whoever renames a kind or a field appends a step to `MIGRATIONS` (memory/store/tables.py) that rewrites
 rows: it runs once, in one transaction, so that a process that dies in it leaves the file as it was. A kind that is no
 more needs nothing: its rows are read as `Unknown`, and kept. tests/folders holds what earlier versions wrote.
 """
@@ -213,7 +213,7 @@ class Corrected(Event):
 
 
 class Slept(Event):
-    """A step of a sleep is done (see memory/sleep)."""
+    """A step of a sleep is done (see memory/lifecycle/sleep)."""
 
     kind = "slept"
     step: Literal["fading", "dream", "importance", "duplicates", "expiry", "compaction", "undo"]

@@ -11,9 +11,9 @@ from pydantic import BaseModel, JsonValue, ValidationError
 
 from mindstream.errors import Conflict, InputError, LeaseLost
 from mindstream.log.events import BeliefChanged
-from mindstream.memory.door import shortened
-from mindstream.memory.record import TAINTED, New, Record, is_tainted
-from mindstream.memory.store import Entry
+from mindstream.memory.store.record import TAINTED, Record, RecordDraft, is_tainted
+from mindstream.memory.store.store import Entry
+from mindstream.memory.store.validation import shortened
 
 if TYPE_CHECKING:
     from mindstream.memory.stream import Stream
@@ -156,7 +156,7 @@ async def revision(
     event = BeliefChanged(slot=slot, version=belief.version + 1, patch=changed)
     before = stream.last_version(slot)
     taint = {TAINTED: True} if before and is_tainted(before) else {}  # what it said goes on standing in this one
-    new = New(
+    new = RecordDraft(
         text=render_belief(slot, value), kind="belief", by=by, evidence=tuple(evidence), slot=slot,
         version=event.version, data={"value": value.model_dump(mode="json"), "patch": changed, **taint},
     )  # fmt: skip

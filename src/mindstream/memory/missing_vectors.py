@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mindstream.log.events import Failed
-from mindstream.memory.embedding import Embedding, Floats
-from mindstream.memory.record import Record
-from mindstream.memory.store import Revision
+from mindstream.memory.recall.embedding import Embedding, Floats
+from mindstream.memory.store.record import Record
+from mindstream.memory.store.store import Revision
 
 if TYPE_CHECKING:
     from mindstream.memory.stream import Stream

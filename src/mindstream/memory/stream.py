@@ -13,30 +13,31 @@ from pydantic import BaseModel, JsonValue
 from mindstream.clock import Clock, Moment, SystemClock
 from mindstream.log.events import Event, Logged
 from mindstream.log.feed import Feed
-from mindstream.memory import audit as auditing
 from mindstream.memory import belief as beliefs
-from mindstream.memory import curation, forgetting, proposal, sleep, writing
+from mindstream.memory import writing
 from mindstream.memory.belief import Belief, read_belief
-from mindstream.memory.checkpoints import Checkpoint
-from mindstream.memory.door import checked_name
-from mindstream.memory.filters import Filters
+from mindstream.memory.curation import audit as auditing
+from mindstream.memory.curation import curation, forgetting
+from mindstream.memory.lifecycle import proposal, sleep
 from mindstream.memory.missing_vectors import MissingVectors
-from mindstream.memory.policies import Policy
-from mindstream.memory.recall import Recollection, recaller_of
-from mindstream.memory.recent_texts import RecentTexts
-from mindstream.memory.record import UNIQUE, Ids, Kind, New, Record, Triple
-from mindstream.memory.sqlite import SqliteStore
-from mindstream.memory.store import Commit, Entry, Fence, NewWork, Revision, Store, WorkDone, WorkReleased
-from mindstream.memory.strength import Strength
-from mindstream.memory.touch import Touch, Touches, list_revisions
+from mindstream.memory.recall.filters import Filters
+from mindstream.memory.recall.policies import Policy
+from mindstream.memory.recall.recall import Recollection, recaller_of
+from mindstream.memory.recall.recent_texts import RecentTexts
+from mindstream.memory.recall.touch import Touch, Touches, list_revisions
+from mindstream.memory.store.checkpoints import Checkpoint
+from mindstream.memory.store.record import UNIQUE, Ids, Kind, Record, RecordDraft, Triple
+from mindstream.memory.store.sqlite import SqliteStore
+from mindstream.memory.store.store import Commit, Entry, Fence, NewWork, Revision, Store, WorkDone, WorkReleased
+from mindstream.memory.store.strength import Strength
+from mindstream.memory.store.validation import checked_name
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
 
 if TYPE_CHECKING:
-    from mindstream.memory.columns import Columns
+    from mindstream.memory.store.columns import Columns
     from mindstream.models.model import Model
 
-__all__ = ["New", "Stream"]
 
 LAWS = Strength()
 REAL = SystemClock()
@@ -120,7 +121,7 @@ class Stream:
         """Return the stream's records as arrays, with all that anybody has written; others run while much is read."""
         return await self._recaller.shelf.columns(self.name)
 
-    async def remember(
+    async def retain(
         self,
         text: str,
         kind: Kind = "observation",
@@ -140,7 +141,7 @@ class Stream:
             evidence: ids of the records that it is drawn from.
             data: fields of your own; `recall(where=…)` finds by them.
         """
-        new = New(
+        new = RecordDraft(
             text=text, kind=kind, by=by, episode=episode, importance=importance, about=about,
             keywords=tuple(keywords), evidence=tuple(evidence), data=dict(data or {}),
         )  # fmt: skip
@@ -169,7 +170,7 @@ class Stream:
             as_of: read the stream as it stood at that moment; a look back touches nothing.
             where: what `by`, `episode`, `slot` or entries of `data` must be.
             touch: False: a pure read, for pages, searches, interviews and benchmarks. True: what is returned is held
-                better, what is passed over fades (see memory/strength); written within a second. To write it in one
+                better, what is passed over fades (see memory/store/strength); written within a second. To write it in one
                 commit with your own entries: read purely, then `commit(…, touch=found.touch)`.
             asked_in: the id of the record in which the question itself was written down: it is not its own answer.
             floor: with less certainty (0 to 1) nothing is returned.
@@ -252,7 +253,7 @@ class Stream:
         self, model: Model | None = None, n: int = sleep.DRAWN, *, rater: Model | None = None, cause: int = 0,
         fence: Fence | None = None,
     ) -> str:  # fmt: skip
-        """Tidy memory, stay efficient: let n random records fade, dream of what is forgotten (see memory/sleep).
+        """Tidy memory, stay efficient: let n random records fade, dream of what is forgotten (see memory/lifecycle/sleep).
 
         Returns the dream, or "". `model` (M1) makes it, `rater` rates importance; None: rules, or the same model.
         `cause`: a row of the log; a sleep that was begun for it and broken off is taken up where it was.

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING
 from mindstream.clock import Moment
 from mindstream.errors import Conflict
 from mindstream.log.events import Remembered
-from mindstream.memory.door import MAX_DEPTH, checked_moment, checked_text, fitted_text, legible_record
-from mindstream.memory.record import TAINTED, UNIQUE, New, Record, Vector, is_tainted, normalised
-from mindstream.memory.store import Entry
+from mindstream.memory.store.record import TAINTED, UNIQUE, Record, RecordDraft, Vector, is_tainted, normalised
+from mindstream.memory.store.store import Entry
+from mindstream.memory.store.validation import MAX_DEPTH, checked_moment, checked_text, fitted_text, legible_record
 
 if TYPE_CHECKING:
     from mindstream.memory.stream import Stream
 
 
-async def remember(stream: Stream, news: Sequence[New]) -> list[Record]:
+async def remember(stream: Stream, news: Sequence[RecordDraft]) -> list[Record]:
     """Write records in one transaction; those that say what is known already are left out, the known ones returned.
 
     Raises:
@@ -53,8 +53,8 @@ async def _known(stream: Stream, records: Sequence[Record]) -> dict[str, Record]
     return found
 
 
-async def build_records(stream: Stream, news: Sequence[New]) -> list[Record]:
-    """Turn what is to be remembered into records, embedded, not yet written: the commit checks them (memory/door).
+async def build_records(stream: Stream, news: Sequence[RecordDraft]) -> list[Record]:
+    """Turn what is to be remembered into records, embedded, not yet written: the commit checks them (memory/store/validation).
 
     A text that is too long is shortened: it is one that a mind has made, and must not stop it.
     """
@@ -71,7 +71,7 @@ async def build_records(stream: Stream, news: Sequence[New]) -> list[Record]:
 
 
 def _record(
-    stream: Stream, new: New, text: str, vector: Vector | None, now: Moment, depth: int, tainted: bool
+    stream: Stream, new: RecordDraft, text: str, vector: Vector | None, now: Moment, depth: int, tainted: bool
 ) -> Record:
     created = now if new.created is None else new.created
     record = Record(

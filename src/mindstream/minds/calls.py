@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import AsyncIterator
 
 from mindstream.log.events import ModelCalled
-from mindstream.memory.store import Entry
+from mindstream.memory.store.store import Entry
 from mindstream.memory.stream import Stream
 from mindstream.models.wrappers.meter import Metered
 

@@ -1,4 +1,4 @@
-"""A mind: a stream, tools, models, a runner for its reasoners; who speaks for it is handed to it (minds/speaker)."""
+"""A mind: a stream, tools, models, a runner for its reasoners; who speaks for it is handed to it (minds/responder)."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from mindstream.errors import InputError
 from mindstream.log.erasure import finish_all
 from mindstream.log.events import Corrected, Event, Heard, Logged, Opened, Said
 from mindstream.log.feed import Feed
-from mindstream.memory.curation import Correction
-from mindstream.memory.door import checked_name, checked_text
-from mindstream.memory.sqlite import SqliteStore
-from mindstream.memory.store import Entry, Store
-from mindstream.memory.stream import New, Stream
+from mindstream.memory.curation.curation import Correction
+from mindstream.memory.store.record import RecordDraft
+from mindstream.memory.store.sqlite import SqliteStore
+from mindstream.memory.store.store import Entry, Store
+from mindstream.memory.store.validation import checked_name, checked_text
+from mindstream.memory.stream import Stream
 from mindstream.minds.calls import CallLog
-from mindstream.minds.speaker import MakeSpeaker, Nobody, find_speaker
+from mindstream.minds.responder import NullResponder, ResponderFactory
 from mindstream.minds.timeouts import Timeouts
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
 from mindstream.models.roles import Models
 from mindstream.paths import usable
 from mindstream.reasoners.background import Background
-from mindstream.reasoners.reasoner import Conclusion, Occasion, Reasoner
+from mindstream.reasoners.reasoner import Reasoner, RunContext, RunResult
 from mindstream.reasoners.trigger import Turn
 from mindstream.tools.tool import Tool, checked_tools
 
@@ -41,7 +42,7 @@ class Mind:
         tools: what its reasoners may call.
         floor: held by whoever speaks or changes what is believed.
         reasoners: the runner of those who think.
-        speaker: who answers for it.
+        responder: who answers for it.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class Mind:
         tools: Sequence[Tool] = (),
         reasoners: Sequence[Reasoner] = (),
         timeouts: Timeouts | None = None,
-        speaker: MakeSpeaker = Nobody,
+        responder: ResponderFactory = NullResponder,
     ) -> None:
         self.stream, self.models, self.session = stream, models, session
         self.tools = checked_tools(tools)
@@ -63,8 +64,8 @@ class Mind:
             stream, (), self.floor, self._speak_up, tools=self.tools,
             lease_s=self.timeouts.lease_s, retry_s=self.timeouts.retry_s,
         )  # fmt: skip
-        self.speaker = speaker(self)
-        self.reasoners.add(*self.speaker.reasoners, *reasoners)
+        self.responder = responder(self)
+        self.reasoners.add(*self.responder.reasoners, *reasoners)
         self._turn = Turn(0, "", "")
 
     @classmethod
@@ -78,11 +79,10 @@ class Mind:
         models: Models | Mapping[str, str] | str = "rules",
         tools: Sequence[Tool] = (),
         reasoners: Sequence[Reasoner] = (),
-        speaker: MakeSpeaker | str | None = "coach",
+        responder: ResponderFactory | None = None,
         embed: Embedder | str = "wordllama",
         clock: Clock | None = None,
         timeouts: Timeouts | None = None,
-        **options: Any,
     ) -> AsyncIterator[Mind]:
         """Open a user's mind and let its reasoners work until the block ends.
 
@@ -93,15 +93,12 @@ class Mind:
                 A role that is needed and stands nowhere is an error, unless there is a default.
             tools: what its reasoners may call, beside their own.
             reasoners: more of them, beside those of the speaker; each writes its own slot.
-            speaker: who answers: by name, by whoever makes one (see minds/speaker), or None: nobody.
-            options: what a speaker that is named is told; the coach's are `pack`, `gate`, `exemplars` and `follow_ups`
-                (see coach.coach).
+            responder: how whoever answers is made, as `Coach.using(pack="sleep")`; None: nobody answers.
 
         Raises:
-            UserError: a name that cannot be used, an unknown or broken pack, two of the same name.
+            UserError: a name that cannot be used, two of the same name.
             StorageError: the data folder cannot be used.
         """
-        make = find_speaker(speaker, options)
         checked_name(user, "user")
         folder = usable(data) if isinstance(data, str | Path) else None
         if folder is not None:
@@ -117,16 +114,16 @@ class Mind:
             stream = Stream(store, user, embed, clock, Feed())
             mind = cls(
                 stream, shared.with_listener(calls.take), session, tools=tools, reasoners=reasoners, timeouts=timeouts,
-                speaker=make,
+                responder=responder or NullResponder,
             )  # fmt: skip
             await mind._begin()
-            opened = Opened(session=session, pack=mind.speaker.name, models=mind.models.names)
+            opened = Opened(session=session, pack=mind.responder.name, models=mind.models.names)
             await stream.commit(Entry(opened, "mindstream"))
             working = [asyncio.ensure_future(mind.reasoners.run()), asyncio.ensure_future(calls.run(stream))]
             try:
                 yield mind
             finally:
-                await mind.speaker.close()
+                await mind.responder.close()
                 for task in working:
                     task.cancel()
                 await asyncio.gather(*working, return_exceptions=True)
@@ -142,7 +139,7 @@ class Mind:
     async def _begin(self) -> None:
         """Read what the mind holds."""
         self._turn = Turn(await self.stream.store.count(self.stream.name, "heard"), "", "")
-        await self.speaker.begin()
+        await self.responder.begin()
 
     async def hear(self, text: str, *, one_answer: bool = False) -> AsyncGenerator[Logged]:
         """Take in what the user says and answer: heard, perhaps waiting, pieces, said.
@@ -157,7 +154,7 @@ class Mind:
             InputError: there is nothing to read in it, or it is too long.
             StorageError: it could not be kept, or the answer could not.
         """
-        async with aclosing(self.speaker.hear(checked_text(text), one_answer=one_answer)) as events:
+        async with aclosing(self.responder.hear(checked_text(text), one_answer=one_answer)) as events:
             async for logged in events:
                 yield logged
 
@@ -167,7 +164,7 @@ class Mind:
         Raises:
             InputError, StorageError: see `hear`; also where nobody speaks for this mind.
         """
-        if isinstance(self.speaker, Nobody):
+        if isinstance(self.responder, NullResponder):
             raise InputError("nobody speaks for this mind: open it with a speaker, or use `hear`, which only listens")
         answer = ""
         async with aclosing(self.hear(text, one_answer=True)) as events:
@@ -190,12 +187,12 @@ class Mind:
     @property
     def belief(self) -> Any:
         """What its speaker believes of the user, as far as this process has seen."""
-        return self.speaker.belief
+        return self.responder.belief
 
     @property
     def plan(self) -> Any:
         """What its speaker plans with the user, as far as this process has seen."""
-        return self.speaker.plan
+        return self.responder.plan
 
     async def take_in(
         self, text: str, *, phase: str = "", besides: Sequence[str] = (), hold: bool = False, by: str = ""
@@ -209,7 +206,9 @@ class Mind:
             hold: the reasoners leave it alone until it is released (see Background.release): it is to be answered.
         """
         with self.reasoners.hearing():
-            new = New(text=text, kind="chat", by=by or self.stream.name, episode=self.session, data={"by_user": True})
+            new = RecordDraft(
+                text=text, kind="chat", by=by or self.stream.name, episode=self.session, data={"by_user": True}
+            )
             record = (await self.stream.build_records([new]))[0]
             self._turn = Turn(self._turn.number + 1, phase, self._turn.phase)
             wake = self.reasoners.claims(self._turn, besides=besides)
@@ -219,7 +218,7 @@ class Mind:
                 self.reasoners.hold(heard.seq)
         return heard
 
-    async def notice(self, event: Event, news: Sequence[New] = (), *, by: str = "") -> Logged:
+    async def notice(self, event: Event, news: Sequence[RecordDraft] = (), *, by: str = "") -> Logged:
         """Let something happen to the mind that is not talk: log it, remember it, and wake whoever it concerns.
 
         Args:
@@ -245,5 +244,5 @@ class Mind:
         self.reasoners.wake()
         return done
 
-    async def _speak_up(self, occasion: Occasion, conclusion: Conclusion, written: Sequence[Entry]) -> Sequence[Entry]:
-        return await self.speaker.speak_up(occasion, conclusion, written)
+    async def _speak_up(self, context: RunContext, result: RunResult, written: Sequence[Entry]) -> Sequence[Entry]:
+        return await self.responder.speak_up(context, result, written)

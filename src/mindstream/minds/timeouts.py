@@ -20,7 +20,7 @@ class Timeouts:
         deadline_s: how long the Talker waits for the Reasoner before it says that it takes longer.
         filler_s: how long there may be silence before a word is said: that it still thinks.
         silence_s: how long the Talker may be silent, whatever its model does; 0: by the waits of its model (see
-            models/limits), which mostly ends a silence itself.
+            models/providers/limits), which mostly ends a silence itself.
         thinking_s: how long a run of a Reasoner may think; 0: by the waits of its model.
         lease_s: how long work stays with a process that has died.
         retry_s: how long a Reasoner's work rests after the first run that failed; after the next, four times as long.

@@ -47,7 +47,7 @@ class Prompt(BaseModel, Generic[R]):
     """Which model answers, unless the caller says otherwise."""
     reply_tokens: ClassVar[int] = 0
     """How long the reply may get; 0: 1,000 tokens of free text, 4,000 of structured data."""
-    lets_go: ClassVar[tuple[tuple[str, Literal["first", "last"]], ...]] = (
+    trim_order: ClassVar[tuple[tuple[str, Literal["first", "last"]], ...]] = (
         ("exemplars", "first"),
         ("talks", "last"),
         ("recalled", "first"),

@@ -12,8 +12,8 @@ from typing import Any, NoReturn
 
 from mindstream.errors import ReplyInvalid
 from mindstream.models.model import Call, Part, Piece
-from mindstream.models.thoughts import BEGIN as THINKS
-from mindstream.models.thoughts import END as THOUGHT
+from mindstream.models.providers.thoughts import BEGIN as THINKS
+from mindstream.models.providers.thoughts import END as THOUGHT
 
 DEEPEST = 50
 """How many lists and objects may stand in each other."""

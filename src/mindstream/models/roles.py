@@ -8,10 +8,10 @@ from types import MappingProxyType, TracebackType
 
 from mindstream.clock import Clock, SystemClock
 from mindstream.errors import SettingsError
-from mindstream.models.address import FORMS, KINDS
-from mindstream.models.limits import Waits
 from mindstream.models.model import Model
-from mindstream.models.provider import Provider, provider
+from mindstream.models.providers.address import FORMS, KINDS
+from mindstream.models.providers.limits import Waits
+from mindstream.models.providers.provider import Provider, provider
 from mindstream.models.recording import Playback, Recorder
 from mindstream.models.rules import Rules
 from mindstream.models.wrappers.breaker import Breaker
@@ -20,13 +20,13 @@ from mindstream.models.wrappers.cache import Cache
 from mindstream.models.wrappers.fallback import Fallback
 from mindstream.models.wrappers.fit import Fit
 from mindstream.models.wrappers.guard import Guard
-from mindstream.models.wrappers.legible import Legible
 from mindstream.models.wrappers.limit import Limit
 from mindstream.models.wrappers.mend import Mend
 from mindstream.models.wrappers.meter import Meter, Metered, Traced, WithListener
+from mindstream.models.wrappers.override import PromptOverride
 from mindstream.models.wrappers.repair import Repair
 from mindstream.models.wrappers.retry import Retry
-from mindstream.models.wrappers.reworded import Reworded
+from mindstream.models.wrappers.sanitizer import OutputSanitizer
 from mindstream.rooms import stand_by
 
 DEFAULT = "default"
@@ -133,7 +133,7 @@ class Models:
             attempt counts, and stops before it waits) · Limit · Meter (each attempt, without the time that it waited
             for its turn) · Legible.
             """
-            model: Model = inner if isinstance(inner, Rules) else Legible(inner)
+            model: Model = inner if isinstance(inner, Rules) else OutputSanitizer(inner)
             model = Traced(Meter(model, on_call or (lambda _: None), clock))
             if isinstance(inner, Provider):
                 model = Limit(model, at_once)
@@ -145,7 +145,7 @@ class Models:
             if isinstance(inner, Rules):
                 return model
             model = Mend(Repair(model, repair))
-            return Reworded(model, words_dir) if words_dir else model
+            return PromptOverride(model, words_dir) if words_dir else model
 
         table = table or {DEFAULT: Rules.name}
         names = dict.fromkeys([*table.values(), *([fallback] if fallback else [])])

@@ -32,7 +32,7 @@ def request_tokens(request: Request) -> int:
 def shorten(request: Request, room: int) -> Request:
     """Return a request of at most `room` tokens if that can be: the same, or one that says in `cut` what it lacks.
 
-    First go items of the prompt's lists, in the order of `Prompt.lets_go`; then the length of older turns; then the
+    First go items of the prompt's lists, in the order of `Prompt.trim_order`; then the length of older turns; then the
     middle of long texts, the newest utterance among them. Static words stay.
     """
     request = _leave_out(request, room)
@@ -46,7 +46,7 @@ def shorten(request: Request, room: int) -> Request:
 
 def _leave_out(request: Request, room: int) -> Request:
     """Take items out of the prompt's lists until enough is gone, field by field."""
-    for name, keep in request.prompt.lets_go:
+    for name, keep in request.prompt.trim_order:
         items = getattr(request.prompt, name, ())
         over = request_tokens(request) - room
         if over <= 0:

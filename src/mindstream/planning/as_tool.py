@@ -9,7 +9,7 @@ from mindstream.errors import ToolError
 from mindstream.models.model import Model
 from mindstream.models.roles import Models
 from mindstream.planning.solution import Solution
-from mindstream.planning.solve import How, solve
+from mindstream.planning.solve import Strategy, solve
 from mindstream.tools.tool import FunctionTool, Tool, tool
 from mindstream.tools.traits import Traits, traits_of
 
@@ -21,7 +21,7 @@ CALLS, LONGEST, SHOWN = 32, 4_000, 500
 def planner_tool(
     tools: Sequence[Tool],
     models: Models | Model | Mapping[str, Model],
-    how: How = "rewoo",
+    how: Strategy = "rewoo",
 ) -> FunctionTool:
     """Make the tool `solve_task`, which plans how to solve a task with these tools, and does it.
 

@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mindstream.errors import SettingsError
-from mindstream.models.address import address
 from mindstream.models.model import ToolSpec
-from mindstream.models.prices import price
+from mindstream.models.providers.address import address
+from mindstream.models.providers.prices import price
 from mindstream.models.shorten import estimate_tokens
-from mindstream.planning.act_on_task import ActOnTask
-from mindstream.planning.answer_from_evidence import AnswerFromEvidence
-from mindstream.planning.make_plan import MakePlan, describe
 from mindstream.planning.plan import Plan
+from mindstream.planning.prompts.act_on_task import ActOnTask
+from mindstream.planning.prompts.answer_from_evidence import AnswerFromEvidence
+from mindstream.planning.prompts.make_plan import MakePlan, describe
 from mindstream.text.counting import count_of
 
 STEPS, EVIDENCE, STEP, ANSWER = 4, 400, 60, 100

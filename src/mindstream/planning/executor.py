@@ -20,7 +20,7 @@ from mindstream.models.model import Call
 from mindstream.planning.arguments import Reference, bind, find_parts
 from mindstream.planning.batches import Batches
 from mindstream.planning.evidence import Evidence
-from mindstream.planning.leave import Leave, Wish, refuse
+from mindstream.planning.leave import Approver, Wish, refuse
 from mindstream.planning.plan import PlannedStep
 from mindstream.planning.watcher import RunWatcher
 from mindstream.tools.call import Observation, call_tool
@@ -54,7 +54,7 @@ class Executor:
         *,
         run: str = "run",
         limits: Limits | None = None,
-        leave: Leave = refuse,
+        leave: Approver = refuse,
         watchers: Sequence[RunWatcher] = (),
         found: Mapping[str, Evidence] | None = None,
         take_call: Callable[[float], None] = lambda _: None,

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from mindstream.errors import InputError
-from mindstream.memory.exemplars import SHOTS, Exemplars
+from mindstream.memory.recall.exemplars import SHOTS, Exemplars
 
 MOST = 64
 

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pydantic import JsonValue, ValidationError
 
 from mindstream.errors import LeaseLost
-from mindstream.memory.store import Entry
+from mindstream.memory.store.store import Entry
 from mindstream.memory.stream import Stream
 from mindstream.planning.allowance import NOTHING_SPENT, Spent
 from mindstream.planning.events import (
@@ -39,7 +39,7 @@ A_PAGE = 1_000
 
 
 @dataclass(frozen=True)
-class Begun:
+class RunCheckpoint:
     """A run as its log holds it.
 
     Attributes:
@@ -67,7 +67,7 @@ class Begun:
     stopped: str = ""
     unanswered: str = ""
 
-    def with_plan(self, plan: Plan) -> Begun:
+    def with_plan(self, plan: Plan) -> RunCheckpoint:
         """Return the run as it goes on where its caller brings a plan: mended, where it was this one that was mended.
 
         Of another plan only the evidence holds that has not changed.
@@ -130,25 +130,25 @@ class Journal:
                 raise LeaseLost(f"the run {self.run!r} was taken up by another process, and goes on there")
 
 
-async def read_run(stream: Stream, run: str) -> Begun | None:
+async def read_run(stream: Stream, run: str) -> RunCheckpoint | None:
     """Return what the log holds of a run, None where it holds nothing; what failed is to be tried again."""
     return (await read_runs(stream, run)).get(run)
 
 
-async def read_runs(stream: Stream, only: str = "") -> dict[str, Begun]:
+async def read_runs(stream: Stream, only: str = "") -> dict[str, RunCheckpoint]:
     """Return the runs that the log holds, by name, the oldest first; `only` one of them where it is named."""
-    found: dict[str, Begun] = {}
+    found: dict[str, RunCheckpoint] = {}
     after = 0
     while rows := await stream.store.events(stream.name, after, KINDS, A_PAGE):
         after = rows[-1].seq
         for row in rows:
             name = str(getattr(row.event, "run", ""))
             if name and name == (only or name):
-                found[name] = _after(found.get(name) or Begun(name), row.event)
+                found[name] = _after(found.get(name) or RunCheckpoint(name), row.event)
     return found
 
 
-def _after(begun: Begun, event: object) -> Begun:
+def _after(begun: RunCheckpoint, event: object) -> RunCheckpoint:
     """Return a run as it is after one more row."""
     spent = event.spent if isinstance(event, SpendingEvent) else begun.spent
     held = {**begun.__dict__, "spent": spent}
@@ -173,7 +173,7 @@ def _after(begun: Begun, event: object) -> Begun:
             held |= {which: {**getattr(begun, which), event.step: Evidence(**fields)}, "kept": False}
         case Solved():
             held |= {"answer": event.answer, "stopped": event.stopped, "unanswered": event.unanswered, "kept": False}
-    return Begun(**held)
+    return RunCheckpoint(**held)
 
 
 def _read_plan(written: dict[str, JsonValue]) -> Plan | None:

@@ -24,7 +24,7 @@ class Wish:
     foreign: bool
 
 
-Leave: TypeAlias = Callable[[Wish], Awaitable[bool]]
+Approver: TypeAlias = Callable[[Wish], Awaitable[bool]]
 """Says whether a call may be made."""
 
 
@@ -33,7 +33,7 @@ async def refuse(_: Wish) -> bool:
     return False
 
 
-def allow(tools: Collection[str], otherwise: Leave = refuse) -> Leave:
+def allow(tools: Collection[str], otherwise: Approver = refuse) -> Approver:
     """Give leave to these tools, except where words of strangers fill their arguments; ask `otherwise` for the rest."""
 
     async def leave(wish: Wish) -> bool:
@@ -42,7 +42,7 @@ def allow(tools: Collection[str], otherwise: Leave = refuse) -> Leave:
     return leave
 
 
-def one_at_a_time(leave: Leave) -> Leave:
+def one_at_a_time(leave: Approver) -> Approver:
     """Ask for the next call when the one before is answered: a person reads one question at a time."""
     asking = asyncio.Lock()
 

@@ -8,11 +8,11 @@ from contextlib import aclosing
 from mindstream.errors import InputError
 from mindstream.models.ask import speak
 from mindstream.models.model import Model, ToolSpec
-from mindstream.models.thoughts import Thinking
+from mindstream.models.providers.thoughts import Thinking
 from mindstream.planning.check import LONGEST, MOST_STEPS
 from mindstream.planning.formats.read import open_reader
-from mindstream.planning.make_plan import MakePlan, describe
 from mindstream.planning.plan import Plan, PlannedStep
+from mindstream.planning.prompts.make_plan import MakePlan, describe
 from mindstream.tools.tool import Tool
 
 SHOWN = 300

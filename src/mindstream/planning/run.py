@@ -9,19 +9,19 @@ from mindstream.errors import InputError
 from mindstream.models.ask import ask
 from mindstream.models.model import Model
 from mindstream.planning.allowance import Allowance
-from mindstream.planning.answer_from_evidence import AnswerFromEvidence, SolverAnswer, read_answer, show_steps
 from mindstream.planning.check import MOST_STEPS, StepChecker, check
 from mindstream.planning.difference import Change
 from mindstream.planning.evidence import Evidence, still_valid
 from mindstream.planning.executor import Executor, Limits
 from mindstream.planning.formats.read import read
 from mindstream.planning.formats.rewoo_text import write_plan
-from mindstream.planning.journal import Begun
-from mindstream.planning.leave import Leave
-from mindstream.planning.make_plan import describe
-from mindstream.planning.mend_plan import MendPlan, states_of
+from mindstream.planning.journal import RunCheckpoint
+from mindstream.planning.leave import Approver
 from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.plan_task import write_steps
+from mindstream.planning.prompts.answer_from_evidence import AnswerFromEvidence, SolverAnswer, read_answer, show_steps
+from mindstream.planning.prompts.make_plan import describe
+from mindstream.planning.prompts.mend_plan import MendPlan, states_of
 from mindstream.planning.solution import Solution
 from mindstream.planning.watcher import RunWatcher
 from mindstream.tools.tool import Tool
@@ -52,10 +52,10 @@ class Run:
         allowance: Allowance,
         replans: int,
         limits: Limits,
-        leave: Leave,
+        leave: Approver,
         watchers: Sequence[RunWatcher],
         name: str,
-        begun: Begun,
+        begun: RunCheckpoint,
         plan: Plan | None,
     ) -> None:
         self.task, self.tools, self.name = task, tools, name

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mindstream.planning.allowance import NOTHING_SPENT, Spent
-from mindstream.planning.answer_from_evidence import QUOTED
 from mindstream.planning.difference import Change
 from mindstream.planning.evidence import Evidence
 from mindstream.planning.plan import Plan
+from mindstream.planning.prompts.answer_from_evidence import QUOTED
 
 
 @dataclass(frozen=True, slots=True)

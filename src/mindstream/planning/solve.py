@@ -8,36 +8,36 @@ from typing import Literal, TypeAlias, get_args
 
 from mindstream import chance
 from mindstream.errors import BudgetSpent, InputError, SettingsError
-from mindstream.memory.door import checked_name
-from mindstream.memory.exemplars import Exemplars
+from mindstream.memory.recall.exemplars import Exemplars
+from mindstream.memory.store.validation import checked_name
 from mindstream.memory.stream import Stream
 from mindstream.models.model import Model
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.models.wrappers.budget import Budget, Budgeted
 from mindstream.planning.allowance import NOTHING_SPENT, Allowance
-from mindstream.planning.answer_from_evidence import QUOTED
 from mindstream.planning.executor import Limits
 from mindstream.planning.exemplars import find_exemplars
-from mindstream.planning.journal import GIVEN, Begun, Journal, read_run
-from mindstream.planning.leave import Leave, one_at_a_time, refuse
+from mindstream.planning.journal import GIVEN, Journal, RunCheckpoint, read_run
+from mindstream.planning.leave import Approver, one_at_a_time, refuse
 from mindstream.planning.plan import Plan
-from mindstream.planning.plan_execute import plan_and_execute
-from mindstream.planning.react import react
-from mindstream.planning.remembered import RememberedPlans
-from mindstream.planning.rewoo import rewoo
+from mindstream.planning.prompts.answer_from_evidence import QUOTED
 from mindstream.planning.run import Run
 from mindstream.planning.solution import Solution
+from mindstream.planning.strategies.plan_execute import plan_and_execute
+from mindstream.planning.strategies.react import react
+from mindstream.planning.strategies.remembered import RememberedPlans
+from mindstream.planning.strategies.rewoo import rewoo
 from mindstream.planning.watcher import RunWatcher
 from mindstream.tools.tool import Tool, checked_tools
 
-How: TypeAlias = Literal["rewoo", "react", "plan-execute"]
+Strategy: TypeAlias = Literal["rewoo", "react", "plan-execute"]
 WAYS = {"rewoo": rewoo, "react": react, "plan-execute": plan_and_execute}
 
 
 async def solve(
     task: str,
-    how: How = "rewoo",
+    how: Strategy = "rewoo",
     *,
     tools: Sequence[Tool] = (),
     models: Models | Model | Mapping[str, Model],
@@ -48,7 +48,7 @@ async def solve(
     seconds: float | None = None,
     replans: int = 1,
     limits: Limits | None = None,
-    leave: Leave = refuse,
+    leave: Approver = refuse,
     watchers: Sequence[RunWatcher] = (),
     stream: Stream | None = None,
     run: str = "",
@@ -82,7 +82,7 @@ async def solve(
         StorageError: the log cannot be written.
     """
     if how not in WAYS:
-        raise InputError(f"there is no way {how!r} of solving; there are: {', '.join(get_args(How))}")
+        raise InputError(f"there is no way {how!r} of solving; there are: {', '.join(get_args(Strategy))}")
     told_before = stream if run else None  # nothing is written of a run that gets its name here
     run = checked_name(run or chance.token(), "run")
     allowance = Allowance(budget or Budget(), tool_calls)
@@ -96,7 +96,7 @@ async def solve(
     if told_before:
         before = await read_run(told_before, run)  # again: from here on nobody else makes a call of it
         allowance.take_up(f"{told_before.name}/{run}", before.spent if before else NOTHING_SPENT)
-    begun = before or Begun(run)
+    begun = before or RunCheckpoint(run)
     if plan:
         begun = begun.with_plan(plan)
     specs = [tool.spec for tool in tools]
@@ -130,7 +130,7 @@ async def solve(
     return solution
 
 
-def _ended(begun: Begun, task: str, how: How) -> Solution | None:
+def _ended(begun: RunCheckpoint, task: str, how: Strategy) -> Solution | None:
     """Return what a run came to that has ended with an answer; None: it is to be gone on with.
 
     Raises:
@@ -149,7 +149,7 @@ def _ended(begun: Begun, task: str, how: How) -> Solution | None:
     )  # fmt: skip
 
 
-def _models(models: Models | Model | Mapping[str, Model], how: How, budget: Budget) -> dict[str, Model]:
+def _models(models: Models | Model | Mapping[str, Model], how: Strategy, budget: Budget) -> dict[str, Model]:
     """Return who answers in each role that this way of solving needs, within the budget; who plans mends plans, too.
 
     Raises:

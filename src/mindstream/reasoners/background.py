@@ -16,9 +16,9 @@ from mindstream.errors import StorageError
 from mindstream.isolation import describe
 from mindstream.log.events import Failed
 from mindstream.log.work import Work
-from mindstream.reasoners.occasions import rows_of, utterances_in
 from mindstream.reasoners.reasoner import Newer, Utterance
 from mindstream.reasoners.run import STUCK, Run, Slot
+from mindstream.reasoners.run_context import rows_of, utterances_in
 from mindstream.reasoners.runner import Runner
 
 

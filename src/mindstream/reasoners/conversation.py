@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pydantic import BaseModel, ConfigDict
 
 from mindstream.clock import format_iso
-from mindstream.memory.record import Record
+from mindstream.memory.store.record import Record
 from mindstream.models.fence import cut, escaped, indented
 from mindstream.models.model import Message
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from mindstream.clock import HOUR_S
-from mindstream.memory.sleep import DRAWN
+from mindstream.memory.lifecycle.sleep import DRAWN
 from mindstream.models.model import Model
-from mindstream.reasoners.reasoner import Conclusion, Occasion, write_nothing
+from mindstream.reasoners.reasoner import RunContext, RunResult, write_nothing
 from mindstream.reasoners.trigger import Trigger
 
 
@@ -15,7 +15,7 @@ from mindstream.reasoners.trigger import Trigger
 class SleepReasoner:
     """Sleeps once when the mind has been idle; what is said meanwhile is answered as ever.
 
-    The steps commit by themselves (memory/sleep), so the conclusion has nothing left to write.
+    The steps commit by themselves (memory/lifecycle/sleep), so the conclusion has nothing left to write.
     """
 
     model: Model
@@ -24,6 +24,6 @@ class SleepReasoner:
     trigger: Trigger = field(default_factory=lambda: Trigger(every=0, idle_s=HOUR_S))
     timeout_s: float = 600.0
 
-    async def think(self, occasion: Occasion) -> Conclusion:
-        dream = await occasion.stream.sleep(self.model, self.drawn)
-        return Conclusion(dream or "slept without a dream", self.model.name, write_nothing)
+    async def think(self, context: RunContext) -> RunResult:
+        dream = await context.stream.sleep(self.model, self.drawn)
+        return RunResult(dream or "slept without a dream", self.model.name, write_nothing)

@@ -9,8 +9,8 @@ from typing import Protocol
 
 from mindstream.clock import Moment
 from mindstream.log.events import Logged, Observed, ToolCalled
-from mindstream.memory.record import Record
-from mindstream.memory.store import Entry, Revision
+from mindstream.memory.store.record import Record
+from mindstream.memory.store.store import Entry, Revision
 from mindstream.memory.stream import Stream
 from mindstream.models.model import Call
 from mindstream.reasoners.calls import Calls
@@ -43,7 +43,7 @@ async def nothing_newer() -> Sequence[Utterance]:
 
 
 @dataclass(frozen=True)
-class Occasion:
+class RunContext:
     """Why a reasoner wakes, and what it may use.
 
     Attributes:
@@ -119,7 +119,7 @@ async def write_nothing() -> Writing:
 
 
 @dataclass(frozen=True, slots=True)
-class Conclusion:
+class RunResult:
     """What a reasoner has come to; written in one commit with the end of its work.
 
     Attributes:
@@ -155,7 +155,7 @@ class Reasoner(Protocol):
     def timeout_s(self) -> float:
         """Say for how many seconds a run may think."""
 
-    async def think(self, occasion: Occasion) -> Conclusion:
+    async def think(self, context: RunContext) -> RunResult:
         """Think about what was heard.
 
         Whatever it raises is the failure of this run: what is believed stays as it is, the work is tried again, a

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from mindstream.isolation import Isolated
 from mindstream.log.work import Work
-from mindstream.reasoners.reasoner import Conclusion, Reasoner
+from mindstream.reasoners.reasoner import Reasoner, RunResult
 
 TRIES = 3
 """So many runs about an utterance may fail; then it is set aside."""
@@ -24,7 +24,7 @@ class Run:
     """A run that goes on; what it is about grows when it is steered."""
 
     work: list[Work]
-    thinking: Isolated[Conclusion] | None = None
+    thinking: Isolated[RunResult] | None = None
 
     @property
     def ids(self) -> tuple[int, ...]:

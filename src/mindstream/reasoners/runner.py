@@ -15,13 +15,13 @@ from mindstream.errors import OUTAGES, InputError, LeaseLost, ModelError, ModelR
 from mindstream.isolation import Broken, Isolated, Overdue, Stopped, describe
 from mindstream.log.events import Failed, SetAside, Thought
 from mindstream.log.work import LONGEST_LEASE_S, Work
-from mindstream.memory.store import Entry, NewWork, WorkDone, WorkReleased
+from mindstream.memory.store.store import Entry, NewWork, WorkDone, WorkReleased
 from mindstream.memory.stream import Stream
-from mindstream.reasoners.concluding import SpeakUp, conclude
-from mindstream.reasoners.occasions import occasion_of, rows_of
-from mindstream.reasoners.reasoner import Conclusion, Newer, Occasion, Reasoner, nothing_newer
+from mindstream.reasoners.reasoner import Newer, Reasoner, RunContext, RunResult, nothing_newer
 from mindstream.reasoners.run import CRASHES, LONGEST_REST_S, TRIES, Run, Slot
+from mindstream.reasoners.run_context import build_context, rows_of
 from mindstream.reasoners.trigger import Turn
+from mindstream.reasoners.write_result import SpeakUp, conclude
 from mindstream.tools.tool import Tool
 from mindstream.tracing import span
 
@@ -105,8 +105,8 @@ class Runner:
                 await self._set_aside(slot, run.work, f"taken up {CRASHES} times, and the process died each time")
                 return
             with self._leased(run):
-                occasion = await self._occasion(slot, run)
-                await self._conclude(run, occasion, await self._conclusion(slot, run, occasion))
+                context = await self._occasion(slot, run)
+                await self._conclude(run, context, await self._conclusion(slot, run, context))
             slot.due, slot.outages = None, 0
         except Stopped:
             await self._finish_cancelled(slot, run)
@@ -121,25 +121,25 @@ class Runner:
         finally:
             slot.run = None
 
-    async def _occasion(self, slot: Slot, run: Run) -> Occasion:
+    async def _occasion(self, slot: Slot, run: Run) -> RunContext:
         rows = await rows_of(self.stream, run.work)
-        return await occasion_of(self.stream, slot.name, rows, self._newer(slot, run), self._tools)
+        return await build_context(self.stream, slot.name, rows, self._newer(slot, run), self._tools)
 
     def _newer(self, slot: Slot, run: Run) -> Newer:  # noqa: ARG002
         """Return how a run that goes on learns of what came since."""
         return nothing_newer
 
-    async def _conclusion(self, slot: Slot, run: Run, occasion: Occasion) -> Conclusion:
-        with span("invoke_agent", slot.name, agent_name=slot.name, conversation_id=occasion.session):
-            run.thinking = Isolated(lambda: slot.reasoner.think(occasion))
+    async def _conclusion(self, slot: Slot, run: Run, context: RunContext) -> RunResult:
+        with span("invoke_agent", slot.name, agent_name=slot.name, conversation_id=context.session):
+            run.thinking = Isolated(lambda: slot.reasoner.think(context))
             return await run.thinking.result(slot.reasoner.timeout_s)
 
-    async def _conclude(self, run: Run, occasion: Occasion, conclusion: Conclusion) -> None:
+    async def _conclude(self, run: Run, context: RunContext, run_result: RunResult) -> None:
         finish = WorkDone(run.ids, self.owner) if run.work else None
-        if finish is None and not conclusion.thought:
+        if finish is None and not run_result.thought:
             return  # it woke by itself, and there was nothing
         async with self._floor:
-            await conclude(occasion, conclusion, self._speak_up, run.about, finish)
+            await conclude(context, run_result, self._speak_up, run.about, finish)
 
     async def _wait_out(self, slot: Slot, run: Run, outage: ModelError) -> None:
         """Put the work back as it was, to rest until the model can be had again; say so once an outage."""

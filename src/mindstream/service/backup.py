@@ -19,7 +19,7 @@ from mindstream.coach.gates.named import GATES as GATE_NAMES
 from mindstream.coach.packs.load import shipped_packs
 from mindstream.errors import InputError
 from mindstream.log.events import Opened
-from mindstream.memory.door import checked_name
+from mindstream.memory.store.validation import checked_name
 from mindstream.service import transfer
 from mindstream.service.export_file import Export, Header, read_export
 from mindstream.service.memory import Memory

@@ -16,7 +16,7 @@ from mindstream.coach.packs.load import load, shipped_packs
 from mindstream.errors import MindstreamError, StorageError
 from mindstream.log.database import FILE
 from mindstream.log.files import check_plain
-from mindstream.models.secrets import KEYS
+from mindstream.models.providers.secrets import KEYS
 from mindstream.service.damage import Damage, faults, standing
 from mindstream.service.found_models import SMALL, Found, find_models
 from mindstream.service.probe import probe

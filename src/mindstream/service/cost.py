@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from mindstream.clock import format_iso
 from mindstream.log.events import Logged, ModelCalled
-from mindstream.memory.store import LogStore, read_log
+from mindstream.memory.store.store import LogStore, read_log
 
 By = Literal["day", "user", "role", "model"]
 BYS: tuple[By, ...] = get_args(By)

@@ -17,13 +17,13 @@ from typing import Literal
 
 from mindstream.errors import InputError
 from mindstream.log.database import APPLICATION_ID
-from mindstream.log.events import KINDS, Unknown, event
-from mindstream.memory.door import checked_name, checked_record
-from mindstream.memory.record import UNIQUE, Record, same_words
-from mindstream.memory.rows import FIELDS, row_of
-from mindstream.memory.salvage import moment
-from mindstream.memory.sums import sum_of_event, sum_of_record, sum_of_vector
-from mindstream.memory.tables import MIGRATIONS
+from mindstream.log.events import Unknown, event, every_kind
+from mindstream.memory.store.record import UNIQUE, Record, same_words
+from mindstream.memory.store.rows import FIELDS, row_of
+from mindstream.memory.store.salvage import moment
+from mindstream.memory.store.sums import sum_of_event, sum_of_record, sum_of_vector
+from mindstream.memory.store.tables import MIGRATIONS
+from mindstream.memory.store.validation import checked_name, checked_record
 from mindstream.service.readable import CHANGED, SAME, TABLES, VECTOR_SUM, WORDS_SUM, Row, Tables
 
 UNSUMMED = "rows without a sum: from before there were any, or changed on purpose"
@@ -149,7 +149,7 @@ def _log(tables: Tables) -> Iterator[Damage]:
         elif not user or moment(at) is None or not isinstance(by, str):
             yield Damage("rows of the log without a sound time or name", user, str(seq))
         elif isinstance(event(kind, payload), Unknown):
-            kept = whole is True or (isinstance(payload, str) and isinstance(kind, str) and kind not in KINDS)
+            kept = whole is True or (isinstance(payload, str) and isinstance(kind, str) and kind not in every_kind())
             yield Damage(f"rows of the log that this mindstream cannot read{KEPT * kept}", user, str(seq), kept)
         if whole is None:
             yield Damage(UNSUMMED, user, str(seq), harmless=True)

@@ -20,7 +20,7 @@ from mindstream.log.database import FILE
 from mindstream.log.erasure import connect_beside
 from mindstream.log.events import event, printable
 from mindstream.log.folder import history
-from mindstream.memory.slot_items import texts_in
+from mindstream.memory.curation.slot_items import texts_in
 from mindstream.service.memory import Memory, nobody
 
 PROBES, PROBE, SHORTEST = 300, 40, 8

@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from mindstream.clock import Moment
 from mindstream.coach.belief.plan import Plan
 from mindstream.errors import InputError, StorageError
-from mindstream.memory.door import checked_record
-from mindstream.memory.record import Kind, Record, Triple
+from mindstream.memory.store.record import Kind, Record, Triple
+from mindstream.memory.store.validation import checked_record
 
 FORMAT = 1
 LONGEST, MOST, WHOLE = 1 << 20, 1_000_000, 4 << 30

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from mindstream.errors import InputError
 from mindstream.log.database import FILE
-from mindstream.memory.sqlite import SqliteStore
-from mindstream.memory.store import Store
+from mindstream.memory.store.sqlite import SqliteStore
+from mindstream.memory.store.store import Store
 from mindstream.town.events import TOWN, TownBegan
 
 

@@ -10,8 +10,8 @@ from importlib.util import find_spec
 from urllib.parse import urlsplit
 
 from mindstream.errors import MindstreamError
-from mindstream.models.address import address, local_file
-from mindstream.models.secrets import KEYS
+from mindstream.models.providers.address import address, local_file
+from mindstream.models.providers.secrets import KEYS
 from mindstream.service.local_model import missing
 from mindstream.service.probe import offered
 

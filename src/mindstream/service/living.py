@@ -13,15 +13,15 @@ from mindstream.life.billed_model import BilledModel
 from mindstream.life.budget import LifeBudget
 from mindstream.life.context import Spent
 from mindstream.life.leave import Permits
-from mindstream.life.life import Habits, Life
+from mindstream.life.life import Life, LifeConfig
 from mindstream.life.schedule import ActiveHours
 from mindstream.life.state import read_state
 from mindstream.life.waking import Rhythm
 from mindstream.memory.stream import Stream
 from mindstream.minds.calls import CallLog
-from mindstream.models.address import address
 from mindstream.models.model import Model
-from mindstream.models.prices import price
+from mindstream.models.providers.address import address
+from mindstream.models.providers.prices import price
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.models.wrappers.budget import Budget
@@ -31,7 +31,7 @@ from mindstream.service.pools import open_member
 from mindstream.service.solving import open_tools
 from mindstream.settings import Settings
 from mindstream.text.times import read_moment
-from mindstream.tools.mcp_pins import Approve
+from mindstream.tools.mcp.pins import Approve
 from mindstream.tools.named import Means
 from mindstream.tools.tool import Tool
 from mindstream.tools.write_file import write_file_tool
@@ -150,7 +150,7 @@ def _left(budget: LifeBudget, spent: Spent) -> Budget:
     )
 
 
-def make_habits(settings: Settings, wanted: LifeSettings) -> Habits:
+def make_habits(settings: Settings, wanted: LifeSettings) -> LifeConfig:
     """Return how a life is led.
 
     Raises:
@@ -158,7 +158,7 @@ def make_habits(settings: Settings, wanted: LifeSettings) -> Habits:
     """
     if wanted.prompt_tokens < LEAST_PROMPT:
         raise InputError(f"--prompt-tokens: at least {LEAST_PROMPT:,}, or M2 cannot see its tools and its ledger")
-    return Habits(
+    return LifeConfig(
         budget=LifeBudget(
             calls=wanted.calls, tokens=settings.budget_tokens if wanted.tokens is None else wanted.tokens,
             usd=settings.budget_usd if wanted.usd is None else wanted.usd,

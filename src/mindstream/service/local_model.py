@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from mindstream.errors import SettingsError
-from mindstream.models.address import local_file
+from mindstream.models.providers.address import local_file
 
 ABOUT = (
     "SmolLM2-135M-Instruct (Hugging Face, 2024; Apache-2.0), 4 bits a weight, run by llama.cpp inside this process.\n"

@@ -17,10 +17,10 @@ from mindstream.log.database import FILE
 from mindstream.log.erasure import finish_all
 from mindstream.log.events import Logged
 from mindstream.log.files import private_folder
-from mindstream.memory.door import checked_name
-from mindstream.memory.record import KINDS, Kind, Record
-from mindstream.memory.sqlite import SqliteStore
-from mindstream.memory.store import Store, read_log
+from mindstream.memory.store.record import KINDS, Kind, Record
+from mindstream.memory.store.sqlite import SqliteStore
+from mindstream.memory.store.store import Store, read_log
+from mindstream.memory.store.validation import checked_name
 from mindstream.memory.stream import Stream
 from mindstream.models.embedders.named import embedder
 from mindstream.service.folders import refuse_town

@@ -23,12 +23,12 @@ from mindstream.log.database import APPLICATION_ID, FILE
 from mindstream.log.events import Unknown, event, printable
 from mindstream.log.files import BESIDE, check_plain, private_file
 from mindstream.log.sqlite_errors import explain_errors, is_busy
-from mindstream.memory.door import checked_record
-from mindstream.memory.record import SLOTTED, Record
-from mindstream.memory.rows import FIELDS, INSERT, insertion, row_of
-from mindstream.memory.salvage import moment
-from mindstream.memory.sums import sum_of_event, sum_of_record
-from mindstream.memory.tables import MIGRATIONS
+from mindstream.memory.store.record import SLOTTED, Record
+from mindstream.memory.store.rows import FIELDS, INSERT, insertion, row_of
+from mindstream.memory.store.salvage import moment
+from mindstream.memory.store.sums import sum_of_event, sum_of_record
+from mindstream.memory.store.tables import MIGRATIONS
+from mindstream.memory.store.validation import checked_record
 from mindstream.service.damage import LAST, chains, is_name, is_work, standing, widths
 from mindstream.service.readable import TABLES, WORDS_SUM, Row, Tables, looking_into
 

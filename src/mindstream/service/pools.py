@@ -15,14 +15,14 @@ from mindstream.service.folders import refuse_town_in
 from mindstream.settings import Settings
 from mindstream.sharing import capacity as capacity_policy
 from mindstream.sharing.admission import Pair, lay_in, offer
-from mindstream.sharing.draft_question import DraftQuestion
-from mindstream.sharing.draft_rubric import DraftRubric
 from mindstream.sharing.events import ExemplarJudged, Form
 from mindstream.sharing.exemplar import Exemplar
+from mindstream.sharing.grading.draft_question import DraftQuestion
+from mindstream.sharing.grading.draft_rubric import DraftRubric
+from mindstream.sharing.grading.rubric import Rubric
 from mindstream.sharing.growth import SizeCurve, size_curve
 from mindstream.sharing.member import Member
 from mindstream.sharing.pool import Pool
-from mindstream.sharing.rubric import Rubric
 from mindstream.sharing.shots import render_shot
 from mindstream.sharing.training import form_of
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 from importlib import import_module
 
 from mindstream.errors import ModelRefused, ModelSilent
-from mindstream.models.address import Address, address
-from mindstream.models.failures import failures
 from mindstream.models.model import Model
+from mindstream.models.providers.address import Address, address
+from mindstream.models.providers.failures import failures
 from mindstream.models.roles import Models
 
 PATIENCE_S = 3.0
@@ -59,7 +59,7 @@ async def offered(name: str) -> set[str]:
 
 async def _list_models(at: Address, home: str) -> object:
     """Return what an endpoint lists, as plain data; None where it lists no models."""
-    chat = await asyncio.to_thread(import_module, "mindstream.models.openai_chat")
+    chat = await asyncio.to_thread(import_module, "mindstream.models.providers.openai_chat")
     openai = import_module("openai")
     headers, query = {}, {}
     if at.vendor == "anthropic":

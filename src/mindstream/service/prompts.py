@@ -19,7 +19,7 @@ from mindstream.models.model import Request
 from mindstream.models.prompt import Prompt
 from mindstream.models.shorten import request_tokens, shorten
 from mindstream.models.wrappers.fit import room
-from mindstream.models.wrappers.reworded import read_words
+from mindstream.models.wrappers.override import read_words
 
 ROOT = Path(mindstream.__file__).parent
 

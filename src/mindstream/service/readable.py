@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from mindstream.memory.rows import FIELDS
-from mindstream.memory.salvage import salvage
+from mindstream.memory.store.rows import FIELDS
+from mindstream.memory.store.salvage import salvage
 
 Row = tuple[Any, ...]
 

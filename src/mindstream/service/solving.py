@@ -11,28 +11,28 @@ from urllib.parse import urlsplit
 from mindstream.errors import InputError, SettingsError
 from mindstream.memory.stream import Stream
 from mindstream.minds.calls import CallLog
+from mindstream.models.fake import FakeModel
 from mindstream.models.model import Model, ToolSpec
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
-from mindstream.models.scripted import Scripted
 from mindstream.models.wrappers.budget import Budget, Budgeted
 from mindstream.planning.estimate import Estimate, estimate
 from mindstream.planning.exemplars import find_exemplars, read_exemplars
-from mindstream.planning.journal import Begun, read_runs
-from mindstream.planning.leave import Leave, refuse
+from mindstream.planning.journal import RunCheckpoint, read_runs
+from mindstream.planning.leave import Approver, refuse
 from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.plan_file import read_named, read_plan
 from mindstream.planning.plan_task import plan_task
 from mindstream.planning.solution import Solution
-from mindstream.planning.solve import How, solve
+from mindstream.planning.solve import Strategy, solve
 from mindstream.planning.watcher import RunWatcher
 from mindstream.service.memory import memory
 from mindstream.service.opening import answering
 from mindstream.service.pools import open_member
 from mindstream.settings import Settings
 from mindstream.sharing.member import plan_shot
-from mindstream.tools.mcp import mcp_tools
-from mindstream.tools.mcp_pins import Approve, Pins
+from mindstream.tools.mcp.mcp import mcp_tools
+from mindstream.tools.mcp.pins import Approve, Pins
 from mindstream.tools.named import Means, named_tools
 from mindstream.tools.tool import Tool
 
@@ -55,7 +55,7 @@ class Task:
     """
 
     text: str = ""
-    how: How = "rewoo"
+    how: Strategy = "rewoo"
     tools: tuple[str, ...] | None = None
     docs: tuple[Path, ...] = ()
     mcp: tuple[str, ...] = ()
@@ -99,7 +99,7 @@ class Solver:
         return await plan_task(self.task.text, self.tools, planner, self.exemplars, on_step)
 
     async def solve(
-        self, plan: Plan | None = None, watchers: Sequence[RunWatcher] = (), leave: Leave = refuse
+        self, plan: Plan | None = None, watchers: Sequence[RunWatcher] = (), leave: Approver = refuse
     ) -> Solution:
         """Solve the task; raises as `planning.solve` does."""
         task = self.task
@@ -167,7 +167,7 @@ async def find_specs(settings: Settings, task: Task) -> list[ToolSpec]:
         stream = None
         if "recall" in (task.tools or ()):
             stream = (await opened.enter_async_context(memory(settings, new=True))).stream
-        means = Means(Scripted({}), stream, embed=settings.embedder)
+        means = Means(FakeModel({}), stream, embed=settings.embedder)
         tools, _ = await open_tools(settings, task.tools or (), task.docs, task.mcp, means, None, opened)
         return [tool.spec for tool in tools]
 
@@ -191,7 +191,7 @@ async def open_tools(
     return (*found, *more), more.refused
 
 
-async def find_runs(settings: Settings) -> dict[str, Begun]:
+async def find_runs(settings: Settings) -> dict[str, RunCheckpoint]:
     """Return the runs that stand in a user's log, by name; raises as `memory` does."""
     async with memory(settings) as opened:
         return await read_runs(opened.stream)

@@ -13,9 +13,9 @@ from pydantic import ValidationError
 from mindstream.clock import ManualClock
 from mindstream.errors import InputError
 from mindstream.log.files import private_folder
-from mindstream.memory.record import KINDS, Record
-from mindstream.memory.sqlite import SqliteStore
-from mindstream.memory.store import Commit, Store
+from mindstream.memory.store.record import KINDS, Record
+from mindstream.memory.store.sqlite import SqliteStore
+from mindstream.memory.store.store import Commit, Store
 from mindstream.memory.stream import Stream
 from mindstream.minds.calls import CallLog
 from mindstream.models.rules import Rules
@@ -23,16 +23,16 @@ from mindstream.models.wrappers.budget import Budget
 from mindstream.service.folders import require_room_for_town, require_town
 from mindstream.service.opening import answering
 from mindstream.settings import Settings
-from mindstream.town.estimate import Counting, cost_usd, count_calls
 from mindstream.town.formats.key_mistakes import describe_mistake
-from mindstream.town.history import step_of
+from mindstream.town.inspect.estimate import Counting, cost_usd, count_calls
+from mindstream.town.inspect.history import step_of
+from mindstream.town.inspect.lookup import find_step
+from mindstream.town.inspect.time_words import format_time
 from mindstream.town.journal import TOWN, TownState, journal, read_setting, read_town
-from mindstream.town.lookup import find_step
 from mindstream.town.packs.find import find_pack
 from mindstream.town.profile import COMPAT, Profile
 from mindstream.town.setting import Setting
 from mindstream.town.source import setting_of
-from mindstream.town.time_words import format_time
 from mindstream.town.town import Town
 
 SWITCHES = {
@@ -221,7 +221,7 @@ def is_free(settings: Settings) -> bool:
 
 
 def find_past_step(setting: Setting, typed: str, now: int, *, end: bool = True) -> int:
-    """Return the step of a time (see town/lookup) that has been; of a day alone its last that has been.
+    """Return the step of a time (see town/inspect/lookup) that has been; of a day alone its last that has been.
 
     Raises:
         InputError: it is no time, or the town has not lived so far.

@@ -20,8 +20,8 @@ import numpy as np
 from mindstream.clock import format_iso
 from mindstream.errors import InputError
 from mindstream.log.events import Remembered
-from mindstream.memory.record import Record
-from mindstream.memory.store import Entry
+from mindstream.memory.store.record import Record
+from mindstream.memory.store.store import Entry
 from mindstream.service.export_file import Export, Header, read_export
 from mindstream.service.memory import Memory, plain
 

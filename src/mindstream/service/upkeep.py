@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mindstream.memory.record import FADING
-from mindstream.memory.strength import Point, Strength, curve
+from mindstream.memory.store.record import FADING
+from mindstream.memory.store.strength import Point, Strength, curve
 from mindstream.service.memory import Memory
 
 

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 from mindstream.errors import Conflict, InputError, ModelError, ReplyInvalid
 from mindstream.isolation import describe
 from mindstream.log.events import Failed
-from mindstream.memory.door import checked_name, checked_text
-from mindstream.memory.record import TAINTED, New, Record
-from mindstream.memory.store import Entry, NewWork, WorkDone, WorkReleased
+from mindstream.memory.store.record import TAINTED, Record, RecordDraft
+from mindstream.memory.store.store import Entry, NewWork, WorkDone, WorkReleased
+from mindstream.memory.store.validation import checked_name, checked_text
 from mindstream.models.ask import ask
 from mindstream.models.model import Model
 from mindstream.sharing.events import ExemplarJudged
 from mindstream.sharing.exemplar import Exemplar, embedded_text, exemplar_id, pair_id
-from mindstream.sharing.form_faults import find_faults
-from mindstream.sharing.grade_pair import GradePair
+from mindstream.sharing.grading.grade_pair import GradePair
+from mindstream.sharing.guarding.form_faults import find_faults
 from mindstream.sharing.state import PoolState
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ async def _record(pool: Pool, exemplar: Exemplar, state: PoolState) -> Record:
     drawn = [state.standings[id_].exemplar for id_ in exemplar.examples if id_ in state.standings]
     text = embedded_text(exemplar.query, drawn, state.created.form if state.created else "composed")
     data = {"query": exemplar.query, "answer": exemplar.answer, "model": exemplar.model, "asked_by": exemplar.asked_by}
-    new = New(
+    new = RecordDraft(
         text=text, kind="exemplar", by=exemplar.writer, evidence=exemplar.examples,
         data={**data, **({TAINTED: True} if exemplar.asked_by else {})},
     )  # fmt: skip

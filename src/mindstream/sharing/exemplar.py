@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from mindstream.memory.record import normalised
+from mindstream.memory.store.record import normalised
 from mindstream.sharing.events import ExemplarOffered, Form
 
 LONGEST_EXAMPLE = 2_000

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from mindstream.errors import Conflict, InputError, StorageError
 from mindstream.isolation import describe
 from mindstream.log.events import Failed
-from mindstream.memory.policies import Policy
+from mindstream.memory.recall.policies import Policy
 from mindstream.models.embedders.named import width_of
 from mindstream.sharing.events import RetrieverTrained
 from mindstream.sharing.exemplar import Exemplar

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from mindstream.errors import InputError
-from mindstream.memory.exemplars import Example
+from mindstream.memory.recall.exemplars import Example
 from mindstream.models.model import Model
 from mindstream.sharing.admission import Pair, offer
 from mindstream.sharing.events import ExemplarJudged

@@ -15,19 +15,19 @@ from mindstream import chance
 from mindstream.clock import Clock
 from mindstream.errors import InputError
 from mindstream.log.events import Event
-from mindstream.memory.door import checked_name
-from mindstream.memory.store import Entry, Erasure, Store
+from mindstream.memory.store.store import Entry, Erasure, Store
+from mindstream.memory.store.validation import checked_name
 from mindstream.memory.stream import Stream
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.model import Model
 from mindstream.sharing import events
 from mindstream.sharing.events import EVERYONE, Form
 from mindstream.sharing.exemplar import Exemplar, pair_id, question_id
+from mindstream.sharing.grading.rubric import Rubric
+from mindstream.sharing.guarding.measuring import Measures, build_measures
+from mindstream.sharing.guarding.mutual_information import MutualInformation, mutual_information
 from mindstream.sharing.learning import PoolLearner
-from mindstream.sharing.measuring import Measures, build_measures
-from mindstream.sharing.mutual_information import MutualInformation, mutual_information
 from mindstream.sharing.ranking import Retriever
-from mindstream.sharing.rubric import Rubric
 from mindstream.sharing.serving import Served, mask_of
 from mindstream.sharing.state import PoolState, Standing
 

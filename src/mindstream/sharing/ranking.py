@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mindstream.memory.policies import Cosine, Policy
+from mindstream.memory.recall.policies import Cosine, Policy
 from mindstream.sharing.exemplar import Exemplar
 from mindstream.sharing.state import PoolState
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mindstream.memory.columns import Columns
-from mindstream.memory.policies import Candidates, Policy, Ranking, best
+from mindstream.memory.recall.policies import Candidates, Policy, Ranking, best
+from mindstream.memory.store.columns import Columns
 from mindstream.sharing.utility import AGAIN, WEIGHT, Helped, values
 
 

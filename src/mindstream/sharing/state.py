@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 from mindstream.clock import Moment
 from mindstream.log.events import Logged
-from mindstream.memory.store import LogStore
+from mindstream.memory.store.store import LogStore
 from mindstream.sharing import events
 from mindstream.sharing.events import EVERYONE
 from mindstream.sharing.exemplar import Exemplar, pair_id
-from mindstream.sharing.guard import particulars
-from mindstream.sharing.rubric import Rubric, read_rubric
-from mindstream.sharing.trust import TWICE, Mentions, SourceRecord
+from mindstream.sharing.grading.rubric import Rubric, read_rubric
+from mindstream.sharing.guarding.guard import particulars
+from mindstream.sharing.guarding.trust import TWICE, Mentions, SourceRecord
 from mindstream.sharing.utility import Helped
 
 KINDS = (

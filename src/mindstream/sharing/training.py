@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mindstream.memory.policies import Policy
+from mindstream.memory.recall.policies import Policy
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.sharing.events import Form
 from mindstream.sharing.exemplar import embedded_text

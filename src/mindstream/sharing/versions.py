@@ -7,9 +7,9 @@ import json
 from dataclasses import dataclass, field, replace
 
 from mindstream.errors import InputError
-from mindstream.memory.checkpoints import Checkpoint
-from mindstream.memory.policies import Cosine, Policy
-from mindstream.memory.store import Entry
+from mindstream.memory.recall.policies import Cosine, Policy
+from mindstream.memory.store.checkpoints import Checkpoint
+from mindstream.memory.store.store import Entry
 from mindstream.memory.stream import Stream
 from mindstream.sharing.events import RetrieverTrained
 from mindstream.sharing.retriever.ranking import ByHead

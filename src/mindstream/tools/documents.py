@@ -16,8 +16,8 @@ from typing import Annotated
 from pydantic import Field
 
 from mindstream.errors import ToolError
-from mindstream.memory.record import TAINTED, New, Record
-from mindstream.memory.store import read_all
+from mindstream.memory.store.record import TAINTED, Record, RecordDraft
+from mindstream.memory.store.store import read_all
 from mindstream.memory.stream import Stream
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.tools.folder import MOST_FILES, PACKAGE, Folder, passages
@@ -85,7 +85,7 @@ class Documents:
         await self._erase(there)
         parts = len(found)
         news = [
-            New(
+            RecordDraft(
                 text=f"{name}, {each.place}:\n{each.headed}", kind="document", by=name[:200],
                 data={"file": name, "place": each.place, "hash": digest, "parts": parts, TAINTED: True},
             )

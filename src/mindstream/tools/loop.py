@@ -53,7 +53,7 @@ class ToolLog(Watcher):
         self.results.append((call.tool, found.text))
 
 
-async def solve(
+async def run_tool_loop(
     model: Model,
     prompt: Prompt[R],
     tools: Sequence[Tool],

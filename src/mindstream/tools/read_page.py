@@ -11,7 +11,7 @@ from mindstream.errors import ToolError
 from mindstream.tools.child import run_child
 from mindstream.tools.tool import FunctionTool, tool
 from mindstream.tools.traits import FROM_STRANGERS
-from mindstream.tools.web import Answer, Web
+from mindstream.tools.web.web import Answer, Web
 
 PART = 6_000
 """So many characters of a page are given at once."""

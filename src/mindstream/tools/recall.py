@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from mindstream.errors import ToolError
-from mindstream.memory.record import Record, is_tainted
+from mindstream.memory.store.record import Record, is_tainted
 from mindstream.memory.stream import Stream
 from mindstream.tools.call import ForeignText
 from mindstream.tools.tool import FunctionTool, Words, tool

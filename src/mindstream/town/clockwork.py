@@ -12,19 +12,19 @@ import asyncio
 import heapq
 from collections.abc import Collection, Coroutine, Mapping, Sequence
 
-from mindstream.memory.store import Commit, Entry
-from mindstream.town.converse import converse
+from mindstream.memory.store.store import Commit, Entry
 from mindstream.town.events import MENDED, Act, ObjectChanged
-from mindstream.town.perceive import is_news, perceive
-from mindstream.town.percept import Percept
-from mindstream.town.plan import next_act
-from mindstream.town.react import react
-from mindstream.town.reflection import reflect
+from mindstream.town.residents.converse import converse
+from mindstream.town.residents.perceive import is_news, perceive
+from mindstream.town.residents.percept import Percept
+from mindstream.town.residents.plan import next_act
+from mindstream.town.residents.react import react
+from mindstream.town.residents.reflection import reflect
+from mindstream.town.residents.sight import dangers_of, look, people_seen
+from mindstream.town.residents.turn import Resident, Turn
 from mindstream.town.setting import Setting
-from mindstream.town.sight import dangers_of, look, people_seen
 from mindstream.town.state import ResidentState
-from mindstream.town.turn import Resident, Turn
-from mindstream.town.whereabouts import Condition, Whereabouts
+from mindstream.town.world.whereabouts import Condition, Whereabouts
 
 
 class Clockwork:

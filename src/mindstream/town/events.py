@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 
 from mindstream.log.declared import NoWords, Quotes
 from mindstream.log.events import Event
-from mindstream.town.walk import read_walk
+from mindstream.town.world.walk import read_walk
 
 TOWN = "town"
 """The stream of what belongs to no resident."""
@@ -58,7 +58,7 @@ class Act(BaseModel):
 
     Attributes:
         since, until: the steps between which it is done, on the way there included.
-        path: the tiles walked since the step `since`, one a step, the first where it began (see town/walk).
+        path: the tiles walked since the step `since`, one a step, the first where it began (see town/world/walk).
         why: what it comes from: the plan, a talk, a wait, or something that was perceived.
         sees_to: the address of what was perceived, where it is done about that.
     """

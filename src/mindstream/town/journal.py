@@ -16,15 +16,15 @@ from pydantic import BaseModel
 
 from mindstream.errors import InputError
 from mindstream.log.events import Event, Failed, Heard, Logged, ModelCalled, Opened, Said, SetAside, Thought, Unknown
-from mindstream.memory.record import Record
-from mindstream.memory.store import Store, read_all
+from mindstream.memory.store.record import Record
+from mindstream.memory.store.store import Store, read_all
 from mindstream.town.events import TOWN as TOWN
 from mindstream.town.events import MovedIn, ObjectChanged, TownBegan, TownEvent, TownSaved
 from mindstream.town.profile import Profile
 from mindstream.town.setting import Setting
 from mindstream.town.source import load_source
 from mindstream.town.state import ResidentState, applied
-from mindstream.town.whereabouts import Condition
+from mindstream.town.world.whereabouts import Condition
 
 OF_PROCESS = (Unknown, TownSaved, ModelCalled, Opened, Failed)
 """What a process writes of itself: how often it began, what it asked, what it had to ask again."""

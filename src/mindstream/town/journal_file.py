@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from mindstream.errors import InputError, StorageError
-from mindstream.memory.store import Store
+from mindstream.memory.store.store import Store
 from mindstream.private_files import write_private
 from mindstream.town.journal import DIGEST, journal
 from mindstream.town.setting import Setting

@@ -11,10 +11,10 @@ from mindstream import chance
 from mindstream.clock import Moment
 from mindstream.text.words import terms
 from mindstream.town.compat import is_unseen_edge
-from mindstream.town.conditions import Conditions
-from mindstream.town.person import Person
 from mindstream.town.profile import Profile
+from mindstream.town.residents.person import Person
 from mindstream.town.world.address import ARENA, OBJECT, Address, sector_of
+from mindstream.town.world.conditions import Conditions
 from mindstream.town.world.rules import PlaceRules
 from mindstream.town.world.world import Spot, World
 

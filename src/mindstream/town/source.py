@@ -11,12 +11,12 @@ from datetime import UTC
 from typing import Any
 
 from mindstream.errors import InputError
-from mindstream.town.conditions import Conditions
 from mindstream.town.formats.town_file import TownFile
-from mindstream.town.person import Person
 from mindstream.town.profile import Profile
+from mindstream.town.residents.person import Person
 from mindstream.town.setting import START, Setting
 from mindstream.town.world.address import ARENA, Address, parse_address
+from mindstream.town.world.conditions import Conditions
 from mindstream.town.world.graph import PlaceWorld, Road, build_places
 from mindstream.town.world.rules import Hours, PlaceRule, PlaceRules
 from mindstream.town.world.tiles import TileWorld

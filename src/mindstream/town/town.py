@@ -13,11 +13,11 @@ from pathlib import Path
 from mindstream.clock import ManualClock
 from mindstream.errors import InputError
 from mindstream.log.events import Remembered
-from mindstream.memory.door import checked_text
-from mindstream.memory.rate_importance import RateImportance
-from mindstream.memory.record import New, Record
-from mindstream.memory.sqlite import SqliteStore
-from mindstream.memory.store import Commit, Entry, Store
+from mindstream.memory.lifecycle.rate_importance import RateImportance
+from mindstream.memory.store.record import Record, RecordDraft
+from mindstream.memory.store.sqlite import SqliteStore
+from mindstream.memory.store.store import Commit, Entry, Store
+from mindstream.memory.store.validation import checked_text
 from mindstream.memory.stream import Stream
 from mindstream.models.ask import ask
 from mindstream.models.decide import decide
@@ -28,15 +28,15 @@ from mindstream.models.rules import Rules
 from mindstream.town.clockwork import Clockwork
 from mindstream.town.events import ObjectChanged, TownBegan
 from mindstream.town.journal import TOWN, TownState, digest, journal, read_setting, read_town
-from mindstream.town.keep_visit import KeepVisit, finish_visit
-from mindstream.town.moving_in import move_in
-from mindstream.town.places import words_of
 from mindstream.town.prompts.is_danger import IsDanger
-from mindstream.town.ranking import policy_of
-from mindstream.town.resident_stream import ResidentStream
+from mindstream.town.residents.keep_visit import KeepVisit, finish_visit
+from mindstream.town.residents.moving_in import move_in
+from mindstream.town.residents.places import words_of
+from mindstream.town.residents.ranking import policy_of
+from mindstream.town.residents.resident_memory import ResidentMemory
+from mindstream.town.residents.turn import Resident
 from mindstream.town.setting import Setting
 from mindstream.town.state import ResidentState
-from mindstream.town.turn import Resident
 from mindstream.town.writing import Writing
 
 SAVE_EVERY = 2_000
@@ -85,7 +85,7 @@ class Town:
         store: Store = SqliteStore(data) if isinstance(data, str | Path) else data
         vectors = embedder(embed) if isinstance(embed, str) else embed
         shared = models if isinstance(models, Models) else _models(models)
-        streams: list[ResidentStream] = []
+        streams: list[ResidentMemory] = []
         try:
             shared.check("planner", "decider", "talker", "reasoner", "importance")
             setting = await _setting_of(store, new)
@@ -93,7 +93,7 @@ class Town:
             residents = {}
             for name, person in sorted(setting.people.items()):
                 clock = ManualClock(setting.moment(max(state.step, 0)))
-                stream = ResidentStream(store, name, vectors, clock, strength=None, seed=f"{setting.seed} {name}")
+                stream = ResidentMemory(store, name, vectors, clock, strength=None, seed=f"{setting.seed} {name}")
                 stream.policy = policy_of(setting.profile)
                 streams.append(stream)
                 held = state.states.get(name, ResidentState(name=name, currently=person.currently))
@@ -200,7 +200,7 @@ class Town:
         said, resident, now = checked_text(text), self.residents[name], self.setting.moment(max(self.step, 0))
         await self.finish_visits()
         rated = await ask(resident.models.of("importance"), RateImportance(who=name, memories=(said,)))
-        new = New(text=said, kind="note", by=name, importance=float(rated.ratings[0]), keywords=(name.lower(),))
+        new = RecordDraft(text=said, kind="note", by=name, importance=float(rated.ratings[0]), keywords=(name.lower(),))
         count = await self.store.count(name, Remembered.kind)
         seed, embedder = f"{self.setting.seed} {name} whisper {count}", resident.stream.embedder
         async with Stream(self.store, name, embedder, ManualClock(now), strength=None, seed=seed) as stream:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from mindstream.memory.store import Commit, Store
+from mindstream.memory.store.store import Commit, Store
 
 
 class Writing:

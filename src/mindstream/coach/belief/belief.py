@@ -27,16 +27,16 @@ from mindstream.coach.packs.pack import Pack
 from mindstream.coach.packs.safety import find_hint, look_over
 from mindstream.log.events import Remembered
 from mindstream.memory.belief import Belief
-from mindstream.memory.record import Record
-from mindstream.memory.store import Entry
-from mindstream.memory.stream import New, Stream
+from mindstream.memory.store.record import Record, RecordDraft
+from mindstream.memory.store.store import Entry
+from mindstream.memory.stream import Stream
 from mindstream.models.ask import ask
 from mindstream.models.model import Model
 from mindstream.reasoners.conversation import lines, note
-from mindstream.reasoners.reasoner import Conclusion, Occasion, Writing
+from mindstream.reasoners.reasoner import RunContext, RunResult, Writing
 from mindstream.reasoners.trigger import EVERY_TURN, Trigger
 from mindstream.text.language import language_of
-from mindstream.tools.loop import solve
+from mindstream.tools.loop import run_tool_loop
 from mindstream.tools.tool import Tool
 
 NOTES = 20
@@ -57,36 +57,36 @@ class BeliefReasoner:
     def slot(self) -> str:
         return self.pack.name
 
-    async def think(self, occasion: Occasion) -> Conclusion:
-        belief = await occasion.stream.belief(self.slot, self.pack.belief)
-        question = await self._question(occasion, belief)
-        believing = InterimBelief(occasion, belief, question)
-        tools = with_belief(self._tools(question, occasion.tools), believing)
-        found = await solve(self.model, question, tools, occasion, steps=self.steps)
+    async def think(self, context: RunContext) -> RunResult:
+        belief = await context.stream.belief(self.slot, self.pack.belief)
+        question = await self._question(context, belief)
+        believing = InterimBelief(context, belief, question)
+        tools = with_belief(self._tools(question, context.tools), believing)
+        found = await run_tool_loop(self.model, question, tools, context, steps=self.steps)
         plan = question.plan.edit(found.plan)
-        words = found.words if occasion.waits else ""
+        words = found.words if context.waits else ""
         if found.tells_step and (words or found.follow_up):
             plan = plan.mark_as_told()
 
         async def write() -> Writing:
             patch = {"phase": question.phase.name, **believing.compose(*found.patches)}
-            return await self._entries(occasion, patch, found, plan if plan != question.plan else None), ()
+            return await self._entries(context, patch, found, plan if plan != question.plan else None), ()
 
         thought = f"{question.phase.name}: {found.thought}"
-        return Conclusion(thought, self.model.name, write, words, found.follow_up, found.ask_next)
+        return RunResult(thought, self.model.name, write, words, found.follow_up, found.ask_next)
 
-    async def _question(self, occasion: Occasion, belief: Belief[Any]) -> ThinkInPhase:
+    async def _question(self, context: RunContext, belief: Belief[Any]) -> ThinkInPhase:
         """Infer the phase, and gather what its mini-reasoner thinks from."""
-        stream, pack = occasion.stream, self.pack
+        stream, pack = context.stream, self.pack
         value: dict[str, JsonValue] = belief.value.model_dump(mode="json")
         phase = str(value.pop("phase"))
         held = {name: each for name, each in value.items() if each not in (None, [], "")}
-        utterances = tuple(utterance.text for utterance in occasion.utterances)
+        utterances = tuple(utterance.text for utterance in context.utterances)
         for text in utterances:
             await look_over(pack, text)
         hints = (find_hint(pack, text) for text in utterances)
         hint = next((found.alarm.id for found in hints if found), "")
-        talk = lines(occasion.conversation)
+        talk = lines(context.conversation)
         inferred = await ask(
             self.model,
             InferPhase(pack=pack, phase=phase, belief=held, conversation=talk[-10:], utterances=utterances),
@@ -100,8 +100,8 @@ class BeliefReasoner:
             notes=tuple(str(note(record)) for record in await stream.latest("note", NOTES)),
             conversation=talk,
             utterances=utterances,
-            reply=occasion.reply,
-            waits=occasion.waits,
+            reply=context.reply,
+            waits=context.waits,
             open_question=await open_question(stream, self.slot, inferred.phase),
             hint=hint,
             language=language_of(" ".join(utterances), pack.languages),
@@ -117,16 +117,16 @@ class BeliefReasoner:
         return [library, resource_tool(self.pack, question.language), *minds]
 
     async def _entries(
-        self, occasion: Occasion, patch: dict[str, JsonValue], found: PhaseThought, plan: Plan | None
+        self, context: RunContext, patch: dict[str, JsonValue], found: PhaseThought, plan: Plan | None
     ) -> list[Entry]:
-        stream, evidence = occasion.stream, tuple(utterance.record for utterance in occasion.utterances)
+        stream, evidence = context.stream, tuple(utterance.record for utterance in context.utterances)
         revision = await stream.revision(self.slot, patch, self.pack.belief, evidence=evidence, by=self.slot)
         entries = [revision] if revision else []
         if plan is not None:
             entries.append(await self._plan(stream, plan, found, evidence))
         if found.feedback:
             news = [
-                New(
+                RecordDraft(
                     text=f"{each.polarity.replace('_', ' ')}: {each.target}", kind="feedback", by="user",
                     evidence=evidence, data={"polarity": each.polarity, "target": each.target},
                 )
@@ -140,7 +140,7 @@ class BeliefReasoner:
         slot = plan_slot(self.pack)
         before = await stream.version(slot)
         version = (before.version or 0) + 1 if before else 1
-        new = New(
+        new = RecordDraft(
             text=plan.written() or "no steps", kind="plan", by=self.slot, evidence=evidence, slot=slot, version=version,
             data={"plan": plan.model_dump(mode="json")},
         )  # fmt: skip

@@ -18,8 +18,8 @@ from mindstream.coach.belief.think_in_phase import LONGEST_PATCH, ThinkInPhase, 
 from mindstream.coach.events import Believed
 from mindstream.errors import InputError, ToolError
 from mindstream.memory.belief import Belief, merged
-from mindstream.memory.store import Entry
-from mindstream.reasoners.reasoner import Occasion
+from mindstream.memory.store.store import Entry
+from mindstream.reasoners.reasoner import RunContext
 from mindstream.text.support import Support, complaint
 from mindstream.tools.tool import Tool, tool
 
@@ -34,9 +34,9 @@ class InterimBelief:
         patches: the interim beliefs, in their order.
     """
 
-    def __init__(self, occasion: Occasion, belief: Belief[Any], question: ThinkInPhase) -> None:
+    def __init__(self, context: RunContext, belief: Belief[Any], question: ThinkInPhase) -> None:
         self.patches: list[dict[str, JsonValue]] = []
-        self._occasion, self._belief, self._question = occasion, belief, question
+        self._occasion, self._belief, self._question = context, belief, question
 
     def compose(self, *more: dict[str, JsonValue]) -> dict[str, JsonValue]:
         """Return the interim beliefs, and what was concluded from them, as one patch."""
@@ -72,8 +72,8 @@ class InterimBelief:
         except InputError as error:
             raise ToolError(f"The patch does not fit: {error}") from None
         self.patches.append({name: held for name, held in patch.items() if name != "phase"})
-        occasion = self._occasion
-        await occasion.stream.commit(Entry(Believed(slot=occasion.slot, patch=self.patches[-1]), occasion.slot))
+        context = self._occasion
+        await context.stream.commit(Entry(Believed(slot=context.slot, patch=self.patches[-1]), context.slot))
         held = value.model_dump(mode="json", exclude_defaults=True)
         held.pop("phase", None)
         return f"Believed now, in place of what stands above: {json.dumps(held, ensure_ascii=False)}"

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic.json_schema import SkipJsonSchema
 
-from mindstream.memory.door import shortened
+from mindstream.memory.store.validation import shortened
 from mindstream.models.fence import indented
 
 State = Literal["now", "going_on", "later", "done", "dropped", "not_needed"]

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from mindstream.coach.events import Decided, Judged, PlanMade
 from mindstream.coach.gates.gate import Decision
 from mindstream.log.events import BeliefChanged
-from mindstream.memory.store import Entry
-from mindstream.reasoners.reasoner import Conclusion, Utterance
+from mindstream.memory.store.store import Entry
+from mindstream.reasoners.reasoner import RunResult, Utterance
 
 BY = "gate"
 
 
-def judge_outcome(conclusion: Conclusion, written: Sequence[Entry], utterances: Sequence[Utterance]) -> list[Entry]:
+def judge_outcome(result: RunResult, written: Sequence[Entry], utterances: Sequence[Utterance]) -> list[Entry]:
     """Judge the utterances that a belief reasoner has thought about.
 
     Words, a new or changed plan, or a correction are what an answer should have waited for (`needed`); a change of
@@ -21,9 +21,9 @@ def judge_outcome(conclusion: Conclusion, written: Sequence[Entry], utterances: 
     something came of it, only the newest is judged: it cannot be told which of them it came from.
     """
     needs = {
-        "words": bool(conclusion.words),
+        "words": bool(result.words),
         "plan": any(isinstance(entry.event, PlanMade) for entry in written),
-        "correction": bool(conclusion.follow_up),
+        "correction": bool(result.follow_up),
     }
     changed = any(isinstance(entry.event, BeliefChanged) for entry in written)
     why = ", ".join(name for name, found in needs.items() if found)

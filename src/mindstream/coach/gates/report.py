@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from mindstream.coach.events import Decided, Judged
 from mindstream.log.events import Logged
-from mindstream.memory.store import LogStore
+from mindstream.memory.store.store import LogStore
 
 
 class GateReport(BaseModel):

@@ -13,7 +13,7 @@ class Embedder(Protocol):
     """Texts to vectors whose cosine says how alike they are.
 
     One that computes in this process says so by an attribute `in_process = True`: it may be busy, or still loading, but
-    it answers, and is waited for; others are not waited for long (memory/embedding).
+    it answers, and is waited for; others are not waited for long (memory/recall/embedding).
     """
 
     @property

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mindstream.errors import ModelUnavailable
-from mindstream.models.address import Address
 from mindstream.models.embedders.embedder import unit
-from mindstream.models.failures import failures
-from mindstream.models.limits import waits
+from mindstream.models.providers.address import Address
+from mindstream.models.providers.failures import failures
+from mindstream.models.providers.limits import waits
 
 WHOLE_BYTES = 16_000_000
 """128 vectors of 4,096 numbers are 11 MB as text."""
@@ -51,7 +51,7 @@ class Endpoint:
 
     async def _ask(self, texts: list[str]) -> NDArray[np.float32]:
         batches: list[NDArray[np.float32]] = []
-        openai = await asyncio.to_thread(import_module, "mindstream.models.openai_chat")
+        openai = await asyncio.to_thread(import_module, "mindstream.models.providers.openai_chat")
         async with openai.openai_client(self._address, WHOLE_BYTES) as client:  # closed here: nobody closes an embedder
             for start in range(0, len(texts), _BATCH):
                 batch = texts[start : start + _BATCH]

@@ -28,8 +28,8 @@ def embedder(name: str = "wordllama", *, base_url: str | None = None, api_key: s
 
         return SentenceTransformers(rest)
     if kind in ("openai", "ollama", "http", "https") and rest:
-        from mindstream.models.address import address
         from mindstream.models.embedders.endpoint import Endpoint
+        from mindstream.models.providers.address import address
 
         return Endpoint(address(name, base_url=base_url, api_key=api_key))
     raise SettingsError(f"{name!r} is not the name of an embedder; the forms are {FORMS}")

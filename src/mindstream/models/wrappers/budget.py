@@ -9,8 +9,8 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from mindstream.errors import BudgetSpent
-from mindstream.models.limits import all_tokens
 from mindstream.models.model import Call, Model, Part, Piece, Request, Usage
+from mindstream.models.providers.limits import all_tokens
 from mindstream.models.shorten import request_tokens
 
 

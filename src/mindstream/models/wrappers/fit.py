@@ -7,8 +7,8 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from mindstream.errors import PromptTooLong
-from mindstream.models.limits import all_tokens
 from mindstream.models.model import Model, Part, Request
+from mindstream.models.providers.limits import all_tokens
 from mindstream.models.shorten import request_tokens, shorten
 
 TRIES = 4

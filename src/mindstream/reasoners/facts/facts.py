@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 from mindstream.clock import format_spoken
 from mindstream.log.events import Remembered
-from mindstream.memory.record import New, Record, Triple, normalised
-from mindstream.memory.store import Entry, Revision
+from mindstream.memory.store.record import Record, RecordDraft, Triple, normalised
+from mindstream.memory.store.store import Entry, Revision
 from mindstream.models.ask import ask
 from mindstream.models.model import Model
 from mindstream.reasoners.conversation import lines
 from mindstream.reasoners.facts.extract_facts import ExtractFacts, Facts
-from mindstream.reasoners.reasoner import Conclusion, Occasion, Writing, write_nothing
+from mindstream.reasoners.reasoner import RunContext, RunResult, Writing, write_nothing
 from mindstream.reasoners.trigger import EVERY_TURN, Trigger
 
 KNOWN = 40
@@ -38,39 +38,39 @@ class FactsReasoner:
     timeout_s: float = 180.0
     leaves_out: Callable[[str], bool] = _leaves_out_nothing
 
-    async def think(self, occasion: Occasion) -> Conclusion:
-        noted = [utterance for utterance in occasion.utterances if not self.leaves_out(utterance.text)]
+    async def think(self, context: RunContext) -> RunResult:
+        noted = [utterance for utterance in context.utterances if not self.leaves_out(utterance.text)]
         if not noted:
-            return Conclusion("nothing to note", self.model.name, write_nothing)
-        occasion = replace(occasion, utterances=noted)
-        known = await occasion.stream.latest("note", KNOWN)
+            return RunResult("nothing to note", self.model.name, write_nothing)
+        context = replace(context, utterances=noted)
+        known = await context.stream.latest("note", KNOWN)
         prompt = ExtractFacts(
-            utterances=tuple(utterance.text for utterance in occasion.utterances),
-            conversation=lines(occasion.conversation[-6:]),
+            utterances=tuple(utterance.text for utterance in context.utterances),
+            conversation=lines(context.conversation[-6:]),
             known=tuple(note.text for note in known),
-            now=format_spoken(occasion.stream.clock.now()),
+            now=format_spoken(context.stream.clock.now()),
         )
         found = await ask(self.model, prompt)
 
         async def write() -> Writing:
-            return await _notes(occasion, found, known, self.slot)
+            return await _notes(context, found, known, self.slot)
 
         told = "; ".join(fact.text for fact in found.facts)
-        return Conclusion(told, self.model.name, write)
+        return RunResult(told, self.model.name, write)
 
 
-async def _notes(occasion: Occasion, found: Facts, known: list[Record], by: str) -> Writing:
-    stream, now = occasion.stream, occasion.stream.clock.now()
+async def _notes(context: RunContext, found: Facts, known: list[Record], by: str) -> Writing:
+    stream, now = context.stream, context.stream.clock.now()
     there = await stream.find_same("note", [fact.text for fact in found.facts if not fact.replaces])
     corrected = [fact.text for fact in found.facts if fact.replaces]  # news, even where recall gave it lately: it ended
     there |= await stream.store.find_same(stream.name, "note", corrected, now=now)
     first = {normalised(fact.text): fact for fact in reversed(found.facts)}
     fresh = [fact for said, fact in reversed(first.items()) if said not in there]
-    evidence = tuple(utterance.record for utterance in occasion.utterances)
+    evidence = tuple(utterance.record for utterance in context.utterances)
     news = [
-        New(
+        RecordDraft(
             text=fact.text, kind="note", by=by, evidence=evidence, depth=1,
-            about=Triple("user", fact.predicate, fact.object), created=occasion.utterances[-1].at,
+            about=Triple("user", fact.predicate, fact.object), created=context.utterances[-1].at,
         )
         for fact in fresh
     ]  # fmt: skip

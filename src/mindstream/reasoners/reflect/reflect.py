@@ -16,15 +16,15 @@ import numpy as np
 
 from mindstream.errors import Conflict
 from mindstream.log.events import Reflected
-from mindstream.memory import importance
-from mindstream.memory.columns import KIND_CODES
-from mindstream.memory.record import Kind, New, Record, normalised
-from mindstream.memory.store import Entry
+from mindstream.memory.lifecycle import importance
+from mindstream.memory.store.columns import KIND_CODES
+from mindstream.memory.store.record import Kind, Record, RecordDraft, normalised
+from mindstream.memory.store.store import Entry
 from mindstream.memory.stream import Stream
 from mindstream.models.ask import ask
 from mindstream.models.model import Model
 from mindstream.models.rules import Rules
-from mindstream.reasoners.reasoner import Conclusion, Occasion, Writing, write_nothing
+from mindstream.reasoners.reasoner import RunContext, RunResult, Writing, write_nothing
 from mindstream.reasoners.reflect.insights import Insight, Insights
 from mindstream.reasoners.reflect.salient_questions import SalientQuestions
 from mindstream.reasoners.trigger import Trigger
@@ -114,24 +114,24 @@ class ReflectReasoner:
     trigger: Trigger = field(default_factory=lambda: Trigger(every=5))
     timeout_s: float = 300.0
 
-    async def think(self, occasion: Occasion) -> Conclusion:
-        stream = occasion.stream
+    async def think(self, context: RunContext) -> RunResult:
+        stream = context.stream
         if self.model.name == Rules.name:
-            return Conclusion(
-                "without a model nobody reflects" if occasion.events else "", self.model.name, write_nothing
+            return RunResult(
+                "without a model nobody reflects" if context.events else "", self.model.name, write_nothing
             )
         await rate(stream, self.model)
         await stream.columns()
         left = await counter(stream, self.start)
         if left > 0:
-            return Conclusion(f"not yet: {left:.0f} of {self.start:.0f} to go", self.model.name, write_nothing)
+            return RunResult(f"not yet: {left:.0f} of {self.start:.0f} to go", self.model.name, write_nothing)
         reflection = await _reflection(stream, self.model)
 
         async def write() -> Writing:
             return [await _entry(stream, reflection, self.model)], ()
 
         thought = "; ".join(insight.text for insight, _ in reflection.insights) or "nothing new"
-        return Conclusion(thought, self.model.name, write)
+        return RunResult(thought, self.model.name, write)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,7 @@ async def _entry(stream: Stream, reflection: _Reflection, model: Model) -> Entry
     first = {normalised(each[0].text): each for each in reversed(reflection.insights)}
     known = await stream.find_same("thought", [insight.text for insight, _ in reflection.insights])
     news = [
-        New(
+        RecordDraft(
             text=insight.text,
             kind="thought",
             by=BY,

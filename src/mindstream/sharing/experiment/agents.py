@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from mindstream.errors import InputError
 from mindstream.models.prompt import complaints
 from mindstream.sharing.experiment.published import is_published, read_published
-from mindstream.sharing.rubric import Rubric, read_rubric
+from mindstream.sharing.grading.rubric import Rubric, read_rubric
 
 SHIPPED = Path(__file__).parents[1] / "agents"
 RUBRIC = ".rubric.toml"

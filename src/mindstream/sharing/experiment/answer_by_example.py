@@ -13,7 +13,7 @@ class AnswerByExample(Prompt[str]):
 
     role: ClassVar[str] = "answerer"
     reply_tokens: ClassVar[int] = 500
-    lets_go = (("examples", "last"),)
+    trim_order = (("examples", "last"),)
 
     about: str
     query: str

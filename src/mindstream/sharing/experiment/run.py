@@ -19,9 +19,9 @@ from mindstream.sharing.experiment.agents import Cast, Exchange
 from mindstream.sharing.experiment.answer_by_example import AnswerByExample
 from mindstream.sharing.experiment.cells import STAGES, Answer, Cell, Ledger
 from mindstream.sharing.experiment.studies import Design, cells
-from mindstream.sharing.form_faults import find_faults
+from mindstream.sharing.grading.rubric import general_rubric
+from mindstream.sharing.guarding.form_faults import find_faults
 from mindstream.sharing.pool import Pool
-from mindstream.sharing.rubric import general_rubric
 from mindstream.sharing.shots import shots
 
 OWNER = "experimenter"

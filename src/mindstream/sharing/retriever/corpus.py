@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mindstream.memory.growing_array import GrowingArray
+from mindstream.memory.store.growing_array import GrowingArray
 from mindstream.sharing.retriever.head import Floats
 from mindstream.text.lexical import Lexical
 from mindstream.text.words import terms

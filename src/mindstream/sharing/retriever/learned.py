@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mindstream.errors import InputError, ModelError
-from mindstream.memory.policies import Policy
+from mindstream.memory.recall.policies import Policy
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.sharing.retriever.corpus import Corpus, Pair
 from mindstream.sharing.retriever.head import Head

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mindstream.models.address import Address
-from mindstream.sharing.given_text import GivenText, checked_gguf, open_given_text
+from mindstream.models.providers.address import Address
+from mindstream.sharing.guarding.given_text import GivenText, checked_gguf, open_given_text
 from mindstream.sharing.retriever.corpus import Pair
 from mindstream.sharing.retriever.unlikely import Basis
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mindstream.memory.policies import Candidates, Cosine, Ranking, best
+from mindstream.memory.recall.policies import Candidates, Cosine, Ranking, best
 from mindstream.sharing.retriever.head import Floats, Head
 
 

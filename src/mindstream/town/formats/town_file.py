@@ -14,15 +14,15 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from mindstream.errors import InputError
-from mindstream.town.appointment import Appointment
-from mindstream.town.conditions import Conditions
 from mindstream.town.formats.drawing import Drawing, world_of_drawing
 from mindstream.town.formats.files import load_text
 from mindstream.town.formats.key_mistakes import describe_mistake
 from mindstream.town.formats.maps import load_map
 from mindstream.town.formats.town_tables import DayTable, MapTable, PlaceTable, ResidentTable, SeedTable, TownTables
-from mindstream.town.person import DayItem, FirstMemory, Person, Relation
+from mindstream.town.residents.appointment import Appointment
+from mindstream.town.residents.person import DayItem, FirstMemory, Person, Relation
 from mindstream.town.world.address import OBJECT, SECTOR, Address, parse_address
+from mindstream.town.world.conditions import Conditions
 from mindstream.town.world.graph import PlaceWorld, Road, build_places
 from mindstream.town.world.hours import DAY_MINUTES, minute_of
 from mindstream.town.world.rules import PlaceRule, PlaceRules, parse_days, parse_hours

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mindstream.errors import InputError
-from mindstream.town.history import History
+from mindstream.town.inspect.history import History
 from mindstream.town.metrics.diffusion import Diffusion
 from mindstream.town.world.address import Address
 

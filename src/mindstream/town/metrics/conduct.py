@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mindstream.town.events import Acted, Talked
-from mindstream.town.history import History
-from mindstream.town.walk import read_walk
+from mindstream.town.inspect.history import History
 from mindstream.town.world.address import ARENA, SECTOR
+from mindstream.town.world.walk import read_walk
 from mindstream.town.world.world import Spot
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from mindstream.log.events import ModelCalled, Reflected
-from mindstream.town.history import History
+from mindstream.town.inspect.history import History
 
 
 @dataclass(frozen=True)

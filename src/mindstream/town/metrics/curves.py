@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 import leather
 
-from mindstream.town.history import History
+from mindstream.town.inspect.history import History
 
 COLOURS = ("#1764ab", "#c0392b", "#2e8b57", "#8e44ad", "#b8860b", "#00838f")
 WIDTH, HEIGHT = 900, 420

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Literal
 
-from mindstream.memory.record import Record
-from mindstream.town.history import History
+from mindstream.memory.store.record import Record
+from mindstream.town.inspect.history import History
 from mindstream.town.metrics.fact import Fact, Key
 
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mindstream.errors import InputError
-from mindstream.memory.record import Record
+from mindstream.memory.store.record import Record
 from mindstream.text.words import terms
-from mindstream.town.history import History
+from mindstream.town.inspect.history import History
 
 ENOUGH = 0.5
 """So much of what somebody types must stand in a memory for that one to be meant."""

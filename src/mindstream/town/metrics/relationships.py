@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from mindstream.town.events import Talked
-from mindstream.town.history import History
+from mindstream.town.inspect.history import History
 
 
 @dataclass(frozen=True)

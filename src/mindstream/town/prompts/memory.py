@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from mindstream.town.appointment import Appointment
+from mindstream.town.residents.appointment import Appointment
 
 MATTERS = 5.0
 """So important a memory is worth telling, without a model."""

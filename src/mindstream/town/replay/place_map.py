@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from html import escape
 
-from mindstream.town.drawing import STYLE
+from mindstream.town.inspect.drawing import STYLE
 from mindstream.town.world.graph import PlaceWorld, spread
 
 WIDE, HIGH = 14, 8

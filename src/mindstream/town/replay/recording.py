@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from mindstream.errors import InputError
 from mindstream.log.events import Logged, Reflected, Unknown
-from mindstream.memory.store import Store
+from mindstream.memory.store.store import Store
 from mindstream.town.events import (
     Act,
     Acted,
@@ -25,10 +25,10 @@ from mindstream.town.events import (
     TownEvent,
     TownSaved,
 )
+from mindstream.town.inspect.time_words import format_time
 from mindstream.town.journal import TOWN, TownState, rows_after
-from mindstream.town.person import Person
+from mindstream.town.residents.person import Person
 from mindstream.town.setting import Setting
-from mindstream.town.time_words import format_time
 
 Timeline = list[list[object]]
 WHYS = ("", "plan", "talk", "wait", "react")

@@ -12,9 +12,9 @@ from functools import cache
 from html import escape
 from pathlib import Path
 
-from mindstream.memory.store import Store
-from mindstream.town.drawing import STYLE, draw_map
+from mindstream.memory.store.store import Store
 from mindstream.town.formats.files import write_text
+from mindstream.town.inspect.drawing import STYLE, draw_map
 from mindstream.town.replay.place_map import PlaceMap
 from mindstream.town.replay.recording import record
 from mindstream.town.setting import Setting

@@ -1,0 +1,1 @@
+"""What M2, M1 and M0 are asked."""

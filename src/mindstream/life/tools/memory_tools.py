@@ -1,0 +1,149 @@
+"""R, U and S: the only way of the three roles into memory, besides their own context (the M0, M1, M2 system).
+
+R finds only what U wrote and what sleep made of it: these records say `life` in their data.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from mindstream.errors import BudgetSpent, ModelUnavailable, ReplyInvalid, ToolError
+from mindstream.life.prompts.words import spec_of
+from mindstream.life.steps import Done, Steps
+from mindstream.life.tools.own_tools import Arguments, OwnTool, Where
+from mindstream.log.events import Corrected
+from mindstream.memory.lifecycle.sleep import count_fading
+from mindstream.memory.store.record import TAINTED, Record, RecordDraft, is_tainted, normalised
+from mindstream.memory.store.store import Revision
+from mindstream.memory.stream import Stream
+from mindstream.models.model import Model, Part, Piece, Request, Usage
+from mindstream.tools.call import Observation
+
+MARK = {"life": True}
+"""What the data of records say that U wrote, or that sleep made of such records alone."""
+RETURNED, SHARE = 5, 20
+"""So many memories come back; of a large memory a sleep draws one in so many."""
+LONGEST = 1_500
+QUOTED = 20
+"""Among so many memories is the one looked for that a new one replaces."""
+_DAY = re.compile(r"^(?:- )?\d{4}-\d\d-\d\d: ")
+NO_DREAM = {"en": "nothing was forgotten, so there is no dream", "zh": "没有遗忘什么，所以没有梦"}
+NOTHING = {"en": "nothing is remembered of that", "zh": "没有相关记忆"}
+
+
+def recall_tool(steps: Steps, language: str) -> OwnTool:
+    """Make R(query): what is returned is held better, what is passed over fades, in the same commit."""
+    stream = steps.stream
+
+    async def recall(given: Arguments, where: Where) -> Done:  # noqa: ARG001
+        found = await stream.recall(given.query, RETURNED, kinds=("note", "dream"), where=MARK, touch=False)
+        text = "\n".join(_line(each.record) for each in found) or NOTHING[language]
+        foreign = any(is_tainted(each.record) for each in found)
+        return Done(Observation(text, foreign=foreign), touch=found.touch)
+
+    return OwnTool(spec_of("R", language), recall)
+
+
+def remember_tool(steps: Steps, language: str) -> OwnTool:
+    """Make U(memory, replaces): known words are not written twice; what it replaces, or takes back, is history."""
+    stream = steps.stream
+
+    async def remember(given: Arguments, where: Where) -> Done:
+        text = given.memory.strip()
+        ok = Observation("ok")
+        old = await _find_memory(stream, given.replaces) if given.replaces.strip() else None
+        if old is not None and not text:
+            ended = Revision(id=old.id, valid_until=stream.clock.now())
+            return Done(ok, events=(Corrected(old=old.id, new=""),), revisions=(ended,))
+        there = (await stream.find_same("note", [text])).get(normalised(text))
+        if old is not None and there is not None and there.id == old.id:
+            return Done(ok)
+        new = memory(text, where)
+        if old is not None:
+            new = replace(new, evidence=(old.id,), data={**new.data, **({TAINTED: True} if is_tainted(old) else {})})
+        records = () if there else tuple(await stream.build_records([new]))
+        if old is None:
+            return Done(ok, records=records)
+        by = there.id if there else records[0].id
+        ended = Revision(id=old.id, valid_until=stream.clock.now(), superseded_by=by)
+        return Done(ok, records=records, events=(Corrected(old=old.id, new=by),), revisions=(ended,))
+
+    return OwnTool(spec_of("U", language), remember)
+
+
+async def _find_memory(stream: Stream, words: str) -> Record:
+    """Return the one memory of U's that says these words.
+
+    Raises:
+        ToolError: none does, or several do.
+    """
+    wanted = _DAY.sub("", _plain(words)).strip(' .…“”"')
+    found = await stream.recall(words, QUOTED, kinds=("note",), where=MARK, touch=False)
+    says = [each.record for each in found if wanted and wanted in _plain(each.record.text)]
+    same = [each for each in says if _plain(each.text).strip(' .…“”"') == wanted] or says
+    if len(same) == 1:
+        return same[0]
+    if not same:
+        raise ToolError(f"replaces: no memory says {words[:80]!r}; give its words as R gives them, without the day")
+    listed = "\n".join(map(_line, same))
+    raise ToolError(f"replaces: {len(same)} memories say that; give more of the words of one:\n{listed}")
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
+def memory(text: str, where: Where) -> RecordDraft:
+    """Make what U writes."""
+    data = {**MARK, **({TAINTED: True} if where.tainted else {})}
+    return RecordDraft(text=text, kind="note", by=where.role, episode=f"turn {where.id.partition('.')[0]}", data=data)
+
+
+def sleep_tool(steps: Steps, language: str, model: Model, n: int) -> OwnTool:
+    """Make S(): `model` (M1) makes the dream; n records are drawn, of a large memory more, or it would only grow."""
+    stream = steps.stream
+
+    async def sleep(given: Arguments, where: Where) -> Done:  # noqa: ARG001
+        dreamer = StepModel(steps, where.id, "M1", model)
+        drawn = max(n, await count_fading(stream) // SHARE)
+        dream = await stream.sleep(dreamer, drawn, cause=where.row, fence=steps.fence)
+        if not dream:
+            return Done(Observation(NO_DREAM[language]))
+        return Done(Observation(dream, foreign=await _is_tainted(stream, dream)))
+
+    return OwnTool(spec_of("S", language), sleep)
+
+
+async def _is_tainted(stream: Stream, dream: str) -> bool:
+    return any(record.text == dream and is_tainted(record) for record in await stream.latest("dream", 3))
+
+
+def _line(record: Record) -> str:
+    day = datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%d")
+    dreamt = " (dream)" if record.kind == "dream" else ""
+    return f"- {day}{dreamt}: {' '.join(record.text[:LONGEST].split())}"
+
+
+class StepModel:
+    """A model whose replies are steps of a turn: each question is put to it once."""
+
+    def __init__(self, steps: Steps, id_: str, role: str, model: Model) -> None:
+        self.name = model.name
+        self._steps, self._id, self._role, self._model = steps, id_, role, model
+
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
+        words = "\n".join(message.text for message in request.messages)
+        id_ = f"{self._id}.{hashlib.blake2b(words.encode(), digest_size=4).hexdigest()}"
+        try:
+            replied = await self._steps.reply(id_, self._role, self._model, request)
+        except BudgetSpent as error:
+            raise ReplyInvalid(str(error)) from None
+        await self._steps.flush()  # before what is written for its sake
+        if replied.error:
+            raise ModelUnavailable(replied.error)
+        yield Piece(replied.text)
+        yield Usage(replied.tokens, 0, replied.cost_usd)

@@ -1,0 +1,95 @@
+"""Tools from outside (functions, MCP servers, a planner, documents) as M1 calls them: with leave, and with a key."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+
+from mindstream.errors import ReplyInvalid
+from mindstream.life import leave
+from mindstream.life.events import LeaveUsed
+from mindstream.life.leave import Permits
+from mindstream.life.state import LifeState
+from mindstream.life.steps import Done
+from mindstream.life.tools.own_tools import Where
+from mindstream.models.model import Call, ToolSpec
+from mindstream.models.reply import first_json
+from mindstream.tools.by_need import ToolShelf
+from mindstream.tools.call import Observation, call_tool
+from mindstream.tools.tool import Tool
+from mindstream.tools.traits import traits_of
+
+TIMEOUT_S = 60.0
+HELD = (
+    "not made yet: it changes the world, and a person was asked for leave. Go on with something else; you will be told."
+)
+REFUSED = "not made: a person said no to this call"
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideTools:
+    """All the tools from outside; those that a task needs are found when it is carried out."""
+
+    shelf: ToolShelf
+    state: LifeState
+    permits: Permits
+    life: str
+    at_once: int
+
+    @property
+    def has_more(self) -> bool:
+        """Tell whether there are more than are attached at once."""
+        return len(self._ready()) > self.at_once
+
+    async def find(self, need: str) -> list[OutsideTool]:
+        """Return the tools that fit a need best, of those that there is something to call for."""
+        found = self._ready()
+        if len(found) > self.at_once:
+            ranked = await self.shelf.find(need, len(self.shelf.tools) - 1)
+            found = [tool for tool in ranked if tool in found][: self.at_once]
+        return [OutsideTool(tool, self.state, self.permits, self.life) for tool in found]
+
+    def _ready(self) -> list[Tool]:
+        traits = [(tool, traits_of(tool).ready) for tool in self.shelf.tools]
+        return [tool for tool, is_ready in traits if is_ready is None or is_ready()]
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideTool:
+    """A tool of the ground in a life."""
+
+    tool: Tool
+    state: LifeState
+    permits: Permits
+    life: str
+    """The name of the stream: part of idempotency keys, with when the life began and the id of the step."""
+
+    @property
+    def spec(self) -> ToolSpec:
+        return self.tool.spec
+
+    async def __call__(self, call: Call, where: Where) -> Done:
+        used: tuple[LeaveUsed, ...] = ()
+        if not self.permits.allow(self.tool, where.tainted):
+            wish = leave.decision_on(self.state, call)
+            if not wish:
+                asked = () if leave.is_asked(self.state, call) else (leave.wish(where.id, call, where.tainted),)
+                return Done(Observation(HELD, failed=True), events=asked)
+            used = (LeaveUsed(id=wish),)
+            if not self.state.leave[wish]:
+                return Done(Observation(REFUSED, failed=True), events=used)
+        timeout_s = traits_of(self.tool).timeout_s or TIMEOUT_S
+        return Done(await call_tool(self._with_key(call, where.id), [self.tool], timeout_s), events=used)
+
+    def _with_key(self, call: Call, id_: str) -> Call:
+        """Return a call with its idempotency key, where its tool takes one: a step has always the same."""
+        name = traits_of(self.tool).key
+        if not name or name not in self.spec.parameters.get("properties", {}):
+            return call
+        try:
+            given = first_json(call.arguments, dict) if call.arguments.strip() else {}
+        except ReplyInvalid:
+            return call
+        return replace(
+            call, arguments=json.dumps({**given, name: f"{self.life}-{self.state.began:.0f}-{id_}"}, ensure_ascii=False)
+        )

@@ -1,0 +1,146 @@
+"""An audit: what a stream holds that it should not, or never uses. It changes nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mindstream.clock import DAY_S, Moment
+from mindstream.memory.lifecycle import duplicates
+from mindstream.memory.store.record import FADING, UNIQUE, Kind, Record, normalised
+from mindstream.memory.store.store import read_all
+from mindstream.text.words import terms
+
+if TYPE_CHECKING:
+    from mindstream.memory.stream import Stream
+
+ONCE: frozenset[Kind] = UNIQUE | {"document", "dream"}
+"""Kinds in which the same words twice are too many; a second "yes" or a repeated percept is real."""
+WRITTEN: frozenset[Kind] = frozenset({"note", "thought"})
+"""Kinds that a model writes by itself: where junk gathers."""
+JUNK = {
+    "a question": re.compile(r"[?？][^\w?？]*$"),
+    "marks of a prompt": re.compile(r"</?(system|user|data)>"),
+    "code or data": re.compile(r"^\s*[\[{].*[\]}]\s*$|```|^Traceback "),
+}
+"""What tells by its signs alone that it is no note."""
+
+
+@dataclass(frozen=True, slots=True)
+class Junk:
+    """A note or thought that says nothing worth keeping, and why."""
+
+    id: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Echo:
+    """A record that says what an older one said: written from memory, not from the world."""
+
+    id: str
+    of: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audit:
+    """What was found in a stream. Groups and lists hold ids, in the order of writing.
+
+    Attributes:
+        held: how many records of each kind hold now; superseded and forgotten ones are history.
+        exact: records of one kind that say the same, where the same words are to be kept once.
+        near: notes or thoughts that say nearly the same (see memory/lifecycle/duplicates); the next sleep merges them.
+        never_recalled: what can fade, is older than a day and was never returned since (or has faded back).
+        echoes: recall loops: notes, thoughts or exemplars in the words of an older record of another kind; what people
+            said aside, for that is where notes come from.
+        foreign: how many have no vector of the stream's embedder.
+    """
+
+    records: int
+    held: Mapping[Kind, int]
+    superseded: int
+    forgotten: int
+    exact: Sequence[tuple[str, ...]] = ()
+    near: Sequence[tuple[str, ...]] = ()
+    junk: Sequence[Junk] = ()
+    never_recalled: Sequence[str] = ()
+    echoes: Sequence[Echo] = ()
+    foreign: int = 0
+
+    @property
+    def clean(self) -> bool:
+        """Nothing was found that should not be there."""
+        return not (self.exact or self.near or self.junk or self.echoes or self.foreign)
+
+
+async def audit(stream: Stream) -> Audit:
+    """Read the whole stream and report."""
+    records = [record async for some in read_all(stream.store, stream.name) for record in some]
+    near = [tuple(each.id for each in group) async for group in duplicates.near(stream)]
+    foreign = (await stream.columns()).foreign
+    return await asyncio.to_thread(_report, records, near, foreign, stream.clock.now())
+
+
+def _report(records: Sequence[Record], near: Sequence[tuple[str, ...]], foreign: int, now: Moment) -> Audit:
+    held = [record for record in records if _holds(record, now)]
+    exact = _exact(held)
+    same = {id_ for group in exact for id_ in group}
+    return Audit(
+        records=len(records),
+        held=dict(Counter(record.kind for record in held)),
+        superseded=sum(record.superseded_by is not None for record in records),
+        forgotten=sum(record.forgotten is not None for record in records),
+        exact=exact,
+        near=_groups(group for group in near if not set(group) <= same),
+        junk=[Junk(record.id, why) for record in held if record.kind in WRITTEN and (why := _junk(record.text))],
+        never_recalled=[record.id for record in held if _never_recalled(record, now)],
+        echoes=_echoes(records, now),
+        foreign=foreign,
+    )
+
+
+def _holds(record: Record, now: Moment) -> bool:
+    return record.forgotten is None and (record.valid_until is None or record.valid_until > now)
+
+
+def _exact(held: Iterable[Record]) -> list[tuple[str, ...]]:
+    said: defaultdict[tuple[Kind, str], list[str]] = defaultdict(list)
+    for record in held:
+        if record.kind in ONCE:
+            said[record.kind, normalised(record.text)].append(record.id)
+    return [tuple(ids) for ids in said.values() if len(ids) > 1]
+
+
+def _groups(near: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Leave out a group that was found from its other end already."""
+    return list({frozenset(group): tuple(sorted(group)) for group in near}.values())
+
+
+def _junk(text: str) -> str:
+    """Say why a text is junk; "" where it is not."""
+    for why, signs in JUNK.items():
+        if signs.search(text):
+            return why
+    return "" if terms(text) else "no words to find it by"
+
+
+def _never_recalled(record: Record, now: Moment) -> bool:
+    return record.kind in FADING and record.level == 0 and not record.lasting and now - record.created > DAY_S
+
+
+def _echoes(records: Iterable[Record], now: Moment) -> list[Echo]:
+    """Find what was written in the words of something older: memory that feeds on itself."""
+    first: dict[str, Record] = {}
+    found: list[Echo] = []
+    for record in records:
+        words = normalised(record.text)
+        older = first.setdefault(words, record)
+        if older is record or record.kind not in UNIQUE or not _holds(record, now) or older.kind == record.kind:
+            continue
+        if older.kind != "chat":
+            found.append(Echo(record.id, older.id))
+    return found

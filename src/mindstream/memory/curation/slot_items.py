@@ -1,0 +1,201 @@
+"""Items of beliefs and plans: which version brought each, and what a slot would hold without some of its versions.
+
+A version of a belief or plan holds all that is held then, and names as its evidence only what changed it. So what an
+item rests on is the evidence of the version that brought it; and what a slot would hold without that version is found
+by doing again what all others changed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from mindstream.memory.belief import render_fields
+from mindstream.memory.store.record import Record
+from mindstream.memory.store.redaction import MARK, ErasedWords, rewrite_texts
+
+BODIES = ("value", "plan")
+"""Where a version keeps what is held: that of a belief, that of a plan."""
+NAMED_BY = "title"
+"""The field by which an item with fields of its own is the same in two versions."""
+SHORTEST = 4
+"""Fewer characters tell nobody which paragraph of a plan is meant."""
+
+Fields = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SlotItem:
+    """An item of a belief or plan as it is held now.
+
+    Attributes:
+        evidence: what it rests on: ids of the records that the version was drawn from which brought it.
+    """
+
+    slot: str
+    field: str
+    text: str
+    evidence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Without:
+    """What goes from a slot.
+
+    Attributes:
+        gone: records that go; a version that rests on them alone is taken as never written.
+        words: what they say; it is taken out of what a version brought that rests on them and on others.
+        is_meant: which texts may not be held, whoever brought them.
+    """
+
+    gone: frozenset[str] = frozenset()
+    words: ErasedWords = field(default_factory=lambda: ErasedWords(()))
+    is_meant: Callable[[str], bool] = lambda _: False
+
+
+def body_name(record: Record) -> str:
+    """Name the field of a version's data in which it keeps what is held; "" where it keeps nothing that can be read."""
+    return next((name for name in BODIES if isinstance(record.data.get(name), dict)), "")
+
+
+def body(record: Record) -> Fields:
+    """Return what a version holds, by field."""
+    held = record.data.get(body_name(record))
+    return dict(held) if isinstance(held, dict) else {}
+
+
+def find_items(versions: Sequence[Record]) -> list[SlotItem]:
+    """Return the items of the last of a slot's versions (oldest first), each with what it rests on."""
+    brought: dict[tuple[str, str], tuple[str, ...]] = {}
+    for record, before in zip(versions, [{}, *map(body, versions)], strict=False):
+        old = {(name, key): each for name, key, each in _each(before)}
+        for name, key, each in _each(body(record)):
+            if old.get((name, key)) != each:
+                brought[name, key] = record.evidence or brought.get((name, key), ())
+    last = versions[-1]
+    return [SlotItem(last.slot or "", name, words(each), brought[name, key]) for name, key, each in _each(body(last))]
+
+
+def lost_items(versions: Sequence[Record], without: Without) -> list[SlotItem]:
+    """Return the items that are held now and will not be."""
+    left = {(name, words(each)) for name, _, each in _each(replay(versions, without)[-1])}
+    return [item for item in find_items(versions) if (item.field, item.text) not in left]
+
+
+def replay(versions: Sequence[Record], without: Without) -> list[Fields]:
+    """Return what each of a slot's versions (oldest first) would hold, had those never been written that go."""
+    held: Fields = {}
+    states = []
+    for record, before in zip(versions, [{}, *map(body, versions)], strict=False):
+        if record.id not in without.gone:
+            rests = any(each in without.gone for each in record.evidence)
+            held = _changed(held, before, body(record), partial(_clean, rests=rests, without=without))
+        states.append(held)
+    return states
+
+
+def rewrite(versions: Sequence[Record], without: Without) -> tuple[list[Record], Record | None]:
+    """Return the versions that stay and hold something else then; and the last as it is to be held from now on.
+
+    The last is None where it stays and holds what it held, or where nothing of the slot stays.
+    """
+    as_they_are, states = replay(versions, Without()), replay(versions, without)
+    rewritten, before = [], Fields()
+    for record, was, state in zip(versions, as_they_are, states, strict=True):
+        if record.id not in without.gone:
+            if state != was and body_name(record):
+                rewritten.append(_with_body(record, state, before))
+            before = state
+    last, stay = versions[-1], [each for each in versions if each.id not in without.gone]
+    if not stay or (stay[-1] is last and (states[-1] == as_they_are[-1] or not body_name(last))):
+        return rewritten, None
+    if not body_name(last):
+        return rewritten, stay[-1]  # what was held before it
+    return rewritten, _with_body(last, states[-1], as_they_are[-1])
+
+
+def _with_body(record: Record, state: Fields, before: Fields) -> Record:
+    """Return a version that holds something else, in its words too; `before`: what the one before it holds."""
+    data = {**record.data, body_name(record): state}
+    if "patch" in record.data:
+        data["patch"] = {name: state.get(name) for name in {**before, **state} if before.get(name) != state.get(name)}
+    if body_name(record) == "value":
+        return replace(record, text=render_fields(record.slot or "", state), data=data, vector=None)
+    kept = set(texts_in(state))
+    lost = {text for text in texts_in(body(record)) if text not in kept and len(text) >= SHORTEST}
+    paragraphs = record.text.replace("\n- ", "\n\0- ").split("\n\0")
+    text = "\n".join(part for part in paragraphs if not any(each in part for each in lost))
+    return replace(record, text=text or "no steps", data=data, vector=None)
+
+
+def _changed(held: Fields, before: Fields, after: Fields, clean: Callable[[Any], Any]) -> Fields:
+    """Do to what is held what a version did to what was held before it."""
+    new = dict(held)
+    for name in {**before, **after}:
+        old, now = before.get(name), after.get(name)
+        if old == now and (name in before) == (name in after):
+            continue
+        if isinstance(old, list) or isinstance(now, list):
+            new[name] = _changed_list(new.get(name), _list(old), _list(now), clean)
+        elif name in after:
+            new[name] = clean(now)
+        else:
+            new.pop(name, None)
+    return new
+
+
+def _changed_list(held: Any, before: list[Any], after: list[Any], clean: Callable[[Any], Any]) -> list[Any]:
+    items = {_key(each): each for each in _list(held)}
+    old, now = {_key(each): each for each in before}, {_key(each): each for each in after}
+    for key in old.keys() - now.keys():
+        items.pop(key, None)
+    for key, each in now.items():
+        if old.get(key) != each:
+            cleaned = clean(each)
+            if cleaned is None:
+                items.pop(key, None)
+            else:
+                items[key] = cleaned
+    first = [items.pop(key) for key in now if key in items]  # in the order of the version
+    return [*first, *items.values()]
+
+
+def _clean(value: Any, *, rests: bool, without: Without) -> Any:
+    """Return what may be held of a value; None where nothing."""
+    if any(map(without.is_meant, texts_in(value))):
+        return None
+    redacted = rewrite_texts(value, without.words.redact) if rests else value
+    return None if MARK in (redacted, redacted.get(NAMED_BY) if isinstance(redacted, dict) else "") else redacted
+
+
+def _each(fields: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
+    """Yield the items of a body: field, key, item; what is empty is none."""
+    for name, held in fields.items():
+        if held not in (None, [], ""):
+            yield from ((name, _key(each), each) for each in held) if isinstance(held, list) else ((name, "", held),)
+
+
+def _key(item: Any) -> str:
+    named = item.get(NAMED_BY) if isinstance(item, dict) else item
+    return str(named).strip().casefold() if named else json.dumps(item, sort_keys=True)
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def words(item: Any) -> str:
+    """Return an item as a person reads it: its title, or itself."""
+    return str(item.get(NAMED_BY) or "; ".join(texts_in(item))) if isinstance(item, dict) else str(item)
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    """Yield each text in a value, names of fields aside."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from texts_in(inner)

@@ -1,0 +1,1 @@
+"""How a memory lasts, fades, sleeps and dreams."""

@@ -1,0 +1,134 @@
+"""Near-duplicates: notes and thoughts that say the same in nearly the same words.
+
+Meant to miss rather than to spoil: two facts merged by mistake are worse than one kept twice. So numbers, names,
+negations and tenses must agree word for word; a longer wording may add one word in five.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Collection, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mindstream.memory.store.columns import Columns
+from mindstream.memory.store.record import Kind, Record, common_data
+from mindstream.memory.store.validation import LATEST
+from mindstream.text.words import plain_words
+
+if TYPE_CHECKING:
+    from mindstream.memory.stream import Stream
+
+MERGED: tuple[Kind, ...] = ("note", "thought")
+NEAR = 0.85
+"""Only what is as near as this by vector is compared word for word."""
+COMPARED = 30
+"""With so many of the nearest it is compared: what says the same in nearly the same words is among them."""
+FILLER_WORDS = "a an the just really so very also that quite"
+QUALIFYING_WORDS = """
+not no never nor don doesn didn isn wasn aren weren won can cannot t without rarely seldom hardly barely sometimes
+often always usually only except unless if but before after until stopped used may might could should would
+"""
+FILLERS, QUALIFIERS = frozenset(FILLER_WORDS.split()), frozenset(QUALIFYING_WORDS.split())
+
+
+def alike(one: str, other: str) -> bool:
+    """Tell whether two texts say the same in nearly the same words."""
+    short, long = sorted((_words(one), _words(other)), key=len)
+    if short == long:
+        return True
+    if len(long) - len(short) > len(long) // 5:
+        return False
+    rest = iter(long)
+    if not all(word in rest for word in short):  # in the same order, with something between
+        return False
+    more = list(long)
+    for word in short:
+        more.remove(word)
+    return not any(word in QUALIFIERS or re.search(r"\d", word) for word in more)
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in plain_words(text) if word not in FILLERS]
+
+
+async def near(stream: Stream, after: int = 0, most: int = 1000) -> AsyncIterator[list[Record]]:
+    """Yield groups of notes or thoughts that say nearly the same, the one to keep first.
+
+    Only what was written after the seq `after` (at most `most` of each kind, the newest) is compared with all others.
+    """
+    await stream.columns()
+    for kind in MERGED:
+        for record in await _newest(stream, kind, after, most):
+            columns = await stream.columns()  # as it is now: the group before may have been merged
+            others = _near(columns, kind, record)
+            same = [each for each in await stream.store.records(stream.name, others) if alike(record.text, each.text)]
+            if same and columns.holds(record.id, LATEST):
+                yield sorted([record, *same], key=_length_first)
+            await asyncio.sleep(0)
+
+
+async def groups(stream: Stream, after: int = 0, leaving: Collection[str] = ()) -> list[list[Record]]:
+    """Return what `near` finds as groups that have nothing in common, the one to keep first; without these ids."""
+    found: list[list[Record]] = []
+    group_of: dict[str, list[Record]] = {}
+    async for close in near(stream, after):
+        free = [each for each in close if each.id not in group_of and each.id not in leaving]
+        group = next((group_of[each.id] for each in close if each.id in group_of), free[:1])
+        joining = [each for each in free if each not in group and alike(group[0].text, each.text)]
+        if not joining:
+            continue
+        if group[0].id not in group_of:
+            found.append(group)
+        group.extend(joining)
+        group.sort(key=_length_first)
+        group_of |= dict.fromkeys((each.id for each in group), group)
+    return found
+
+
+def _length_first(record: Record) -> tuple[int, str]:
+    return -len(_words(record.text)), record.id
+
+
+async def _newest(stream: Stream, kind: Kind, after: int, most: int) -> list[Record]:
+    columns = await stream.columns()
+    rows = np.flatnonzero(columns.holding([kind], LATEST))[::-1][:most]
+    found: list[Record] = []
+    for start in range(0, len(rows), 256):
+        records = await stream.store.records(stream.name, [columns.ids[at] for at in rows[start : start + 256]])
+        found.extend(record for record in records if record.seq > after)
+        if len(found) < start + len(records):
+            break
+    return found
+
+
+def _near(columns: Columns, kind: Kind, record: Record) -> list[str]:
+    if record.vector is None or record.embedder != columns.embedder or len(record.vector) != columns.width:
+        return []
+    rows, cosines = columns.vectors.nearest(record.vector.astype(np.float32), columns.holding([kind], LATEST))
+    rows, cosines = rows[cosines >= NEAR], cosines[cosines >= NEAR]
+    nearest = rows[np.argsort(-cosines, kind="stable")[: COMPARED + 1]]
+    return [columns.ids[at] for at in nearest if columns.ids[at] != record.id]
+
+
+def merged(group: Sequence[Record], id_: str, now: float) -> Record:
+    """Return the one record that takes the place of near-duplicates: in the first one's words, held like the best."""
+    kept = group[0]
+    rated = [each.importance for each in group if each.importance is not None]
+    return replace(
+        kept,
+        id=id_,
+        accessed=max(each.accessed for each in group),
+        importance=max(rated, default=None),
+        level=max(each.level for each in group),
+        lasting=any(each.lasting for each in group),
+        valid_from=now,
+        keywords=tuple(dict.fromkeys(word for each in group for word in each.keywords)),
+        evidence=tuple(each.id for each in group),
+        depth=1 + max(each.depth for each in group),
+        data=common_data(group),
+        seq=0,
+    )

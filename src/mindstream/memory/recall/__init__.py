@@ -1,0 +1,1 @@
+"""From a question to the records that answer it."""

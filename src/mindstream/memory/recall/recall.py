@@ -1,0 +1,189 @@
+"""Recall: from a question to the records that answer it. Ranking is this one piece of code, whatever the store.
+
+Relevance is a sum: the words that match (BM25), the nearness of the vectors, and in talk what a record's neighbours
+and its episode lend it. A policy then ranks all that pass the filters: what it puts among the first 4k is found, the
+first k of these are returned, the others passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from weakref import WeakValueDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mindstream.clock import Moment
+from mindstream.errors import InputError
+from mindstream.memory.recall.embedding import Embedding
+from mindstream.memory.recall.filters import ALL, Filters, allowed_mask, compare_large
+from mindstream.memory.recall.policies import Bounded, Candidates, Floats, Policy, Ranking, Signals
+from mindstream.memory.recall.question import understood
+from mindstream.memory.recall.relevance import Positions, Scored, Weights, certainty, relevance, weights_for
+from mindstream.memory.recall.touch import Touch
+from mindstream.memory.store.columns import Columns
+from mindstream.memory.store.index_cache import IndexCache
+from mindstream.memory.store.record import FADING, KINDS, Kind, Record
+from mindstream.memory.store.store import Store
+from mindstream.models.embedders.embedder import Embedder
+
+FOUND_PER_RETURNED = 4
+"""So many are found for each that is returned: what they lose by being passed over, memory/store/strength says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """A record that was returned, its score and what the score is made of."""
+
+    record: Record
+    score: float
+    parts: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """What a question brought up.
+
+    Attributes:
+        returned: the best, best first.
+        passed_over: ids of records that were found, but not returned.
+        without_vectors: why words alone were compared; "" where vectors were, too.
+        certainty: how sure it is that anything among the candidates answers, 0 to 1 (memory/recall/relevance).
+    """
+
+    returned: list[Recalled] = field(default_factory=list)
+    passed_over: list[str] = field(default_factory=list)
+    without_vectors: str = ""
+    certainty: float = 0.0
+
+
+class Recollection(list[Recalled]):
+    """What a stream's recall returns: the records, best first.
+
+    Attributes:
+        certainty: how sure it is that anything answers, 0 to 1.
+        touch: what this recall does to the records that it found; of a pure read, what it would do, to be committed
+            with whatever else says that it was done (`Stream.commit`). None: nothing, ever.
+    """
+
+    def __init__(self, returned: Iterable[Recalled] = (), certainty: float = 0.0, touch: Touch | None = None) -> None:
+        super().__init__(returned)
+        self.certainty = certainty
+        self.touch = touch
+
+
+class Recaller:
+    """Recall from any stream of a store."""
+
+    def __init__(
+        self, store: Store, embedder: Embedder, *, policy: Policy | None = None, weights: Weights | None = None
+    ) -> None:  # fmt: skip
+        self.store = store
+        self.embedding = Embedding(embedder)
+        self.policy = policy or Bounded()
+        self.weights = weights or weights_for(embedder.name)
+        self.shelf = IndexCache(store, embedder.name, embedder.width)
+
+    async def recall(
+        self,
+        stream: str,
+        query: str,
+        k: int = 10,
+        *,
+        now: Moment,
+        filters: Filters = ALL,
+        policy: Policy | None = None,
+        floor: float = 0.0,
+    ) -> Recall:
+        """Return the k records that answer best. A pure read: nothing is touched.
+
+        `floor`: with less certainty, nothing is returned.
+
+        Raises:
+            InputError: the query is empty, or k is below 1.
+        """
+        if not query.strip():
+            raise InputError("there is nothing to look for: the query is empty")
+        if k < 1:
+            raise InputError(f"k says how many records to return, at least 1, not {k}")
+        columns = await self.shelf.columns(stream)
+        if not len(columns):
+            return Recall()
+        question = understood(query, columns, now)
+        embedded = await self.embedding.soon(question.wordings)
+        vectors = np.zeros((1, columns.width), np.float32) if embedded is None else embedded
+        alike = await compare_large(self.store, columns, filters)
+        passing = allowed_mask(columns, filters, now, alike)
+        scored = relevance(columns, question, vectors, passing, self.weights)
+        certain = certainty(columns, question, scored, passing, embedded is None, filters.asked_in in columns.position)
+        without = "" if embedded is not None else self._without_vectors()
+        if certain < floor:
+            return Recall(without_vectors=without, certainty=certain)
+        candidates = _candidates(columns, scored, vectors[-1], now)
+        ranking = (policy or self.policy).rank(candidates, FOUND_PER_RETURNED * k)
+        return replace(await self._recalled(columns, scored, ranking, k), without_vectors=without, certainty=certain)
+
+    def _without_vectors(self) -> str:
+        failing = self.embedding
+        return f"{failing.embedder.name} gives no vectors ({failing.failure}): until it does, words alone are compared"
+
+    async def _recalled(self, columns: Columns, scored: Scored, ranking: Ranking, k: int) -> Recall:
+        """Read the k best from the store, and tell which were passed over."""
+        ids = [columns.ids[at] for at in ranking.rows]
+        records = {record.id: record for record in await self.store.records(columns.stream, ids[:k])}
+        scores, parts = ranking.scores[:k].tolist(), scored.parts(ranking.rows[:k])
+        parts |= {name: each[:k].tolist() for name, each in ranking.parts.items()}
+        returned = [
+            Recalled(records[id_], score, dict(zip(parts, values, strict=True)))
+            for id_, score, *values in zip(ids[:k], scores, *parts.values(), strict=True)
+            if id_ in records
+        ]
+        return Recall(returned, ids[k:])
+
+    async def about(
+        self, stream: str, keywords: Sequence[str], n: int = 10, *, now: Moment, kinds: Sequence[Kind] | None = None
+    ) -> list[Record]:
+        """Return the newest records that have any of these keywords, newest first.
+
+        Source: as Park 2023 indexes memories by keywords.
+        """
+        columns = await self.shelf.columns(stream)
+        if not len(columns):
+            return []
+        candidates = allowed_mask(columns, Filters(kinds=kinds), now, {})
+        positions = {at for word in keywords for at in columns.keywords.get(word.lower(), ()) if candidates[at]}
+        return await self.store.records(stream, [columns.ids[at] for at in sorted(positions, reverse=True)[:n]])
+
+
+def recaller_of(store: Store, embedder: Embedder) -> Recaller:
+    """Return the one recaller of a store and an embedder: streams that are open share it, and it goes with the last."""
+    held: WeakValueDictionary[int, Recaller] = vars(store).setdefault("_recallers", WeakValueDictionary())
+    found = held.get(id(embedder))  # which is no other's as long as its recaller holds it
+    if found is None:
+        found = held[id(embedder)] = Recaller(store, embedder)
+    return found
+
+
+FADING_CODES = np.array([kind in FADING for kind in KINDS])
+
+
+def _candidates(columns: Columns, scored: Scored, vector: NDArray[np.float32], now: Moment) -> Candidates:
+    """Gather what a policy may look at."""
+
+    def signals(rows: Positions) -> Signals:
+        level = columns.level.values[rows].astype(np.float64)
+        strength = np.where(columns.lasting.values[rows], 1.0, 1 - 0.5 ** np.maximum(level + 1, 0))
+        return Signals(
+            scored.total[rows].astype(np.float64),
+            columns.accessed.values[rows],
+            columns.importance.values[rows].astype(np.float64),
+            np.where(FADING_CODES[columns.kind.values[rows]], strength, 0.5),
+        )
+
+    def cosines(rows: Positions) -> Floats:
+        if len(vector) != columns.width or not np.any(vector):
+            return np.zeros(len(rows))
+        return columns.vectors.cosines(vector, rows).astype(np.float64)
+
+    return Candidates(scored.total, now, signals, cosines, vector, columns.vectors.units)

@@ -1,0 +1,173 @@
+"""What a recall does to the records that it found: gathered, and committed at most a second later.
+
+The laws are applied to how a record is held at the moment of writing, and the write is refused where another process
+was first; then it is read again. So no touch is lost or counted twice, with many processes on one stream.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from mindstream.clock import Clock, Moment
+from mindstream.errors import Conflict
+from mindstream.log.events import Logged
+from mindstream.memory.store.columns import OPEN, Columns
+from mindstream.memory.store.record import FADING, KINDS
+from mindstream.memory.store.store import Commit, Revision, Store
+from mindstream.memory.store.strength import Strength, StrengthState, after_passing_over, after_return
+
+LATER_S = 1.0
+"""How long a touch may wait before it is written; as much may be lost in a crash."""
+AT_ONCE = 20
+"""So many recalls are written in one commit: whoever recalls next reads again what it touched, 16 us a record."""
+ATTEMPTS = 100
+
+
+class Touch(NamedTuple):
+    """One recall: when it was, what it returned, and what it found and did not return (ids)."""
+
+    at: Moment
+    returned: Sequence[str]
+    passed_over: Sequence[str]
+
+
+class Touches:
+    """The touches of one stream that are not written yet.
+
+    Args:
+        laws: None: levels never change, only the time of access does.
+    """
+
+    def __init__(
+        self, store: Store, columns: Callable[[], Awaitable[Columns]], stream: str, clock: Clock, laws: Strength | None
+    ) -> None:
+        self._store = store
+        self._columns = columns
+        self._stream = stream
+        self._clock = clock
+        self._laws = laws
+        self._waiting: list[Touch] = []
+        self._writing = asyncio.Lock()
+        self._timer: asyncio.Task[None] | None = None
+
+    def add(self, touch: Touch) -> None:
+        """Take note of a recall; it is written within LATER_S."""
+        self._waiting.append(touch)
+        if self._timer is None or self._timer.done():
+            self._timer = asyncio.ensure_future(self._later())
+
+    async def overdue(self) -> None:
+        """Write what has waited too long already, as it may where a clock is moved by hand.
+
+        Where it is being written, or will be in a moment, nobody waits for it.
+        """
+        late = self._waiting and self._clock.now() - self._waiting[0].at >= 2 * LATER_S
+        if late and not self._writing.locked():
+            await self.settle()
+
+    async def settle(self) -> None:
+        """Write all that waits.
+
+        Raises:
+            StorageError: it could not be written, and goes on waiting.
+        """
+        async with self._writing:
+            while self._waiting:
+                some, self._waiting = self._waiting[:AT_ONCE], self._waiting[AT_ONCE:]
+                try:
+                    await self._write(some, Commit(mind=self._stream, at=self._clock.now()))
+                except Exception:
+                    self._waiting = some + self._waiting
+                    raise
+
+    async def commit(self, commit: Commit, touch: Touch) -> list[Logged]:
+        """Write a commit with what a recall does to its records, after all touches that wait.
+
+        Raises:
+            Conflict: something that the commit itself asks for is not so.
+        """
+        await self.settle()
+        return await self._write([touch], commit)
+
+    async def close(self) -> None:
+        """Write all that waits and stop."""
+        if self._timer is not None:
+            self._timer.cancel()
+        await self.settle()
+
+    async def _later(self) -> None:
+        await self._clock.sleep(LATER_S)
+        with contextlib.suppress(Exception):  # it goes on waiting; closing will say what is wrong
+            await self.settle()
+
+    async def _write(self, touches: Sequence[Touch], commit: Commit) -> list[Logged]:
+        refused: list[Revision] | None = None
+        for attempt in itertools.count(1):
+            revisions = list_revisions(await self._columns(), touches, self._laws)
+            if not (revisions or commit.entries or commit.revisions):
+                return []
+            if attempt > ATTEMPTS or revisions == refused:
+                break  # nobody has touched them since: it is not the touches that are refused
+            try:
+                return await self._store.commit(replace(commit, revisions=(*commit.revisions, *revisions)))
+            except Conflict as conflict:
+                refused, error = revisions, conflict
+                await asyncio.sleep(0)
+        raise error
+
+
+def list_revisions(columns: Columns, touches: Sequence[Touch], laws: Strength | None) -> list[Revision]:
+    """Apply the laws, touch by touch, to how the records are held now; return what changes."""
+    before: dict[str, StrengthState] = {}
+    after: dict[str, tuple[StrengthState, Moment]] = {}
+    for touch in touches:
+        for ids, law in ((touch.returned, after_return), (touch.passed_over, after_passing_over)):
+            for id_ in ids:
+                if id_ not in before:
+                    held = state_in(columns, id_)
+                    if held is None:
+                        continue
+                    before[id_] = held
+                    after[id_] = held, touch.at
+                held = after[id_][0]
+                if laws is not None and fades(columns, id_):
+                    new = law(held, touch.at, laws)
+                elif law is after_return:
+                    new = held._replace(time=max(held.time, touch.at))
+                else:
+                    continue
+                if new != held:
+                    after[id_] = new, touch.at
+    return [revision(id_, before[id_], held, at) for id_, (held, at) in after.items() if held != before[id_]]
+
+
+def state_in(columns: Columns, id_: str) -> StrengthState | None:
+    """Return how a record is held; None where it is forgotten, or was erased."""
+    at = columns.position.get(id_)
+    if at is None or columns.forgotten.values[at] < OPEN:
+        return None
+    return StrengthState(
+        int(columns.level.values[at]), bool(columns.lasting.values[at]), float(columns.accessed.values[at])
+    )
+
+
+def fades(columns: Columns, id_: str) -> bool:
+    """Tell whether a record is of a kind that strengthens and fades."""
+    return KINDS[columns.kind.values[columns.position[id_]]] in FADING
+
+
+def revision(id_: str, before: StrengthState, after: StrengthState, at: Moment) -> Revision:
+    """Return the change from one way of being held to another, refused where somebody else was first."""
+    return Revision(
+        id=id_,
+        level=after.level,
+        lasting=after.lasting,
+        accessed=after.time,
+        forgotten=at if after.forgotten else None,
+        was=before,
+    )

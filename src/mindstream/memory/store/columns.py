@@ -1,0 +1,246 @@
+"""A stream's records as arrays: what ranking reads, without the texts.
+
+A process holds the columns of the streams that it used last (memory/store/index_cache), fills them from `store.changes` in portions
+and asks for what is new before each recall, so that another process's writes are seen at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mindstream.clock import Moment
+from mindstream.memory.recall.speakers import Speakers
+from mindstream.memory.store.fields import Fields
+from mindstream.memory.store.growing_array import GrowingArray
+from mindstream.memory.store.record import KINDS, Kind, Record, Vector
+from mindstream.memory.store.store import Changes, Store
+from mindstream.memory.store.validation import is_finite
+from mindstream.memory.store.vectors import Vectors
+from mindstream.text.lexical import Lexical
+from mindstream.text.words import plain_words, terms
+
+EPISODIC = frozenset({"chat", "observation"})
+"""Kinds whose neighbours in the same episode are their context."""
+KIND_CODES = {kind: code for code, kind in enumerate(KINDS)}
+ASKS_WITHIN = 80
+PORTION = 128
+"""So many records are taken over at once: some milliseconds."""
+OPEN = float("inf")
+
+
+class Columns:
+    """One stream's records, in the order in which they were written.
+
+    Attributes:
+        ids, position: the records' ids, and where each stands.
+        names, episodes: what the numbers in the columns `by` and `episode` stand for.
+        named: for each word that a name begins with, the names.
+        kind: the code of KIND_CODES.
+        group: the episode, in episodic kinds only; -1: in none. `before`, `after`: the neighbours in it; -1: none.
+        asks: a question stands in its last 80 characters; ends_asking: it ends with one.
+        importance: NaN where it is not rated. valid_from, valid_until, forgotten: infinite where they are open.
+        keywords: for each keyword in lower case, the positions of the records that have it.
+        compared: its vector is of this embedder; where it is of another, or missing, words alone find it.
+        fields: what is in the records' data, and their slots.
+        speakers: who talks, and how much each says.
+        only_talk: all records are of the kind chat.
+        traces: something was erased that had been taken over: it is not found, but its neighbours still show it.
+    """
+
+    def __init__(self, stream: str, embedder: str = "", width: int = 0) -> None:
+        self.stream = stream
+        self.embedder = embedder
+        self.width = width
+        self._version, self._upto = -1, 0
+        self._reading, self._reaching, self._left = -1, 0, 0
+        self.traces = False
+        self.ids: list[str] = []
+        self.position: dict[str, int] = {}
+        self.names: dict[str, int] = {}
+        self.named: dict[str, list[str]] = {}
+        self.episodes: dict[str, int] = {}
+        self.kind = GrowingArray(np.int8)
+        self.by = GrowingArray(np.int32)
+        self.episode = GrowingArray(np.int32)
+        self.group = GrowingArray(np.int32)
+        self.before = GrowingArray(np.int32)
+        self.after = GrowingArray(np.int32)
+        self.asks = GrowingArray(np.bool_)
+        self.ends_asking = GrowingArray(np.bool_)
+        self.level = GrowingArray(np.int16)
+        self.lasting = GrowingArray(np.bool_)
+        self.importance = GrowingArray(np.float32)
+        self.created = GrowingArray(np.float64)
+        self.accessed = GrowingArray(np.float64)
+        self.valid_from = GrowingArray(np.float64)
+        self.valid_until = GrowingArray(np.float64)
+        self.forgotten = GrowingArray(np.float64)
+        self.compared = GrowingArray(np.bool_)
+        self.keywords: dict[str, list[int]] = {}
+        self.fields = Fields()
+        self.speakers = Speakers()
+        self.only_talk = True
+        self.lexical = Lexical()
+        self.vectors = Vectors(self.width)
+        self._groups: dict[str, int] = {}
+        self._last: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    async def reading(self, store: Store) -> AsyncIterator[None]:
+        """Take over what anybody has written, a portion a step."""
+        while await self.take_portion(store):
+            yield
+
+    async def take_portion(self, store: Store) -> bool:
+        """Take over a portion of what anybody has written since the last time; tell whether there may be more.
+
+        Whatever is done to the stream between two portions comes with a later one, or is asked for after the last.
+        """
+        begins = not self._left
+        if begins:
+            version = await store.version()
+            if version == self._version:
+                return False
+            self._reading = version
+        changes = await store.changes(self.stream, self._upto, self._left, PORTION)
+        if begins:
+            self._reaching = changes.upto
+            self._reserve(changes.ahead)
+        self.take(changes)
+        self._left = changes.left
+        if not self._left:
+            self._upto, self._version = self._reaching, self._reading
+        return not (begins and not self._left)
+
+    def _reserve(self, ahead: int) -> None:
+        """Make room for what is to come, and a little more."""
+        if ahead:
+            count = len(self) + ahead + ahead // 8
+            for column in self._columns():
+                column.reserve(count)
+            self.vectors.reserve(count)
+
+    def _columns(self) -> list[GrowingArray[Any]]:
+        return [each for each in vars(self).values() if isinstance(each, GrowingArray)]
+
+    def take(self, changes: Changes) -> None:
+        """Take over new and changed records, and lose what was erased."""
+        for id_ in changes.gone:
+            if (at := self.position.pop(id_, None)) is not None:
+                self.forgotten.values[at] = -OPEN
+                self.importance.values[at] = np.nan
+                self.traces = True
+        for record in changes.records:
+            at = self.position.get(record.id)
+            if at is None:
+                self._append(record)
+            else:
+                self._revise(at, record)
+                if not self.compared.values[at]:
+                    self._give(at, record)
+
+    def _append(self, record: Record) -> None:
+        at = len(self.ids)
+        self.ids.append(record.id)
+        self.position[record.id] = at
+        by = self._number(record.by) if record.by else -1
+        episode = self.episodes.setdefault(record.episode, len(self.episodes)) if record.episode else -1
+        group, before = -1, -1
+        if record.episode and record.kind in EPISODIC:
+            group = self._groups.setdefault(record.episode, len(self._groups))
+            before = self._last.get(group, -1)
+            self._last[group] = at
+        if before >= 0:
+            self.after.values[before] = at
+        ending = record.text[-ASKS_WITHIN:].rstrip()
+        self.kind.append(KIND_CODES[record.kind])
+        self.only_talk &= record.kind == "chat"
+        self.by.append(by)
+        self.episode.append(episode)
+        self.group.append(group)
+        self.before.append(before)
+        self.after.append(-1)
+        self.asks.append("?" in ending or "？" in ending)
+        self.ends_asking.append(ending.endswith(("?", "？")))
+        self.created.append(record.created)
+        for column in (self.level, self.lasting, self.importance, self.accessed):
+            column.append(0)
+        for column in (self.valid_from, self.valid_until, self.forgotten):
+            column.append(0)
+        self._revise(at, record)
+        for keyword in record.keywords:
+            self.keywords.setdefault(keyword.lower(), []).append(at)
+        self.fields.add(at, record)
+        words = _terms(record)
+        self.lexical.add(words, group)
+        if by >= 0 and record.kind == "chat":
+            self.speakers.add(by, len(words), record.data.get("by_user"))
+        vector = self._comparable(record)
+        self.compared.append(vector is not None)
+        self.vectors.append(vector, before)
+
+    def _number(self, name: str) -> int:
+        if name not in self.names:
+            self.names[name] = len(self.names)
+            for word in plain_words(name)[:1]:
+                self.named.setdefault(word, []).append(name)
+        return self.names[name]
+
+    def _comparable(self, record: Record) -> Vector | None:
+        """Return a record's vector where it is of this stream's embedder, whose width the first one tells."""
+        vector = record.vector if record.embedder == self.embedder else None
+        if vector is not None and not is_finite(vector):  # it would spoil its neighbours and the mean
+            return None
+        if vector is not None and not self.width:
+            self.width = len(vector)
+            self.vectors = Vectors(self.width, self.before.values[: len(self.vectors)].tolist())
+        return vector if vector is not None and len(vector) == self.width else None
+
+    @property
+    def foreign(self) -> int:
+        """Return how many records have a vector of another embedder, or none."""
+        return len(self) - int(np.count_nonzero(self.compared.values))
+
+    def holding(self, kinds: Collection[Kind], now: Moment) -> NDArray[np.bool_]:
+        """Mark the records of these kinds that hold and are not forgotten; `now` LATEST: that hold for good."""
+        held: NDArray[np.bool_] = np.isin(self.kind.values, [KIND_CODES[kind] for kind in kinds])
+        held &= (self.valid_until.values > now) & (self.forgotten.values == OPEN)
+        return held
+
+    def holds(self, id_: str, now: Moment) -> bool:
+        """Tell whether a record is there, holds and is not forgotten."""
+        at = self.position.get(id_)
+        return at is not None and self.valid_until.values[at] > now and self.forgotten.values[at] == OPEN
+
+    def _give(self, at: int, record: Record) -> None:
+        """Take over the vector of a record that was embedded anew."""
+        vector = self._comparable(record)
+        if vector is not None:
+            around = (int(self.before.values[at]), int(self.after.values[at]))
+            self.vectors.give(at, vector, [near for near in around if near >= 0])
+            self.compared.values[at] = True
+
+    def _revise(self, at: int, record: Record) -> None:
+        """Set what may change after a record was written."""
+        self.level.values[at] = record.level
+        self.lasting.values[at] = record.lasting
+        self.importance.values[at] = np.nan if record.importance is None else record.importance
+        self.accessed.values[at] = record.accessed
+        self.valid_from.values[at] = -OPEN if record.valid_from is None else record.valid_from
+        self.valid_until.values[at] = OPEN if record.valid_until is None else record.valid_until
+        self.forgotten.values[at] = OPEN if record.forgotten is None else record.forgotten
+
+
+def _terms(record: Record) -> list[str]:
+    """Return what a record is found by: its words, its keywords, what it is about."""
+    words = terms(record.text)
+    if record.keywords or record.about:
+        there, more = set(words), (*record.keywords, *(record.about or ()))
+        words += [each for each in dict.fromkeys(terms(" ".join(more))) if each not in there]
+    return words

@@ -1,0 +1,267 @@
+"""Which rows carry the words of records that are to be erased, beside the records; and how they lose them.
+
+The log is append-only: a row stays, with its number and its kind, and a mark stands where the words were. What stands
+on its own stays whole, even if it says the same: a record that was not drawn from the erased ones (what the user said
+in a chat, what is believed), and the row of the log that is about that record.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from mindstream.log.declared import UNKNOWN, Declared, Holds, declared
+from mindstream.log.events import Unknown, event, every_kind, printable
+from mindstream.memory.store.record import UNIQUE, Record, same_words
+from mindstream.memory.store.redaction import MARK, ErasedWords, rewrite_texts
+from mindstream.memory.store.rows import COLUMNS
+from mindstream.memory.store.store import Erasure
+from mindstream.memory.store.sums import sum_of_event, sum_of_record
+
+T = TypeVar("T")
+FIELDS = "text, subject, predicate, object, keywords, data"
+
+
+@dataclass
+class Carriers:
+    """What was found.
+
+    Attributes:
+        ids: the records that are to be erased.
+        words: what they say.
+        own: rows of the log that are about one of them.
+        bare: rows of the log that lose all their words.
+        rewritten: records that stay and say something else then, by id.
+        log, work, records: rows that carry their words, and records drawn from them that do.
+        names: which texts lose all their words, besides.
+        drawn: all records that were drawn from them, whatever they say.
+        seq, number: how far the log and the records were searched.
+    """
+
+    ids: frozenset[str]
+    words: ErasedWords
+    own: frozenset[int]
+    bare: frozenset[int]
+    rewritten: dict[str, Record]
+    names: Callable[[str], bool]
+    log: set[int] = field(default_factory=set)
+    work: set[int] = field(default_factory=set)
+    records: set[str] = field(default_factory=set)
+    drawn: set[str] = field(default_factory=set)
+    seq: int = 0
+    number: int = 0
+
+    def is_meant(self, text: str) -> bool:
+        """Tell whether a text says what one of them says, or is meant by the erasure."""
+        return self.redact(text) != text
+
+    def redact(self, text: str) -> str:
+        """Return a text without their words."""
+        return MARK if self.names(text) else self.words.redact(text)
+
+
+def find(connection: sqlite3.Connection, stream: str, erasure: Erasure) -> Carriers:
+    """Find every row of a stream that carries words of these records."""
+    said: list[str] = []
+    own: set[int] = set()
+    for id_ in erasure.ids:
+        row = connection.execute(
+            "SELECT text, object, seq FROM records WHERE id = ? AND stream = ?", (id_, stream)
+        ).fetchone()
+        if row:
+            said += [row[0], *([row[1]] if row[1] and len(row[1]) >= len(row[0]) // 2 else [])]
+            own.add(row[2])
+    rewritten = {record.id: record for record in erasure.rewritten}
+    carriers = Carriers(
+        frozenset(erasure.ids), ErasedWords(said), frozenset(own), erasure.rows, rewritten, erasure.is_meant
+    )
+    find_more(connection, stream, carriers)
+    return carriers
+
+
+def find_more(connection: sqlite3.Connection, stream: str, carriers: Carriers) -> None:
+    """Add what was written since they were looked for."""
+    if not (carriers.own or carriers.bare or carriers.rewritten):
+        return  # none of them is there
+    _find_records(connection, stream, carriers)
+    shared = [kind for kind, shape in every_kind().items() if shape.of_all]
+    rows = connection.execute(
+        f"SELECT seq, kind, payload FROM log WHERE (mind = ? OR kind IN ({','.join('?' * len(shared))})) AND seq > ?",
+        (stream, *shared, carriers.seq),
+    )
+    for seq, kind, payload in rows:
+        if _redacted_event(kind, payload, seq, carriers) != payload:
+            carriers.log.add(seq)
+    (carriers.seq,) = connection.execute("SELECT coalesce(max(seq), 0) FROM log").fetchone()
+    for id_, error in connection.execute("SELECT id, error FROM work WHERE mind = ? AND error <> ''", (stream,)):
+        if carriers.words.redact(error) != error:
+            carriers.work.add(id_)
+
+
+def erase(connection: sqlite3.Connection, stream: str, found: Carriers | None, changed: int) -> int:
+    """Delete the records that were looked for, with their words in other rows; None: all of the stream."""
+    connection.execute("PRAGMA secure_delete = ON")  # zeros where it stood
+    if found is None:
+        ids = [row[0] for row in connection.execute("SELECT id FROM records WHERE stream = ?", (stream,))]
+        connection.execute("DELETE FROM log WHERE mind = ?", (stream,))
+        connection.execute("DELETE FROM work WHERE mind = ?", (stream,))
+        connection.execute("DELETE FROM checkpoints WHERE stream = ?", (stream,))
+    else:
+        ids = list(found.ids)
+        find_more(connection, stream, found)
+        _rewrite(connection, stream, found, changed)
+        redact(connection, stream, found, changed)
+        for seq in found.bare:  # whoever thinks about one of them just now can write nothing of it
+            connection.execute("DELETE FROM work WHERE mind = ? AND cause = ? AND done IS NULL", (stream, seq))
+    erased = 0
+    for id_ in ids:
+        gone = connection.execute("DELETE FROM records WHERE id = ? AND stream = ?", (id_, stream)).rowcount
+        if gone:
+            connection.execute("INSERT INTO erased (stream, id, changed) VALUES (?, ?, ?)", (stream, id_, changed))
+            erased += gone
+    if erased or (found is not None and (found.log or found.rewritten)):
+        # until it is written anew, the file holds bytes of them
+        connection.execute("INSERT OR REPLACE INTO counters (name, value) VALUES ('erased', ?)", (changed,))
+    return erased
+
+
+def redact(connection: sqlite3.Connection, stream: str, carriers: Carriers, changed: int) -> None:
+    """Put a mark in place of the words, in the transaction that erases the records."""
+    words = carriers.words
+    for seq in sorted(carriers.log):
+        mind, at, by, kind, payload = connection.execute(
+            "SELECT mind, at, by, kind, payload FROM log WHERE seq = ?", (seq,)
+        ).fetchone()
+        new = _redacted_event(kind, payload, seq, carriers)
+        total = sum_of_event(mind, at, by, kind, new)
+        connection.execute("UPDATE log SET payload = ?, sum = ? WHERE seq = ?", (new, total, seq))
+    for number in sorted(carriers.work):
+        (error,) = connection.execute("SELECT error FROM work WHERE id = ?", (number,)).fetchone()
+        connection.execute("UPDATE work SET error = ? WHERE id = ?", (words.redact(error), number))
+    for id_ in sorted(carriers.records):
+        row = connection.execute(f"SELECT kind, {FIELDS} FROM records WHERE id = ?", (id_,)).fetchone()
+        if row:
+            new_fields = _redacted_record(row[1:], words)
+            same = same_words(new_fields[0]) if row[0] in UNIQUE else None
+            connection.execute(  # its vector told what it said
+                "UPDATE records SET text = ?, subject = ?, predicate = ?, object = ?, keywords = ?, data = ?, same = ?,"
+                " vector = NULL, vector_sum = NULL, embedder = '', changed = ? WHERE id = ? AND stream = ?",
+                (*new_fields, same, changed, id_, stream),
+            )
+            _sum_anew(connection, id_)
+
+
+def _find_records(connection: sqlite3.Connection, stream: str, carriers: Carriers) -> None:
+    """Add the records that were drawn from the erased ones, and from those, and carry their words."""
+    below: dict[str, list[str]] = {}
+    for id_, evidence in connection.execute(
+        "SELECT id, evidence FROM records WHERE stream = ? AND evidence IS NOT NULL AND number > ?",
+        (stream, carriers.number),
+    ):
+        for each in _parsed(evidence, list):
+            below.setdefault(str(each), []).append(id_)
+    ready = [*carriers.ids, *carriers.drawn]
+    while ready:
+        ready = [each for id_ in ready for each in below.pop(id_, ())]
+        carriers.drawn.update(ready)
+    for id_ in carriers.drawn - carriers.ids:
+        row = connection.execute(f"SELECT {FIELDS} FROM records WHERE id = ?", (id_,)).fetchone()
+        if row and _redacted_record(row, carriers.words) != row:
+            carriers.records.add(id_)
+    (carriers.number,) = connection.execute("SELECT coalesce(max(number), 0) FROM records").fetchone()
+
+
+def _rewrite(connection: sqlite3.Connection, stream: str, carriers: Carriers, changed: int) -> None:
+    """Give versions of beliefs and plans the text and the data that they are to have, and their rows of the log."""
+    for id_, record in carriers.rewritten.items():
+        connection.execute(
+            "UPDATE records SET text = ?, data = ?, vector = NULL, vector_sum = NULL, embedder = '', changed = ?"
+            " WHERE id = ? AND stream = ?",
+            (record.text, json.dumps(dict(record.data), ensure_ascii=False), changed, id_, stream),
+        )
+        _sum_anew(connection, id_)
+        row = connection.execute("SELECT mind, at, by, kind, payload FROM log WHERE seq = ?", (record.seq,)).fetchone()
+        held: dict[str, Any] = _parsed(row[4], dict) if row else {}
+        if held and row[0] == stream:
+            says = {"patch": record.data.get("patch", {})} if row[3] == "belief_changed" else {"text": record.text}
+            mind, at, by, kind, payload = row
+            is_own = all(Holds.OWN in _fields(kind, payload).get(name, UNKNOWN).holds for name in says)
+            new = json.dumps(held | says, ensure_ascii=False) if is_own else payload
+            total = sum_of_event(mind, at, by, kind, new)
+            connection.execute("UPDATE log SET payload = ?, sum = ? WHERE seq = ?", (new, total, record.seq))
+
+
+def _sum_anew(connection: sqlite3.Connection, id_: str) -> None:
+    whole = connection.execute(f"SELECT {COLUMNS} FROM records WHERE id = ?", (id_,)).fetchone()
+    if whole:
+        connection.execute("UPDATE records SET words_sum = ? WHERE id = ?", (sum_of_record(whole), id_))
+
+
+def _redacted_event(kind: str, payload: str, seq: int, carriers: Carriers) -> str:
+    held: dict[str, Any] = _parsed(payload, dict)
+    if not held:  # damaged: whatever it is, the words go
+        text = printable(payload)
+        new_text = MARK if seq in carriers.bare else carriers.words.redact(text)
+        return payload if new_text == text else new_text
+    new = _redacted_fields(held, _fields(kind, payload), seq, carriers)
+    return payload if new == held else json.dumps(new, ensure_ascii=False)
+
+
+def _fields(kind: str, payload: str) -> Mapping[str, Declared]:
+    """Return what the fields of a row hold; nothing is known of one that cannot be read."""
+    read = event(kind, payload)
+    return {} if isinstance(read, Unknown) else declared(type(read))
+
+
+def _redacted_fields(
+    held: Mapping[str, Any], fields: Mapping[str, Declared], seq: int, carriers: Carriers
+) -> dict[str, Any]:
+    return {
+        name: _redacted_field(value, fields.get(name, UNKNOWN), seq, carriers) if value else value
+        for name, value in held.items()
+    }
+
+
+def _redacted_field(value: Any, field: Declared, seq: int, carriers: Carriers) -> Any:
+    if field.model is not None:
+        return _redacted_models(value, field.model, seq, carriers)
+    if seq in carriers.bare and field.holds & {Holds.OWN, Holds.QUOTES}:
+        return _bare(value)
+    if seq in carriers.own and Holds.OWN in field.holds:
+        return _bare(value)
+    return rewrite_texts(value, carriers.redact, carriers.names) if field.is_searched else value
+
+
+def _redacted_models(value: Any, model: type[BaseModel], seq: int, carriers: Carriers) -> Any:
+    if isinstance(value, list):
+        return [_redacted_models(each, model, seq, carriers) for each in value]
+    return _redacted_fields(value, declared(model), seq, carriers) if isinstance(value, dict) else value
+
+
+def _bare(value: Any) -> Any:
+    """Return what stands where nothing may stay of a value, of the same shape."""
+    return (
+        {} if isinstance(value, dict) else [] if isinstance(value, list) else MARK if isinstance(value, str) else value
+    )
+
+
+def _parsed(text: str, shape: type[T]) -> T:
+    """Return what JSON holds; nothing where it is damaged, or of another shape."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return shape()
+    return value if isinstance(value, shape) else shape()
+
+
+def _redacted_record(row: tuple[Any, ...], words: ErasedWords) -> tuple[Any, ...]:
+    text, subject, predicate, object_, keywords, data = row
+    return (
+        words.redact(text), *(each and words.redact(each) for each in (subject, predicate, object_)),
+        *(each and rewrite_texts(each, words.redact) for each in (keywords, data)),
+    )  # fmt: skip

@@ -1,0 +1,91 @@
+"""The words of records that are erased, found in other texts and taken out of them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+
+from pydantic import JsonValue
+
+from mindstream.memory.store.record import normalised
+
+MARK = "[erased]"
+"""What stands where words were."""
+SHORTEST = 8
+"""Fewer characters say nothing of whose they are: they count only where a text is nothing but them."""
+HEADS, TAIL = (200, 1000), 80
+"""Of a long text, what it is about, dreams and decisions hold so many of the first, or of the last characters."""
+
+
+class ErasedWords:
+    """The texts of records, to be taken out of other texts; case, white space and quotation marks around them aside."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        whole = {_plain(text) for text in texts} - {""}
+        pieces = {text[:head].strip() for text in whole for head in HEADS if len(text) > head}
+        pieces |= {text[-TAIL:].strip() for text in whole if len(text) > TAIL}
+        self._whole = {normalised(text) for text in whole}
+        self._by_start: dict[str, list[str]] = {}
+        for text in sorted(whole | pieces, key=len, reverse=True):
+            folded = _folded(text)
+            if len(folded) >= SHORTEST:
+                self._by_start.setdefault(folded[:SHORTEST], []).append(folded)
+
+    def __bool__(self) -> bool:
+        return bool(self._whole)
+
+    def redact(self, text: str) -> str:
+        """Return a text with a mark in place of each occurrence."""
+        if normalised(_plain(text)) in self._whole:
+            return MARK
+        for words in self._found(text):
+            text, count = _pattern(words).subn(MARK, text)
+            if not count and words in _folded(text):  # letters whose small form is longer than they are
+                return MARK
+        return text
+
+    def _found(self, text: str) -> list[str]:
+        """Return which words are there, the longest first: one look at each place of the text, however many words."""
+        folded = _folded(text)
+        starts = {folded[at : at + SHORTEST] for at in range(len(folded) - SHORTEST + 1)} & self._by_start.keys()
+        found = [words for start in starts for words in self._by_start[start] if words in folded]
+        return sorted(found, key=len, reverse=True)
+
+
+def rewrite_texts(
+    value: JsonValue, rewrite: Callable[[str], str], is_gone: Callable[[str], bool] = lambda _: False
+) -> JsonValue:
+    """Return a value with every text in it rewritten; of a text that is JSON, what it holds: there words are escaped.
+
+    Args:
+        is_gone: which names of fields go, with what they hold; others stay as they are.
+    """
+    if isinstance(value, dict):
+        return {name: rewrite_texts(each, rewrite, is_gone) for name, each in value.items() if not is_gone(name)}
+    if isinstance(value, list):
+        return [rewrite_texts(each, rewrite, is_gone) for each in value]
+    if not isinstance(value, str):
+        return value
+    if value.lstrip().startswith(("{", "[", '"')):
+        with contextlib.suppress(ValueError, RecursionError):
+            held = json.loads(value)
+            new = rewrite_texts(held, rewrite, is_gone)
+            return value if new == held else json.dumps(new, ensure_ascii=False)
+    return rewrite(value)
+
+
+def _plain(text: str) -> str:
+    """Return a text without the quotation marks and final marks that a note of it may have or not have."""
+    return text.strip().strip("“”\"'„«»").rstrip(".!?。！？;； ").strip()
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+@lru_cache(1000)
+def _pattern(words: str) -> re.Pattern[str]:
+    return re.compile(r"\s+".join(map(re.escape, words.split())), re.IGNORECASE)

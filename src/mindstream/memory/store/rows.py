@@ -1,0 +1,71 @@
+"""A record as it stands in the table."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from mindstream.memory.store.record import UNIQUE, Record, Triple, same_words
+from mindstream.memory.store.salvage import is_sound, salvage
+from mindstream.memory.store.sums import sum_of_record, sum_of_vector
+
+COLUMNS = (
+    "id, stream, kind, text, created, accessed, by, episode, importance, level, lasting, valid_from, valid_until,"
+    " superseded_by, forgotten, subject, predicate, object, keywords, evidence, depth, slot, version, data, seq,"
+    " embedder, vector"
+)
+FIELDS = COLUMNS.split(", ")
+_encode = json.JSONEncoder(ensure_ascii=False).encode
+INSERT = f"INSERT INTO records ({COLUMNS}, changed, same, words_sum, vector_sum) VALUES ({','.join('?' * 31)})"
+
+
+def row_of(record: Record, seq: int) -> tuple[Any, ...]:
+    """Return a record as it stands in the table: the values of COLUMNS."""
+    about = record.about
+    return (
+        record.id, record.stream, record.kind, record.text, record.created, record.accessed, record.by, record.episode,
+        record.importance, record.level, record.lasting, record.valid_from, record.valid_until, record.superseded_by,
+        record.forgotten, about and about.subject, about and about.predicate, about and about.object,
+        _json(record.keywords), _json(record.evidence), record.depth, record.slot, record.version,
+        _json(dict(record.data)), seq, record.embedder, None if record.vector is None else record.vector.tobytes(),
+    )  # fmt: skip
+
+
+def insertion(record: Record, seq: int, changed: int) -> tuple[Any, ...]:
+    """Return the values of INSERT."""
+    row = row_of(record, seq)
+    same = same_words(record.text) if record.kind in UNIQUE else None
+    return (*row, changed, same, sum_of_record(row), sum_of_vector(row[-1]))
+
+
+def _json(value: Any) -> str | None:
+    return _encode(value) if value else None
+
+
+def record_of(row: tuple[Any, ...]) -> Record:
+    """Return the record that stands in the table; what is odd in it is mended as it is read."""
+    try:
+        record = _read(row)
+        return record if is_sound(record) else salvage(row)
+    except (ValueError, TypeError, RecursionError):
+        return salvage(row)
+
+
+def _read(row: tuple[Any, ...]) -> Record:
+    (
+        id_, stream, kind, text, created, accessed, by, episode, importance, level, lasting, valid_from, valid_until,
+        superseded_by, forgotten, subject, predicate, object_, keywords, evidence, depth, slot, version, data, seq,
+        embedder, vector,
+    ) = row  # fmt: skip
+    return Record(
+        id=id_, stream=stream, kind=kind, text=text, created=created, accessed=accessed, by=by, episode=episode,
+        importance=importance, level=level, lasting=bool(lasting), valid_from=valid_from, valid_until=valid_until,
+        superseded_by=superseded_by, forgotten=forgotten,
+        about=None if subject is None else Triple(subject, predicate, object_),
+        keywords=tuple(json.loads(keywords)) if keywords else (),
+        evidence=tuple(json.loads(evidence)) if evidence else (),
+        depth=depth, slot=slot, version=version, data=json.loads(data) if data else {}, seq=seq, embedder=embedder,
+        vector=None if vector is None else np.frombuffer(vector, np.float16),
+    )  # fmt: skip

@@ -1,0 +1,141 @@
+"""Reading a record from a row in which something stands that was never written so: its words are not lost for it.
+
+Each field that does not fit gets what can be said safely: a kind that nobody knows is a document, a time that no
+calendar can write is that of the record's writing, a vector that cannot be compared is none.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mindstream.clock import Moment
+from mindstream.log.events import printable
+from mindstream.memory.store.record import KINDS, SLOTTED, Kind, Record, Triple, Vector
+from mindstream.memory.store.validation import (
+    CONTROL,
+    EARLIEST,
+    LATEST,
+    MAX_DEPTH,
+    MAX_EVIDENCE,
+    MAX_KEYWORDS,
+    MAX_LEVEL,
+    MAX_NAME,
+    MAX_VERSION,
+)
+
+UNREADABLE = "(what stood here cannot be read any more)"
+
+
+def salvage(row: tuple[Any, ...]) -> Record:
+    """Return what a row of the records holds, as far as it can be read; the columns are those of rows.COLUMNS."""
+    (
+        id_, stream, kind, text, created, accessed, by, episode, importance, level, lasting, valid_from, valid_until,
+        superseded_by, forgotten, subject, predicate, object_, keywords, evidence, depth, slot, version, data, seq,
+        embedder, vector,
+    ) = row  # fmt: skip
+    known: Kind = kind if kind in KINDS else "document"
+    written = moment(created) if moment(created) is not None else moment(accessed)
+    written = 0.0 if written is None else written
+    slotted = known in SLOTTED and isinstance(slot, str) and slot and _whole(version, 1, MAX_VERSION, 0)
+    about = (subject, predicate, object_)
+    other = _ids([superseded_by], id_)
+    return Record(
+        id=printable(id_), stream=printable(stream), kind=known, text=printable(text) or UNREADABLE,
+        created=written, accessed=_or(moment(accessed), written), by=name(by), episode=name(episode),
+        importance=float(importance) if _is_number(importance) and 1 <= importance <= 10 else None,
+        level=_whole(level, -1, MAX_LEVEL + 1, 0), lasting=lasting == 1, valid_from=moment(valid_from, EARLIEST),
+        valid_until=None if valid_until is None else _or(moment(valid_until, EARLIEST), written),
+        superseded_by=other[0] if other else None,
+        forgotten=None if forgotten is None else _or(moment(forgotten), written),
+        about=Triple(*map(name, about)) if all(isinstance(each, str) for each in about) else None,
+        keywords=tuple(map(name, _texts(keywords, MAX_KEYWORDS))), evidence=_ids(_texts(evidence, MAX_EVIDENCE), id_),
+        depth=_whole(depth, 0, MAX_DEPTH, 0), slot=name(slot) if slotted else None,
+        version=version if slotted else None, data=fields(data), seq=_whole(seq, 0, 2**62, 0),
+        embedder=name(embedder), vector=finite(vector),
+    )  # fmt: skip
+
+
+def is_sound(record: Record) -> bool:
+    """Tell whether a record that was read is one that could have been written (see record.checked_record).
+
+    Raises:
+        TypeError: it is not.
+    """
+    return (
+        record.kind in KINDS
+        and type(record.text) is type(record.by) is type(record.episode) is type(record.id) is str
+        and type(record.data) is dict
+        and 0 <= record.created <= LATEST
+        and 0 <= record.accessed <= LATEST
+        and -1 <= record.level <= MAX_LEVEL + 1
+        and record.depth >= 0
+        and record.seq >= 0
+        and (record.importance is None or 1 <= record.importance <= 10)
+        and (record.forgotten is None or 0 <= record.forgotten <= LATEST)
+        and (record.valid_from is None or EARLIEST <= record.valid_from <= LATEST)
+        and (record.valid_until is None or EARLIEST <= record.valid_until <= LATEST)
+        and (record.slot is None or (record.kind in SLOTTED and 1 <= (record.version or 0) <= MAX_VERSION))
+        and all(type(each) is str for each in (*record.keywords, *record.evidence, *(record.about or ())))
+        and bool(record.text)
+    )
+
+
+def moment(value: Any, earliest: Moment = 0.0) -> Moment | None:
+    """Return a time that a calendar can write; None where it is none."""
+    return float(value) if _is_number(value) and earliest <= value <= LATEST else None
+
+
+def name(value: object) -> str:
+    """Return a name that can be printed, however it stands there."""
+    text = printable(value)
+    return (" ".join(CONTROL.sub(" ", text).split()) if CONTROL.search(text) else text)[:MAX_NAME]
+
+
+def fields(text: object) -> dict[str, Any]:
+    """Return a record's data; what is no JSON is kept as a text under `unreadable`."""
+    if text is None:
+        return {}
+    found = _json(text)
+    return found if isinstance(found, dict) else {"unreadable": printable(text)}
+
+
+def finite(content: object) -> Vector | None:
+    """Return a vector that can be compared; None where it is none."""
+    if not isinstance(content, bytes) or not content or len(content) % 2:
+        return None
+    vector = np.frombuffer(content, np.float16)
+    return vector if np.isfinite(vector).all() else None
+
+
+def _ids(found: Sequence[object], own: object) -> tuple[str, ...]:
+    """Return those that can be the ids of other records."""
+    texts = (each for each in found if isinstance(each, str) and 0 < len(each) <= 64 and each.isprintable())
+    return tuple(each for each in texts if each != own)
+
+
+def _texts(text: object, most: int) -> list[str]:
+    found = _json(text)
+    return [each for each in found if isinstance(each, str)][:most] if isinstance(found, list) else []
+
+
+def _json(text: object) -> object:
+    try:
+        return json.loads(text) if isinstance(text, str | bytes) else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def _whole(value: object, least: int, most: int, otherwise: int) -> int:
+    return value if isinstance(value, int) and least <= value <= most else otherwise
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, float | int)
+
+
+def _or(value: Moment | None, otherwise: Moment) -> Moment:
+    return otherwise if value is None else value

@@ -1,0 +1,306 @@
+"""The store in a SQLite file: the default, nothing to install or start."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sqlite3
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from mindstream import caches
+from mindstream.clock import Moment
+from mindstream.errors import Conflict
+from mindstream.log import work
+from mindstream.log.database import Database
+from mindstream.log.erasure import delete_copies, erase_typed, rewrite_where_due
+from mindstream.log.events import Logged, Unknown, event, printable
+from mindstream.memory.store import checkpoints, portions
+from mindstream.memory.store import erasure as carriers
+from mindstream.memory.store.checkpoints import Checkpoint
+from mindstream.memory.store.erasure import Carriers
+from mindstream.memory.store.record import UNIQUE, Kind, Record, normalised, same_words
+from mindstream.memory.store.rows import COLUMNS, INSERT, insertion, record_of
+from mindstream.memory.store.salvage import moment
+from mindstream.memory.store.store import Changes, Commit, Entry, Erasure, Revision, checked_commit
+from mindstream.memory.store.strength import StrengthState
+from mindstream.memory.store.sums import sum_of_event, sum_of_vector
+from mindstream.memory.store.tables import MIGRATIONS
+from mindstream.memory.store.validation import MAX_VERSION
+from mindstream.paths import usable
+
+REVISED = tuple(f.name for f in fields(Revision) if f.name not in ("id", "was", "holds", "emptied"))
+HOLDS = "(valid_until IS NULL OR valid_until > ?) AND forgotten IS NULL"
+"""Asked with a moment: what it says holds then, as recall means it (memory/recall/filters), and it is not forgotten."""
+
+
+class SqliteStore(AbstractAsyncContextManager["SqliteStore"]):
+    """A data folder with one file, mindstream.db, in it."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = usable(folder)
+        self._database = Database(self.folder, MIGRATIONS)
+
+    async def commit(self, *commits: Commit) -> list[Logged]:
+        checked = [checked_commit(commit) for commit in commits]
+        return await self._database.write(lambda each: [row for one in checked for row in _commit(each, one)])
+
+    async def erase(self, stream: str, what: Sequence[str] | Erasure | None = None) -> int:
+        erasure = Erasure(ids=tuple(what)) if isinstance(what, Sequence) else what
+        found = None if erasure is None else await asyncio.to_thread(self._carriers, stream, erasure)
+        if found is not None and isinstance(what, Erasure):
+            await asyncio.to_thread(self._erase_beside, stream, found)
+        erased = await self._database.write(lambda each: carriers.erase(each, stream, found, _next_change(each)))
+        caches.empty(stream)
+        return erased
+
+    def _carriers(self, stream: str, erasure: Erasure) -> Carriers:
+        """Search the log before the write, which would hold up everybody."""
+        with self._database.own_snapshot() as connection:
+            return carriers.find(connection, stream, erasure)
+
+    def _erase_beside(self, stream: str, found: Carriers) -> None:
+        """Take the words out of typed history, and delete copies from before a mending: they hold all words."""
+        erase_typed(self.folder, stream, found.is_meant)
+        delete_copies(self.folder)
+
+    async def version(self) -> int:
+        return self._database.version()
+
+    async def changes(self, stream: str, since: int, after: int = 0, most: int | None = None) -> Changes:
+        found = portions.read_portion(self._database, COLUMNS.split(", "), stream, since, after, most)
+        return Changes([record_of(row) for row in found.rows], found.gone, found.upto, found.left, found.ahead)
+
+    @contextlib.asynccontextmanager
+    async def walk(self, stream: str) -> AsyncIterator[tuple[int, AsyncIterator[Record]]]:
+        with self._database.own_snapshot() as connection:
+            (count,) = connection.execute("SELECT count(*) FROM records WHERE stream = ?", (stream,)).fetchone()
+            rows = connection.execute(  # "+": as they lie in the file, not sorted in memory first
+                f"SELECT {COLUMNS} FROM records WHERE +stream = ? ORDER BY number", (stream,)
+            )
+            yield count, _one_by_one(rows)
+
+    def _among(self, sql: str, values: Sequence[Any], *more: Any) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a query in which something is one of these values, so many of them at once."""
+        for start in range(0, len(values), 500):
+            some = values[start : start + 500]
+            yield from self._database.read(sql.format(",".join("?" * len(some))), [*some, *more])
+
+    async def owners(self, ids: Sequence[str]) -> dict[str, str]:
+        return dict(self._among("SELECT id, stream FROM records WHERE id IN ({})", ids))
+
+    async def records(self, stream: str, ids: Sequence[str]) -> list[Record]:
+        # "+": find them by id, not among all of the stream
+        rows = self._among(f"SELECT {COLUMNS} FROM records WHERE id IN ({{}}) AND +stream = ?", ids, stream)
+        found = {row[0]: record_of(row) for row in rows}
+        return [found[id_] for id_ in ids if id_ in found]
+
+    async def latest(
+        self,
+        stream: str,
+        kinds: Sequence[Kind] | None = None,
+        n: int = 1,
+        *,
+        now: Moment,
+        episode: str | None = None,
+        slot: str | None = None,
+    ) -> list[Record]:
+        # What is newest in a slot holds, whatever became of its mark: a version is written after it or never.
+        where: list[str] = ["stream = ?", HOLDS if slot is None else f"version BETWEEN 1 AND {MAX_VERSION}"]
+        values: list[Any] = [stream, now] if slot is None else [stream]
+        n = n if slot is None else min(n, 1)
+        for column, value in (("episode", episode), ("slot", slot)):
+            if value is not None:
+                where.append(f"{column} = ?")
+                values.append(value)
+        if kinds is not None:
+            where.append(f"kind IN ({','.join('?' * len(kinds))})")
+            values.extend(kinds)
+        order = "number" if slot is None else "version"  # each has its index
+        rows = self._database.read(
+            f"SELECT {COLUMNS} FROM records WHERE {' AND '.join(where)} ORDER BY {order} DESC LIMIT ?", [*values, n]
+        )
+        return [record_of(row) for row in reversed(rows)]
+
+    async def find_same(self, stream: str, kind: Kind, texts: Sequence[str], *, now: Moment) -> dict[str, Record]:
+        wanted = {same_words(text): normalised(text) for text in texts}
+        sql = f"SELECT {COLUMNS} FROM records WHERE same IN ({{}}) AND stream = ? AND kind = ? AND {HOLDS}"
+        rows = self._among(f"{sql} ORDER BY number DESC", list(wanted), stream, kind, now)
+        found = {normalised(record.text): record for record in map(record_of, rows)}
+        return {text: found[text] for text in wanted.values() if text in found}
+
+    async def events(
+        self, mind: str | None = None, after: int = 0, kinds: Sequence[str] | None = None, limit: int = 1000
+    ) -> list[Logged]:
+        where: list[str] = ["seq > ?"]
+        values: list[Any] = [after]
+        if mind is not None:
+            where.append("mind = ?")
+            values.append(mind)
+        if kinds is not None:
+            where.append(f"kind IN ({','.join('?' * len(kinds))})")
+            values.extend(kinds)
+        return self._logged(f"WHERE {' AND '.join(where)} ORDER BY seq LIMIT ?", [*values, limit], kinds)
+
+    async def last(self, mind: str, kind: str) -> Logged | None:
+        for limit in (1, -1):  # nearly always the newest can be read
+            found = self._logged("WHERE mind = ? AND kind = ? ORDER BY seq DESC LIMIT ?", [mind, kind, limit], [kind])
+            if found:
+                return found[0]
+        return None
+
+    def _logged(self, where: str, values: Sequence[Any], kinds: Sequence[str] | None) -> list[Logged]:
+        """Read rows of the log; who asks for kinds gets none that cannot be read."""
+        rows = self._database.read(f"SELECT seq, mind, at, by, kind, payload FROM log {where}", values)
+        read = [
+            Logged(seq, mind, moment(at) or 0.0, printable(by), event(kind, payload))
+            for seq, mind, at, by, kind, payload in rows
+        ]
+        return [each for each in read if kinds is None or not isinstance(each.event, Unknown)]
+
+    async def count(self, mind: str, kind: str) -> int:
+        return int(self._database.read("SELECT count(*) FROM log WHERE mind = ? AND kind = ?", (mind, kind))[0][0])
+
+    async def checkpoint(self, mind: str, name: str) -> Checkpoint | None:
+        return checkpoints.read(self._database.read(checkpoints.QUERY, (mind, name)), name)
+
+    async def streams(self) -> list[str]:
+        return [row[0] for row in self._database.read("SELECT DISTINCT stream FROM records ORDER BY stream")]
+
+    async def open_work(self, mind: str) -> list[work.Work]:
+        # The index is named, because SQLite would rather walk through all work that was ever done (index work_once).
+        open_ones = f"SELECT {work.COLUMNS} FROM work INDEXED BY work_open WHERE mind = ? AND done IS NULL ORDER BY id"
+        return list(map(work.read, self._database.read(open_ones, (mind,))))
+
+    async def claim(
+        self, mind: str, slot: str, owner: str, now: Moment, lease: Moment, before: int | None = None
+    ) -> list[work.Work]:
+        return await self._database.write(lambda each: work.claim(each, mind, slot, owner, now, lease, before))
+
+    async def renew(self, work_ids: Sequence[int], owner: str, lease: Moment) -> None:
+        await self._database.write(lambda connection: work.renew(connection, work_ids, owner, lease))
+
+    async def give_up(self, owner: str) -> None:
+        await self._database.write(lambda connection: work.give_up(connection, owner))
+
+    async def compact(self) -> None:
+        if not await asyncio.to_thread(rewrite_where_due, self.folder):
+            await self._database.compact()
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        await self._database.close()
+
+
+async def _one_by_one(rows: Iterable[tuple[Any, ...]]) -> AsyncIterator[Record]:
+    for row in rows:
+        yield record_of(row)
+
+
+def _commit(connection: sqlite3.Connection, commit: Commit) -> list[Logged]:
+    if commit.fence:
+        work.check_held(connection, commit.mind, commit.fence.work, commit.fence.owner)
+    logged, changed = [], _next_change(connection)
+    for entry in commit.entries:
+        row = (commit.mind, commit.at, entry.by, *entry.event.entry())
+        seq = connection.execute(
+            "INSERT INTO log (mind, at, by, kind, payload, sum) VALUES (?, ?, ?, ?, ?, ?)", (*row, sum_of_event(*row))
+        ).lastrowid
+        assert seq is not None
+        logged.append(Logged(seq, commit.mind, commit.at, entry.by, entry.event))
+        if entry.distinct:
+            _check_distinct(connection, entry, commit)
+        if not entry.records:
+            continue
+        try:
+            connection.executemany(INSERT, [insertion(record, seq, changed) for record in entry.records])
+        except sqlite3.IntegrityError as error:
+            raise Conflict(f"a record with that id, or that version of the slot, is there already ({error})") from None
+        for record in entry.records:
+            if record.slot is not None:  # a new version of a slot supersedes the one before
+                connection.execute(
+                    "UPDATE records SET valid_until = ?, superseded_by = ?, changed = ?"
+                    " WHERE stream = ? AND slot = ? AND version = ? AND (valid_until IS NULL OR valid_until > ?)",
+                    (
+                        record.created,
+                        record.id,
+                        changed,
+                        record.stream,
+                        record.slot,
+                        (record.version or 0) - 1,
+                        record.created,
+                    ),
+                )
+    for revision in commit.revisions:
+        _revise(connection, commit, revision, changed)
+    if commit.wake:
+        work.add(connection, commit.mind, commit.wake.slots, logged[0].seq, commit.wake.owner, commit.wake.lease)
+    if commit.finish:
+        done = commit.finish
+        work.finish(connection, commit.mind, done.work, done.owner, logged[0].seq, begun=done.begun)
+    if commit.checkpoint:
+        checkpoints.write(connection, commit.mind, commit.checkpoint, logged[0].seq)
+    if commit.put_back:
+        back = commit.put_back
+        work.release(connection, commit.mind, back.work, back.owner, back.error, counts=back.counts)
+    return logged
+
+
+def _check_distinct(connection: sqlite3.Connection, entry: Entry, commit: Commit) -> None:
+    """Raise Conflict where a record would say what one that holds, and goes on holding, says already."""
+    ending = {
+        revision.id
+        for revision in commit.revisions
+        if revision.forgotten is not None or (revision.valid_until is not None and revision.valid_until <= commit.at)
+    }
+    for record in entry.records:
+        if record.kind in UNIQUE:
+            same = connection.execute(
+                f"SELECT id FROM records WHERE stream = ? AND kind = ? AND same = ? AND {HOLDS}",
+                (record.stream, record.kind, same_words(record.text), commit.at),
+            )
+            if {row[0] for row in same} - ending:
+                raise Conflict(f"a {record.kind} that says {record.text[:80]!r} is there already")
+
+
+def _revise(connection: sqlite3.Connection, commit: Commit, revision: Revision, changed: int) -> None:
+    new = {name: value for name in REVISED if (value := getattr(revision, name)) is not None}
+    if revision.vector is not None:
+        new["vector"] = revision.vector.tobytes()
+        new["vector_sum"] = sum_of_vector(new["vector"])
+    new |= dict.fromkeys(revision.emptied)
+    sets = ", ".join(f"{name} = ?" for name in (*new, "changed"))
+    where, values = "id = ? AND stream = ?", [*new.values(), changed, revision.id, commit.mind]
+    if revision.was:
+        where += " AND level = ? AND accessed = ?"
+        values += [revision.was.level, revision.was.time]
+    if revision.holds:
+        where += f" AND {HOLDS}"
+        values.append(commit.at)
+    touched = connection.execute(f"UPDATE records SET {sets} WHERE {where}", values).rowcount
+    if not touched and revision.was and _is_still(connection, commit.mind, revision.id, revision.was):
+        _revise(connection, commit, replace(revision, was=None), changed)
+    elif not touched and (revision.was or revision.holds):
+        raise Conflict(f"the record {revision.id} was changed, superseded or forgotten meanwhile")
+
+
+def _is_still(connection: sqlite3.Connection, stream: str, id_: str, was: StrengthState) -> bool:
+    """Tell whether a row in which something odd stands is read as it was before."""
+    rows = connection.execute(f"SELECT {COLUMNS} FROM records WHERE id = ? AND stream = ?", (id_, stream)).fetchall()
+    return [(record.level, record.accessed) for record in map(record_of, rows)] == [(was.level, was.time)]
+
+
+def _next_change(connection: sqlite3.Connection) -> int:
+    """Number the commits that touch records; two in one transaction may not share a number, readers ask 'after'."""
+    row = connection.execute("UPDATE counters SET value = value + 1 WHERE name = 'changed' RETURNING value").fetchone()
+    if row is None:  # lost: count on from the highest that is there
+        row = connection.execute(
+            "INSERT INTO counters SELECT 'changed', 1 + max((SELECT coalesce(max(changed), 0) FROM records),"
+            " (SELECT coalesce(max(changed), 0) FROM erased)) RETURNING value"
+        ).fetchone()
+    return int(row[0])

@@ -1,0 +1,330 @@
+"""The seam to storage: commit, read, changes since. Ranking is not its business.
+
+A store keeps the log, the records and the work together, because what belongs together is committed together:
+an utterance's log row, its record and the work it causes; a Reasoner's thought, its belief and the end of its work.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field, replace
+from operator import is_
+from typing import Literal, Protocol
+
+from mindstream.clock import Moment
+from mindstream.errors import InputError
+from mindstream.log.events import Event, Logged
+from mindstream.log.work import Work
+from mindstream.memory.store.checkpoints import Checkpoint
+from mindstream.memory.store.record import Kind, Record, Vector
+from mindstream.memory.store.strength import StrengthState
+from mindstream.memory.store.validation import (
+    EARLIEST,
+    MAX_LEVEL,
+    check_vector,
+    check_whole,
+    checked_importance,
+    checked_moment,
+    checked_record,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An event for the log and the records that come from it; they get its seq.
+
+    Attributes:
+        distinct: Conflict where a note, thought or exemplar that holds says the same as one of `records` already (see
+            `Store.find_same`): the one check that a writer at the same moment cannot slip past.
+    """
+
+    event: Event
+    by: str
+    records: tuple[Record, ...] = ()
+    distinct: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revision:
+    """A change to a record that is there; None leaves a field as it is.
+
+    Attributes:
+        was: Conflict unless its level and its time of access are still these.
+        holds: Conflict unless it holds at the time of the commit and is not forgotten.
+        emptied: what it has no more: with it, what had ended holds again.
+    """
+
+    id: str
+    accessed: Moment | None = None
+    importance: float | None = None
+    level: int | None = None
+    lasting: bool | None = None
+    valid_until: Moment | None = None
+    superseded_by: str | None = None
+    forgotten: Moment | None = None
+    embedder: str | None = None
+    vector: Vector | None = None
+    was: StrengthState | None = None
+    holds: bool = False
+    emptied: tuple[Literal["forgotten", "valid_until", "superseded_by"], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NewWork:
+    """Work for these slots, caused by the commit's first entry."""
+
+    slots: tuple[str, ...]
+    owner: str
+    lease: Moment
+
+
+@dataclass(frozen=True, slots=True)
+class WorkDone:
+    """The end of work, by the commit's first entry. `begun` False: it ends before anybody has taken it up."""
+
+    work: tuple[int, ...]
+    owner: str
+    begun: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class WorkReleased:
+    """Work that a run lets go of, and why; it is tried again. `counts`: the run failed at it."""
+
+    work: tuple[int, ...]
+    owner: str
+    error: str
+    counts: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """Work that must still be open, running and its owner's when something is written; it goes on."""
+
+    work: tuple[int, ...]
+    owner: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """What is written together: all of it, or nothing."""
+
+    mind: str
+    at: Moment
+    entries: tuple[Entry, ...] = ()
+    revisions: tuple[Revision, ...] = ()
+    wake: NewWork | None = None
+    finish: WorkDone | None = None
+    put_back: WorkReleased | None = None
+    fence: Fence | None = None
+    checkpoint: Checkpoint | None = None
+
+
+def checked_commit(commit: Commit) -> Commit:
+    """Return a commit fit to be written; every store asks before it writes.
+
+    Raises:
+        InputError: something in it could not be read again, or belongs to another stream.
+    """
+    checked_moment(commit.at, "at")
+    if commit.fence and not commit.fence.work:
+        raise InputError("a fence names the work that must still be its owner's, and this one names none")
+    for revision in commit.revisions:
+        _check_revision(revision)
+    entries = tuple(map(_checked_entry, commit.entries, [commit.mind] * len(commit.entries)))
+    return commit if all(map(is_, entries, commit.entries)) else replace(commit, entries=entries)
+
+
+def _checked_entry(entry: Entry, mind: str) -> Entry:
+    for record in entry.records:
+        if record.stream != mind:
+            raise InputError(f"a record of the stream {record.stream!r} cannot be written by the mind {mind!r}")
+    records = tuple(map(checked_record, entry.records))
+    return entry if all(map(is_, records, entry.records)) else replace(entry, records=records)
+
+
+def _check_revision(revision: Revision) -> None:
+    checked_importance(revision.importance)
+    if odd := set(revision.emptied) - {"forgotten", "valid_until", "superseded_by"}:
+        raise InputError(f"forgotten, valid_until and superseded_by can be emptied, and not {sorted(odd)}")
+    if revision.level is not None:
+        check_whole(revision.level, "level", -1, MAX_LEVEL + 1)  # one more than comes in: it may have been returned
+    for name, earliest in (("accessed", 0.0), ("forgotten", 0.0), ("valid_until", EARLIEST)):
+        if (at := getattr(revision, name)) is not None:
+            checked_moment(at, name, earliest)
+    if revision.vector is not None:
+        check_vector(revision.vector)
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What happened to a stream's records since a point.
+
+    Attributes:
+        records: new and changed ones as they are now, in the order of writing; forgotten and superseded too.
+        gone: ids of records that were erased for good.
+        upto: the point to ask from next time.
+        left: of a portion: what to go on `after`; 0: that was all.
+        ahead: with the first portion: how many more records there will be, or fewer.
+    """
+
+    records: list[Record] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
+    upto: int = 0
+    left: int = 0
+    ahead: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Erasure:
+    """What is deleted for good of a stream, and what goes with it.
+
+    Attributes:
+        ids: the records.
+        rows: rows of the log of which no word stays, and whose open work is ended.
+        rewritten: records that stay, with the text and the data that they are to have (versions of beliefs and plans).
+        is_meant: which texts lose all their words: in the log where they have no record of their own, and in what was
+            typed in a terminal.
+    """
+
+    ids: tuple[str, ...]
+    rows: frozenset[int] = frozenset()
+    rewritten: tuple[Record, ...] = ()
+    is_meant: Callable[[str], bool] = lambda _: False
+
+
+async def read_all(store: Store, stream: str, most: int = 256) -> AsyncIterator[list[Record]]:
+    """Yield all records of a stream in portions, in the order of writing; others run between them."""
+    after = 0
+    while True:
+        changes = await store.changes(stream, 0, after, most)
+        yield changes.records
+        if not (after := changes.left):
+            return
+        await asyncio.sleep(0)
+
+
+class LogStore(Protocol):
+    """The log: what happened, in order, and never changed. Rows are written by commits."""
+
+    async def commit(self, *commits: Commit) -> list[Logged]:
+        """Write them durably, of one mind or of several: all of them or nothing; return the log rows.
+
+        Raises:
+            InputError: something in it could not be read again (see `checked_commit`).
+            Conflict: a belief or plan of that version is there already, or a checkpoint of another than the one before;
+                what `distinct`, `was` or `holds` asks for is not so.
+            LeaseLost: the work that it ends, or that `fence` names, was taken over by another process, or has ended.
+        """
+
+    async def events(
+        self, mind: str | None = None, after: int = 0, kinds: Sequence[str] | None = None, limit: int = 1000
+    ) -> list[Logged]:
+        """Return rows of the log after the seq `after`, oldest first."""
+
+    async def last(self, mind: str, kind: str) -> Logged | None:
+        """Return the newest row of a mind's log of that kind."""
+
+    async def count(self, mind: str, kind: str) -> int:
+        """Return how many events of a kind the mind's log holds."""
+
+    async def checkpoint(self, mind: str, name: str) -> Checkpoint | None:
+        """Return the newest checkpoint of a name; None where there is none, or it is damaged."""
+
+
+async def read_log(
+    store: LogStore, mind: str | None, after: int = 0, kinds: Sequence[str] | None = None
+) -> AsyncIterator[Logged]:
+    """Yield the rows of the log after a seq, oldest first; of all minds where `mind` is None."""
+    while rows := await store.events(mind, after, kinds):
+        for row in rows:
+            yield row
+        after = rows[-1].seq
+
+
+class RecordStore(Protocol):
+    """The records of streams; a stream's name is a wall."""
+
+    async def records(self, stream: str, ids: Sequence[str]) -> list[Record]:
+        """Return those records of this stream, in the order asked for; unknown ids are left out."""
+
+    async def latest(
+        self,
+        stream: str,
+        kinds: Sequence[Kind] | None = None,
+        n: int = 1,
+        *,
+        now: Moment,
+        episode: str | None = None,
+        slot: str | None = None,
+    ) -> list[Record]:
+        """Return the newest records that hold now and are not forgotten, oldest first."""
+
+    async def find_same(self, stream: str, kind: Kind, texts: Sequence[str], *, now: Moment) -> dict[str, Record]:
+        """Return what of a kind (one of UNIQUE) holds now and says the same as these texts, by normalised text."""
+
+    async def changes(self, stream: str, since: int, after: int = 0, most: int | None = None) -> Changes:
+        """Return what changed in a stream after the point `since` (0: from the beginning), as of one moment.
+
+        Args:
+            most: a portion of at most so many records, and of no more than can be taken in at once; the next portion
+                has the same `since` and is read `after` what the last one `left`. What changes meanwhile has come
+                with a portion, or comes when asked from the first portion's `upto`; `gone` comes with the first.
+        """
+
+    def walk(self, stream: str) -> AbstractAsyncContextManager[tuple[int, AsyncIterator[Record]]]:
+        """Give the number of a stream's records and each of them, as it all stands now, a few in memory at a time.
+
+        In the order of writing; superseded and forgotten ones too.
+        """
+
+    async def owners(self, ids: Sequence[str]) -> dict[str, str]:
+        """Return whose stream each of these records is in, by id; unknown ids are left out."""
+
+
+class WorkStore(Protocol):
+    """What reasoners have to do, by lease (see log/work)."""
+
+    async def open_work(self, mind: str) -> list[Work]:
+        """Return the mind's unfinished work, oldest first."""
+
+    async def claim(
+        self, mind: str, slot: str, owner: str, now: Moment, lease: Moment, before: int | None = None
+    ) -> list[Work]:
+        """Take up a slot's open work (see log/work); `before` (a seq): only what was caused before that row."""
+
+    async def renew(self, work: Sequence[int], owner: str, lease: Moment) -> None:
+        """Hold on to work that is still going on."""
+
+    async def give_up(self, owner: str) -> None:
+        """Let go of everything that `owner` holds."""
+
+
+class MaintenanceStore(Protocol):
+    """What is done to a data folder as a whole."""
+
+    async def version(self) -> int:
+        """Return a number that changes when anybody has committed."""
+
+    async def streams(self) -> list[str]:
+        """Name the streams that hold records."""
+
+    async def erase(self, stream: str, what: Sequence[str] | Erasure | None = None) -> int:
+        """Delete records (ids) for good and return how many; None: all of the stream with its log and work.
+
+        The words of those records go from rows of the log, and from records that were drawn from them, too: a mark
+        stands in their place (see memory/store/erasure for what stays). All of it is one transaction; their bytes are gone
+        after `compact`. An `Erasure` takes more with it, also what lies beside the log and repeats it.
+        """
+
+    async def compact(self) -> None:
+        """Give back the room that is not needed; after it, nothing that was erased can be found in the files."""
+
+    async def close(self) -> None:
+        """Write what is waiting and let go."""
+
+
+class Store(LogStore, RecordStore, WorkStore, MaintenanceStore, Protocol):
+    """Where a data folder's log, records and work are kept. All methods raise StorageError."""

@@ -1,0 +1,83 @@
+"""The tables of the SQLite file, as the list of steps that made them."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from mindstream.log import work
+from mindstream.log.database import Migration
+from mindstream.memory.store import checkpoints
+from mindstream.memory.store.record import UNIQUE, same_words
+
+
+def _m001_log_records_work(connection: sqlite3.Connection) -> None:
+    connection.execute(
+        "CREATE TABLE log (seq INTEGER PRIMARY KEY AUTOINCREMENT, mind TEXT NOT NULL, at REAL NOT NULL,"
+        " by TEXT NOT NULL, kind TEXT NOT NULL, payload TEXT NOT NULL)"
+    )
+    connection.execute("CREATE INDEX log_of_mind ON log (mind, seq)")
+    connection.execute(
+        "CREATE TABLE records (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, stream TEXT NOT NULL,"
+        " kind TEXT NOT NULL, text TEXT NOT NULL, created REAL NOT NULL, accessed REAL NOT NULL, by TEXT NOT NULL,"
+        " episode TEXT NOT NULL, importance REAL, level INTEGER NOT NULL, lasting INTEGER NOT NULL,"
+        " valid_from REAL, valid_until REAL, superseded_by TEXT, forgotten REAL,"
+        " subject TEXT, predicate TEXT, object TEXT, keywords TEXT, evidence TEXT,"
+        " depth INTEGER NOT NULL, slot TEXT, version INTEGER, data TEXT, seq INTEGER NOT NULL, embedder TEXT NOT NULL,"
+        " vector BLOB, changed INTEGER NOT NULL)"
+    )
+    connection.execute("CREATE INDEX records_changed ON records (stream, changed)")
+    connection.execute("CREATE INDEX records_latest ON records (stream, kind, number)")
+    connection.execute("CREATE INDEX records_episode ON records (stream, episode, number)")
+    connection.execute("CREATE UNIQUE INDEX records_slot ON records (stream, slot, version) WHERE slot IS NOT NULL")
+    connection.execute("CREATE TABLE erased (stream TEXT NOT NULL, id TEXT NOT NULL, changed INTEGER NOT NULL)")
+    connection.execute("CREATE INDEX erased_changed ON erased (stream, changed)")
+    connection.execute("CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID")
+    connection.execute("INSERT INTO counters VALUES ('changed', 0)")
+    work.create(connection)
+
+
+def _m002_same_words(connection: sqlite3.Connection) -> None:
+    """Find at once what says the same (kinds that keep the same words once), and the last event of a kind."""
+    connection.create_function("same_words", 1, same_words, deterministic=True)
+    connection.execute("ALTER TABLE records ADD COLUMN same INTEGER")
+    kinds = ", ".join(f"'{kind}'" for kind in sorted(UNIQUE))
+    connection.execute(f"UPDATE records SET same = same_words(text) WHERE kind IN ({kinds})")
+    connection.execute("CREATE INDEX records_same ON records (stream, kind, same) WHERE same IS NOT NULL")
+    connection.execute("CREATE INDEX log_of_kind ON log (mind, kind, seq)")
+
+
+def _m003_failures_of_work(connection: sqlite3.Connection) -> None:
+    """Count the runs that came to an error, so that they end: work is tried a bounded number of times."""
+    connection.execute("ALTER TABLE work ADD COLUMN failures INTEGER NOT NULL DEFAULT 0")
+
+
+def _m004_sums(connection: sqlite3.Connection) -> None:
+    """Rows from before have none: a file of any size opens at once, and `doctor --mend` gives them theirs.
+
+    Whoever changes words on purpose and says no new sum leaves none, and not one that is wrong.
+    """
+    connection.execute("ALTER TABLE records ADD COLUMN words_sum INTEGER")
+    connection.execute("ALTER TABLE records ADD COLUMN vector_sum INTEGER")
+    connection.execute("ALTER TABLE log ADD COLUMN sum INTEGER")
+    connection.execute(
+        "CREATE TRIGGER records_changed_words AFTER UPDATE OF id, stream, kind, text, created, by, episode, valid_from,"
+        " subject, predicate, object, keywords, evidence, depth, slot, version, data, seq ON records"
+        " WHEN NEW.words_sum IS OLD.words_sum AND OLD.words_sum IS NOT NULL"
+        " BEGIN UPDATE records SET words_sum = NULL WHERE number = NEW.number; END"
+    )
+    connection.execute(
+        "CREATE TRIGGER log_changed_words AFTER UPDATE OF mind, at, by, kind, payload ON log"
+        " WHEN NEW.sum IS OLD.sum AND OLD.sum IS NOT NULL"
+        " BEGIN UPDATE log SET sum = NULL WHERE seq = NEW.seq; END"
+    )
+
+
+def _m005_checkpoints(connection: sqlite3.Connection) -> None:
+    """Keep what is derived from a stream beside its log."""
+    checkpoints.create(connection)
+
+
+MIGRATIONS: list[Migration] = [
+    _m001_log_records_work, _m002_same_words, _m003_failures_of_work, _m004_sums, _m005_checkpoints,
+]  # fmt: skip
+"""Append only: a file remembers how many of these it has seen."""

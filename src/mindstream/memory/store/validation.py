@@ -1,0 +1,239 @@
+"""The door of a memory: what may be written, checked by name; `remember`, commits and imports all come through it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from mindstream.clock import Moment
+from mindstream.errors import InputError
+from mindstream.memory.store.record import KINDS, SLOTTED, Record, Triple, Vector
+
+MAX_BYTES = 32_000
+"""The longest text that a record may hold, in bytes of UTF-8."""
+MAX_NAME, MAX_KEYWORDS, MAX_EVIDENCE = 500, 1_000, 100_000
+"""So many characters of a name, a keyword or what it is about; so many keywords; so many records it is drawn from."""
+MAX_VALUES, MAX_NESTING = 20_000, 40
+"""So many values a record's data may hold, so deep in one another."""
+MAX_LEVEL, MAX_DEPTH, MAX_VERSION = 32_000, 1_000_000, 2**53
+EARLIEST, LATEST = -62_135_510_400.0, 253_402_214_400.0
+"""The second day that a calendar can write, and the last but one, so that every time zone can."""
+
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_ID = re.compile(r"[\w-]{6,64}")
+
+
+def checked_text(text: str) -> str:
+    """Return a text fit to be kept: no control characters but tab and line break, trimmed.
+
+    Raises:
+        InputError: nothing is left, or it is over MAX_BYTES.
+    """
+    if not isinstance(text, str):
+        raise InputError(f"a text is wanted, not {_shown(text)}")
+    clean = text.strip() if text.isprintable() else CONTROL.sub("", text.replace("\r\n", "\n")).strip()
+    if not clean:
+        raise InputError("there is nothing to read in that text: it is empty, or holds control characters only")
+    size = len(clean.encode())
+    if size > MAX_BYTES:
+        raise InputError(
+            f"that text is too long: {size:,} bytes, and at most {MAX_BYTES:,} can be taken at once;"
+            " shorten it or send it in parts"
+        )
+    return clean
+
+
+def shortened(text: str, longest: int) -> str:
+    """Return a text of at most so many characters; where it is longer its end is cut off, and that can be seen."""
+    return text if len(text) <= longest else f"{text[: longest - 2].rstrip()} …"
+
+
+def fitted_text(text: str) -> str:
+    """Return words of our own fit to be kept: as `checked_text` does, but shortened where that would refuse them.
+
+    Raises:
+        InputError: nothing is left.
+    """
+    if len(text) > MAX_BYTES // 4 and len(text.encode(errors="ignore")) > MAX_BYTES:
+        text = text.encode(errors="ignore")[: MAX_BYTES - 4].decode(errors="ignore").rstrip() + " …"
+    return checked_text(text)
+
+
+def checked_importance(importance: float | None) -> float | None:
+    """Return an importance between 1 and 10, or None; else raise InputError."""
+    if importance is not None and not (_is_number(importance) and 1 <= importance <= 10):
+        raise InputError(f"importance goes from 1 to 10, not {_shown(importance)}")
+    return importance
+
+
+def checked_name(name: str, what: str = "name") -> str:
+    """Return a name of a stream, user or session as it stands.
+
+    Raises:
+        InputError: it is empty, too long, or holds other than letters, digits and ` ._:|@+/-`.
+    """
+    if not re.fullmatch(r"\w[\w .:|@+/-]{0,99}", name):
+        raise InputError(
+            f"{what} {name!r}: use 1 to 100 letters, digits, spaces and . _ : | @ + / -,"
+            " beginning with a letter or digit"
+        )
+    return name
+
+
+def checked_record(record: Record) -> Record:
+    """Return a record fit to be kept, without control characters: whatever is written comes through this door.
+
+    Raises:
+        InputError: a field cannot be kept; naming it.
+    """
+    if not (isinstance(record.id, str) and _ID.fullmatch(record.id)):
+        raise InputError(f"id: 6 to 64 letters, digits, _ and - are wanted, not {_shown(record.id)}")
+    if record.kind not in KINDS:
+        raise InputError(f"there is no kind of record {_shown(record.kind)}; the kinds are {', '.join(KINDS)}")
+    for check in (_check_times, _check_numbers, _check_links, _check_data):
+        check(record)
+    check_vector(record.vector)
+    return legible_record(record)
+
+
+def legible_record(record: Record) -> Record:
+    """Return a record whose texts and names have no control characters.
+
+    Raises:
+        InputError: one of them cannot be kept; naming it.
+    """
+    text, by, episode = checked_text(record.text), _name(record.by, "by"), _name(record.episode, "episode")
+    keywords = tuple(_name(each, "keywords") for each in record.keywords) if record.keywords else record.keywords
+    about = record.about and _about(record.about)
+    if (text, by, episode, keywords, about) == (record.text, record.by, record.episode, record.keywords, record.about):
+        return record
+    return replace(record, text=text, by=by, episode=episode, keywords=keywords, about=about)
+
+
+def checked_moment(at: Moment, what: str, earliest: Moment = 0.0) -> Moment:
+    """Return a time that a calendar can write, else raise InputError."""
+    if not (_is_number(at) and earliest <= at <= LATEST):
+        raise InputError(f"{what}: seconds since 1970 are wanted, up to the year 9999, not {_shown(at)}")
+    return at
+
+
+def _check_times(record: Record) -> None:
+    checked_moment(record.created, "created")
+    checked_moment(record.accessed, "accessed")
+    if record.forgotten is not None:
+        checked_moment(record.forgotten, "forgotten")
+    if record.valid_from is not None:  # what it says may have held long before it was written
+        checked_moment(record.valid_from, "valid_from", EARLIEST)
+    if record.valid_until is not None:
+        checked_moment(record.valid_until, "valid_until", EARLIEST)
+
+
+def _check_numbers(record: Record) -> None:
+    checked_importance(record.importance)
+    check_whole(record.level, "level", -1, MAX_LEVEL)
+    check_whole(record.depth, "depth", 0, MAX_DEPTH)
+    if not isinstance(record.lasting, bool):
+        raise InputError(f"lasting: true or false is wanted, not {_shown(record.lasting)}")
+    if (record.slot is None) != (record.version is None):
+        raise InputError("slot and version go together")
+    if record.slot is not None:
+        check_whole(record.version, "version", 1, MAX_VERSION)
+        if record.kind not in SLOTTED:
+            raise InputError(f"slot: only beliefs and plans have one, not a {record.kind}")
+        if not record.slot or _name(record.slot, "slot") != record.slot:
+            raise InputError(f"slot: a name is wanted, not {_shown(record.slot)}")
+
+
+def _check_links(record: Record) -> None:
+    for name, most in (("keywords", MAX_KEYWORDS), ("evidence", MAX_EVIDENCE)):
+        found = getattr(record, name)
+        if not isinstance(found, tuple) or len(found) > most:
+            raise InputError(f"{name}: at most {most:,} are wanted in a tuple, not {_shown(found)}")
+    others = record.evidence if record.superseded_by is None else (*record.evidence, record.superseded_by)
+    for other in others:
+        if not (isinstance(other, str) and 0 < len(other) <= 64 and other.isprintable()):
+            raise InputError(f"evidence, superseded_by: ids of records are wanted, not {_shown(other)}")
+        if other == record.id:
+            raise InputError(f"the record {record.id} cannot be drawn from itself, nor superseded by itself")
+
+
+def _check_data(record: Record) -> None:
+    """Raise InputError where data is no JSON, or more of it than can be handled."""
+    if not isinstance(record.data, dict | Mapping):  # the first is told faster
+        raise InputError(f"data: fields by name are wanted, not {_shown(record.data)}")
+    level, values = list[object]([record.data]), 0
+    for _ in range(MAX_NESTING):
+        below: list[object] = []
+        for value in level:
+            if isinstance(value, dict | Mapping):
+                for key in value:
+                    _check_text(key)
+                below += value.values()
+            elif isinstance(value, list | tuple):
+                below += value
+            elif isinstance(value, str):
+                _check_text(value)
+            elif not (value is None or isinstance(value, bool) or _is_number(value)):
+                raise InputError(f"data: what JSON can hold is wanted, not {_shown(value)}")
+        level, values = below, values + len(below)
+        if values > MAX_VALUES:
+            raise InputError(f"data: at most {MAX_VALUES:,} values can be kept")
+        if not level:
+            break
+    else:
+        raise InputError(f"data: values lie over {MAX_NESTING} deep in one another")
+
+
+def _check_text(text: object) -> None:
+    if not isinstance(text, str) or (not text.isprintable() and re.search(r"[\ud800-\udfff]", text)):
+        raise InputError(f"data: texts that can be written are wanted, not {_shown(text)}")
+
+
+def check_vector(row: Vector | None) -> None:
+    """Raise InputError where a vector cannot be compared with others."""
+    if row is not None and not (row.dtype == np.float16 and row.ndim == 1 and len(row) and is_finite(row)):
+        raise InputError("vector: one row of finite float16 is wanted")
+
+
+def is_finite(row: Vector) -> bool:
+    """Tell whether all numbers of a vector are finite."""
+    numbers = row.astype(np.float32)
+    return math.isfinite(numbers.dot(numbers))
+
+
+def check_whole(number: object, what: str, least: int, most: int) -> None:
+    """Raise InputError where a number is not a whole one between two others, both included."""
+    if not (isinstance(number, int) and not isinstance(number, bool) and least <= number <= most):
+        raise InputError(f"{what}: a whole number from {least} to {most:,} is wanted, not {_shown(number)}")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, float | int) and not isinstance(value, bool) and abs(value) < 1e300
+
+
+def _name(name: str, what: str) -> str:
+    """Return a name without control characters."""
+    if not isinstance(name, str):
+        raise InputError(f"{what}: a text is wanted, not {_shown(name)}")
+    if len(name) > MAX_NAME:
+        raise InputError(f"{what}: at most {MAX_NAME} characters are wanted, not {len(name):,}")
+    return name if name.isprintable() else " ".join(CONTROL.sub("", name).split())
+
+
+def _about(about: Triple) -> Triple:
+    if not isinstance(about, Triple):
+        raise InputError(f"about: subject, predicate and object are wanted, not {_shown(about)}")
+    return Triple(*(_name(each, "about") for each in about))
+
+
+def _shown(value: object) -> str:
+    """Write a value as shortly as a message can bear."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # a number of thousands of digits, a list of lists of lists
+        text = f"something of the type {type(value).__name__}"
+    return text if len(text) <= 80 else f"{text[:77]}…"

@@ -1,0 +1,1 @@
+"""Endpoints and files that answer: their addresses, clients, limits and failures."""

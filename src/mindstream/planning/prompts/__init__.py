@@ -1,0 +1,1 @@
+"""What planners, solvers and ReAct are asked."""

@@ -1,0 +1,155 @@
+"""ReAct: thought, action, observation, again and again (Yao 2023); the ground's tool loop, watched as a run is."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict, deque
+from dataclasses import dataclass, field, replace
+
+from pydantic import JsonValue
+
+from mindstream.errors import BudgetSpent, ReplyInvalid, ToolError
+from mindstream.models.model import Call, ToolSpec
+from mindstream.models.reply import first_json
+from mindstream.planning.arguments import find_parts
+from mindstream.planning.evidence import Evidence
+from mindstream.planning.executor import CLOCK, EMPTY, key_of
+from mindstream.planning.leave import Wish
+from mindstream.planning.plan import TOOL_NAME, Plan, PlannedStep
+from mindstream.planning.prompts.act_on_task import ActOnTask
+from mindstream.planning.run import Run
+from mindstream.tools import loop
+from mindstream.tools.call import ForeignText, Observation, call_tool
+from mindstream.tools.tool import Tool
+from mindstream.tools.traits import Traits, traits_of
+
+STEPS = 12
+"""So often the model may be asked."""
+A_DAY_S = 86_400.0
+"""How long a call may take with what stands before it: a person may be asked for leave. Tools have their own time."""
+
+
+async def react(run: Run) -> None:
+    """Answer the task. Its calls become the run's plan, so that they can be looked at, and run again."""
+    watcher = _Watched(run)
+    guarded = [_Guarded(tool, watcher) for tool in run.tools]
+    prompt = ActOnTask(task=run.task, exemplars=tuple(run.exemplars))
+    model = run.model("worker")
+    run.read(
+        await loop.run_tool_loop(model, prompt, guarded, watcher, steps=STEPS, role="worker", tool_timeout_s=A_DAY_S)
+    )
+
+
+@dataclass(frozen=True)
+class _Guarded:
+    """A tool that asks for leave before it changes the world, whose calls are counted and limited as the run says."""
+
+    tool: Tool
+    watched: _Watched
+
+    @property
+    def spec(self) -> ToolSpec:
+        return self.tool.spec
+
+    @property
+    def traits(self) -> Traits:
+        return traits_of(self.tool)
+
+    async def __call__(self, call: Call) -> str:
+        run = self.watched.run
+        try:
+            run.allowance.take_call(self.traits.cost_usd or 0.0)
+        except BudgetSpent as error:
+            raise ToolError(f"not called: {error}. Answer with what there is.") from None
+        if self.traits.changes:
+            wish = Wish(self.watched.step(call), call.arguments, foreign=self.watched.foreign)
+            if not await run.leave(wish):
+                raise ToolError("not called: it changes the world, and nobody gave leave for it")
+        timeout_s = self.traits.timeout_s or run.limits.timeout_s
+        found = await call_tool(self.watched.with_key(call, self), [self.tool], timeout_s)
+        if found.failed or not found.text.strip():
+            raise ToolError(found.text if found.failed else EMPTY)
+        return ForeignText(found.text) if found.foreign else found.text
+
+
+@dataclass
+class _Watched:
+    """Keeps the calls as steps of a plan, and tells the run's watchers; what a broken run was given it gives again."""
+
+    run: Run
+    foreign: bool = False
+    _steps: dict[tuple[str, str, str], PlannedStep] = field(default_factory=dict)
+    _began: dict[str, float] = field(default_factory=dict)
+    _given: defaultdict[tuple[str, str], deque[Evidence]] = field(default_factory=lambda: defaultdict(deque))
+
+    def __post_init__(self) -> None:
+        for evidence in self.run.evidence.values():
+            self._given[evidence.tool, _written(evidence.arguments)].append(evidence)
+        self.run.evidence = {}
+
+    def step(self, call: Call) -> PlannedStep:
+        """Return a call as a step; the model has seen all that was found before it."""
+        this = call.id, call.tool, call.arguments  # some models give every call the same id
+        if this not in self._steps:
+            known = TOOL_NAME.fullmatch(call.tool) and any(tool.spec.name == call.tool for tool in self.run.tools)
+            name = call.tool if known else "unknown"
+            self._steps[this] = PlannedStep(id=f"E{len(self._steps) + 1}", tool=name, arguments=_arguments(call))
+        return self._steps[this]
+
+    def with_key(self, call: Call, tool: Tool) -> Call:
+        """Return a call with its idempotency key, where its tool takes one: the n-th such call has always the same."""
+        name = traits_of(tool).key
+        if not name or name not in tool.spec.parameters.get("properties", {}):
+            return call
+        step = self.step(call)
+        same = [each.id for each in self._steps.values() if (each.tool, each.arguments) == (step.tool, step.arguments)]
+        done = [id for id in same if id in self.run.evidence and not self.run.evidence[id].failed]
+        given = {**_arguments(call), name: ""}
+        key = key_of(self.run.name, f"{call.tool}.{len(done) + 1}", given)
+        return replace(call, arguments=json.dumps({**given, name: key}, ensure_ascii=False))
+
+    async def recorded_result(self, call: Call) -> str | None:
+        held = self._given.get((call.tool, _written(_arguments(call))))
+        if not held:
+            return None
+        evidence = held.popleft()
+        found = Observation(evidence.text, evidence.failed, evidence.foreign)
+        await self._keep(self.step(call), found, evidence.seconds, tell=False)
+        return evidence.text
+
+    async def log_call(self, call: Call) -> None:
+        step = self.step(call)
+        self._began[step.id] = CLOCK.elapsed()
+        for watcher in self.run.watchers:
+            await watcher.began(step, call.arguments)
+
+    async def log_observation(self, call: Call, found: Observation) -> None:
+        step = self.step(call)
+        await self._keep(step, found, CLOCK.elapsed() - self._began[step.id])
+
+    async def take_newer(self) -> str:
+        return ""
+
+    async def _keep(self, step: PlannedStep, found: Observation, seconds: float, tell: bool = True) -> None:
+        self.foreign = self.foreign or found.foreign
+        evidence = Evidence(step.id, found.text, found.failed, self.foreign, step.tool, step.arguments, 1, seconds)
+        self.run.evidence[step.id] = evidence
+        self.run.plan = Plan(task=self.run.task, steps=tuple(self._steps.values()))
+        for watcher in self.run.watchers if tell else ():
+            await watcher.found(evidence)
+
+
+def _arguments(call: Call) -> dict[str, JsonValue]:
+    """Return a call's arguments; {} where they are none (the tool says so).
+
+    What looks like a reference is none, for nothing is filled in here: such arguments are kept as text.
+    """
+    try:
+        value = first_json(call.arguments, dict)
+    except ReplyInvalid:
+        return {}
+    return {"arguments": call.arguments} if any(True for _ in find_parts(value)) else value
+
+
+def _written(arguments: object) -> str:
+    return json.dumps(arguments, sort_keys=True, ensure_ascii=False)

@@ -1,0 +1,1 @@
+"""By what pairs are graded."""

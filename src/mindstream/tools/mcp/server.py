@@ -1,0 +1,109 @@
+"""Which MCP server is meant: a command of this machine or a URL, and what it is given."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from mindstream.errors import SettingsError
+from mindstream.models.providers.secrets import remember
+
+VARIABLE = re.compile(r"\$(\w+)|\$\{(\w+)\}")
+RUNNERS = ("python", "node", "npx", "uvx", "uv", "bash", "sh")
+ODD = re.compile(r"[^A-Za-z0-9_-]+")
+
+
+@dataclass(frozen=True)
+class McpServer:
+    """A server of tools.
+
+    Attributes:
+        address: a command line, or a URL (http, https).
+        name: what we call it; what it calls itself counts for nothing. "": from the address.
+        env: the variables of our environment that the command gets besides the harmless ones (PATH, HOME, LANG, …).
+        headers: what is sent with every request to a URL; `$NAME` in it stands for a variable of the environment.
+        reads: the names of tools that change nothing, as you know, whatever the server says.
+        folder: where the command runs; None: in your home.
+        timeout_s: how long one call may take.
+        start_s: how long it may take until the server is ready.
+    """
+
+    address: str = field(repr=False)
+    name: str = ""
+    env: tuple[str, ...] = ()
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    reads: frozenset[str] = frozenset()
+    folder: Path | None = None
+    timeout_s: float = 30.0
+    start_s: float = 60.0
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            object.__setattr__(self, "name", self._short_name())
+        if ODD.search(self.name) or len(self.name) > 30:
+            raise SettingsError(f"a server's name is up to 30 letters, digits, _ and -, not {self.name[:80]!r}")
+
+    @cached_property
+    def command(self) -> tuple[str, ...]:
+        """The words of the command; () for a URL.
+
+        Raises:
+            SettingsError: it cannot be split into words, or is empty.
+        """
+        if self.address.lower().startswith(("http://", "https://")):
+            return ()
+        try:
+            words = tuple(shlex.split(self.address, posix=os.name != "nt"))
+        except ValueError as error:
+            raise SettingsError(f"{self.address[:200]!r} is no command line: {error}") from None
+        if not words or any("\0" in word for word in words):
+            raise SettingsError(f"a server is a command line or a URL, not {self.address[:200]!r}")
+        return words
+
+    @cached_property
+    def identity(self) -> str:
+        """What its accepted tools are kept under: the address, which may hold what is private, as a hash."""
+        meant = "\0".join(self.command) or self.address
+        return f"{self.name}:{hashlib.sha256(meant.encode('utf-8', 'replace')).hexdigest()[:32]}"
+
+    @property
+    def shown(self) -> str:
+        """The address for a person to read, without what is asked of a URL: it may be a key."""
+        return self.address if self.command else self.address.partition("?")[0]
+
+    def expanded_headers(self) -> dict[str, str]:
+        """Return the headers with the environment's values in their places.
+
+        Raises:
+            SettingsError: a variable is not set.
+        """
+        return {name: VARIABLE.sub(self._value, text) for name, text in self.headers.items()}
+
+    def _value(self, found: re.Match[str]) -> str:
+        variable = found[1] or found[2]
+        value = os.environ.get(variable, "")
+        if not value:
+            raise SettingsError(f"{self.name}: a header wants the variable {variable}, which is not set")
+        remember(value)
+        return value
+
+    def _short_name(self) -> str:
+        """Return a name for it: of a URL the host, of `python -m x` x, of any other command what it begins with."""
+        if not self.command:
+            host = urlsplit(self.address).hostname or "server"
+            parts = [part for part in host.split(".") if part not in ("www", "mcp", "api")]
+            word = host if host.replace(".", "").isdigit() else (parts or [host])[0]
+        elif "-m" in self.command[1:-1]:
+            word = self.command[self.command.index("-m") + 1]
+        else:
+            words = [word for word in self.command[1:] if not word.startswith("-")]
+            runs = Path(self.command[0]).stem.rstrip("0123456789.") in RUNNERS
+            word = Path(words[0] if runs and words else self.command[0]).stem
+        return ODD.sub("_", word).strip("_")[:30] or "server"

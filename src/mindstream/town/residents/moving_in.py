@@ -1,0 +1,45 @@
+"""How a town begins: who lives there, where each stands, what each knows and remembers."""
+
+from __future__ import annotations
+
+from mindstream.log.events import Remembered
+from mindstream.memory.lifecycle.rate_importance import RateImportance
+from mindstream.memory.store.record import RecordDraft
+from mindstream.memory.store.store import Commit, Entry, Store
+from mindstream.town.events import MovedIn, TownBegan
+from mindstream.town.journal import TOWN
+from mindstream.town.residents.appointment import KEY
+from mindstream.town.residents.places import find_home
+from mindstream.town.residents.turn import Resident, Turn
+from mindstream.town.setting import Setting
+from mindstream.town.source import dump_source
+
+
+async def move_in(store: Store, setting: Setting, residents: dict[str, Resident]) -> None:
+    """Write who lives here, where each stands and what each knows: one commit."""
+    profile, source = setting.profile.model_dump_json(), dump_source(setting)
+    began = TownBegan(step=0, seed=setting.seed, start=setting.start, profile=profile, source=source)
+    commits = [Commit(mind=TOWN, at=setting.start, entries=(Entry(began, TOWN),))]
+    for name, resident in residents.items():
+        spot, knows = find_home(setting, resident.person)
+        moved = MovedIn(step=0, spot=spot, knows=knows)
+        memories = resident.person.first_memories()
+        turn = Turn(resident, 0, setting, resident.state)
+        rated = await turn.ask(RateImportance(who=name, memories=tuple(each.text for each in memories)))
+        news = [
+            RecordDraft(
+                text=each.text,
+                kind="note",
+                by=name,
+                importance=float(each.weight or rating),
+                keywords=(name.lower(), *([KEY] if each.appointment else [])),
+                data=each.data,
+            )
+            for each, rating in zip(memories, rated.ratings, strict=True)
+        ]
+        records = tuple(await resident.stream.build_records(news))
+        told = Remembered(count=len(records), kinds={"note": len(records)})
+        entries = (Entry(moved, name), *turn.rows, Entry(told, name, records))
+        commits.append(Commit(mind=name, at=setting.start, entries=entries))
+        resident.state = resident.state.model_copy(update={"home": spot, "knows": frozenset(knows)})
+    await store.commit(*commits)

@@ -1,0 +1,146 @@
+"""Who a resident is: what is told of it before it lives."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, field_validator
+
+from mindstream.town.residents.appointment import Appointment
+from mindstream.town.world.hours import DAY_MINUTES
+from mindstream.town.world.world import Spot
+
+
+class Relation(NamedTuple):
+    """Whom somebody knows, and as what: `Relation("Mei Lin", "wife")`."""
+
+    name: str
+    what: str
+
+
+class DayItem(BaseModel):
+    """A part of somebody's usual day.
+
+    Attributes:
+        start, end: minutes of the day; past midnight where the end is not after the start.
+        place: the address of a place or an object.
+        on: on which weekdays (0 is Monday); empty: on all.
+        duty: work or school, which an invitation does not move.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    start: int
+    end: int
+    what: str
+    place: str
+    on: tuple[int, ...] = ()
+    duty: bool = False
+
+    def is_on(self, day: date) -> bool:
+        """Tell whether a day has it."""
+        return not self.on or day.weekday() in self.on
+
+
+class FirstMemory(BaseModel):
+    """What somebody remembers from before.
+
+    Attributes:
+        weight: how important it is, 1 to 10; 0: whoever rates memories says.
+        appointment: what takes place by it.
+        background: who somebody is; known, and no news.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    text: str
+    weight: int = 0
+    appointment: Appointment | None = None
+    background: bool = False
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """What its record holds."""
+        told = self.appointment.as_data() if self.appointment else {}
+        return told | ({"background": True} if self.background else {})
+
+
+class Person(BaseModel):
+    """A resident as it is described.
+
+    Attributes:
+        innate: traits, in words. learned: what it is and does. currently: what it is about these days.
+        lifestyle: when it sleeps and wakes. routine: what its days are bound to.
+        home: the address of where it lives. bed: of where it sleeps; "": anywhere at home.
+        day: its usual day, from getting up to going to bed, in order; what lies between is spent at home.
+        start: where it stands when the town begins; None: at its bed.
+        knows: addresses that it knows from the beginning, besides its home.
+        about: its life so far, in a few sentences: known to it, and no news.
+        memories: what it remembers from before.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    age: int = 0
+    innate: str = ""
+    learned: str = ""
+    currently: str = ""
+    lifestyle: str = ""
+    routine: str = ""
+    home: str
+    bed: str = ""
+    day: tuple[DayItem, ...] = ()
+    start: Spot | None = None
+    knows: tuple[str, ...] = ()
+    relations: tuple[Relation, ...] = ()
+    about: str = ""
+    memories: tuple[FirstMemory, ...] = ()
+
+    @field_validator("memories", mode="before")
+    @classmethod
+    def _of_texts(cls, memories: Any) -> Any:
+        """Take a text for a memory that says nothing more: so they stood in towns of before."""
+        return tuple({"text": each} if isinstance(each, str) else each for each in memories)
+
+    def identity(self, currently: str = "") -> str:
+        """Return who it is, in a few lines; after the identity stable set of Park 2023."""
+        lines = [
+            f"{self.name}, {self.age} years old" if self.age else self.name,
+            self.innate and f"Traits: {self.innate}",
+            self.learned,
+            currently or self.currently,
+            self.lifestyle,
+            self.routine,
+            self.relations and "Knows: " + "; ".join(f"{name} ({what})" for name, what in self.relations),
+        ]
+        return "\n".join(line for line in lines if line)
+
+    def first_memories(self) -> tuple[FirstMemory, ...]:
+        """Return what its stream holds before it lives, each text once."""
+        news = (*(FirstMemory(text=each) for each in (self.learned, self.currently)), *self.memories)
+        known = (self.about, *self.acquaintances(), self.lifestyle, self.routine)
+        every = (*news, *(FirstMemory(text=each, background=True) for each in known))
+        first: dict[str, FirstMemory] = {}
+        for each in every:
+            if text := each.text.strip():
+                first.setdefault(text, each.model_copy(update={"text": text}))
+        return tuple(first.values())
+
+    def acquaintances(self) -> tuple[str, ...]:
+        """Return whom it knows, a sentence each."""
+        return tuple(f"{each.name} is {self.name}'s {each.what}." for each in self.relations)
+
+    def is_on_duty(self, at: Appointment) -> bool:
+        """Tell whether its usual day binds it elsewhere while something takes place that others give."""
+        start = at.start.hour * 60 + at.start.minute
+        end = start + int((at.end - at.start).total_seconds()) // 60
+        duties = (each for each in self.day if each.duty and each.is_on(at.start.date()))
+        return at.host != self.name and any(
+            each.start < end and start < each.start + (each.end - each.start - 1) % DAY_MINUTES + 1 for each in duties
+        )
+
+    def has_duty_in(self, place: str) -> bool:
+        """Tell whether its days bind it to a place, or to something in it."""
+        return any(each.duty and f"{each.place}:".startswith(f"{place}:") for each in self.day)

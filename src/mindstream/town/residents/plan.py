@@ -1,0 +1,330 @@
+"""What a resident will do: the day in broad strokes, its parts minute by minute as they come near, and the next act.
+
+Source: Park 2023, 4.3; what was meant there, where its code does another thing (docs/town-inside.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from itertools import pairwise
+
+from mindstream.errors import InputError
+from mindstream.memory.store.record import RecordDraft
+from mindstream.town.compat import act_end, renews_daily_goals
+from mindstream.town.events import Act, Acted, Block, DayPlanned, TasksPlanned
+from mindstream.town.prompts.break_down import BreakDown, Task
+from mindstream.town.prompts.plan_day import DayPlan, PlanDay, Usual, say_date
+from mindstream.town.residents.appointment import Appointment, appointment_of
+from mindstream.town.residents.places import bed_of, is_home, is_let_in, known_places, things_around, words_of
+from mindstream.town.residents.shown import show
+from mindstream.town.residents.sight import is_in_sight, nearest_spot
+from mindstream.town.residents.standing import stand_at
+from mindstream.town.residents.turn import Turn
+from mindstream.town.world.address import sector_of
+from mindstream.town.world.hours import DAY_MINUTES, clock, minute_of
+from mindstream.town.world.walk import write_walk
+
+AHEAD = 60
+"""So many minutes of a plan are broken down at once, at least."""
+SLEEPING = "sleeping"
+PLAN_IMPORTANCE = 5.0
+MOST_AHEAD = 45
+"""So many minutes before the time one sets out at most."""
+
+
+async def next_act(turn: Turn) -> None:
+    """Begin what the plan says for now; plan the day first where that is not done."""
+    day, minute = turn.setting.day(turn.step), turn.setting.minute(turn.step)
+    if turn.state.day != day:
+        await plan_day(turn, day)
+    block = turn.state.block_at(minute)
+    assert block is not None  # a plan has no gaps
+    if is_right_again(turn, block):
+        block = leave_it(turn, block, minute)
+    if not (block.fine or block.asleep):
+        await break_down(turn, block, minute)
+        block = turn.state.block_at(minute)
+        assert block is not None
+    begin(turn, block)
+
+
+def is_right_again(turn: Turn, block: Block) -> bool:
+    """Tell whether a resident can see that what it was going to mend is mended already."""
+    if not block.leaves or not block.sees_to or len(turn.percepts) >= turn.profile.attention:
+        return False
+    spot = turn.state.spot(turn.step)
+    near = nearest_spot(turn.setting, block.sees_to, spot)
+    return is_in_sight(turn.setting, spot, near) and all(each.place != block.sees_to for each in turn.percepts)
+
+
+def leave_it(turn: Turn, block: Block, minute: int) -> Block:
+    """Go on with the plan now, in the place of what was to be done about something that was seen; return that block."""
+    later = next((each for each in turn.state.blocks if each.start >= block.end and each.why == "plan"), None)
+    if later is None:
+        return block
+    now = later.model_copy(update={"start": minute, "minutes": later.end - minute})
+    turn.write(TasksPlanned(step=turn.step, blocks=(now,)))
+    return now
+
+
+async def plan_day(turn: Turn, day: int) -> None:
+    """Plan a day: when to wake and sleep, and what lies between, with what the days before have taught."""
+    if not turn.profile.plans:
+        turn.write(DayPlanned(step=turn.step, day=day, currently=turn.state.currently, broad=(), blocks=_idle(turn)))
+        return
+    date = turn.setting.when(turn.step)
+    said = say_date(date)
+    recalled = [
+        *await turn.recall(f"What has {turn.name} planned or agreed on for {said}?"),
+        *await turn.recall(f"Important recent events in {turn.name}'s life"),
+        *await turn.recall(f"Where {turn.name} usually goes, and what {turn.name} often does"),
+    ]
+    dated = [record for record, at in await turn.recall_appointments() if at.start.date() <= date.date()]
+    records = list({each.id: each for each in (*dated, *(each.record for each in recalled))}.values())
+    known = known_places(turn.setting, turn.person, turn.state.knows, date)
+    plan = await turn.ask(
+        PlanDay(
+            who=turn.name, identity=turn.person.identity(turn.state.currently), date=said,
+            memories=show(records, [_day_of(each.created) for each in records]),
+            yesterday=turn.state.broad, places=tuple(place for _, place in known),
+            usual=_usual(turn, date, [address for address, _ in known]),
+        )
+    )  # fmt: skip
+    broad = tuple(f"{item.start} {item.what}" for item in plan.items)
+    text = f"{turn.name}'s plan for {said}: {'; '.join(broad)}."
+    evidence = tuple(each.id for each in records)
+    written = await turn.build(
+        RecordDraft(
+            text=text, kind="note", by=turn.name, importance=PLAN_IMPORTANCE, evidence=evidence, keywords=("plan",)
+        )
+    )
+    goals = broad if renews_daily_goals(turn.profile) or not turn.state.broad else turn.state.broad
+    kept = [appointment_of(each.data) for each in records]
+    blocks = blocks_of(turn, plan, [address for address, _ in known], kept, day)
+    event = DayPlanned(
+        step=turn.step, day=day, currently=plan.currently or turn.state.currently or turn.person.currently,
+        broad=goals, blocks=blocks,
+        records=tuple(each.id for each in written),
+    )  # fmt: skip
+    turn.write(event, written)
+
+
+def _usual(turn: Turn, date: datetime, places: Sequence[str]) -> tuple[Usual, ...]:
+    """Return a resident's usual day as it is on a date."""
+    numbers = {address: number for number, address in enumerate(places, 1)}
+    today = [each for each in turn.person.day if each.is_on(date)]
+    usual: list[Usual] = []
+    for each in today:
+        start = today[0].start + (each.start - today[0].start) % DAY_MINUTES
+        end = start + (each.end - start - 1) % DAY_MINUTES + 1
+        usual.append(Usual(start=start, end=end, what=each.what, place=numbers.get(each.place, 0), duty=each.duty))
+    return tuple(usual)
+
+
+def _day_of(moment: float) -> str:
+    return f"{datetime.fromtimestamp(moment, UTC):%A %Y-%m-%d}"
+
+
+def _idle(turn: Turn) -> tuple[Block, ...]:
+    return (Block(start=0, minutes=DAY_MINUTES, what="being at home", place=turn.person.home, fine=True),)
+
+
+def blocks_of(
+    turn: Turn, plan: DayPlan, places: Sequence[str], kept: Sequence[Appointment | None], day: int
+) -> tuple[Block, ...]:
+    """Return a day without gaps: each item until the next one begins, sleep before and after.
+
+    Args:
+        kept: the appointments of the memories that were shown, by their numbers: an item that keeps one is there.
+
+    Who goes to bed after midnight has blocks beyond the day's last minute; the next day begins with them.
+    """
+    wake, bed = minute_of(plan.wake), minute_of(plan.bed)
+    until = bed if bed > wake else bed + DAY_MINUTES
+    items = []
+    for item in plan.items:
+        start = minute_of(item.start)
+        start = start if start >= wake or start + DAY_MINUTES >= until else start + DAY_MINUTES
+        if wake <= start < until:
+            place = places[item.place - 1] if 0 < item.place <= len(places) else turn.person.home
+            at = kept[item.keeps - 1] if 0 < item.keeps <= len(kept) else None
+            items.append(_kept(turn, at, (start, item.what, place)) if at else (start, item.what, place))
+    items = sorted(items, key=lambda each: each[0]) or [(wake, plan.items[0].what, turn.person.home)]
+    starts = [wake, *_on_time(turn, items), until]
+    waking = [
+        Block(start=start, minutes=end - start, what=what, place=place)
+        for (_, what, place), start, end in zip(items, starts, starts[1:], strict=False)
+    ]
+    late = _of_last_night(turn, waking, day)
+    slept_from = min(late[-1].end, wake) if late else 0
+    asleep = {"what": SLEEPING, "place": bed_of(turn.setting, turn.person), "asleep": True}
+    blocks = [
+        *(block.model_copy(update={"minutes": min(block.end, wake) - block.start}) for block in late),
+        Block(start=slept_from, minutes=wake - slept_from, **asleep),
+        *(part for block in waking for part in _at_midnight(block)),
+        Block(start=until, minutes=DAY_MINUTES - until, **asleep),
+    ]
+    return tuple(block for block in blocks if block.minutes > 0)
+
+
+def _kept(turn: Turn, at: Appointment, item: tuple[int, str, str]) -> tuple[int, str, str]:
+    """Return an item at the time and the place of the appointment that it keeps."""
+    start, what, place = item
+    begins, _ = _minutes_of(turn, at)
+    if at.place and is_let_in(turn.setting, turn.person, at):
+        place = at.place
+    return begins if 0 <= begins < DAY_MINUTES else start, what, place
+
+
+def _on_time(turn: Turn, items: Sequence[tuple[int, str, str]]) -> list[int]:
+    """Return when to set out for each item but the first: so that one is there when it begins."""
+    starts: list[int] = []
+    for (before, _, there), (start, _, place) in pairwise(items):
+        ahead = 0 if place == turn.person.home else minutes_between(turn, there, place)
+        starts.append(max(start - ahead, before + 10, *starts[-1:]) if start - before > 10 else start)
+    return starts
+
+
+def minutes_between(turn: Turn, start: str, goal: str) -> int:
+    """Return how long it takes about to get from one place to another."""
+    world, addresses = turn.setting.world, turn.setting.addresses
+    if sector_of(start) == sector_of(goal) or not {start, goal} <= addresses.keys():
+        return 0
+    spots = world.spots(addresses[start])[0], world.spots(addresses[goal])[0]
+    return min(MOST_AHEAD, world.distance(*spots) * turn.profile.step_s // 60 + 2)
+
+
+def _of_last_night(turn: Turn, waking: Sequence[Block], day: int) -> list[Block]:
+    """Return what reaches into this day from the evening before: of its plan, or as of any day where there is none."""
+    before = turn.state.blocks if turn.state.day == day - 1 and day > 0 else waking
+    parts = (part for block in before for part in _at_midnight(block))
+    return [part.model_copy(update={"start": part.start - DAY_MINUTES}) for part in parts if part.start >= DAY_MINUTES]
+
+
+def _at_midnight(block: Block) -> list[Block]:
+    if block.start >= DAY_MINUTES or block.end <= DAY_MINUTES:
+        return [block]
+    first = DAY_MINUTES - block.start
+    return [
+        block.model_copy(update={"minutes": first}),
+        block.model_copy(update={"start": DAY_MINUTES, "minutes": block.minutes - first}),
+    ]
+
+
+def take_up(turn: Turn, agreed: Appointment, because: str) -> bool:
+    """Take into the day what was just agreed on, where it is later today; tell whether the plan changed.
+
+    Nobody goes where nobody who may be there lets them in.
+    """
+    day, minute = turn.setting.day(turn.step), turn.setting.minute(turn.step)
+    start, end = _minutes_of(turn, agreed)
+    if not 0 <= start < DAY_MINUTES or end <= minute + 10 or turn.state.day != day:
+        return False
+    before = turn.state.block_at(start)
+    if before is None or not is_let_in(turn.setting, turn.person, agreed):
+        return False
+    if before.place == agreed.place != "" and before.what == agreed.what and before.end >= end:
+        return False
+    start = max(minute + 1, start - minutes_between(turn, before.place or turn.person.home, agreed.place))
+    block = Block(start=start, minutes=end - start, what=agreed.what, place=agreed.place)
+    turn.write(TasksPlanned(step=turn.step, blocks=tuple(_awake(turn, block)), because=because[:300]))
+    return True
+
+
+def _minutes_of(turn: Turn, at: Appointment) -> tuple[int, int]:
+    """Return when an appointment begins and ends, in minutes from this day's midnight."""
+    midnight = turn.setting.moment(turn.setting.step_at(turn.setting.day(turn.step), 0))
+    return int(at.start.timestamp() - midnight) // 60, int(at.end.timestamp() - midnight) // 60
+
+
+def _awake(turn: Turn, block: Block) -> list[Block]:
+    """Cut a block where sleep begins, unless that is only an hour away from its end, and at midnight."""
+    asleep = next((each.start for each in turn.state.blocks if each.asleep and each.start > block.start), DAY_MINUTES)
+    end = min(block.end, asleep + 60, DAY_MINUTES)
+    return [block.model_copy(update={"minutes": end - block.start})]
+
+
+async def break_down(turn: Turn, block: Block, minute: int) -> None:
+    """Turn a stretch of the plan into tasks, from this minute on."""
+    minutes = min(block.end - minute, max(AHEAD, turn.profile.a_minute))
+    if block.end - minute - minutes < AHEAD // 2:  # no crumbs
+        minutes = block.end - minute
+    things = things_around(turn, block.place)
+    reply = await turn.ask(
+        BreakDown(
+            who=turn.name, identity=turn.person.identity(turn.state.currently), what=block.what,
+            where=words_of(block.place) if block.place else "", is_home=is_home(turn.person, block.place),
+            when=clock(minute), minutes=minutes, around=tuple(map(words_of, things)),
+            already=_minutes_done(turn, block, minute), here=_here(things, block.place),
+            day=turn.state.broad,
+        )
+    )  # fmt: skip
+    tasks = _fitted(reply.tasks, minutes)
+    blocks, start = [], minute
+    for task in tasks:
+        place = things[task.place - 1] if 0 < task.place <= len(things) else block.place
+        what = task.what if task.what == block.what else f"{block.what} ({task.what})"
+        blocks.append(
+            Block(
+                start=start, minutes=task.minutes, what=what, place=place, fine=True,
+                leaves=task.condition, danger=task.danger,
+            )
+        )  # fmt: skip
+        start += task.minutes
+    turn.write(TasksPlanned(step=turn.step, blocks=tuple(blocks)))
+
+
+def _here(things: Sequence[str], place: str) -> tuple[int, ...]:
+    """Return the numbers of the things of a place itself: the object that it is, or those in it."""
+    return tuple(number for number, each in enumerate(things, 1) if f"{each}:".startswith(f"{place}:"))
+
+
+def _minutes_done(turn: Turn, block: Block, minute: int) -> int:
+    """Return for how long what a block says is being done already."""
+    since = start = min(block.start, minute)
+    for before in reversed([each for each in turn.state.blocks if each.end <= start]):
+        if before.end < since or not before.what.startswith(block.what):
+            break
+        since = before.start
+    return minute - since if since < start else 0
+
+
+def _fitted(tasks: Sequence[Task], minutes: int) -> list[Task]:
+    """Return tasks that fill these minutes exactly: the last one is stretched, what is too much goes."""
+    fitted, left = [], minutes
+    for task in tasks:
+        taken = min(task.minutes, left)
+        if taken > 0:
+            fitted.append(task.model_copy(update={"minutes": taken}))
+            left -= taken
+    if left:
+        fitted[-1] = fitted[-1].model_copy(update={"minutes": fitted[-1].minutes + left})
+    return fitted
+
+
+def begin(turn: Turn, block: Block, because: str = "") -> None:
+    """Let the resident begin what a block says, at its place, until the block ends."""
+    until = act_end(turn.setting, turn.setting.day(turn.step), block.end)
+    spot = turn.state.spot(turn.step)
+    place, path = block.place, walk_to(turn, block.place)
+    act = Act(
+        what=block.what, place=place if path is not None else "", since=turn.step, until=max(until, turn.step + 1),
+        path=path or write_walk([spot]), asleep=block.asleep, why=block.why, leaves=block.leaves, danger=block.danger,
+        sees_to=block.sees_to,
+    )  # fmt: skip
+    turn.write(Acted(step=turn.step, act=act, because=because))
+
+
+def walk_to(turn: Turn, place: str) -> str | None:
+    """Return the way to a place from where the resident is; None: there is none, or no such place."""
+    address = turn.setting.addresses.get(place)
+    if address is None:
+        return None
+    spot, routes = turn.state.spot(turn.step), turn.setting.world.routes
+    try:
+        path = [spot, *routes.path(spot, address)]
+        path += routes.path(path[-1], stand_at(turn, address, path[-1]))
+    except InputError:
+        return None
+    return write_walk(path)

@@ -1,0 +1,25 @@
+"""A resident reflects when enough that matters has gathered: the ground's reflection, written with its step."""
+
+from __future__ import annotations
+
+from mindstream.models.rules import Rules
+from mindstream.reasoners.reflect.reflect import reflection_entry
+from mindstream.town.profile import Profile
+from mindstream.town.residents.turn import Turn
+from mindstream.town.state import ResidentState
+
+
+def is_due(state: ResidentState, profile: Profile) -> bool:
+    """Tell whether enough has gathered since the last reflection; what was too much is dropped with it."""
+    return profile.reflects and state.gathered >= profile.reflect_at
+
+
+async def reflect(turn: Turn) -> None:
+    """Reflect where it is time; without a model nobody does."""
+    model = turn.resident.models.of("reasoner")
+    if not is_due(turn.state, turn.profile) or model.name == Rules.name:
+        return
+    await turn.resident.written()
+    with turn.failing("reflect"):
+        entry = await reflection_entry(turn.resident.stream, model)
+    turn.write(entry.event, entry.records)

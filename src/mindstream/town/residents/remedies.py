@@ -1,0 +1,200 @@
+"""What a resident does about things that are not as they should be: whether it acts, how, and when the rest is done.
+
+Source: Park 2023, 4.3.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from mindstream.memory.store.record import Record, RecordDraft
+from mindstream.town.events import Block, TasksPlanned
+from mindstream.town.prompts.see_to import Remedy, SeeTo
+from mindstream.town.prompts.should_act import ShouldAct
+from mindstream.town.residents.occupancy import OCCUPIED
+from mindstream.town.residents.perceive import is_undecided
+from mindstream.town.residents.percept import Percept
+from mindstream.town.residents.places import is_home, things_around, things_open, words_of
+from mindstream.town.residents.plan import PLAN_IMPORTANCE, begin, leave_it, minutes_between, plan_day
+from mindstream.town.residents.sight import nearest_spot
+from mindstream.town.residents.turn import Turn
+from mindstream.town.state import ResidentState
+from mindstream.town.world.address import sector_of
+from mindstream.town.world.hours import clock
+
+RECALLED = 8
+PASSING_IMPORTANCE = 2.0
+"""Of the memory of what was only waited for."""
+
+
+async def react_to_things(turn: Turn, others: Mapping[str, ResidentState]) -> bool:
+    """Decide about the things that it sees, until it acts on one, or leaves it to another; tell whether it did."""
+    if _leave_to_another(turn, others):
+        return True
+    for percept in _undecided(turn):
+        recalled = await turn.recall(percept.text, RECALLED, touch=False)
+        memories = turn.beyond_identity(each.record for each in recalled if "plan" not in each.record.keywords)
+        question = _question(turn, percept, others, memories)
+        if await turn.decide(percept.text, question, recalled, place=percept.place):
+            await _see_to(turn, percept, question, others)
+            return True
+    return False
+
+
+def _undecided(turn: Turn) -> list[Percept]:
+    """Return the things to decide about now, dangers first; who talks or sees to something already has eyes for
+    dangers only, and who fights one for nothing else."""
+    state, step = turn.state, turn.step
+    block = state.block_at(turn.setting.minute(step))
+    seen_to = block.sees_to if block is not None else ""
+    if any(each.place == seen_to and each.danger for each in turn.percepts if each.place):
+        return []
+    undecided = [each for each in turn.percepts if is_undecided(state, each)]
+    dangers = [each for each in undecided if each.danger]
+    if seen_to or state.is_talking(step):
+        return dangers
+    return [*dangers, *(each for each in undecided if each not in dangers)]
+
+
+def _leave_to_another(turn: Turn, others: Mapping[str, ResidentState]) -> bool:
+    """Leave it to another who is at it already, the one who was first; tell whether it did."""
+    act = turn.state.act
+    if act is None or act.why != "react" or not act.sees_to:
+        return False
+    if any(each.place == act.sees_to and each.danger for each in turn.percepts):
+        return False
+    mine = (act.since, turn.name)
+    menders = ((other.act.since, name) for name, other in others.items() if other.act and _mends(other, act.sees_to))
+    if not any(each < mine for each in menders):
+        return False
+    minute = turn.setting.minute(turn.step)
+    block = turn.state.block_at(minute)
+    if block is None or block.sees_to != act.sees_to:
+        return False
+    begin(turn, leave_it(turn, block, minute), because="another sees to it")
+    return True
+
+
+def _mends(other: ResidentState, place: str) -> bool:
+    return other.act is not None and other.act.why == "react" and other.act.sees_to == place
+
+
+def _question(
+    turn: Turn, percept: Percept, others: Mapping[str, ResidentState], memories: tuple[str, ...]
+) -> ShouldAct:
+    """Ask whether to act on a thing that is not as it should be."""
+    act = turn.state.act
+    assert act is not None
+    place, rules = percept.place, turn.setting.rules
+    owns = turn.name in rules.owners(turn.setting.addresses[place])
+    return ShouldAct(
+        who=turn.name, identity=turn.identity, doing=act.what, sees=percept.text, danger=percept.danger,
+        uses_it=act.needs(place),
+        in_charge=owns or is_home(turn.person, place) or turn.person.has_duty_in(sector_of(place)),
+        taken=percept.object == OCCUPIED, fine=turn.setting.conditions.is_fine(percept.object),
+        others=tuple(sorted(name for name, other in others.items() if _mends(other, percept.place))),
+        memories=memories,
+    )  # fmt: skip
+
+
+async def _see_to(turn: Turn, percept: Percept, why: ShouldAct, others: Mapping[str, ResidentState]) -> None:
+    """Ask what is to be done about a thing, and begin it; what is planned for now changes."""
+    if turn.state.day != turn.setting.day(turn.step):
+        await plan_day(turn, turn.setting.day(turn.step))
+    minute = turn.setting.minute(turn.step)
+    shops, eateries = things_open(turn, "shop"), things_open(turn, "eat")
+    things = tuple(dict.fromkeys((*_by_nearness(turn, percept), percept.place, *shops, *eateries)))
+    planned = turn.state.block_at(minute)
+    remedy = await turn.ask(
+        SeeTo(
+            who=turn.name, identity=turn.identity, sees=percept.text, danger=percept.danger,
+            doing=planned.what if planned else why.doing,
+            when=clock(minute), at=things.index(percept.place) + 1,
+            around=tuple(map(words_of, things)), sells=_numbers(things, shops, percept.place),
+            serves=_numbers(things, eateries, percept.place), in_charge=why.in_charge, others=why.others,
+            taken=why.taken, aside=_aside(things, percept.place),
+            present=tuple(sorted(name for name, other in others.items() if not other.asleep)),
+            waited=_minutes_waited(turn.state, percept.place, minute), memories=why.memories,
+        )
+    )  # fmt: skip
+    blocks = _rewrite_plan(turn, percept, remedy, things, minute)
+    turn.write(
+        TasksPlanned(step=turn.step, blocks=blocks, because=f"{percept.text} ({words_of(percept.place)})"),
+        await _remember(turn, percept, remedy),
+    )
+    begin(turn, blocks[0], because=percept.text)
+
+
+def _by_nearness(turn: Turn, percept: Percept) -> list[str]:
+    """Return the things it knows around what it sees, the nearest first."""
+    distance = turn.setting.world.distance
+    around = things_around(turn, percept.place)
+    return sorted(around, key=lambda each: distance(nearest_spot(turn.setting, each, percept.spot), percept.spot))
+
+
+def _numbers(things: Sequence[str], meant: Sequence[str], place: str) -> tuple[int, ...]:
+    """Return the numbers of things, without those in the house where it was seen."""
+    return tuple(things.index(each) + 1 for each in meant if sector_of(each) != sector_of(place))
+
+
+def _aside(things: Sequence[str], place: str) -> int:
+    """Return the number of a thing in another room of the same house; 0: there is none."""
+    room, house = place.rpartition(":")[0], sector_of(place)
+    found = (n for n, each in enumerate(things, 1) if sector_of(each) == house and each.rpartition(":")[0] != room)
+    return next(found, 0)
+
+
+def _minutes_waited(state: ResidentState, place: str, minute: int) -> int:
+    """Return how long somebody has waited for a thing in the last hour."""
+    return sum(
+        block.minutes
+        for block in state.blocks
+        if block.why == "wait" and block.sees_to == place and minute - 60 <= block.end <= minute
+    )
+
+
+def _rewrite_plan(
+    turn: Turn, percept: Percept, remedy: Remedy, things: Sequence[str], minute: int
+) -> tuple[Block, ...]:
+    """Return what is done about it, with the ways there; then the tasks at hand, that much later.
+
+    What is planned in broad strokes keeps its end; so the day goes on as planned.
+    """
+    act = turn.state.act
+    assert act is not None
+    blocks: list[Block] = []
+    start, place = minute, act.place or turn.person.home
+    for task in remedy.tasks:
+        where = things[task.place - 1] if 0 < task.place <= len(things) else ""
+        minutes = task.minutes + (minutes_between(turn, place, where) if where else 0)
+        blocks.append(
+            Block(
+                start=start, minutes=minutes, what=task.what, place=where, fine=True,
+                leaves=task.condition, danger=task.danger,
+                why="wait" if remedy.waits else "react", sees_to=percept.place,
+            )
+        )  # fmt: skip
+        start, place = start + minutes, where or place
+    return (*blocks, *(_later(turn.state.blocks, minute, start - minute) if remedy.resumes else ()))
+
+
+def _later(blocks: Sequence[Block], minute: int, by: int) -> list[Block]:
+    """Return the tasks from this minute on, as far as the plan is broken down, that much later."""
+    later: list[Block] = []
+    at = minute
+    for block in blocks:
+        if block.end <= at:
+            continue
+        if block.start > at or not block.fine:
+            break
+        later.append(block.model_copy(update={"start": at + by, "minutes": block.end - at}))
+        at = block.end
+    return later
+
+
+async def _remember(turn: Turn, percept: Percept, remedy: Remedy) -> tuple[Record, ...]:
+    """Make the memory of what was done about something; what goes by plan is remembered as the plan."""
+    done = ", ".join(dict.fromkeys(task.what for task in remedy.tasks))
+    text = f"{turn.name} saw that {percept.text}, and saw to it: {done}"
+    weight = PASSING_IMPORTANCE if remedy.waits else PLAN_IMPORTANCE
+    return await turn.build(RecordDraft(text=text, kind="observation", by=turn.name, importance=weight))

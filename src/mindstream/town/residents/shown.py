@@ -1,0 +1,32 @@
+"""Memories as prompts show them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from mindstream.memory.store.record import Record
+from mindstream.town.prompts.memory import Memory
+from mindstream.town.residents.appointment import appointment_of
+from mindstream.town.residents.places import words_of
+
+LONGEST = 600
+"""So many characters of a memory are shown."""
+
+
+def show(records: Iterable[Record], written: Sequence[str] = ()) -> tuple[Memory, ...]:
+    """Return memories with the appointments that they tell of.
+
+    Args:
+        written: the day of each, in words; empty: it does not matter.
+    """
+    shown = []
+    for number, record in enumerate(records):
+        at = appointment_of(record.data)
+        where = words_of(at.place) if at and at.place else ""
+        shown.append(
+            Memory(
+                text=record.text[:LONGEST], written=written[number] if written else "",
+                importance=record.importance or 0.0, appointment=at, where=where,
+            )
+        )  # fmt: skip
+    return tuple(shown)

@@ -1,0 +1,1 @@
+"""Saved simulations of Park 2023, read and written."""
