@@ -114,7 +114,7 @@ async def test_what_is_erased_stays_in_no_cache_of_the_process(store: SqliteStor
 
 def erased(connection: sqlite3.Connection, id_: str) -> int:
     found = carriers.find(connection, "ann", Erasure(ids=(id_,)))
-    return carriers.erase(connection, "ann", found, sqlite._next_change(connection))
+    return carriers.erase(connection, "ann", found, sqlite.next_change(connection))
 
 
 async def test_what_another_process_erases_is_forgotten_here_too(store: SqliteStore, folder: Path) -> None:

@@ -28,13 +28,15 @@ class Holds(Enum):
     OWN = "the words of the record that the row wrote: they go with it, and else they stay whole"
     QUOTES = "words that may be somebody's: those of an erased record are taken out of them; JSON in a text is read"
     NO_WORDS = "none: ids, names of models and tools, kinds, digests"
-    PERSON = "whose something is: a name"
+    PERSON = "whose something is: a name, alone or after other words"
+    RECORD = "the id of a record, of whose words the row tells: with it, the row loses all of them"
 
 
 Own = Annotated[T, Holds.OWN]
 Quotes = Annotated[T, Holds.QUOTES]
 NoWords = Annotated[T, Holds.NO_WORDS]
 Person = Annotated[T, Holds.PERSON]
+RecordId = Annotated[T, Holds.RECORD]
 
 
 @dataclass(frozen=True, slots=True)

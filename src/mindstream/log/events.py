@@ -27,7 +27,7 @@ class Event(BaseModel):
     kept: ClassVar[bool] = True
     """False: shown as it happens, not written to the log."""
     of_all: ClassVar[bool] = False
-    """Words of all streams of the data folder stand in it: it is searched whosever are erased."""
+    """A copy of what rows of all streams say, made to be quick: searched whosever words are erased; may be deleted."""
 
     def entry(self) -> tuple[str, str]:
         """Return its kind and its payload as the log keeps them."""
@@ -202,6 +202,12 @@ class Remembered(Event):
     kinds: NoWords[dict[str, int]]
 
 
+class DocumentsRead(Event):
+    """Whoever did this has a folder's documents searched in this stream; it is erased with the last of them."""
+
+    kind = "documents_read"
+
+
 class Corrected(Event):
     """A record was corrected: whoever believed the older one may want to know (`Trigger(on=("corrected",))`)."""
 
@@ -266,7 +272,7 @@ class Unknown(Event):
 
 GROUND: tuple[type[Event], ...] = (
     Opened, Heard, Waiting, Piece, Reading, Said, Thought, SetAside, ModelCalled, ToolCalled, Observed, BeliefChanged,
-    FollowUp, Remembered, Corrected, Slept, Reflected, Failed,
+    FollowUp, Remembered, DocumentsRead, Corrected, Slept, Reflected, Failed,
 )  # fmt: skip
 _kinds: dict[str, type[Event]] = {each.kind: each for each in GROUND}
 _read: set[str] = set()

@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from mindstream.log.declared import NoWords, Person, Quotes
+from mindstream.log.declared import NoWords, Person, Quotes, RecordId
 from mindstream.log.events import Event
 
 Form = Literal["composed", "bare"]
@@ -23,7 +23,7 @@ class PoolCreated(Event):
     """A pool was opened for a domain; the first such row counts."""
 
     kind = "pool_created"
-    domain: Quotes[str]
+    domain: NoWords[str]
     owner: Person[str]
     members: Person[tuple[str, ...]] = (EVERYONE,)
     """Who may write and recall, the owner besides."""
@@ -36,7 +36,7 @@ class RubricFrozen(Event):
     """A person froze a rubric; pairs are graded by the last one. The first is version 1."""
 
     kind = "rubric_frozen"
-    rubric: Quotes[str]
+    rubric: NoWords[str]
     """All of it, as `Rubric.text` writes it."""
     digest: NoWords[str]
 
@@ -45,7 +45,7 @@ class ExemplarOffered(Event):
     """A pair was handed in; it is judged exactly once."""
 
     kind = "exemplar_offered"
-    id: NoWords[str]
+    id: RecordId[str]
     """Made of the pool, the writer, the query and the answer: other words are another exemplar."""
     query: Quotes[str]
     answer: Quotes[str]
@@ -62,7 +62,7 @@ class ExemplarJudged(Event):
     """What became of a pair, and why."""
 
     kind = "exemplar_judged"
-    id: NoWords[str]
+    id: RecordId[str]
     verdict: Verdict
     score: float = 0.0
     """0 to 100; of a pair that a person laid in, 100."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -65,9 +65,9 @@ class Carriers:
         return MARK if self.names(text) else self.words.redact(text)
 
 
-def find(connection: sqlite3.Connection, stream: str, erasure: Erasure) -> Carriers:
-    """Find every row of a stream that carries words of these records."""
-    said: list[str] = []
+def find(connection: sqlite3.Connection, stream: str, erasure: Erasure, words: Iterable[str] = ()) -> Carriers:
+    """Find every row of a stream that carries words of these records, or others that are to go."""
+    said = [*words]
     own: set[int] = set()
     for id_ in erasure.ids:
         row = connection.execute(
@@ -208,7 +208,10 @@ def _redacted_event(kind: str, payload: str, seq: int, carriers: Carriers) -> st
         text = printable(payload)
         new_text = MARK if seq in carriers.bare else carriers.words.redact(text)
         return payload if new_text == text else new_text
-    new = _redacted_fields(held, _fields(kind, payload), seq, carriers)
+    fields = _fields(kind, payload)
+    told_of = (held.get(name) for name, each in fields.items() if Holds.RECORD in each.holds)
+    whole = seq in carriers.bare or not carriers.ids.isdisjoint(str(each) for each in told_of)
+    new = _redacted_fields(held, fields, seq, whole, carriers)
     return payload if new == held else json.dumps(new, ensure_ascii=False)
 
 
@@ -219,28 +222,28 @@ def _fields(kind: str, payload: str) -> Mapping[str, Declared]:
 
 
 def _redacted_fields(
-    held: Mapping[str, Any], fields: Mapping[str, Declared], seq: int, carriers: Carriers
+    held: Mapping[str, Any], fields: Mapping[str, Declared], seq: int, whole: bool, carriers: Carriers
 ) -> dict[str, Any]:
     return {
-        name: _redacted_field(value, fields.get(name, UNKNOWN), seq, carriers) if value else value
+        name: _redacted_field(value, fields.get(name, UNKNOWN), seq, whole, carriers) if value else value
         for name, value in held.items()
     }
 
 
-def _redacted_field(value: Any, field: Declared, seq: int, carriers: Carriers) -> Any:
+def _redacted_field(value: Any, field: Declared, seq: int, whole: bool, carriers: Carriers) -> Any:
     if field.model is not None:
-        return _redacted_models(value, field.model, seq, carriers)
-    if seq in carriers.bare and field.holds & {Holds.OWN, Holds.QUOTES}:
+        return _redacted_models(value, field.model, seq, whole, carriers)
+    if whole and field.holds & {Holds.OWN, Holds.QUOTES}:
         return _bare(value)
     if seq in carriers.own and Holds.OWN in field.holds:
         return _bare(value)
     return rewrite_texts(value, carriers.redact, carriers.names) if field.is_searched else value
 
 
-def _redacted_models(value: Any, model: type[BaseModel], seq: int, carriers: Carriers) -> Any:
+def _redacted_models(value: Any, model: type[BaseModel], seq: int, whole: bool, carriers: Carriers) -> Any:
     if isinstance(value, list):
-        return [_redacted_models(each, model, seq, carriers) for each in value]
-    return _redacted_fields(value, declared(model), seq, carriers) if isinstance(value, dict) else value
+        return [_redacted_models(each, model, seq, whole, carriers) for each in value]
+    return _redacted_fields(value, declared(model), seq, whole, carriers) if isinstance(value, dict) else value
 
 
 def _bare(value: Any) -> Any:
