@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mindstream import Mind
+from mindstream import Coach, Mind
 from mindstream.clock import DAY_S, ManualClock
 from mindstream.coach.packs.load import load
 from mindstream.coach.packs.saying import phrases
@@ -55,13 +55,17 @@ async def ask(dialogue: dict[str, Any], questions: Sequence[dict[str, Any]], mod
     clock, asked, before = ManualClock(), list[Asked](), ""
     with tempfile.TemporaryDirectory() as folder:
         for number, utterances in enumerate(dialogue["sessions"]):
-            async with Mind.open(Path(folder), user="u", session=f"s{number}", clock=clock, models=model) as mind:
+            async with Mind.open(
+                Path(folder), user="u", session=f"s{number}", clock=clock, models=model, responder=Coach.using()
+            ) as mind:
                 for text in utterances:
                     clock.advance(60)
                     await mind.send(text)
                     await mind.settled()
             clock.advance(DAY_S)
-        async with Mind.open(Path(folder), user="u", session="asked", clock=clock, models=model) as mind:
+        async with Mind.open(
+            Path(folder), user="u", session="asked", clock=clock, models=model, responder=Coach.using()
+        ) as mind:
             for question in questions:
                 clock.advance(60)
                 answer = await mind.send(question["text"])

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mindstream import Mind, Models, SqliteStore, Timeouts, chance
+from mindstream import Coach, Mind, Models, SqliteStore, Timeouts, chance
 from mindstream.coach.events import Decided
 from mindstream.coach.gates.gate import Decision, Situation
 from mindstream.coach.talk import Talk
@@ -263,7 +263,8 @@ async def talk(folder: Path, utterances: int, faults: Faults, timeouts: Timeouts
     settled = lives = False
     async with Mind.open(
         FaultyStore(store, faults),
-        user="ann", models=models, gate=FaultyGate(faults), embed=FaultyEmbedder(faults), reasoners=reasoners,
+        user="ann", models=models, responder=Coach.using(gate=FaultyGate(faults)), embed=FaultyEmbedder(faults),
+        reasoners=reasoners,
         timeouts=timeouts,
     ) as mind:  # fmt: skip
         for start in range(0, utterances, 3):

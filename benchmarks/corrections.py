@@ -18,7 +18,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from mindstream import Mind, Models, Timeouts
+from mindstream import Coach, Mind, Models, Timeouts
 from mindstream.coach.coach import coach_of
 
 SILENCE_S = 1_800
@@ -28,7 +28,7 @@ async def believed_after(models: Models, lines: list[str]) -> list[str]:
     """Say the lines to a new mind; return what it notes and believes when all has been thought."""
     with tempfile.TemporaryDirectory() as folder:
         timeouts = Timeouts(deadline_s=SILENCE_S, thinking_s=SILENCE_S)
-        async with Mind.open(folder, user="u", models=models, timeouts=timeouts) as mind:
+        async with Mind.open(folder, user="u", models=models, timeouts=timeouts, responder=Coach.using()) as mind:
             for line in lines:
                 async for _ in mind.hear(line):
                     pass

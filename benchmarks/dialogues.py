@@ -16,7 +16,7 @@ from pathlib import Path
 
 from single_agent import Agent
 
-from mindstream import Mind, Models, Timeouts, chance
+from mindstream import Coach, Mind, Models, Timeouts, chance
 from mindstream.coach.packs.load import load
 from mindstream.log.events import FollowUp, Said
 
@@ -34,7 +34,9 @@ async def by_two(models: Models, utterances: list[str], gate: str) -> list[tuple
     lines: list[tuple[str, str]] = []
     with tempfile.TemporaryDirectory() as folder:
         timeouts = Timeouts(deadline_s=1_800, thinking_s=1_800)
-        async with Mind.open(folder, user="judge", session="s", models=models, gate=gate, timeouts=timeouts) as mind:
+        async with Mind.open(
+            folder, user="judge", session="s", models=models, responder=Coach.using(gate=gate), timeouts=timeouts
+        ) as mind:
             for text in utterances:
                 heard, *_ = [row.seq async for row in mind.hear(text)]
                 await mind.settled()

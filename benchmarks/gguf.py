@@ -26,7 +26,7 @@ from typing import Any
 import yaml
 from pydantic import BaseModel
 
-from mindstream import Mind, Timeouts
+from mindstream import Coach, Mind, Timeouts
 from mindstream.coach.coach import coach_of
 from mindstream.log.events import Failed, Said, Thought
 from mindstream.memory.store.store import read_log
@@ -155,7 +155,9 @@ async def turns(model: str, lines: Sequence[str] = TALK) -> dict[str, Any]:
         kept = Path(folder) / "calls.jsonl"
         async with (
             Models.named({"default": model}, on_call=calls.append, record=kept) as models,
-            Mind.open(Path(folder) / "data", user="ann", models=models, timeouts=TIMEOUTS) as mind,
+            Mind.open(
+                Path(folder) / "data", user="ann", models=models, timeouts=TIMEOUTS, responder=Coach.using()
+            ) as mind,
         ):
             for line in lines:
                 shown.append(await _turn(mind, line, calls, errors))

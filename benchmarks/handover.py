@@ -67,7 +67,9 @@ async def put(case: Case, models: Models, patience_s: float) -> dict[str, Any]:
     """Return what the Talker does about a situation; `way` is "failed" where it gave no answer."""
     words, handover = "", Handover()
     with tempfile.TemporaryDirectory(prefix="handover-") as folder:
-        async with Mind.open(folder, user="ann", session="now", models=models, gate="talker") as mind:
+        async with Mind.open(
+            folder, user="ann", session="now", models=models, responder=Coach.using(gate="talker")
+        ) as mind:
             coach = coach_of(mind)
             await prime(mind, coach, case)
             await mind.memory.retain(case.says, "chat", by="ann", episode="now", data={"by_user": True})

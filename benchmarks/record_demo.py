@@ -19,6 +19,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 
+from mindstream import Coach
 from mindstream.clock import SystemClock
 from mindstream.log.events import Heard, Logged
 from mindstream.memory.store.sqlite import SqliteStore
@@ -51,7 +52,9 @@ async def talk(models: dict[str, str], said: list[str], gate: str) -> list[Logge
     slow = Timeouts(PATIENT_S, PATIENT_S, PATIENT_S, PATIENT_S)
     named = Models.named(models, patience_s=PATIENT_S)
     with tempfile.TemporaryDirectory() as folder:
-        opened = Mind.open(folder, user="you", session="demo", models=named, gate=gate, timeouts=slow)
+        opened = Mind.open(
+            folder, user="you", session="demo", models=named, responder=Coach.using(gate=gate), timeouts=slow
+        )
         async with named, opened as mind:
             for line in said:
                 print(f"you: {line}\n{mind.responder.title}: {await mind.send(line)}", flush=True)

@@ -37,6 +37,7 @@ from typing import Any
 import numpy as np
 from talker_faults import Taken, broken_bars, count_faults, draw, put, watch
 
+from mindstream import Coach
 from mindstream.coach.coach import coach_of
 from mindstream.coach.gates.gate import Decision, Situation
 from mindstream.coach.packs.load import load as load_pack
@@ -108,11 +109,10 @@ async def minds(
             await opened.enter_async_context(
                 Mind.open(
                     store,
-                    pack=pack,
+                    responder=Coach.using(pack=pack, gate=Same(gate) if gate in ("always", "never") else gate),
                     user=f"user{n}",
                     models=models,
                     embed=embed,
-                    gate=Same(gate) if gate in ("always", "never") else gate,
                     timeouts=timeouts,
                 )
             )
@@ -269,7 +269,7 @@ async def flat(given: argparse.Namespace) -> dict[str, Any]:
     marks = [10**n for n in range(1, 8) if 10**n <= given.turns] or [given.turns]
     taken: list[tuple[float, float]] = []
     with tempfile.TemporaryDirectory() as folder:
-        async with Mind.open(folder, user="ann", gate=given.gate) as mind:
+        async with Mind.open(folder, user="ann", responder=Coach.using(gate=given.gate)) as mind:
             for n in range(given.turns + 20):
                 cpu = time.process_time()
                 said = await turn(mind, re.sub(r"\W*$", "", SAID[n % len(SAID)]) + f" ({n}).")

@@ -3,13 +3,13 @@
 import asyncio
 import tempfile
 
-from mindstream import Mind
+from mindstream import Coach, Mind
 from mindstream.coach.coach import coach_of
 
 
 async def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        async with Mind.open(folder, pack="sleep", user="ann") as mind:
+        async with Mind.open(folder, responder=Coach.using(pack="sleep"), user="ann") as mind:
             async for logged in mind.hear("I wake at three and my thoughts race. Work is stressful."):
                 print(f"{logged.event.kind:6}", getattr(logged.event, "text", ""))
             await mind.settled()

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
-from mindstream import ManualClock, Mind
+from mindstream import Coach, ManualClock, Mind
 from mindstream.life.life import Life, LifeConfig
 from mindstream.models.ask import ask
 from mindstream.models.model import Call, Part, Piece, Request
@@ -73,7 +73,7 @@ async def main() -> None:
 async def share(folder: Path, pool: Pool, ann: Member, clock: ManualClock) -> None:
     """Talk, plan and live as ann, with the pool; then ben withdraws what he wrote."""
     models = Models(Rules(), {"talker": Shown()})
-    async with Mind.open(folder, user="ann", models=models, exemplars=ann, clock=clock) as mind:
+    async with Mind.open(folder, user="ann", models=models, responder=Coach.using(exemplars=ann), clock=clock) as mind:
         print(f"> {ASKED}\n  {await mind.send(ASKED)}")
         await mind.settled()
         plans = Member(pool, "ann", render=plan_shot)

@@ -7,7 +7,7 @@ import asyncio
 import tempfile
 from pathlib import Path
 
-from mindstream import ManualClock, Mind
+from mindstream import Coach, ManualClock, Mind
 from mindstream.clock import DAY_S, HOUR_S
 from mindstream.life.events import TurnEnded
 from mindstream.life.life import Life, LifeConfig
@@ -58,7 +58,9 @@ async def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for day, lines in enumerate(DAYS):
             print(f"\nDay {day + 1}")
-            async with Mind.open(folder, user="ann", session=f"day {day + 1}", clock=clock) as mind:
+            async with Mind.open(
+                folder, user="ann", session=f"day {day + 1}", clock=clock, responder=Coach.using()
+            ) as mind:
                 for line in lines:
                     clock.advance(60)
                     answer = await mind.send(line)

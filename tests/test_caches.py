@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mindstream import ManualClock, Mind, SqliteStore, caches
+from mindstream import Coach, ManualClock, Mind, SqliteStore, caches
 from mindstream.coach.belief.belief import plan_of
 from mindstream.coach.belief.plan import Plan, PlanStep
 from mindstream.coach.packs.load import load
@@ -38,7 +38,7 @@ async def store(folder: Path) -> AsyncIterator[SqliteStore]:
 
 async def a_plan(store: SqliteStore, user: str, title: str, id_: str) -> Memory:
     """Write a plan under an id of our choosing, as an import does."""
-    async with Mind.open(store, user=user) as mind:
+    async with Mind.open(store, user=user, responder=Coach.using()) as mind:
         plan = Plan(steps=[PlanStep(title=title, state="now")])
         new = RecordDraft(
             text=title, kind="plan", slot="sleep.plan", version=1, data={"plan": plan.model_dump(mode="json")}
@@ -66,7 +66,7 @@ async def test_a_plan_that_a_caller_changes_stays_as_it_is_written(store: Sqlite
 
 async def test_data_of_one_record_is_not_another_records(store: SqliteStore) -> None:
     for user in ("ann", "bob"):
-        async with Mind.open(store, user=user) as mind:
+        async with Mind.open(store, user=user, responder=Coach.using()) as mind:
             await mind.memory.remember_all(
                 [RecordDraft(text="hello", kind="chat", data={"by_user": True, "tags": ["a"]})]
             )
@@ -95,7 +95,7 @@ def words_in_caches() -> bool:
 
 
 async def test_what_is_erased_stays_in_no_cache_of_the_process(store: SqliteStore) -> None:
-    async with Mind.open(store, user="ann") as mind:
+    async with Mind.open(store, user="ann", responder=Coach.using()) as mind:
         async for _ in mind.hear(f"My {SECRET} keeps me awake, what can I do?"):
             pass
         await mind.settled()
@@ -114,7 +114,7 @@ async def test_what_is_erased_stays_in_no_cache_of_the_process(store: SqliteStor
 
 def erased(connection: sqlite3.Connection, id_: str) -> int:
     found = carriers.find(connection, "ann", Erasure(ids=(id_,)))
-    return carriers.erase(connection, "ann", found, sqlite._next_change(connection))
+    return carriers.erase(connection, "ann", found, sqlite.next_change(connection))
 
 
 async def test_what_another_process_erases_is_forgotten_here_too(store: SqliteStore, folder: Path) -> None:

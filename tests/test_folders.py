@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mindstream import Memory, Mind, SqliteStore, SystemClock
+from mindstream import Coach, Memory, Mind, SqliteStore, SystemClock
 from mindstream.coach.coach import coach_of
 from mindstream.log.events import Said, Unknown
 from mindstream.memory.store.salvage import UNREADABLE
@@ -61,7 +61,7 @@ async def test_every_record_and_event_is_read(written: Path) -> None:
 
 
 async def test_it_recalls_believes_plans_and_goes_on_talking(written: Path) -> None:
-    async with Mind.open(written, user="ann", session="later") as mind:
+    async with Mind.open(written, user="ann", session="later", responder=Coach.using()) as mind:
         assert coach_of(mind).belief.version > 1 and coach_of(mind).plan.steps
         assert [found.record.stream for found in await mind.memory.recall("what wakes me at night?", k=3)] == [
             "ann"
@@ -71,7 +71,9 @@ async def test_it_recalls_believes_plans_and_goes_on_talking(written: Path) -> N
         assert isinstance(said[-1], Said) and said[-1].text
         await mind.settled()
         assert coach_of(mind).belief.version > version
-    async with Mind.open(written, user="carol") as mind:  # what the process that is gone had begun
+    async with Mind.open(
+        written, user="carol", responder=Coach.using()
+    ) as mind:  # what the process that is gone had begun
         await mind.settled()
         assert await mind.memory.store.open_work("carol") == []
 

@@ -6,11 +6,13 @@ import ast
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import mindstream
+from mindstream.rooms import GROUND, registered
 
 SOURCE = Path(mindstream.__file__).parent
 ROOT = SOURCE.parent.parent
@@ -251,3 +253,29 @@ def test_the_command_line_imports_in_no_circle_of_files_or_folders() -> None:
         below = {folder: others for folder, others in below.items() if folder not in free}
     assert below == {}
     assert [each for each in circles() if any(room(path) == "cli" for path in each)] == []
+
+
+def strings(path: Path) -> Iterator[str]:
+    """Yield the texts in a file's code, docstrings aside."""
+    tree = ast.parse(path.read_text("utf-8"))
+    told = {id(each.value) for each in ast.walk(tree) if isinstance(each, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told:
+            yield node.value
+
+
+def test_the_ground_names_no_room_nor_a_role_of_one() -> None:
+    order = rooms()
+    ground = [path for path in FILES if room(path) in order[: order.index("coach")]]
+    shipped = [each.name for each in registered() if each.name]
+    roles = {role.name for each in registered() if each.name for role in each.roles} - {
+        each.name for each in GROUND.roles
+    }
+    assert {"planner", "M0", "safety"} <= roles and {"coach", "town"} <= {*shipped}
+    module = re.compile(rf"mindstream[./]({'|'.join(shipped)})\b|^({'|'.join(shipped)})([./:].*)?$")
+    named = [
+        f"{path.relative_to(SOURCE)}: {text}" for path in ground for text in strings(path)
+        if text in roles or module.search(text)
+    ]  # fmt: skip
+    assert not named, named
+    assert not [path for path in ground if "import_module(" in path.read_text("utf-8")], "nothing is loaded by a name"

@@ -9,7 +9,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from mindstream import FakeModel, Mind, Models
+from mindstream import Coach, FakeModel, Mind, Models
 from mindstream.models.model import Call
 from mindstream.tracing import span, trace
 
@@ -32,7 +32,7 @@ async def a_talk(folder: Path) -> None:
     reasoner = FakeModel({"infer_phase": [phase], "think_in_phase": [look, '{"thought": "nothing"}']}, name="thinker")
     named = Models.named({})
     models = Models(named.of("talker"), {"reasoner": reasoner, "facts": named.of("facts")})
-    async with Mind.open(folder, user="ann", session="monday", models=models) as mind:
+    async with Mind.open(folder, user="ann", session="monday", models=models, responder=Coach.using()) as mind:
         async for _ in mind.hear("My secret is the noise at night."):
             pass
         await mind.settled()

@@ -1,6 +1,6 @@
 """mindstream: a talker that answers at once, reasoners that think behind, one memory that joins them.
 
-    async with Mind.open("data", pack="sleep", user="ann") as mind:
+    async with Mind.open("data", user="ann", responder=Coach.using(pack="sleep")) as mind:
         async for logged in mind.hear("Noise keeps me awake. Can you make me a plan?"):
             print(logged.event)
 
@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import importlib
 from typing import TYPE_CHECKING
+
+from mindstream import coach, life, planning, rooms, sharing, town
 
 if TYPE_CHECKING:
     from mindstream.clock import ManualClock, SystemClock
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     from mindstream.tools.tool import Tool, tool
 
 __version__ = "0.1.0"
+
+rooms.register(coach.ROOM, planning.ROOM, life.ROOM, sharing.ROOM, town.ROOM)
 
 _HOMES = {
     "ManualClock": "clock", "SystemClock": "clock",

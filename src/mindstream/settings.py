@@ -19,17 +19,11 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from mindstream import rooms
 from mindstream.errors import InputError, SettingsError
 from mindstream.paths import as_path, home, is_path, read_text, usable
 
 PREFIX = "MINDSTREAM_"
-ROLES = (
-    "talker", "reasoner", "facts", "safety", "planner", "worker", "solver", "replanner", "M0", "M1", "M2",
-    "decider", "importance",
-)  # fmt: skip
-"""Who may be given a model of its own; else `facts` has the reasoner's, `replanner` the planner's, all
-others the default's. The four from `planner` on solve tasks (`planning/`); M0, M1 and M2 live (`life/`), and else have
-the reasoner's; in a town (`town/`) planner, decider, talker, reasoner and importance think; the others talk."""
 DEFAULT, RULES = "default", "rules"
 SECONDS = Field(gt=0, allow_inf_nan=False)
 FILE_VARIABLE = "MINDSTREAM_SETTINGS"
@@ -214,8 +208,8 @@ def _table(layer: Mapping[str, Any], origin: str) -> dict[str, str]:
     if not (isinstance(roles, dict) and all(isinstance(model, str) for model in roles.values())):
         raise SettingsError(f"{origin}: roles is a table from role to the name of a model, not {roles!r}")
     for name in roles:
-        if name not in (*ROLES, DEFAULT):
-            raise SettingsError(f"{origin}: there is no role {name!r}; the roles are {', '.join(ROLES)}")
+        if name not in (*rooms.roles(), DEFAULT):
+            raise SettingsError(f"{origin}: there is no role {name!r}; the roles are {', '.join(rooms.roles())}")
     return {**({DEFAULT: layer["model"]} if "model" in layer else {}), **roles}
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from running import Done, run
 
-from mindstream import Mind
+from mindstream import Coach, Mind
 from mindstream.coach.coach import coach_of
 from mindstream.coach.events import Alarmed
-from mindstream.log.events import KINDS, Said, Unknown
+from mindstream.log.events import Said, Unknown, every_kind
 from mindstream.memory.store.sqlite import SqliteStore
 
 PACKED = sorted((Path(__file__).parents[1] / "folders" / "rooms").glob("*.tar.gz"))
@@ -53,7 +53,7 @@ async def test_every_row_is_read_and_those_of_kinds_that_are_no_more_are_kept(wr
         (seq, kind) for seq, kind, _ in before
     ]
     unread = Counter(row.event.named for row in rows if isinstance(row.event, Unknown))
-    assert not set(unread) & set(KINDS), "rows of kinds that there are still, and that cannot be read"
+    assert not set(unread) & every_kind().keys(), "rows of kinds that there are still, and that cannot be read"
     for row, (_, kind, payload) in zip(rows, before, strict=True):
         if isinstance(row.event, Unknown):
             assert row.event.entry() == (kind, payload), "it is written again as it stands"
@@ -68,7 +68,7 @@ def test_the_doctor_finds_it_whole_and_a_log_is_printed(written: Path) -> None:
 
 
 async def test_a_talk_goes_on_from_what_was_believed_and_planned(written: Path) -> None:
-    async with Mind.open(written / "people", user="ann", session="later") as mind:
+    async with Mind.open(written / "people", user="ann", session="later", responder=Coach.using()) as mind:
         belief, plan = coach_of(mind).belief, coach_of(mind).plan
         assert belief.version > 5 and belief.value.phase == "planning" and plan.now is not None
         said = [row.event async for row in mind.hear("It is too hot in my bedroom.")]
@@ -78,7 +78,7 @@ async def test_a_talk_goes_on_from_what_was_believed_and_planned(written: Path) 
 
 
 async def test_an_alarm_of_a_session_is_known_to_whoever_goes_on_with_it(written: Path) -> None:
-    async with Mind.open(written / "people", user="bob", session="night") as mind:
+    async with Mind.open(written / "people", user="bob", session="night", responder=Coach.using()) as mind:
         alarms = [row.event for row in await mind.memory.store.events("bob", kinds=["alarmed"])]
         assert [event.strength for event in alarms if isinstance(event, Alarmed)] == ["hint", "sure"]
         assert [each.event async for each in mind.hear("hello again")]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from spoken import Silent, Waits, said, turn
 
-from mindstream import FakeModel, Mind, Models
+from mindstream import Coach, FakeModel, Mind, Models
 from mindstream.coach.coach import coach_of, second_listener
 from mindstream.coach.events import Alarmed
 from mindstream.coach.packs.load import load
@@ -43,14 +43,14 @@ async def alarmed(mind: Mind) -> list[tuple[str, str, bool]]:
 
 @pytest.mark.parametrize("sentence", ["I can't sleep", "I can't stop thinking", "it doesn't matter", "我睡不着"])
 async def test_the_first_sentence_of_a_tired_person_is_answered_as_talk(folder: Path, sentence: str) -> None:
-    async with Mind.open(folder, user="ann") as mind:
+    async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         assert (await answer(mind, sentence)).model == "rules" and await alarmed(mind) == []
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 async def test_a_hint_is_asked_about_and_never_said_back(folder: Path, language: str) -> None:
     ask = words("hint_ask", language)
-    async with Mind.open(folder, user="ann") as mind:
+    async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         first, second = await answer(mind, HINT[language]), await answer(mind, HINT[language] + "!")
         assert first.model == "rules" and first.text.endswith(ask)
         assert first.text.count("?") + first.text.count("？") == 1, "one question"
@@ -65,7 +65,7 @@ async def test_a_hint_is_asked_about_and_never_said_back(folder: Path, language:
     ("hint", "yes"), [(HINT["en"], "sometimes, yeah"), (HINT["en"], "yes"), (HINT["zh"], "有时候会")]
 )
 async def test_a_hint_that_is_affirmed_stops_the_talk(folder: Path, hint: str, yes: str) -> None:
-    async with Mind.open(folder, user="ann") as mind:
+    async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         await answer(mind, hint)
         heard = await answer(mind, yes)
         assert heard.model == "safety" and heard.text == words("say", "zh" if hint == HINT["zh"] else "en").strip()
@@ -74,7 +74,7 @@ async def test_a_hint_that_is_affirmed_stops_the_talk(folder: Path, hint: str, y
 
 @pytest.mark.parametrize("no", ["no, just tired", "I didn't mean that", "nah I'm ok"])
 async def test_a_hint_that_is_denied_is_believed_and_not_asked_about_again(folder: Path, no: str) -> None:
-    async with Mind.open(folder, user="ann") as mind:
+    async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         await answer(mind, HINT["en"])
         heard = (await answer(mind, no)).text
         assert heard.startswith("Thank you for saying so; I believe you.") and words("hint_ask", "en") not in heard
@@ -83,7 +83,7 @@ async def test_a_hint_that_is_denied_is_believed_and_not_asked_about_again(folde
 
 
 async def test_no_to_whether_somebody_is_there_takes_nothing_back(folder: Path) -> None:
-    async with Mind.open(folder, user="ann") as mind:
+    async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         await answer(mind, "I want to die")
         assert "I believe you" not in (await answer(mind, "no, nobody")).text
 
@@ -91,17 +91,17 @@ async def test_no_to_whether_somebody_is_there_takes_nothing_back(folder: Path) 
 @pytest.mark.parametrize("language", ["en", "zh"])
 async def test_a_question_about_danger_stays_open_until_it_is_answered(folder: Path, language: str) -> None:
     ask, small = words("hint_ask", language), {"en": "thanks, nice weather today", "zh": "谢谢，今天天气不错"}[language]
-    async with Mind.open(folder, user="ann") as mind:
+    async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         await answer(mind, HINT[language])
         heard = [(await answer(mind, small)).text for _ in range(8)]
         put = [ask in text for text in heard]
         assert put[0] and 2 <= sum(put) <= 4, "not with every line"
         again = [text for text in heard if ask in text]
         assert len({text.partition(ask)[0] for text in again}) == len(again), "nor in the same words"
-    async with Mind.open(folder, user="ann") as mind:
+    async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         greeted = await answer(mind, {"en": "hello again", "zh": "你好"}[language])
         assert greeted.text.endswith(ask), "a day later it is asked again"
-    async with Mind.open(folder, user="ann") as mind:
+    async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         said_yes = await answer(mind, {"en": "yes, sometimes I do", "zh": "有时候会"}[language])
         assert said_yes.model == "safety" and said_yes.text == words("say", language).strip()
         assert ask not in (await answer(mind, small)).text, "it was answered"
@@ -110,7 +110,9 @@ async def test_a_question_about_danger_stays_open_until_it_is_answered(folder: P
 async def test_a_yes_to_something_else_puts_the_open_question_again(folder: Path) -> None:
     lines = ["I see.", "Do you drink coffee?", "Which tea?"]
     talker = FakeModel({"talk": [*lines, *["Mm."] * 9]})
-    async with Mind.open(folder, user="ann", models=Models(Rules(), {"talker": talker}), gate="belief") as mind:
+    async with Mind.open(
+        folder, user="ann", models=Models(Rules(), {"talker": talker}), responder=Coach.using(gate="belief")
+    ) as mind:
         for text in (HINT["en"], "it is late"):
             await answer(mind, text)
         await answer(mind, "I drink tea")
@@ -127,14 +129,14 @@ async def test_a_yes_to_something_else_puts_the_open_question_again(folder: Path
 async def test_the_crisis_text_is_said_once_and_what_was_not_meant_is_believed_once(
     folder: Path, danger: str, back: str
 ) -> None:
-    async with Mind.open(folder, user="ann", session="s") as mind:
+    async with Mind.open(folder, user="ann", session="s", responder=Coach.using()) as mind:
         heard = [(await answer(mind, text)).text for text in (danger, back, danger, back, danger)]
-    async with Mind.open(folder, user="ann", session="s") as mind:
+    async with Mind.open(folder, user="ann", session="s", responder=Coach.using()) as mind:
         heard.append((await answer(mind, danger)).text)
     assert heard[0] == words("say", "en" if danger[0] == "I" else "zh").strip()
     assert len(set(heard)) >= 5 and heard.count(heard[0]) == 1, "nor after the session was opened again"
     assert len(heard[2]) < len(heard[0]) and heard[-1] != heard[-2]
-    async with Mind.open(folder, user="ann", session="t") as mind:
+    async with Mind.open(folder, user="ann", session="t", responder=Coach.using()) as mind:
         assert (await answer(mind, danger)).text == heard[0], "a session of its own"
 
 
@@ -142,7 +144,7 @@ async def test_the_crisis_text_is_said_once_and_what_was_not_meant_is_believed_o
 async def test_what_was_taken_back_may_be_taken_back_again_and_is_not_noted(
     folder: Path, danger: str, back: str
 ) -> None:
-    async with Mind.open(folder, user="ann") as mind:
+    async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         heard = [(await answer(mind, text)).text for text in (danger, back, back, HINT["en"])]
         assert len(set(heard)) == len(heard)
         await mind.settled()
@@ -150,7 +152,7 @@ async def test_what_was_taken_back_may_be_taken_back_again_and_is_not_noted(
 
 
 async def test_a_sign_for_the_doctor_is_told_once(folder: Path) -> None:
-    async with Mind.open(folder, user="ann") as mind:
+    async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         first, second = (
             await answer(mind, "I nodded off driving home"),
             await answer(mind, "I nodded off driving again"),
@@ -194,7 +196,7 @@ def listening(model: Model) -> Models:
 
 async def test_what_the_second_listener_hears_late_follows_the_answer(folder: Path) -> None:
     model = Listens()
-    async with Mind.open(folder, user="ann", models=listening(model)) as mind:
+    async with Mind.open(folder, user="ann", models=listening(model), responder=Coach.using()) as mind:
         assert (await answer(mind, VEILED)).model == "rules", "no word waits for it"
         model.let.set()
         assert await followed(mind) == words("hint_ask", "en") and (await alarmed(mind))[-1] == ("hint", "model", True)
@@ -202,7 +204,7 @@ async def test_what_the_second_listener_hears_late_follows_the_answer(folder: Pa
 
 async def test_where_words_hint_and_the_second_listener_hears_danger_it_is_sure(folder: Path) -> None:
     model = Listens()
-    async with Mind.open(folder, user="ann", models=listening(model)) as mind:
+    async with Mind.open(folder, user="ann", models=listening(model), responder=Coach.using()) as mind:
         await answer(mind, f"{HINT['en']}. {VEILED}")
         model.let.set()
         assert await followed(mind) == words("say", "en").strip() and (await alarmed(mind))[-1] == (
@@ -222,7 +224,7 @@ async def test_a_model_reads_what_answers_the_open_question_in_any_language(
 ) -> None:
     listener = Listens(reads=reads)
     listener.let.set()
-    async with Mind.open(folder, user="ann", models=listening(listener)) as mind:
+    async with Mind.open(folder, user="ann", models=listening(listener), responder=Coach.using()) as mind:
         await answer(mind, HINT["en"])
         assert (await answer(mind, "Jo mei, manchmal scho")).model == model
         assert (await alarmed(mind))[-1][:2] == told
@@ -231,7 +233,7 @@ async def test_a_model_reads_what_answers_the_open_question_in_any_language(
 async def test_a_sure_yes_counts_while_the_listener_is_dead(folder: Path) -> None:
     listener = Listens(fails=True)
     listener.let.set()
-    async with Mind.open(folder, user="ann", models=listening(listener)) as mind:
+    async with Mind.open(folder, user="ann", models=listening(listener), responder=Coach.using()) as mind:
         await answer(mind, HINT["en"])
         assert (await answer(mind, "yes")).model == "safety"
 
@@ -250,7 +252,7 @@ async def test_no_word_overrules_what_a_model_reads_or_could_not_read(
 ) -> None:
     listener = Listens(fails)
     listener.let.set()
-    async with Mind.open(folder, user="ann", models=listening(listener)) as mind:
+    async with Mind.open(folder, user="ann", models=listening(listener), responder=Coach.using()) as mind:
         await answer(mind, HINT["en"])
         for between in ("It is raining.", "It rains a lot.")[: 1 if fails else 2]:
             await answer(mind, between)
@@ -262,7 +264,7 @@ async def test_no_word_overrules_what_a_model_reads_or_could_not_read(
 
 async def test_where_one_answer_is_all_what_is_heard_late_is_in_it(folder: Path) -> None:
     model = Listens()
-    async with Mind.open(folder, user="ann", models=listening(model)) as mind:
+    async with Mind.open(folder, user="ann", models=listening(model), responder=Coach.using()) as mind:
         asyncio.get_running_loop().call_later(0.3, model.let.set)
         assert (await mind.send(VEILED)).endswith(words("hint_ask", "en"))
         await asyncio.sleep(0.05)
@@ -280,7 +282,10 @@ async def test_what_it_hears_while_the_talker_waits_ends_the_answer(folder: Path
     model = Listens()
     model.let.set()
     models = Models(Rules(), {"safety": model, "reasoner": Silent()})
-    async with Mind.open(folder, user="ann", models=models, gate=Waits()) as mind, asyncio.timeout(20):
+    async with (
+        Mind.open(folder, user="ann", models=models, responder=Coach.using(gate=Waits())) as mind,
+        asyncio.timeout(20),
+    ):
         heard = await answer(mind, VEILED)
         assert heard.text.endswith(words("hint_ask", "en")) and heard.waited
         await asyncio.sleep(0.05)
@@ -290,7 +295,7 @@ async def test_what_it_hears_while_the_talker_waits_ends_the_answer(folder: Path
 async def test_a_second_listener_that_fails_is_logged_and_nothing_more(folder: Path) -> None:
     model = Listens(fails=True)
     model.let.set()
-    async with Mind.open(folder, user="ann", models=listening(model)) as mind:
+    async with Mind.open(folder, user="ann", models=listening(model), responder=Coach.using()) as mind:
         assert (await answer(mind, VEILED)).model == "rules"
         async with asyncio.timeout(20):
             while not (failed := await mind.memory.store.events("ann", kinds=["error"])):  # noqa: ASYNC110
@@ -299,7 +304,7 @@ async def test_a_second_listener_that_fails_is_logged_and_nothing_more(folder: P
 
 
 async def test_after_an_alarm_a_stand_in_speaks_of_nothing_else(folder: Path) -> None:
-    async with Mind.open(folder, user="ann") as mind:
+    async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         for text in ("Noise wakes me.", "I want to kill myself", "no, nobody is here", "ok"):
             said = await mind.send(text)
             await mind.settled()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from mindstream import FakeModel, Mind, Models
+from mindstream import Coach, FakeModel, Mind, Models
 from mindstream.coach.open_question import AGAIN, may_ask
 from mindstream.models.rules import Rules
 from mindstream.reasoners.conversation import Line
@@ -43,7 +43,7 @@ async def test_the_talker_is_shown_it_where_it_was_not_asked_lately(folder: Path
     reasoner = FakeModel({"infer_phase": [phase] * 5, "think_in_phase": [wanted] * 5})
     models = Models(Rules(), {"talker": talker, "reasoner": reasoner, "facts": Rules()})
     shown = []
-    async with Mind.open(folder, user="ann", models=models) as mind:
+    async with Mind.open(folder, user="ann", models=models, responder=Coach.using()) as mind:
         for text in ("I turn over for hours.", "The street is loud.", "my husband", "haha", "The street is loud."):
             await mind.send(text)
             await mind.settled()

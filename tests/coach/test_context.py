@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mindstream import Mind
+from mindstream import Coach, Mind
 from mindstream.clock import ManualClock
 from mindstream.coach.coach import coach_of
 from mindstream.coach.context import MEMORY_TOKENS
@@ -33,7 +33,7 @@ ASKED = {
 
 
 async def talk(folder: Path, clock: ManualClock, session: str, lines: tuple[str, ...]) -> None:
-    async with Mind.open(folder, user="marta", session=session, clock=clock) as mind:
+    async with Mind.open(folder, user="marta", session=session, clock=clock, responder=Coach.using()) as mind:
         for line in lines:
             clock.advance(60)
             await mind.send(line)
@@ -53,7 +53,7 @@ async def test_after_two_short_talks_all_of_them_is_there(folder: Path) -> None:
     clock.advance(86_400)
     await talk(folder, clock, "two", SECOND)
     clock.advance(86_400)
-    async with Mind.open(folder, user="marta", session="three", clock=clock) as mind:
+    async with Mind.open(folder, user="marta", session="three", clock=clock, responder=Coach.using()) as mind:
         for question, answer in ASKED.items():
             told, tokens = await in_prompt(mind, question)
             assert answer in told and tokens <= MEMORY_TOKENS, question

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from spoken import turn
 
-from mindstream import FakeModel, Mind, Models
+from mindstream import Coach, FakeModel, Mind, Models
 from mindstream.coach.events import Decided, Judged
 from mindstream.coach.gates.gate import Decision, Situation
 from mindstream.coach.gates.named import BeliefGate, TalkerGate, gate_named
@@ -60,7 +60,9 @@ def models(talks: list[str], thinks: list[str]) -> Models:
 async def test_the_report_tells_who_spoke_too_soon_and_who_waited_for_nothing(folder: Path) -> None:
     talks = ["I see.", "[WAIT]", "Dim them.", "[WAIT]", "A fine cat.", "[ALONE] Bye."]
     thinks = [LATER, PLAN.replace("nine", "ten"), NOTHING]
-    async with Mind.open(folder, user="ann", models=models(talks[:2] + talks[3:], thinks)) as mind:
+    async with Mind.open(
+        folder, user="ann", models=models(talks[:2] + talks[3:], thinks), responder=Coach.using()
+    ) as mind:
         for text in ("make me a plan", "so where do I start?", "I have a cat", "bye"):
             await settled_turn(mind, text)
         assert [(each.waits, each.thinks, each.gate) for each in await decided(mind)] == [
@@ -84,7 +86,9 @@ class Hasty:
 
 
 async def test_a_gate_of_ones_own_may_leave_the_reasoner_asleep(folder: Path) -> None:
-    async with Mind.open(folder, user="ann", models=models(["One.", "Two."], [NOTHING]), gate=Hasty()) as mind:
+    async with Mind.open(
+        folder, user="ann", models=models(["One.", "Two."], [NOTHING]), responder=Coach.using(gate=Hasty())
+    ) as mind:
         await settled_turn(mind, "hello")
         await settled_turn(mind, "the noise")
         assert [(each.thinks, each.gate) for each in await decided(mind)] == [(False, "hasty"), (True, "hasty")]

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from mindstream import FakeModel, Mind, Models
+from mindstream import Coach, FakeModel, Mind, Models
 from mindstream.log.events import BeliefChanged, Observed, Thought
 from mindstream.models.model import Call
 from mindstream.models.rules import Rules
@@ -23,7 +23,7 @@ def thought(**more: Any) -> str:
 async def talked(folder: Path, said: str, role: str, prompt: str, *replies: Any, **more: Any) -> tuple[Mind, FakeModel]:
     scripted = FakeModel({"infer_phase": [PHASE], prompt: replies})
     models = Models(Rules(), {"reasoner": Rules(), "facts": Rules(), role: Repair(scripted)})
-    async with Mind.open(folder, user="ann", session="s", models=models, **more) as mind:
+    async with Mind.open(folder, user="ann", session="s", models=models, responder=Coach.using(), **more) as mind:
         await mind.send(said)
         await mind.settled()
     return mind, scripted

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mindstream import Mind, Models
+from mindstream import Coach, Mind, Models
 from mindstream.coach.belief.plan import NamedResource, Plan, PlanStep, StepEdit
 from mindstream.coach.belief.think_in_phase import PhaseThought, ThinkInPhase
 from mindstream.coach.coach import coach_of
@@ -153,7 +153,7 @@ async def run(folder: Path, *lines: Scene, talk: str = "Hm.") -> tuple[list[Any]
     reasoner = FakeModel({"infer_phase": ['{"phase": "planning"}'] * 3, "think_in_phase": list(lines)})
     talker = FakeModel({"talk": [talk] * 3})
     models = Models(Rules(), {"reasoner": Repair(reasoner), "talker": talker, "facts": Rules()})
-    async with Mind.open(folder, user="ann", models=models, gate="belief") as mind:
+    async with Mind.open(folder, user="ann", models=models, responder=Coach.using(gate="belief")) as mind:
         async for _ in mind.hear(WISH):
             pass
         await mind.settled()

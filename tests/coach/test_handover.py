@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spoken import Silent, said, turn
 
-from mindstream import FakeModel, Mind, Models, Timeouts
+from mindstream import Coach, FakeModel, Mind, Models, Timeouts
 from mindstream.coach.coach import coach_of
 from mindstream.coach.events import Decided
 from mindstream.coach.handover import Handover
@@ -93,7 +93,7 @@ async def rows(mind: Mind, kind: str) -> list[Logged]:
 @pytest.mark.parametrize("mark", ["[WAIT]", "**[wait]**\n", "[Wait] I'll think."])
 async def test_on_wait_the_filler_is_said_and_the_answer_holds_the_plan_itself(folder: Path, mark: str) -> None:
     models = thinking([mark], [PLAN])
-    async with Mind.open(folder, user="ann", models=models) as mind:
+    async with Mind.open(folder, user="ann", models=models, responder=Coach.using()) as mind:
         events = await turn(mind, WISH)
         kinds = [type(row.event) for row in events]
         assert kinds == [kinds[0], Waiting, Piece, Said] and said(events).waited
@@ -109,7 +109,7 @@ async def test_on_wait_the_filler_is_said_and_the_answer_holds_the_plan_itself(f
 
 async def test_where_the_reasoner_leaves_the_words_to_it_the_talker_is_asked_again_with_the_plan(folder: Path) -> None:
     talker = FakeModel({"talk": ["[WAIT]", "[WAIT] Dim the lights, at nine."]})
-    async with Mind.open(folder, user="ann", models=thinking([], [SILENT], talker)) as mind:
+    async with Mind.open(folder, user="ann", models=thinking([], [SILENT], talker), responder=Coach.using()) as mind:
         answer = said(await turn(mind, WISH))
         assert answer.text == "Dim the lights, at nine." and answer.waited, "it does not wait twice"
         first, again = talker.asked
@@ -118,7 +118,9 @@ async def test_where_the_reasoner_leaves_the_words_to_it_the_talker_is_asked_aga
 
 
 async def test_words_before_the_mark_stand_and_the_plan_follows_in_the_same_answer(folder: Path) -> None:
-    async with Mind.open(folder, user="ann", models=thinking(["Happy to. [WAIT]"], [PLAN])) as mind:
+    async with Mind.open(
+        folder, user="ann", models=thinking(["Happy to. [WAIT]"], [PLAN]), responder=Coach.using()
+    ) as mind:
         answer = said(await turn(mind, WISH))
         assert answer.text == "Happy to.\n\nDim the lights at nine." and answer.waited
         assert len(await rows(mind, "said")) == 1
@@ -126,7 +128,7 @@ async def test_words_before_the_mark_stand_and_the_plan_follows_in_the_same_answ
 
 async def test_small_talk_is_answered_alone_and_its_work_is_over_with_the_answer(folder: Path) -> None:
     models = thinking(["[ALONE] You're welcome.", "I see."], ['{"thought": "noise"}'])
-    async with Mind.open(folder, user="ann", models=models) as mind:
+    async with Mind.open(folder, user="ann", models=models, responder=Coach.using()) as mind:
         events = await turn(mind, "thanks!")
         assert said(events).text == "You're welcome."
         open_ = [work.slot for work in await mind.memory.store.open_work("ann")]
@@ -143,14 +145,14 @@ async def test_small_talk_is_answered_alone_and_its_work_is_over_with_the_answer
 
 async def test_a_hint_of_danger_is_thought_about_whatever_the_talker_says(folder: Path) -> None:
     models = thinking(["[ALONE] Bye."], ['{"thought": "a hint"}'])
-    async with Mind.open(folder, user="ann", models=models) as mind:
+    async with Mind.open(folder, user="ann", models=models, responder=Coach.using()) as mind:
         await turn(mind, "thanks, bye, everyone would be better off without me")
         await mind.settled()
         assert any(isinstance(row.event, Thought) and row.event.slot == "sleep" for row in await rows(mind, "thought"))
 
 
 async def test_what_is_not_waited_for_is_thought_about_behind_the_answer(folder: Path) -> None:
-    async with Mind.open(folder, user="ann", models=thinking(["I see."], [LATER])) as mind:
+    async with Mind.open(folder, user="ann", models=thinking(["I see."], [LATER]), responder=Coach.using()) as mind:
         assert not said(await turn(mind, "I have a cat")).waited
         await mind.settled()
         (row,) = await rows(mind, "follow_up")
@@ -168,7 +170,9 @@ async def test_a_reasoner_that_is_late_is_followed_up_and_the_talker_waits_once(
 
     late, talker = Late(), FakeModel({"talk": ["[WAIT]", "I'll come back to it."]})
     models = Models(Rules(), {"talker": talker, "reasoner": late, "facts": Rules(), "safety": Rules()})
-    async with Mind.open(folder, user="ann", models=models, timeouts=Timeouts(deadline_s=0.05)) as mind:
+    async with Mind.open(
+        folder, user="ann", models=models, timeouts=Timeouts(deadline_s=0.05), responder=Coach.using()
+    ) as mind:
         answer = said(await turn(mind, WISH))
         assert answer.late and answer.waited and answer.text == "I'll come back to it."
         late.let.set()
@@ -182,12 +186,12 @@ async def test_an_answer_that_is_broken_off_while_it_waits_is_kept_and_thought_a
     models = Models(
         Rules(), {"talker": FakeModel({"talk": ["Happy to. [WAIT]"]}), "reasoner": never, "safety": Rules()}
     )
-    async with Mind.open(folder, user="ann", models=models) as mind:
+    async with Mind.open(folder, user="ann", models=models, responder=Coach.using()) as mind:
         talking = asyncio.ensure_future(turn(mind, WISH))
         await never.asked.wait()
         talking.cancel()
         await asyncio.wait({talking})
-    async with Mind.open(folder, user="ann", models=thinking([], [PLAN])) as mind:
+    async with Mind.open(folder, user="ann", models=thinking([], [PLAN]), responder=Coach.using()) as mind:
         await mind.settled()
         (kept,) = await rows(mind, "said")
         assert isinstance(kept.event, Said) and kept.event.text == "Happy to."
@@ -200,7 +204,9 @@ async def test_an_answer_that_is_broken_off_while_it_waits_is_kept_and_thought_a
 
 async def test_what_was_asked_for_never_follows_where_one_answer_is_all(folder: Path) -> None:
     talker = FakeModel({"talk": ["I see.", "Thanks."]})
-    async with Mind.open(folder, user="ann", models=thinking([], [LATER, SILENT], talker)) as mind:
+    async with Mind.open(
+        folder, user="ann", models=thinking([], [LATER, SILENT], talker), responder=Coach.using()
+    ) as mind:
         assert await mind.send("I have a cat") == "I see."
         assert "Nothing can be added to this answer later" in talker.asked[0].messages[-1].text
         await mind.settled()
@@ -241,7 +247,7 @@ async def test_an_endpoint_waits_by_a_call_or_a_mark_in_one_request(
     reasoner = FakeModel({"infer_phase": [PHASE], "think_in_phase": [PLAN]}, name="thinker")
     async with Models.named({"default": "rules", "talker": f"{door.url}#m"}) as named:
         models = Models(Rules(), {"talker": named.of("talker"), "reasoner": reasoner, "safety": Rules()})
-        async with Mind.open(folder, user="ann", models=models) as mind:
+        async with Mind.open(folder, user="ann", models=models, responder=Coach.using()) as mind:
             answer = said(await turn(mind, WISH))
             assert answer.waited and answer.text.endswith("Dim the lights at nine.")
             assert "wait" not in answer.text.lower()
@@ -256,7 +262,7 @@ async def test_an_endpoint_without_tools_is_asked_without_and_waits_by_the_mark(
     door.otherwise = Says("[ALONE] Hello!")
     async with (
         Models.named({"default": "rules", "talker": f"{door.url}#m"}) as models,
-        Mind.open(folder, user="ann", models=models) as mind,
+        Mind.open(folder, user="ann", models=models, responder=Coach.using()) as mind,
     ):
         assert said(await turn(mind, "hello")).text == "Hello!"
         assert "tools" not in door.chats[-1].body
@@ -273,13 +279,13 @@ async def test_garbage_is_shown_as_words_or_said_to_be_no_answer(
     door.otherwise = garbage
     async with (
         Models.named({"default": "rules", "talker": f"{door.url}#m"}, retry=1) as models,
-        Mind.open(folder, user="ann", models=models) as mind,
+        Mind.open(folder, user="ann", models=models, responder=Coach.using()) as mind,
     ):
         answer = said(await turn(mind, "hello"))
         assert answer.text and not answer.waited
 
 
 async def test_a_gate_that_decides_itself_leaves_the_marks_out_of_the_prompt(folder: Path) -> None:
-    async with Mind.open(folder, user="ann", models=thinking([], []), gate="belief") as mind:
+    async with Mind.open(folder, user="ann", models=thinking([], []), responder=Coach.using(gate="belief")) as mind:
         question = await coach_of(mind).talker.question("hello", 1)
         assert "[WAIT]" not in question.messages()[0].text

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from mindstream import FakeModel, Mind, Models, Timeouts, tool
+from mindstream import Coach, FakeModel, Mind, Models, Timeouts, tool
 from mindstream.coach.events import Believed
 from mindstream.log.events import BeliefChanged, Failed, Observed, ToolCalled
 from mindstream.models.model import Call, Request
@@ -42,7 +42,9 @@ def looked_up(request: Request) -> list[Call]:
 async def run(folder: Path, *thinking: Any) -> tuple[Mind, list[Any], FakeModel]:
     scripted = FakeModel({"infer_phase": [PHASE], "think_in_phase": thinking})
     models = Models(Rules(), {"reasoner": scripted, "facts": Rules()})
-    async with Mind.open(folder, user="ann", models=models, tools=[bedroom_log, shops]) as mind:
+    async with Mind.open(
+        folder, user="ann", models=models, tools=[bedroom_log, shops], responder=Coach.using()
+    ) as mind:
         await mind.send("Something wakes me. Make me a plan.")
         await mind.settled()
         return mind, [row.event for row in await mind.memory.store.events("ann")], scripted
@@ -106,7 +108,9 @@ async def test_a_run_that_is_taken_up_again_calls_nothing_twice(folder: Path) ->
     final = json.dumps({"thought": "ordered"})
     scripted = FakeModel({"infer_phase": [PHASE, PHASE], "think_in_phase": [*think, broken, *think, final]})
     models = Models(Rules(), {"reasoner": scripted, "facts": Rules()})
-    async with Mind.open(folder, user="ann", models=models, tools=[order], timeouts=Timeouts(retry_s=0.01)) as mind:
+    async with Mind.open(
+        folder, user="ann", models=models, tools=[order], timeouts=Timeouts(retry_s=0.01), responder=Coach.using()
+    ) as mind:
         await mind.send("Something wakes me. Make me a plan.")
         await mind.settled()
         events = [row.event for row in await mind.memory.store.events("ann")]

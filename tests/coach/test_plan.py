@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mindstream import FakeModel, Mind, Models
+from mindstream import Coach, FakeModel, Mind, Models
 from mindstream.cli.screens.events import plan_told
 from mindstream.coach.belief.plan import Plan, PlanStep, StepEdit, read_plan
 from mindstream.coach.coach import coach_of
@@ -54,7 +54,7 @@ async def test_with_a_model_what_became_of_a_step_is_what_the_reply_says(
     ]  # fmt: skip
     reasoner = FakeModel({"infer_phase": [TRIED] * 2, "think_in_phase": list(map(json.dumps, thoughts))})
     models = Models(Rules(), {"reasoner": reasoner, "talker": FakeModel({"talk": ["Hm."] * 2}), "facts": Rules()})
-    async with Mind.open(folder, user="ann", models=models, gate="belief") as mind:
+    async with Mind.open(folder, user="ann", models=models, responder=Coach.using(gate="belief")) as mind:
         for text in ("The noise keeps me awake.", said):
             await mind.send(text)
             await mind.settled()

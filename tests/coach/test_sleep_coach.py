@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mindstream import Mind
+from mindstream import Coach, Mind
 from mindstream.log.events import BeliefChanged, Event, PlanChanged, Said, Waiting
 
 PAPER = (
@@ -17,10 +17,10 @@ PAPER = (
 )
 
 
-async def played(folder: Path, *utterances: str, user: str = "ann", **more: str) -> list[list[Event]]:
+async def played(folder: Path, *utterances: str, user: str = "ann", gate: str = "") -> list[list[Event]]:
     """Talk, waiting for the reasoners after each utterance; return each turn's events in the order of the log."""
     turns: list[list[Event]] = []
-    async with Mind.open(folder, user=user, **more) as mind:  # type: ignore[arg-type]
+    async with Mind.open(folder, user=user, responder=Coach.using(gate=gate)) as mind:
         for utterance in utterances:
             seq = 0
             async for logged in mind.hear(utterance):

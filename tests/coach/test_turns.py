@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from spoken import Silent, Waits, said, turn
 
-from mindstream import FakeModel, Mind, Models, Timeouts
+from mindstream import Coach, FakeModel, Mind, Models, Timeouts
 from mindstream.coach.answer import UNAVAILABLE
 from mindstream.coach.gates.gate import Decision, Situation
 from mindstream.errors import ModelRefused, ModelUnavailable
@@ -28,7 +28,7 @@ def talker(model: Model) -> Models:
 
 async def test_an_alarm_waits_neither_for_a_reasoner_nor_for_whoever_waits_for_it(folder: Path) -> None:
     models = Models(Rules(), {"reasoner": Silent()})
-    async with Mind.open(folder, user="ann", models=models, gate=Waits()) as mind:
+    async with Mind.open(folder, user="ann", models=models, responder=Coach.using(gate=Waits())) as mind:
         waiting = asyncio.ensure_future(turn(mind, "Noise keeps me awake. Can you make me a plan?"))
         queued = asyncio.ensure_future(turn(mind, "hello?"))
         async with asyncio.timeout(25):
@@ -43,7 +43,7 @@ async def test_an_alarm_waits_neither_for_a_reasoner_nor_for_whoever_waits_for_i
 
 async def test_an_alarm_breaks_off_an_answer_that_is_being_spoken(folder: Path) -> None:
     model = Silent("Well, ")
-    async with Mind.open(folder, user="ann", models=talker(model)) as mind:
+    async with Mind.open(folder, user="ann", models=talker(model), responder=Coach.using()) as mind:
         speaking = asyncio.ensure_future(turn(mind, "hello there"))
         await model.asked.wait()
         await asyncio.sleep(0.05)
@@ -55,7 +55,7 @@ async def test_an_alarm_breaks_off_an_answer_that_is_being_spoken(folder: Path) 
 
 
 async def test_a_listener_that_keeps_its_generator_holds_up_nobody(folder: Path) -> None:
-    async with Mind.open(folder, user="ann") as mind:
+    async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         kept = mind.hear("I wake at three")
         async for logged in kept:
             if isinstance(logged.event, Piece):
@@ -72,7 +72,9 @@ async def test_a_listener_that_keeps_its_generator_holds_up_nobody(folder: Path)
 
 
 async def test_a_broken_off_answer_is_remembered_as_far_as_it_was_shown(folder: Path) -> None:
-    async with Mind.open(folder, user="ann", models=talker(Silent("one ", "two ", "three "))) as mind:
+    async with Mind.open(
+        folder, user="ann", models=talker(Silent("one ", "two ", "three ")), responder=Coach.using()
+    ) as mind:
         events, pieces = mind.hear("hello there"), 0
         async for logged in events:
             pieces += isinstance(logged.event, Piece)
@@ -85,13 +87,17 @@ async def test_a_broken_off_answer_is_remembered_as_far_as_it_was_shown(folder: 
 async def test_silence_is_filled_with_words_that_state_nothing(folder: Path) -> None:
     models = Models(Rules(), {"reasoner": Silent()})
     timeouts = Timeouts(deadline_s=0.5, filler_s=0.1)
-    async with Mind.open(folder, user="ann", models=models, gate=Waits(), timeouts=timeouts) as mind:
+    async with Mind.open(
+        folder, user="ann", models=models, responder=Coach.using(gate=Waits()), timeouts=timeouts
+    ) as mind:
         events = await turn(mind, "Noise keeps me awake. Can you make me a plan?")
         fillers = [row.event.text for row in events if isinstance(row.event, Waiting)]
         assert len(fillers) >= 3 and len(set(fillers)) == len(fillers)
         assert said(events).late
     model = Silent()
-    async with Mind.open(folder, user="bob", models=talker(model), timeouts=Timeouts(filler_s=0.1)) as mind:
+    async with Mind.open(
+        folder, user="bob", models=talker(model), timeouts=Timeouts(filler_s=0.1), responder=Coach.using()
+    ) as mind:
         events = []
         async for logged in mind.hear("hello there"):
             events.append(logged)
@@ -109,7 +115,9 @@ FAILED = "I can't think just now: I don't reach the language model that I think 
 async def test_that_no_model_answers_is_said_in_full_once_and_is_no_memory(folder: Path) -> None:
     down = ModelUnavailable("it is down")
     lines: list[Line] = [down, down, "I am back.", down, ModelRefused("not this")]
-    async with Mind.open(folder, user="ann", models=talker(FakeModel({"talk": lines}))) as mind:
+    async with Mind.open(
+        folder, user="ann", models=talker(FakeModel({"talk": lines})), responder=Coach.using()
+    ) as mind:
         answers = [
             said(await turn(mind, f"I drink tea at {hour}")) for hour in ("six", "seven", "eight", "nine", "ten")
         ]
@@ -131,7 +139,9 @@ async def test_what_is_heard_in_an_outage_is_thought_about_when_it_is_over(folde
     models = Models(
         Rules(), {"talker": FakeModel({"talk": [down]}), "reasoner": reasoner, "facts": Rules(), "safety": Rules()}
     )
-    async with Mind.open(folder, user="ann", models=models, timeouts=Timeouts(retry_s=0.01)) as mind:
+    async with Mind.open(
+        folder, user="ann", models=models, timeouts=Timeouts(retry_s=0.01), responder=Coach.using()
+    ) as mind:
         assert said(await turn(mind, "Make me a plan")).model == UNAVAILABLE
         async with asyncio.timeout(20):
             while not (follow_ups := await mind.memory.store.events("ann", kinds=["follow_up"])):  # noqa: ASYNC110
@@ -147,7 +157,7 @@ async def test_a_fault_of_our_own_is_answered_too(folder: Path) -> None:
             raise KeyError("talk")
             yield Words("")
 
-    async with Mind.open(folder, user="ann", models=talker(Faulty())) as mind:
+    async with Mind.open(folder, user="ann", models=talker(Faulty()), responder=Coach.using()) as mind:
         answer = said(await turn(mind, "The noise keeps me awake"))
         assert answer.model == UNAVAILABLE and answer.text.startswith("Something went wrong on my side")
         failed = [row.event for row in await mind.memory.store.events("ann") if isinstance(row.event, Failed)]
@@ -159,14 +169,14 @@ async def test_a_gate_that_fails_leaves_the_papers_rule(folder: Path) -> None:
         def decide(self, situation: Situation) -> Decision:
             raise ValueError("no idea")
 
-    async with Mind.open(folder, user="ann", gate=Faulty()) as mind:
+    async with Mind.open(folder, user="ann", responder=Coach.using(gate=Faulty())) as mind:
         assert not said(await turn(mind, "The noise keeps me awake")).waited
         (decided,) = await mind.memory.store.events("ann", kinds=["decided"])
         assert "the gate failed: ValueError: no idea" in decided.event.model_dump_json()
 
 
 async def test_what_is_heard_after_the_end_is_refused(folder: Path) -> None:
-    async with Mind.open(folder, user="ann") as mind:
+    async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         pass
     with pytest.raises(Exception, match="closed"):
         await turn(mind, "hello")
@@ -174,7 +184,9 @@ async def test_what_is_heard_after_the_end_is_refused(folder: Path) -> None:
 
 async def test_a_talker_that_falls_silent_gives_the_floor_back(folder: Path) -> None:
     timeouts = Timeouts(silence_s=0.2)
-    async with Mind.open(folder, user="ann", models=talker(Silent("Well, ")), timeouts=timeouts) as mind:
+    async with Mind.open(
+        folder, user="ann", models=talker(Silent("Well, ")), timeouts=timeouts, responder=Coach.using()
+    ) as mind:
         answer = said(await turn(mind, "The noise keeps me awake"))
         assert answer.text == f"Well,\n{FAILED}, and I come back to it as soon as I can."
         assert answer.model == UNAVAILABLE and (await mind.memory.latest("chat", 1))[0].text == "Well,"

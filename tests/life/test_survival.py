@@ -16,6 +16,7 @@ from kill_life import compare
 from life import live
 from lives import FINISH, living, rows, script
 
+from mindstream import Coach
 from mindstream.clock import ManualClock
 from mindstream.life import reasoner, recurrence
 from mindstream.life.events import Beat, LifeBegan
@@ -114,7 +115,7 @@ async def beats_and_turns(folder: Path) -> tuple[list[tuple[float, float]], list
 async def test_a_mind_talks_and_lives_on_one_stream(tmp_path: Path) -> None:
     """A coach with a goal of its own: what the user says is the coach's to answer; the life goes on beside it."""
     life = LifeReasoner(Models(script([FINISH, "tidied"])), goal="Tidy the notes.")
-    async with Mind.open(tmp_path, user="keeper", reasoners=[life]) as mind:
+    async with Mind.open(tmp_path, user="keeper", reasoners=[life], responder=Coach.using()) as mind:
         answer = await mind.send("Hello!")
         async with asyncio.timeout(60):
             thoughts: list[str] = []

@@ -56,7 +56,7 @@ async def test_changes_are_read_as_of_one_moment(folder: Path) -> None:
             connection,
             "ann",
             carriers.find(connection, "ann", Erasure(ids=(gone.id,))),
-            sqlite._next_change(connection),
+            sqlite.next_change(connection),
         ),
     ]
 

@@ -10,7 +10,7 @@ import pytest
 from pydantic import BaseModel, JsonValue
 from world import World
 
-from mindstream import Memory, Mind
+from mindstream import Coach, Memory, Mind
 from mindstream.coach.coach import coach_of
 from mindstream.errors import InputError
 from mindstream.log.database import FILE
@@ -281,9 +281,9 @@ def unfinished(folder: Path) -> bool:
 
 
 async def test_what_is_being_thought_about_it_comes_to_nothing(folder: Path) -> None:
-    async with Mind.open(folder, user="ann", session="s") as mind:
+    async with Mind.open(folder, user="ann", session="s", responder=Coach.using()) as mind:
         await mind.send("My parrot Zorro screams at six.")
-        await mind.memory.remove(await mind.memory.find_removal(session="s"))
+        await mind.memory.forget(session="s")
         await mind.settled()
         assert left(folder, "zorro", "screams") == []
         await mind.send("The tram is loud at night.")
@@ -325,7 +325,7 @@ async def test_a_correction_is_logged_and_names_who_believed_the_old_words(world
 
 
 async def test_what_goes_is_not_said_to_stay(folder: Path) -> None:
-    async with Mind.open(folder, user="ann", session="one") as mind:
+    async with Mind.open(folder, user="ann", session="one", responder=Coach.using()) as mind:
         for text in ("My daughter is called Iris.", "I drink coffee at four.", "The coffee keeps me awake."):
             await mind.send(text)
             await mind.settled()

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from world import World
 
-from mindstream import Mind
+from mindstream import Coach, Mind
 from mindstream.coach.coach import coach_of
 from mindstream.errors import InputError
-from mindstream.log.events import KINDS, Said, Unknown, event
+from mindstream.log.events import Said, Unknown, event, every_kind
 from mindstream.memory.curation.curation import Drawn
 from mindstream.memory.store.record import Kind, RecordDraft
 from mindstream.memory.store.store import Commit, Entry, Revision
@@ -84,13 +84,13 @@ async def test_an_unknown_event_is_kept_whole(world: World) -> None:
     "payload", ["", "{}", "[]", "7", "null", "[" * 100_000, "\x00", '{"text": NaN}', None, 7, b"\xff"]
 )
 def test_no_payload_ends_in_an_exception(payload: object) -> None:
-    for kind in (*KINDS, "tomorrow", None, 7, b"\xff"):
+    for kind in (*every_kind(), "tomorrow", None, 7, b"\xff"):
         event(kind, payload).entry()
 
 
 async def test_a_talk_goes_on_over_odd_beliefs_plans_and_events(folder: Path) -> None:
     async def talk(words: str) -> None:
-        async with Mind.open(folder, user="ann") as mind:
+        async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
             said = [each.event async for each in mind.hear(words)]
             assert isinstance(said[-1], Said)
             await mind.settled()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, JsonValue
 from world import World
 
-from mindstream import FakeModel, Memory, Mind
+from mindstream import Coach, FakeModel, Memory, Mind
 from mindstream.coach.belief.plan import MOST_CLOSED, MOST_OPEN, NamedResource, Plan, StepEdit
 from mindstream.coach.coach import coach_of
 from mindstream.errors import InputError
@@ -66,7 +66,7 @@ async def test_what_is_no_longer_believed_can_still_be_read(stream: Memory) -> N
 
 
 async def test_a_belief_with_hundreds_of_wishes_goes_on_changing(folder: Path) -> None:
-    async with Mind.open(folder, user="ann") as mind:
+    async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         (record,) = await mind.memory.build_records(
             [
                 RecordDraft(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import sqlite3
 
 import pytest
@@ -21,6 +22,7 @@ from mindstream.log.events import (
     Slept,
     Thought,
     ToolCalled,
+    Unknown,
 )
 from mindstream.memory.store.record import Record, RecordDraft, Triple
 from mindstream.memory.store.redaction import MARK, ErasedWords
@@ -215,3 +217,21 @@ def test_the_head_and_the_tail_of_a_long_text_are_words_of_it() -> None:
     text = " ".join(f"word{n}" for n in range(400))
     assert ErasedWords([text]).redact(f"about: {text[:200].strip()} …") == f"about: {MARK} …"
     assert MARK in ErasedWords([text]).redact(f"… {text[-80:]}")
+
+
+async def test_a_row_of_a_kind_that_nobody_registered_loses_its_words_wherever_they_stand(world: World) -> None:
+    await forgotten(world)
+    row = Unknown(named="of_another_room", payload=json.dumps({"deep": [{"id": "x", "j": json.dumps({"q": SECRET})}]}))
+    await world.stream.commit(Entry(row, "facts"))
+    await world.stream.purge()
+    assert left(world) == []
+    (unread,) = [each.event for each in await log(world) if isinstance(each.event, Unknown)]
+    assert json.loads(json.loads(unread.payload)["deep"][0]["j"]) == {"q": MARK}
+
+
+async def test_a_field_that_an_earlier_version_wrote_loses_its_words(world: World) -> None:
+    await forgotten(world)
+    old = Unknown(named="observed", payload=json.dumps({"slot": "s", "tool": "t", "text": "x", "shown": SECRET}))
+    await world.stream.commit(Entry(old, "facts"))
+    await world.stream.purge()
+    assert left(world) == []

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from world import Words
 
-from mindstream import ManualClock, Memory, Mind, SqliteStore
+from mindstream import Coach, ManualClock, Memory, Mind, SqliteStore
 from mindstream.errors import ModelError, ModelUnavailable
 from mindstream.log.events import Failed, Logged
 from mindstream.memory import missing_vectors
@@ -67,7 +67,7 @@ async def has_vectors(stream: Memory) -> bool:
 
 async def test_what_is_said_is_kept_while_the_embedder_is_silent(store: SqliteStore) -> None:
     moody = Moody()
-    async with Mind.open(store, user="ann", embed=moody) as mind:
+    async with Mind.open(store, user="ann", embed=moody, responder=Coach.using()) as mind:
         for text in ("I wake at three because of noise.", "What do you know about me?"):
             async with asyncio.timeout(10):
                 events = [logged.event.kind async for logged in mind.hear(text)]

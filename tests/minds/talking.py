@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from mindstream import Mind, Timeouts
+from mindstream import Coach, Mind, Timeouts
 
 WORDS = [
     "Noise keeps me awake.",
@@ -21,7 +21,7 @@ WORDS = [
 
 async def talk(folder: str, name: str, count: int) -> None:
     timeouts = Timeouts(lease_s=1.0, deadline_s=5.0)
-    async with Mind.open(folder, user="ann", session=name, timeouts=timeouts) as mind:
+    async with Mind.open(folder, user="ann", session=name, timeouts=timeouts, responder=Coach.using()) as mind:
         print("open", flush=True)
         for n in range(count):
             async for logged in mind.hear(f"{WORDS[n % len(WORDS)]} ({name} {n})"):

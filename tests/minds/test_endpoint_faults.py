@@ -20,7 +20,7 @@ from fake_endpoint import (
     Stalls,
 )
 
-from mindstream import Mind, Models, Timeouts
+from mindstream import Coach, Mind, Models, Timeouts
 from mindstream.clock import ManualClock
 from mindstream.errors import SettingsError
 from mindstream.log.events import BeliefChanged, Event, Failed, Heard, Said, SetAside, Thought
@@ -77,7 +77,7 @@ async def test_the_talk_goes_on_and_nothing_is_thought_by_rule(folder: Path, doo
     door.otherwise = FAULTS[fault]
     name = f"{door.url}#m"
     models = Models.named({"default": name}, retry=2, repair=1, patience_s=0.3)
-    async with models, Mind.open(folder, user="ann", models=models, timeouts=QUICKLY) as mind:
+    async with models, Mind.open(folder, user="ann", models=models, timeouts=QUICKLY, responder=Coach.using()) as mind:
         (heard, *_, said) = [row async for row in mind.hear(HEARD)]
         async with asyncio.timeout(20):
             await mind.settled()
@@ -99,7 +99,7 @@ async def test_an_endpoint_that_dies_for_five_minutes_in_a_talk_loses_nothing(
     monkeypatch.setattr(runner, "LONGEST_REST_S", 0.05)
     clock, door.otherwise = Passing(), THINKS
     models = Models.named({"default": f"{door.url}#m"}, clock=clock, retry=2, repair=0)
-    async with models, Mind.open(folder, user="ann", models=models, timeouts=QUICKLY) as mind:
+    async with models, Mind.open(folder, user="ann", models=models, timeouts=QUICKLY, responder=Coach.using()) as mind:
         heard = [await say(mind, HEARD)]
         door.otherwise = Fails(503, "out of order")
         for text in ("It is loud at three.", AGAIN, "What do you think?"):
@@ -127,12 +127,15 @@ async def test_what_rests_is_thought_about_by_the_next_process(folder: Path, doo
     door.otherwise, table = WRONG_KEY, {"default": f"{door.url}#m"}
     for _ in range(25):  # more often than work may be taken up by processes that die of it
         models = Models.named(table, retry=1)
-        async with models, Mind.open(folder, user="ann", models=models) as mind:
+        async with models, Mind.open(folder, user="ann", models=models, responder=Coach.using()) as mind:
             if not await events_of(mind, "heard"):
                 await say(mind, HEARD)
             await mind.settled()
     door.otherwise = THINKS
-    async with Models.named(table) as models, Mind.open(folder, user="ann", models=models) as mind:
+    async with (
+        Models.named(table) as models,
+        Mind.open(folder, user="ann", models=models, responder=Coach.using()) as mind,
+    ):
         await mind.settled()
         assert {event.slot for event in await events_of(mind, "thought") if isinstance(event, Thought)} == SLOTS
         assert await mind.reasoners.work() == [] == await events_of(mind, "set_aside")
@@ -142,5 +145,5 @@ async def test_what_rests_is_thought_about_by_the_next_process(folder: Path, doo
 async def test_a_mind_without_a_model_for_a_role_does_not_open(folder: Path, named: str) -> None:
     missing = {"talker": "reasoner", "reasoner": "talker"}[named]
     with pytest.raises(SettingsError, match=f"no model is named for the role '{missing}'"):
-        async with Mind.open(folder, user="ann", models={named: "http://127.0.0.1:9/v1#m"}):
+        async with Mind.open(folder, user="ann", models={named: "http://127.0.0.1:9/v1#m"}, responder=Coach.using()):
             pytest.fail("it must not open")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mindstream import Mind, SqliteStore, Timeouts
+from mindstream import Coach, Mind, SqliteStore, Timeouts
 from mindstream.coach.packs.load import load
 from mindstream.log.events import BeliefChanged, FollowUp, Heard, Logged, Thought
 from mindstream.memory.belief import read_belief
@@ -47,7 +47,9 @@ def talk_and_kill(folder: Path, name: str, utterances: int, chance: random.Rando
 
 
 async def check(folder: Path, acknowledged: list[int]) -> None:
-    async with Mind.open(folder, user="ann", session="after", timeouts=Timeouts(lease_s=1.0)) as mind:
+    async with Mind.open(
+        folder, user="ann", session="after", timeouts=Timeouts(lease_s=1.0), responder=Coach.using()
+    ) as mind:
         await mind.settled()
     store = SqliteStore(folder)
     rows: list[Logged] = await store.events("ann", limit=1_000_000)

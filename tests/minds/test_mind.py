@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from mindstream import FakeModel, Mind, Models, Timeouts
+from mindstream import Coach, FakeModel, Mind, Models, Timeouts
 from mindstream.coach.coach import coach_of
-from mindstream.coach.gates.gate import Decision, Situation
+from mindstream.coach.gates.gate import Decision, Gate, Situation
 from mindstream.coach.packs.pack import Alarm, Field_, Pack, Phase
 from mindstream.errors import InputError
 from mindstream.log.events import BeliefChanged, Failed, FollowUp, Heard, Logged, Piece, Said, Thought, Waiting
@@ -79,9 +80,9 @@ def says(*lines: Line) -> FakeModel:
     return FakeModel({"talk": list(lines)}, name="talker")
 
 
-def opened(folder: Path, talker: Model, reasoner: Model, **more: object):  # type: ignore[no-untyped-def]
+def opened(folder: Path, talker: Model, reasoner: Model, gate: str | Gate = "belief", **more: Any):  # type: ignore[no-untyped-def]
     models = Models(Rules(), {"talker": talker, "reasoner": reasoner})
-    return Mind.open(folder, pack=PACK, user="ann", models=models, **{"gate": "belief", **more})  # type: ignore[arg-type]
+    return Mind.open(folder, responder=Coach.using(PACK, gate), user="ann", models=models, **more)
 
 
 async def turn(mind: Mind, text: str) -> list[Logged]:
@@ -247,13 +248,13 @@ async def test_running_work_can_be_cancelled_and_counts_as_done(folder: Path) ->
 
 
 async def test_memory_outlives_the_session_and_stays_with_its_user(folder: Path) -> None:
-    async with Mind.open(folder, user="ann") as mind:
+    async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         await turn(mind, "My name is Ann and I drink four coffees a day.")
         await mind.settled()
-    async with Mind.open(folder, user="ann") as mind:
+    async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         said = (await turn(mind, "What do you remember about me?"))[-1].event
         assert isinstance(said, Said) and "four coffees" in said.text
-    async with Mind.open(folder, user="bob") as mind:
+    async with Mind.open(folder, user="bob", responder=Coach.using()) as mind:
         said = (await turn(mind, "What do you remember about me?"))[-1].event
         assert isinstance(said, Said) and "coffee" not in said.text and "Ann" not in said.text
 

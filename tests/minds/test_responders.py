@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 from mindstream import InputError, Mind, RunContext, RunResult, Trigger, tool
-from mindstream.coach.coach import Coach, coach, coach_of
+from mindstream.coach.coach import Coach, coach_of
 from mindstream.coach.packs.load import load
 from mindstream.log.events import BeliefChanged, Failed, Heard, Logged, Piece, Said
 from mindstream.memory.store.record import RecordDraft
@@ -106,9 +106,9 @@ async def test_a_responder_of_ones_own_is_handed_over(tmp_path: Path) -> None:
             coach_of(mind)
 
 
-async def test_the_coach_is_there_by_name_and_by_hand(tmp_path: Path) -> None:
-    for more in ({}, {"pack": "sleep"}, {"responder": "coach", "gate": "belief"}, {"responder": coach(load("sleep"))}):
-        async with Mind.open(tmp_path, user="ann", **more) as mind:
+async def test_a_coach_is_handed_over(tmp_path: Path) -> None:
+    for made in (Coach.using(), Coach.using(pack="sleep", gate="belief"), Coach.using(load("sleep"))):
+        async with Mind.open(tmp_path, user="ann", responder=made) as mind:
             assert isinstance(coach_of(mind), Coach)
             assert await mind.send("Hello!")
 
@@ -116,9 +116,6 @@ async def test_the_coach_is_there_by_name_and_by_hand(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"pakc": "sleep"}, "pakc.*pack, gate"),
-        ({"responder": "parrot"}, "parrot.*coach"),
-        ({"responder": None, "pack": "sleep"}, "pack: said of a responder by name"),
         ({"tools": [clock, clock]}, "two tools are called 'clock'"),
         ({"reasoners": [Notes(), Notes()]}, "two reasoners write the slot 'notes'"),
     ],

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mindstream import Mind, SqliteStore, Timeouts
+from mindstream import Coach, Mind, SqliteStore, Timeouts
 from mindstream.clock import SystemClock
 from mindstream.errors import StorageError
 from mindstream.log.events import BeliefChanged, Heard, Logged, Said, Thought
@@ -25,7 +25,7 @@ GENEROUS_S = 20
 
 @pytest.fixture
 async def mind(folder: Path) -> AsyncIterator[Mind]:
-    async with Mind.open(folder, user="ann", timeouts=TIMEOUTS, gate="belief") as mind:
+    async with Mind.open(folder, user="ann", timeouts=TIMEOUTS, responder=Coach.using(gate="belief")) as mind:
         yield mind
 
 
@@ -111,14 +111,14 @@ async def test_generators_that_are_dropped_midway_hold_up_nobody(mind: Mind) -> 
 
 
 async def test_a_mind_that_is_closed_by_its_own_listener_keeps_what_was_heard(folder: Path) -> None:
-    opened = Mind.open(folder, user="ann", timeouts=TIMEOUTS, gate="belief")
+    opened = Mind.open(folder, user="ann", timeouts=TIMEOUTS, responder=Coach.using(gate="belief"))
     mind = await opened.__aenter__()
     with suppress(StorageError):
         async with asyncio.timeout(GENEROUS_S):
             async for logged in mind.hear("Noise keeps me awake."):
                 if isinstance(logged.event, Heard):
                     await opened.__aexit__(None, None, None)
-    async with Mind.open(folder, user="ann", timeouts=TIMEOUTS, gate="belief") as again:
+    async with Mind.open(folder, user="ann", timeouts=TIMEOUTS, responder=Coach.using(gate="belief")) as again:
         await check(again)
         assert any(isinstance(row.event, Heard) for row in await rows(again))
 
@@ -128,7 +128,7 @@ async def test_opening_that_is_cancelled_leaves_nothing_behind(turns: int, folde
     threads = threading.active_count()
 
     async def live() -> None:
-        async with Mind.open(folder, user="ann", timeouts=TIMEOUTS, gate="belief") as mind:
+        async with Mind.open(folder, user="ann", timeouts=TIMEOUTS, responder=Coach.using(gate="belief")) as mind:
             await talk(mind)
 
     living = asyncio.ensure_future(live())
@@ -140,14 +140,14 @@ async def test_opening_that_is_cancelled_leaves_nothing_behind(turns: int, folde
     assert [task for task in asyncio.all_tasks() if task is not asyncio.current_task()] == []
     assert not any(each.name.startswith(f"writer of {folder}") for each in threading.enumerate())
     assert threading.active_count() <= threads + 8
-    async with Mind.open(folder, user="ann", timeouts=TIMEOUTS, gate="belief") as mind:
+    async with Mind.open(folder, user="ann", timeouts=TIMEOUTS, responder=Coach.using(gate="belief")) as mind:
         assert await said(mind, "Are you there?")
         await check(mind)
 
 
 async def test_erasing_a_user_who_is_talking_ends_in_words_and_leaves_no_loop(folder: Path) -> None:
     store = SqliteStore(folder)
-    async with Mind.open(store, user="ann", timeouts=TIMEOUTS, gate="belief") as mind:
+    async with Mind.open(store, user="ann", timeouts=TIMEOUTS, responder=Coach.using(gate="belief")) as mind:
         talking = asyncio.ensure_future(talk(mind))
         for _ in range(5):
             await asyncio.sleep(0.01)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mindstream import Mind, SqliteStore, SystemClock, Timeouts
+from mindstream import Coach, Mind, SqliteStore, SystemClock, Timeouts
 from mindstream.coach.coach import coach_of
 from mindstream.log.events import Failed, Heard, Logged, SetAside, Thought
 from mindstream.log.work import LONGEST_LEASE_S
@@ -86,7 +86,7 @@ RAISED = [
 @pytest.mark.parametrize("error", RAISED, ids=lambda error: type(error).__name__)
 async def test_whatever_a_reasoner_raises_is_its_own_failure(folder: Path, error: BaseException) -> None:
     bad = Thinks(lambda context: error)
-    async with Mind.open(folder, user="ann", reasoners=[bad], timeouts=QUICKLY) as mind:
+    async with Mind.open(folder, user="ann", reasoners=[bad], timeouts=QUICKLY, responder=Coach.using()) as mind:
         first = (await turn(mind, "I wake at three"))[0].seq
         await mind.settled()
         assert len(bad.about) == 3, "it was tried a bounded number of times"
@@ -99,7 +99,7 @@ async def test_whatever_a_reasoner_raises_is_its_own_failure(folder: Path, error
 
 async def test_one_utterance_that_cannot_be_thought_about_stands_in_nobodys_way(folder: Path) -> None:
     reasoner = Thinks(lambda context: ValueError() if any("bad" in u.text for u in context.utterances) else None)
-    async with Mind.open(folder, user="ann", reasoners=[reasoner], timeouts=QUICKLY) as mind:
+    async with Mind.open(folder, user="ann", reasoners=[reasoner], timeouts=QUICKLY, responder=Coach.using()) as mind:
         turns = await asyncio.gather(*(turn(mind, text) for text in ("one", "two", "a bad one", "four")))
         await mind.settled()
         heard = [events[0].seq for events in turns]
@@ -110,13 +110,17 @@ async def test_one_utterance_that_cannot_be_thought_about_stands_in_nobodys_way(
 async def test_what_was_tried_in_another_process_counts(folder: Path) -> None:
     for _ in range(2):
         async with Mind.open(
-            folder, user="ann", reasoners=[Thinks(lambda _: ValueError("always"))], timeouts=QUICKLY
+            folder,
+            user="ann",
+            reasoners=[Thinks(lambda _: ValueError("always"))],
+            timeouts=QUICKLY,
+            responder=Coach.using(),
         ) as mind:
             if not await rows(mind, Heard):
                 await turn(mind, "hello")
             await until(lambda: rows(mind, Failed))
     again = Thinks(lambda _: ValueError("always"))
-    async with Mind.open(folder, user="ann", reasoners=[again], timeouts=QUICKLY) as mind:
+    async with Mind.open(folder, user="ann", reasoners=[again], timeouts=QUICKLY, responder=Coach.using()) as mind:
         await mind.settled()
         assert len(await rows(mind, SetAside)) == 1 and len(await rows(mind, Failed)) + len(again.about) <= 4
 
@@ -132,7 +136,7 @@ async def test_a_reasoner_that_will_not_stop_is_left_behind(folder: Path) -> Non
 
     done = asyncio.Event()
     bad = Thinks(lambda _: stubborn(), timeout_s=0.05)
-    async with Mind.open(folder, user="ann", reasoners=[bad], timeouts=QUICKLY) as mind:
+    async with Mind.open(folder, user="ann", reasoners=[bad], timeouts=QUICKLY, responder=Coach.using()) as mind:
         await turn(mind, "hello")
         await mind.settled()
         assert "no conclusion within" in str((await rows(mind, SetAside))[0].event)
@@ -151,7 +155,9 @@ async def test_a_lease_from_a_clock_that_ran_ahead_does_not_count(folder: Path) 
     )
     await store.claim("ann", "extra", "dead", clock.now(), lease)
     await store.close()
-    async with Mind.open(folder, user="ann", reasoners=[Thinks(lambda _: None)], timeouts=QUICKLY) as mind:
+    async with Mind.open(
+        folder, user="ann", reasoners=[Thinks(lambda _: None)], timeouts=QUICKLY, responder=Coach.using()
+    ) as mind:
         await mind.settled()
         assert await about(mind, Thought) == Counter([row.seq])
 
@@ -168,7 +174,7 @@ async def test_steering_leaves_alone_what_the_talker_is_about_to_answer(folder: 
         found.append(await context.newer())
 
     async with Mind.open(
-        folder, user="ann", reasoners=[Thinks(lambda context: look(context))], timeouts=QUICKLY
+        folder, user="ann", reasoners=[Thinks(lambda context: look(context))], timeouts=QUICKLY, responder=Coach.using()
     ) as mind:
         await turn(mind, "one")
         await begun.wait()
@@ -184,7 +190,9 @@ async def test_steering_leaves_alone_what_the_talker_is_about_to_answer(folder: 
 
 async def test_settled_returns_when_the_mind_is_closed(folder: Path) -> None:
     wait = asyncio.Event()
-    async with Mind.open(folder, user="ann", reasoners=[Thinks(lambda _: wait.wait())], timeouts=Timeouts()) as mind:
+    async with Mind.open(
+        folder, user="ann", reasoners=[Thinks(lambda _: wait.wait())], timeouts=Timeouts(), responder=Coach.using()
+    ) as mind:
         await turn(mind, "hello")
         settling = asyncio.ensure_future(mind.settled())
         await asyncio.sleep(0.05)

@@ -6,7 +6,7 @@ import asyncio
 import json
 from pathlib import Path
 
-from mindstream import FakeModel, Mind
+from mindstream import Coach, FakeModel, Mind
 from mindstream.clock import ManualClock
 from mindstream.models.rules import Rules
 from mindstream.reasoners.night import SleepReasoner
@@ -19,7 +19,7 @@ from mindstream.reasoners.trigger import Trigger
 async def test_a_mind_sleeps_when_nobody_speaks_and_dreams_of_what_it_forgets(folder: Path) -> None:
     clock = ManualClock()
     sleeping = SleepReasoner(Rules(), trigger=Trigger(every=0, idle_s=0.5))
-    async with Mind.open(folder, user="ann", clock=clock, reasoners=[sleeping]) as mind:
+    async with Mind.open(folder, user="ann", clock=clock, reasoners=[sleeping], responder=Coach.using()) as mind:
         async for _ in mind.hear("Hello!"):
             pass
         await mind.memory.retain("a red boat on the river")
@@ -38,7 +38,7 @@ async def test_a_mind_reflects_beside_a_conversation(folder: Path) -> None:
         "insights": [Found(insights=[Insight(text="Coffee keeps Ann from sleeping.", because=[1, 2])])],
     })  # fmt: skip
     reflecting = ReflectReasoner(model, start=12, trigger=Trigger(every=2))
-    async with Mind.open(folder, user="ann", reasoners=[reflecting]) as mind:
+    async with Mind.open(folder, user="ann", reasoners=[reflecting], responder=Coach.using()) as mind:
         for text in ("Coffee keeps me awake.", "I drink coffee at night.", "I love coffee.", "Is coffee bad at night?"):
             async for _ in mind.hear(text):
                 pass

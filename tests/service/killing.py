@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mindstream import FakeModel, ManualClock, Memory, Mind, SqliteStore, Timeouts
+from mindstream import Coach, FakeModel, ManualClock, Memory, Mind, SqliteStore, Timeouts
 from mindstream.cli.shell.files import write_lines
 from mindstream.coach.packs.check import new as new_pack
 from mindstream.coach.packs.load import load
@@ -123,7 +123,9 @@ def with_memory(doing: Callable[[UserData, Path], Any], user: str = "ann") -> Do
 def talking(*texts: str, pack: str = "sleep", gate: str = "belief") -> Doing:
     async def run(folder: Path) -> None:
         timeouts = Timeouts(lease_s=0.5)
-        async with Mind.open(folder, user="ann", session="s", pack=pack, gate=gate, timeouts=timeouts) as mind:
+        async with Mind.open(
+            folder, user="ann", session="s", responder=Coach.using(pack=pack, gate=gate), timeouts=timeouts
+        ) as mind:
             for text in texts:
                 async for _ in mind.hear(text):
                     pass
@@ -260,7 +262,9 @@ def answers(pack: str = "sleep") -> Doing:
 
 
 async def _answers(folder: Path, pack: str) -> None:
-    async with Mind.open(folder, user="ann", session="s", pack=pack, timeouts=Timeouts(lease_s=0.5)) as mind:
+    async with Mind.open(
+        folder, user="ann", session="s", responder=Coach.using(pack=pack), timeouts=Timeouts(lease_s=0.5)
+    ) as mind:
         async for _ in mind.hear("Are you there?"):
             pass
         await asyncio.wait_for(mind.settled(), 20)

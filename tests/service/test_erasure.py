@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mindstream import ManualClock, Memory, Mind, SqliteStore
+from mindstream import Coach, ManualClock, Memory, Mind, SqliteStore
 from mindstream.errors import InputError, StorageError
 from mindstream.log import erasure
 from mindstream.log.database import FILE
@@ -159,8 +159,8 @@ async def test_a_copy_that_was_put_aside_goes_too_whoever_finishes(both: Path) -
 async def test_a_mind_of_whoever_is_being_erased_is_not_opened(both: Path) -> None:
     with erasure.declare_intent(both, "zorro"):
         with pytest.raises(StorageError, match="another program is erasing that user just now"):
-            async with Mind.open(both, user="zorro"):
+            async with Mind.open(both, user="zorro", responder=Coach.using()):
                 pass
-        async with Mind.open(both, user="bob"):
+        async with Mind.open(both, user="bob", responder=Coach.using()):
             pass
     assert said(both)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from mindstream import ManualClock, Memory, Mind, SqliteStore
+from mindstream import Coach, ManualClock, Memory, Mind, SqliteStore
 from mindstream.errors import StorageError
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.strength import Strength
@@ -29,7 +29,7 @@ HELD = "SELECT id, stream, kind, text, slot, version FROM records ORDER BY numbe
 
 
 async def talk(folder: Path, user: str, words: str) -> None:
-    async with Mind.open(folder, user=user, gate="belief") as mind:
+    async with Mind.open(folder, user=user, responder=Coach.using(gate="belief")) as mind:
         async for _ in mind.hear(words):
             pass
         await mind.settled()

@@ -80,7 +80,7 @@ async def rubric(
             tell(json, row, f"version {version} of the rubric is frozen ({found.digest})")
         elif draft is not None:
             async with answering(settings) as models:
-                drafted = await pools.draft_rubric(pool, models.of("scorer", "reasoner"), settings.user)
+                drafted = await pools.draft_rubric(pool, models.of("scorer"), settings.user)
             files.write_text(draft, drafted.text())
             if files.real_file(draft):
                 say(f"review and edit {draft}, then: mindstream pool rubric {name} --freeze {draft}")
@@ -141,7 +141,7 @@ async def import_file(
 async def _add(settings: Settings, name: str, pairs: list[Pair], writer: str, json: bool, drafts: bool = False) -> int:
     """Lay pairs in, or offer them as a writer; `drafts`: they have no questions yet."""
     async with pools.open_pool(settings, name) as pool, answering(settings) as models:
-        scorer = models.of("scorer", "reasoner")
+        scorer = models.of("scorer")
         if drafts:
             pairs = await pools.draft_pairs(pool, scorer, [pair.answer for pair in pairs], settings.user)
         added = await pools.add_pairs(pool, scorer, pairs, settings.user, writer)

@@ -1,0 +1,22 @@
+"""Talker-Reasoner: a coach upon a mind (Christakopoulou 2024)."""
+
+from collections.abc import Iterable
+
+from mindstream.rooms import Role, Room
+
+
+def _events() -> Iterable[type]:
+    from mindstream.coach.events import EVENTS
+
+    return EVENTS
+
+
+ROOM = Room(
+    "coach",
+    roles=(
+        Role("talker", "answers at once"),
+        Role("reasoner", "infers what the user believes and wants, and plans"),
+        Role("safety", "listens for danger", ("facts", "reasoner")),
+    ),
+    events=_events,
+)

@@ -39,35 +39,6 @@ from mindstream.reasoners.facts.facts import FactsReasoner
 from mindstream.reasoners.reasoner import Reasoner, RunContext, RunResult, Utterance
 
 
-def coach(
-    pack: str | Path | Pack = "sleep",
-    gate: str | Gate = "",
-    exemplars: Exemplars | None = None,
-    follow_ups: bool = True,
-) -> Callable[[Host], Coach]:
-    """Return how a coach is made for a mind.
-
-    Args:
-        pack: what it coaches in: the name of a pack that ships, a folder, or a pack.
-        gate: when the Talker waits for the Reasoner: `talker` (it says so itself), `belief` (the paper's rule), or a
-            gate; "": `talker` where a model answers, else `belief`.
-        exemplars: who finds answers to like questions that its Talker is shown: a member of a pool, say. What is said
-            in a talk is never offered to them.
-        follow_ups: something can be said after an answer. Where not (a page, a file, an API that gives one answer),
-            nothing that was asked for comes later: such an answer waits for it.
-
-    Raises:
-        UserError: an unknown or broken pack, an unknown gate.
-    """
-    domain = pack if isinstance(pack, Pack) else load(pack)
-
-    def make(host: Host) -> Coach:
-        chosen = gate_named(gate, host.models.of("talker")) if isinstance(gate, str) else gate
-        return Coach(host, domain, chosen, exemplars, follow_ups)
-
-    return make
-
-
 def coach_of(mind: Mind) -> Coach:
     """Return the coach that speaks for a mind.
 
@@ -81,7 +52,7 @@ def coach_of(mind: Mind) -> Coach:
 
 def second_listener(models: Models) -> Model | None:
     """Return who hears danger beside the Talker: the model of the role `safety`, else who notes facts."""
-    model = models.of("safety", "facts", "reasoner")
+    model = models.of("safety")
     return None if model.name == Rules.name else model
 
 
@@ -98,7 +69,7 @@ class Coach:
         never_noted = partial(is_about_danger, pack)
         self.reasoners: Sequence[Reasoner] = (
             BeliefReasoner(models.of("reasoner"), pack, timeout_s=thinking_s),
-            FactsReasoner(models.of("facts", "reasoner"), timeout_s=thinking_s, leaves_out=never_noted),
+            FactsReasoner(models.of("facts"), timeout_s=thinking_s, leaves_out=never_noted),
         )
         self._gate = Gatekeeper(gate, pack)
         listener = second_listener(models)
@@ -107,6 +78,33 @@ class Coach:
         self._alone: set[int] = set()
         """What was heard where nothing could follow the answer."""
         self._heard = 0
+
+    @staticmethod
+    def using(
+        pack: str | Path | Pack = "sleep", gate: str | Gate = "", exemplars: Exemplars | None = None,
+        follow_ups: bool = True,
+    ) -> Callable[[Host], Coach]:  # fmt: skip
+        """Return how a coach is made for a mind: `Mind.open(…, responder=Coach.using(pack="sleep"))`.
+
+        Args:
+            pack: what it coaches in: the name of a pack that ships, a folder, or a pack.
+            gate: when the Talker waits for the Reasoner: `talker` (it says so itself), `belief` (the paper's rule), or
+                a gate; "": `talker` where a model answers, else `belief`.
+            exemplars: who finds answers to like questions that its Talker is shown: a member of a pool, say. What is
+                said in a talk is never offered to them.
+            follow_ups: something can be said after an answer. Where not (a page, a file, an API that gives one
+                answer), nothing that was asked for comes later: such an answer waits for it.
+
+        Raises:
+            UserError: an unknown or broken pack, an unknown gate.
+        """
+        domain = pack if isinstance(pack, Pack) else load(pack)
+
+        def make(host: Host) -> Coach:
+            chosen = gate_named(gate, host.models.of("talker")) if isinstance(gate, str) else gate
+            return Coach(host, domain, chosen, exemplars, follow_ups)
+
+        return make
 
     @property
     def belief(self) -> Belief:  # type: ignore[type-arg]

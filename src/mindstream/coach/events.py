@@ -6,7 +6,8 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from mindstream.log.events import Event, register
+from mindstream.log.declared import NoWords, Quotes
+from mindstream.log.events import Event
 
 Strength = Literal["sure", "hint", "taken_back"]
 Basis = Literal["words", "recogniser", "answer", "model"]
@@ -17,8 +18,8 @@ class Believed(Event):
     """A Reasoner wrote down what it believes between two calls of tools; composed into the next belief."""
 
     kind = "believed"
-    slot: str
-    patch: dict[str, JsonValue]
+    slot: NoWords[str]
+    patch: Quotes[dict[str, JsonValue]]
 
 
 class Decided(Event):
@@ -27,19 +28,19 @@ class Decided(Event):
     kind = "decided"
     answers: int
     """The seq of what was heard."""
-    gate: str
+    gate: NoWords[str]
     waits: bool
     thinks: bool
     """The belief reasoner thinks about it."""
-    why: str = ""
-    phase: str
+    why: Quotes[str] = ""
+    phase: NoWords[str]
 
 
 class LeftUnsaid(Event):
     """What the Reasoner would have added to an answer where nothing could follow one; the next answer may say it."""
 
     kind = "left_unsaid"
-    text: str
+    text: Quotes[str]
     answers: int
     """The seq of what was heard."""
 
@@ -54,17 +55,17 @@ class Judged(Event):
     """The Reasoner had something that the answer should have waited for."""
     changed: bool
     """It changed a belief."""
-    why: str = ""
+    why: Quotes[str] = ""
 
 
 class Alarmed(Event):
     """An alarm was raised by what was heard; a hint of one does not stop the talk."""
 
     kind = "alarmed"
-    session: str
+    session: NoWords[str]
     answers: int
     """The seq of what was heard."""
-    alarm: str
+    alarm: NoWords[str]
     """The id of the pack's alarm."""
     strength: Strength
     basis: Basis
@@ -72,4 +73,4 @@ class Alarmed(Event):
     """Something was said or asked because of it."""
 
 
-register(Believed, Decided, LeftUnsaid, Judged, Alarmed)
+EVENTS: tuple[type[Event], ...] = (Believed, Decided, LeftUnsaid, Judged, Alarmed)

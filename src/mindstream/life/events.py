@@ -12,7 +12,8 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from mindstream.clock import Moment
-from mindstream.log.events import Event, register
+from mindstream.log.declared import NoWords, Quotes
+from mindstream.log.events import Event
 
 SLOT = "life"
 """Signs what a life writes; the slot of its work and of its calls."""
@@ -25,10 +26,10 @@ class LifeBegan(Event):
     """A goal was given to a mind: its first one, or another."""
 
     kind = "life_began"
-    goal: str
-    language: str
+    goal: Quotes[str]
+    language: NoWords[str]
     """Of the roles' words and of what is said to the user: `en` or `zh`."""
-    orders: tuple[str, ...] = ()
+    orders: Quotes[tuple[str, ...]] = ()
     """Standing orders, in words: when, and what."""
 
 
@@ -37,9 +38,9 @@ class TurnBegan(Event):
 
     kind = "turn_began"
     turn: int
-    because: str
+    because: NoWords[str]
     """What woke it, in a word: task, order, user, answer, goal."""
-    words: str
+    words: Quotes[str]
     """What M2 is told at its beginning: the time, what is new, the ledger."""
     seen: int = 0
     """The row of the log up to which it has taken in what others did."""
@@ -49,9 +50,9 @@ class Asked(Event):
     """A model is about to be asked; where no `replied` follows, it may have been."""
 
     kind = "asked"
-    id: str
-    role: str
-    news: str = ""
+    id: NoWords[str]
+    role: NoWords[str]
+    news: Quotes[str] = ""
     """What came up since the step before, as the model is told."""
     seen: int = 0
     """As of a turn."""
@@ -64,25 +65,25 @@ class Wish(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    tool: str
-    arguments: str
+    tool: NoWords[str]
+    arguments: Quotes[str]
 
 
 class Replied(Event):
     """A model has replied; it is not asked the same again."""
 
     kind = "replied"
-    id: str
-    role: str
-    model: str
-    text: str
+    id: NoWords[str]
+    role: NoWords[str]
+    model: NoWords[str]
+    text: Quotes[str]
     calls: tuple[Wish, ...] = ()
     tokens: int = 0
     """What the call took, prompt and reply, of all requests; an estimate where the endpoint says nothing."""
     requests: int = 1
     """How often the model was asked for it: what broke off, or did not fit, is asked again."""
     cost_usd: float | None = None
-    error: str = ""
+    error: Quotes[str] = ""
     """Why there is no reply."""
 
 
@@ -91,8 +92,8 @@ class TurnEnded(Event):
 
     kind = "turn_ended"
     turn: int
-    words: str
-    error: str = ""
+    words: Quotes[str]
+    error: Quotes[str] = ""
 
 
 class Folded(Event):
@@ -102,11 +103,11 @@ class Folded(Event):
     upto: int
     """The last of the turns that were folded."""
     since: int
-    text: str
-    record: str = ""
+    text: Quotes[str]
+    record: NoWords[str] = ""
     """The memory's id."""
-    model: str
-    state: str = ""
+    model: NoWords[str]
+    state: Quotes[str] = ""
     """All that a life is made of but its last turns, as JSON: where reading begins (see state)."""
 
 
@@ -115,21 +116,21 @@ class TaskChanged(Event):
 
     kind = "task_changed"
     task: int
-    text: str
+    text: Quotes[str]
     standing: Standing
     until: Moment | None = None
     """When a task that waits can be worked on."""
     place: float = 0.0
     """Tasks are worked on in this order."""
-    result: str = ""
+    result: Quotes[str] = ""
 
 
 class Questioned(Event):
     """M2 asks the user (the tool I)."""
 
     kind = "questioned"
-    id: str
-    tip: str
+    id: NoWords[str]
+    tip: Quotes[str]
     until: Moment
     """How long it is waited for; an answer that comes later is news."""
     shown: bool = True
@@ -140,18 +141,18 @@ class Answered(Event):
     """Somebody answered a question."""
 
     kind = "answered"
-    id: str
-    text: str
-    session: str = ""
+    id: NoWords[str]
+    text: Quotes[str]
+    session: NoWords[str] = ""
 
 
 class LeaveAsked(Event):
     """A call that changes the world waits for leave."""
 
     kind = "leave_asked"
-    id: str
-    tool: str
-    arguments: str
+    id: NoWords[str]
+    tool: NoWords[str]
+    arguments: Quotes[str]
     foreign: bool = False
     """Words of strangers may stand in it."""
 
@@ -160,7 +161,7 @@ class LeaveGiven(Event):
     """A person said whether a call may be made."""
 
     kind = "leave_given"
-    id: str
+    id: NoWords[str]
     yes: bool
 
 
@@ -168,7 +169,7 @@ class LeaveUsed(Event):
     """A call was made, or not, as a person had said: the next one like it asks again."""
 
     kind = "leave_used"
-    id: str
+    id: NoWords[str]
     """The call that leave was asked for."""
 
 
@@ -186,7 +187,7 @@ class Noticed(Event):
     """Something outside changed: a file, a hook."""
 
     kind = "noticed"
-    text: str
+    text: Quotes[str]
 
 
 class Commanded(Event):
@@ -194,18 +195,18 @@ class Commanded(Event):
 
     kind = "commanded"
     order: Order
-    because: str = ""
+    because: Quotes[str] = ""
 
 
 class Rested(Event):
     """A life does nothing more until somebody acts: why."""
 
     kind = "rested"
-    because: str
+    because: Quotes[str]
     """Empty: it goes on, for there is room in its budget again."""
 
 
-register(
+EVENTS: tuple[type[Event], ...] = (
     LifeBegan, TurnBegan, Asked, Replied, TurnEnded, Folded, TaskChanged, Questioned, Answered, LeaveAsked, LeaveGiven,
     LeaveUsed, Beat, Noticed, Commanded, Rested,
 )  # fmt: skip

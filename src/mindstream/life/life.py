@@ -94,7 +94,7 @@ class Life:
         self._outside = OutsideTools(
             ToolShelf(tools, stream.embedder), state, habits.permits, stream.name, habits.attached
         )
-        model, _, _ = (models.of(role, "reasoner") for role in ("M2", "M1", "M0"))  # what is missing is missed here
+        model, _, _ = (models.of(role) for role in ("M2", "M1", "M0"))  # what is missing is missed here
         self._m2 = M2(self.steps, model, self._own_tools(), habits.prompt_tokens, habits.rhythm.zone)
         self._failed = 0
 
@@ -237,7 +237,7 @@ class Life:
     async def _worth(self, due: DueOrder) -> float:
         """Have it decided whether a beat is worth a turn; who gave the order wants it followed, whatever fails."""
         question = IsWorthTurn(order=due.order.text, since=tuple(each.text for each in self.state.folds[-1:]))
-        model = self.models.of("gate", "M2", "reasoner")
+        model = self.models.of("gate", "M2")
         with contextlib.suppress(ModelError):
             return (await decide(BilledModel(model, self.steps), question))["yes"]
         return 1.0
@@ -272,7 +272,7 @@ class Life:
         roles = Roles(steps, self.models, language, self._outside, self._exemplars, habits.offers)
         own: tuple[LifeTool, ...] = (
             recall_tool(steps, language), remember_tool(steps, language),
-            sleep_tool(steps, language, self.models.of("M1", "reasoner"), habits.drawn), roles.m1_tool(),
+            sleep_tool(steps, language, self.models.of("M1"), habits.drawn), roles.m1_tool(),
             ask_tool(steps, habits.rhythm, language),
             *LedgerTools(steps, language, habits.rhythm.zone).tools(),
         )  # fmt: skip

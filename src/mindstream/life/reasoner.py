@@ -75,4 +75,4 @@ class LifeReasoner:
         except HeldElsewhere:
             return RunResult("", "")
         self.goal = ""  # from here on its log says what it lives for
-        return RunResult(f"lived {count_of(lived, 'turn')}" if lived else "", self.models.of("M2", "reasoner").name)
+        return RunResult(f"lived {count_of(lived, 'turn')}" if lived else "", self.models.of("M2").name)

@@ -67,7 +67,7 @@ class Roles:
             task=task, context=given.context, exemplars=tuple(map(str, shown)), language=self.language, tools=specs
         )
         found = await work(
-            self.steps, where.id, "M1", self.models.of("M1", "reasoner"), prompt, toolbox, STEPS["M1"],
+            self.steps, where.id, "M1", self.models.of("M1"), prompt, toolbox, STEPS["M1"],
             tainted=where.tainted or any(each.foreign for each in shown), language=self.language,
         )  # fmt: skip
         if not (found.failed or found.foreign or was_begun):  # else nobody knows which exemplars M1 was shown
@@ -90,7 +90,7 @@ class Roles:
 
         prompt = ThinkDeeply(question=given.question, context=given.context, language=self.language)
         found = await work(
-            self.steps, where.id, "M0", self.models.of("M0", "reasoner"), prompt, toolbox, STEPS["M0"],
+            self.steps, where.id, "M0", self.models.of("M0"), prompt, toolbox, STEPS["M0"],
             tainted=where.tainted, language=self.language,
         )  # fmt: skip
         return Done(found if found.failed else replace(found, text=f"{OPENED}{found.text}{CLOSED}"))

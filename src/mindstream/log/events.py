@@ -9,24 +9,26 @@ versions wrote.
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
+from mindstream import rooms
 from mindstream.clock import Moment
+from mindstream.log.declared import NoWords, Own, Quotes
 
 
 class Event(BaseModel):
-    """Something that happened to a mind."""
+    """Something that happened to a mind; of each text its class declares whether it holds people's words."""
 
     model_config = ConfigDict(frozen=True)
 
     kind: ClassVar[str] = ""
     kept: ClassVar[bool] = True
     """False: shown as it happens, not written to the log."""
+    of_all: ClassVar[bool] = False
+    """A copy of what rows of all streams say, made to be quick: searched whosever words are erased; may be deleted."""
 
     def entry(self) -> tuple[str, str]:
         """Return its kind and its payload as the log keeps them."""
@@ -37,10 +39,10 @@ class Opened(Event):
     """A session began or was resumed."""
 
     kind = "opened"
-    session: str
-    pack: str = ""
+    session: NoWords[str]
+    pack: NoWords[str] = ""
     """Who speaks for the mind; a coach is called like its pack."""
-    models: dict[str, str]
+    models: NoWords[dict[str, str]]
     """Who answers for each role."""
 
 
@@ -48,9 +50,9 @@ class Heard(Event):
     """The user said something; once this stands in the log it is never lost."""
 
     kind = "heard"
-    text: str
-    session: str
-    record: str
+    text: Own[str]
+    session: NoWords[str]
+    record: NoWords[str]
     """The id of the memory record that holds the words."""
 
 
@@ -58,9 +60,9 @@ class Waiting(Event):
     """The Talker waits for a Reasoner and says so."""
 
     kind = "waiting"
-    text: str
+    text: Quotes[str]
     """The filler: states nothing."""
-    slots: tuple[str, ...]
+    slots: NoWords[tuple[str, ...]]
     """Which reasoners it waits for."""
     answers: int
     """The seq of what was heard."""
@@ -72,7 +74,7 @@ class Piece(Event):
 
     kind = "piece"
     kept = False
-    text: str
+    text: Quotes[str]
     answers: int
 
 
@@ -81,7 +83,7 @@ class Reading(Event):
 
     kind = "reading"
     kept = False
-    model: str
+    model: NoWords[str]
     answers: int
 
 
@@ -89,30 +91,30 @@ class Said(Event):
     """The Talker has answered."""
 
     kind = "said"
-    text: str
+    text: Own[str]
     answers: int
     belief_version: int
     """The version of the belief that it spoke from."""
-    model: str
+    model: NoWords[str]
     """Who found the words; `rules` where no model did."""
     waited: bool = False
     late: bool = False
     """It waited, and spoke before the Reasoner had finished."""
-    record: str = ""
+    record: NoWords[str] = ""
 
 
 class Thought(Event):
     """A Reasoner has finished thinking about what was heard."""
 
     kind = "thought"
-    slot: str
+    slot: NoWords[str]
     about: tuple[int, ...]
     """The seqs of the utterances that it thought about: each stands in exactly one Thought of a slot."""
-    text: str
-    model: str
-    words: str = ""
+    text: Quotes[str]
+    model: NoWords[str]
+    words: Quotes[str] = ""
     """What the Talker is to say, in the Reasoner's words."""
-    ask_next: str = ""
+    ask_next: Quotes[str] = ""
     """What the Talker should ask when it fits."""
 
 
@@ -120,10 +122,10 @@ class SetAside(Event):
     """Utterances that a Reasoner could not think about, though it tried again; later ones are thought about."""
 
     kind = "set_aside"
-    slot: str
+    slot: NoWords[str]
     about: tuple[int, ...]
     """The seqs of the utterances: what stands here stands in no Thought of the slot."""
-    reason: str
+    reason: Quotes[str]
     attempts: int
     """How often it was tried."""
 
@@ -132,9 +134,9 @@ class ModelCalled(Event):
     """A model was asked."""
 
     kind = "model_called"
-    role: str
-    prompt: str
-    model: str
+    role: NoWords[str]
+    prompt: NoWords[str]
+    model: NoWords[str]
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
@@ -142,9 +144,9 @@ class ModelCalled(Event):
     first_part_s: float | None = None
     seconds: float = 0.0
     cost_usd: float | None = None
-    cut: str = ""
+    cut: NoWords[str] = ""
     """What was left out of the prompt so that it fits the model's window."""
-    error: str = ""
+    error: Quotes[str] = ""
     mended: bool = False
     """The reply was no JSON, and was read by a library: as JSON5."""
 
@@ -153,10 +155,10 @@ class ToolCalled(Event):
     """A Reasoner called a tool."""
 
     kind = "tool_called"
-    slot: str
-    tool: str
-    arguments: str
-    id: str = ""
+    slot: NoWords[str]
+    tool: NoWords[str]
+    arguments: Quotes[str]
+    id: NoWords[str] = ""
     """The same in what it gave (`observed`)."""
 
 
@@ -164,14 +166,14 @@ class Observed(Event):
     """What a tool gave back."""
 
     kind = "observed"
-    slot: str
-    tool: str
-    text: str
+    slot: NoWords[str]
+    tool: NoWords[str]
+    text: Quotes[str]
     """All of it that was taken (see tools/call)."""
     failed: bool = False
     foreign: bool = False
     """Strangers wrote it."""
-    id: str = ""
+    id: NoWords[str] = ""
     """The call's."""
 
 
@@ -179,9 +181,9 @@ class BeliefChanged(Event):
     """A Reasoner wrote a new version of a belief."""
 
     kind = "belief_changed"
-    slot: str
+    slot: NoWords[str]
     version: int
-    patch: dict[str, JsonValue]
+    patch: Own[dict[str, JsonValue]]
 
 
 class PlanChanged(Event):
@@ -189,9 +191,9 @@ class PlanChanged(Event):
 
     kind = "plan_made"
     version: int
-    text: str
+    text: Own[str]
     """The plan in the Reasoner's words."""
-    changed: str = ""
+    changed: Own[str] = ""
     """What is different from the plan before, and why."""
 
 
@@ -199,9 +201,9 @@ class FollowUp(Event):
     """The mind says more, unasked, once: the Reasoner came after the Talker had spoken."""
 
     kind = "follow_up"
-    text: str
+    text: Own[str]
     answers: int
-    record: str = ""
+    record: NoWords[str] = ""
 
 
 class Remembered(Event):
@@ -209,16 +211,22 @@ class Remembered(Event):
 
     kind = "remembered"
     count: int
-    kinds: dict[str, int]
+    kinds: NoWords[dict[str, int]]
+
+
+class DocumentsRead(Event):
+    """Whoever did this has a folder's documents searched in this stream; it is erased with the last of them."""
+
+    kind = "documents_read"
 
 
 class Corrected(Event):
     """A record was corrected: whoever believed the older one may want to know (`Trigger(on=("corrected",))`)."""
 
     kind = "corrected"
-    old: str
+    old: NoWords[str]
     """The id of the record that is history now."""
-    new: str
+    new: NoWords[str]
     """The id of the record that took its place; "": it was taken back, and none did."""
 
 
@@ -231,14 +239,14 @@ class Slept(Event):
     """The row of the log that it follows from: of fading, what the sleep was begun for (0: none); else the fading."""
     looked_at: int = 0
     changed: int = 0
-    records: tuple[str, ...] = ()
+    records: NoWords[tuple[str, ...]] = ()
     """What came of it: the forgotten, the dream, what replaces duplicates, the expired, what is held again."""
-    weakened: tuple[str, ...] = ()
+    weakened: NoWords[tuple[str, ...]] = ()
     """What is held less well, and not forgotten."""
-    text: str = ""
+    text: Own[Quotes[str]] = ""
     """The dream."""
-    model: str = ""
-    error: str = ""
+    model: NoWords[str] = ""
+    error: Quotes[str] = ""
     """Why the step came to nothing."""
 
 
@@ -246,56 +254,55 @@ class Reflected(Event):
     """The mind has drawn thoughts from what it saw; the counter of importance begins anew (see reasoners/reflect)."""
 
     kind = "reflected"
-    upto: str
+    upto: NoWords[str]
     """The id of the newest record that was reflected upon."""
-    questions: tuple[str, ...]
-    thoughts: tuple[str, ...]
+    questions: Quotes[tuple[str, ...]]
+    thoughts: NoWords[tuple[str, ...]]
     """The ids of the new thoughts."""
-    model: str
+    model: NoWords[str]
 
 
 class Failed(Event):
     """Something did not work; the conversation goes on."""
 
     kind = "error"
-    text: str
-    where: str
+    text: Quotes[str]
+    where: NoWords[str]
 
 
 class Unknown(Event):
     """A row of the log that this mindstream cannot read: a newer one's, or damaged. Kept as it stands."""
 
     kind = "unknown"
-    named: str
+    named: NoWords[str]
     """The kind that the row names."""
-    payload: str
+    payload: Quotes[str]
 
     def entry(self) -> tuple[str, str]:
         return self.named, self.payload
 
 
-KINDS: dict[str, type[Event]] = {}
-"""The kinds of events that can be read: the ground's, and those that rooms have registered."""
-ROOMS = tuple(f"mindstream.{room}.events" for room in ("coach", "planning", "life", "sharing", "town"))
-"""Where rooms register theirs; loaded when a kind is met that is not known."""
+GROUND: tuple[type[Event], ...] = (
+    Opened, Heard, Waiting, Piece, Reading, Said, Thought, SetAside, ModelCalled, ToolCalled, Observed, BeliefChanged,
+    PlanChanged, FollowUp, Remembered, DocumentsRead, Corrected, Slept, Reflected, Failed,
+)  # fmt: skip
+_kinds: dict[str, type[Event]] = {each.kind: each for each in GROUND}
+_read: set[str] = set()
 
 
-def register(*kinds: type[Event]) -> None:
-    """Let a room's own events be read from the log; where the room is not loaded they are `Unknown`, and are kept.
+def every_kind() -> dict[str, type[Event]]:
+    """Return the kinds of events that can be read: the ground's, and those of all rooms that are registered.
 
     Raises:
-        ValueError: another event has that kind already.
+        ValueError: two events are of the same kind.
     """
-    for kind in kinds:
-        if KINDS.setdefault(kind.kind, kind) is not kind:
-            raise ValueError(f"there are two events of the kind {kind.kind!r}")
-
-
-register(
-    Opened, Heard, Waiting, Piece, Reading, Said, Thought, SetAside, ModelCalled, ToolCalled, Observed,
-    BeliefChanged, PlanChanged,
-    FollowUp, Remembered, Corrected, Slept, Reflected, Failed,
-)  # fmt: skip
+    for room in rooms.registered():
+        if room.name not in _read:
+            _read.add(room.name)
+            for each in room.events():
+                if not issubclass(each, Event) or _kinds.setdefault(each.kind, each) is not each:
+                    raise ValueError(f"{each.__name__} of the room {room.name!r} is no event, or there are two such")
+    return _kinds
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,21 +323,13 @@ class Logged:
 
 def event(kind: object, payload: object) -> Event:
     """Read an event from a row of the log; what does not fit is `Unknown`."""
-    shape = KINDS.get(kind) or _rooms().get(kind) if isinstance(kind, str) else None
+    shape = _kinds.get(kind) or every_kind().get(kind) if isinstance(kind, str) else None
     if shape is not None and isinstance(payload, str):
         try:
             return shape.model_validate_json(payload)
         except ValidationError:
             pass
     return Unknown(named=printable(kind), payload=printable(payload))
-
-
-@cache
-def _rooms() -> dict[str, type[Event]]:
-    """Let the rooms register their events; return all kinds."""
-    for room in ROOMS:
-        importlib.import_module(room)
-    return KINDS
 
 
 def printable(value: object) -> str:

@@ -24,10 +24,10 @@ class Pending(Generic[T]):
             self.future.get_loop().call_soon_threadsafe(_hand_over, self.future, result, failure)
 
 
-def _hand_over(future: asyncio.Future[T], result: T, failure: BaseException | None) -> None:
+def _hand_over(future: asyncio.Future[T], result: T | None, failure: BaseException | None) -> None:
     if future.done():
         return
     if failure is None:
-        future.set_result(result)
+        future.set_result(result)  # type: ignore[arg-type]
     else:
         future.set_exception(failure)

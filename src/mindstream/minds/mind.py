@@ -33,7 +33,7 @@ from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Entry, Store
 from mindstream.memory.store.validation import checked_name, checked_text
 from mindstream.minds.calls import CallLog
-from mindstream.minds.responder import Attention, Host, NullResponder, ResponderFactory, find_responder
+from mindstream.minds.responder import Attention, Host, NullResponder, ResponderFactory
 from mindstream.minds.timeouts import Timeouts
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
@@ -56,7 +56,7 @@ class Mind:
         session: the conversation that goes on.
         tools: what its reasoners may call.
         reasoners: the runner of those who think.
-        speaker: who answers for it.
+        responder: who answers for it.
     """
 
     def __init__(
@@ -92,11 +92,10 @@ class Mind:
         models: Models | Mapping[str, str] | str = "rules",
         tools: Sequence[Tool] = (),
         reasoners: Sequence[Reasoner] = (),
-        responder: ResponderFactory | str | None = "coach",
+        responder: ResponderFactory | None = None,
         embed: Embedder | str = "wordllama",
         clock: Clock | None = None,
         timeouts: Timeouts | None = None,
-        **options: Any,
     ) -> AsyncIterator[Mind]:
         """Open a user's mind and let its reasoners work until the block ends.
 
@@ -106,16 +105,13 @@ class Mind:
             models: a name (`rules`, `openai:gpt-5`, …) or a table role -> name; roles: talker, reasoner, default.
                 A role that is needed and stands nowhere is an error, unless there is a default.
             tools: what its reasoners may call, beside their own.
-            reasoners: more of them, beside those of the speaker; each writes its own slot.
-            speaker: who answers: by name, by whoever makes one (see minds/responder), or None: nobody.
-            options: what a speaker that is named is told; the coach's are `pack`, `gate`, `exemplars` and `follow_ups`
-                (see coach.coach).
+            reasoners: more of them, beside those of the responder; each writes its own slot.
+            responder: how whoever answers is made, as `Coach.using(pack="sleep")`; None: nobody answers.
 
         Raises:
-            UserError: a name that cannot be used, an unknown or broken pack, two of the same name.
+            UserError: a name that cannot be used, two of the same name.
             StorageError: the data folder cannot be used.
         """
-        make = find_responder(responder, options)
         checked_name(user, "user")
         folder = usable(data) if isinstance(data, str | Path) else None
         if folder is not None:
@@ -131,7 +127,7 @@ class Mind:
             memory = Memory(store, user, embed, clock, Feed())
             mind = cls(
                 memory, shared.with_listener(calls.take), session, tools=tools, reasoners=reasoners, timeouts=timeouts,
-                responder=make,
+                responder=responder or NullResponder,
             )  # fmt: skip
             await mind._begin()
             opened = Opened(session=session, pack=mind.responder.name, models=mind.models.names)
@@ -158,7 +154,7 @@ class Mind:
         self._turn = Turn(await self.memory.store.count(self.memory.name, "heard"), "", "")
         await self.responder.begin()
 
-    async def hear(self, text: str, *, one_answer: bool = False) -> AsyncGenerator[Logged]:
+    async def hear(self, text: str, *, one_answer: bool = False, by: str = "") -> AsyncGenerator[Logged]:
         """Take in what the user says and answer, row by row of the log: heard, perhaps waiting, pieces, said.
 
         What was yielded as `heard` is on disk and will be thought about, whatever happens next. Closing the generator
@@ -166,6 +162,7 @@ class Mind:
 
         Args:
             one_answer: nothing that comes later would be seen: what was asked for is waited for.
+            by: who says it; the mind's user where nobody is named.
 
         Raises:
             InputError: there is nothing to read in it, or it is too long.
@@ -173,7 +170,7 @@ class Mind:
         """
         text = checked_text(text)
         attention = await self.responder.attend(text, one_answer=one_answer)
-        heard = await self._write_down(text, attention)
+        heard = await self._write_down(text, attention, by or attention.by or self.memory.name)
         async with aclosing(attention.answer(heard)) as rows:
             async for logged in rows:
                 yield logged
@@ -223,9 +220,9 @@ class Mind:
         """Return when the reasoners have nothing left that could come to something now."""
         await self.reasoners.settled()
 
-    async def _write_down(self, text: str, attention: Attention) -> Logged:
+    async def _write_down(self, text: str, attention: Attention, by: str) -> Logged:
         """Write down what the user says, its record and the work that it causes in one commit."""
-        memory, by = self.memory, attention.by or self.memory.name
+        memory = self.memory
         with self.reasoners.hearing():
             new = RecordDraft(text=text, kind="chat", by=by, episode=self.session, data={"by_user": True})
             record = (await memory.build_records([new]))[0]

@@ -7,14 +7,11 @@ responder answers. A responder never calls its mind: what it may use is `Host`.
 from __future__ import annotations
 
 import asyncio
-import importlib
-import inspect
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
-from mindstream.errors import InputError
 from mindstream.log.events import Logged, Piece, Said
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import RecordDraft
@@ -186,26 +183,3 @@ class FunctionResponder:
 async def _closing(pieces: AsyncIterator[str]) -> AsyncGenerator[str]:
     async for piece in pieces:
         yield piece
-
-
-RESPONDERS = {"coach": "mindstream.coach.coach:coach"}
-
-
-def find_responder(wanted: ResponderFactory | str | None, options: Mapping[str, Any]) -> ResponderFactory:
-    """Return how a speaker is made: the one that is handed over, one by its name, or nobody.
-
-    Raises:
-        InputError: there is none of that name, or it does not know an option.
-    """
-    if not isinstance(wanted, str):
-        if options:
-            raise InputError(f"{', '.join(options)}: said of a responder by name only; this one is handed over")
-        return wanted or NullResponder
-    if wanted not in RESPONDERS:
-        raise InputError(f"nobody called {wanted!r} speaks for a mind; there are: {', '.join(RESPONDERS)}")
-    module, _, name = RESPONDERS[wanted].partition(":")
-    make = getattr(importlib.import_module(module), name)
-    known = inspect.signature(make).parameters
-    if odd := [option for option in options if option not in known]:
-        raise InputError(f"a mind knows no {', '.join(odd)}, nor does its {wanted}; that knows {', '.join(known)}")
-    return make(**options)  # type: ignore[no-any-return]

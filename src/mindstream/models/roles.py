@@ -27,6 +27,7 @@ from mindstream.models.wrappers.override import PromptOverride
 from mindstream.models.wrappers.repair import Repair
 from mindstream.models.wrappers.retry import Retry
 from mindstream.models.wrappers.sanitizer import OutputSanitizer
+from mindstream.rooms import stand_by
 
 DEFAULT = "default"
 
@@ -40,7 +41,7 @@ class Models:
         self._providers: tuple[Provider, ...] = ()
 
     def of(self, *roles: str) -> Model:
-        """Return who answers for the first of these roles that is in the table, else the default.
+        """Return who answers for the first of these roles that is in the table, or whoever stands by; else the default.
 
         Raises:
             SettingsError: nobody does.
@@ -67,7 +68,8 @@ class Models:
         return self._waits.get(self._find(roles) or DEFAULT, Waits())
 
     def _find(self, roles: tuple[str, ...]) -> str | None:
-        return next((role for role in (*roles, DEFAULT) if role in self._models), None)
+        wanted = (each for role in roles for each in stand_by(role))
+        return next((role for role in (*wanted, DEFAULT) if role in self._models), None)
 
     @property
     def names(self) -> dict[str, str]:

@@ -3,3 +3,25 @@
 `plan.Plan` and `plan.PlannedStep` are the plan; `arguments.Reference` and `arguments.bind` say how a step is called
 with what another one found; `check.check` finds what would go wrong; `formats/` reads what planners write.
 """
+
+from collections.abc import Iterable
+
+from mindstream.rooms import Role, Room
+
+
+def _events() -> Iterable[type]:
+    from mindstream.planning.events import EVENTS
+
+    return EVENTS
+
+
+ROOM = Room(
+    "planning",
+    roles=(
+        Role("planner", "writes the plan"),
+        Role("worker", "answers where a step asks a model"),
+        Role("solver", "answers from what the steps found"),
+        Role("replanner", "mends the plan", ("planner",)),
+    ),
+    events=_events,
+)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from pydantic import Field, JsonValue
 
-from mindstream.log.events import Event, register
+from mindstream.log.declared import NoWords, Quotes
+from mindstream.log.events import Event
 from mindstream.planning.allowance import NOTHING_SPENT, Spent
 
 
 class RunEvent(Event):
     """Something that happened to a run."""
 
-    run: str
+    run: NoWords[str]
 
 
 class SpendingEvent(RunEvent):
@@ -24,23 +25,23 @@ class Solving(RunEvent):
     """A run began, or was taken up again."""
 
     kind = "solving"
-    task: str
-    how: str
+    task: Quotes[str]
+    how: NoWords[str]
 
 
 class RunPlanned(SpendingEvent):
     """A plan was made for the run, or changed."""
 
     kind = "run_planned"
-    plan: dict[str, JsonValue]
-    because: str
+    plan: Quotes[dict[str, JsonValue]]
+    because: Quotes[str]
 
 
 class AnswerMissing(SpendingEvent):
     """The answer was missing from what these steps found: the plan is about to be mended, which is counted."""
 
     kind = "answer_missing"
-    steps: tuple[str, ...]
+    steps: NoWords[tuple[str, ...]]
 
 
 class PlanKept(SpendingEvent):
@@ -53,21 +54,21 @@ class StepBegan(SpendingEvent):
     """A tool is about to be called; where no `step_found` follows, it may have had its effect."""
 
     kind = "step_began"
-    step: str
-    tool: str
-    arguments: str
+    step: NoWords[str]
+    tool: NoWords[str]
+    arguments: Quotes[str]
 
 
 class StepFound(SpendingEvent):
     """A step has its evidence, or failed (see `planning.evidence.Evidence`)."""
 
     kind = "step_found"
-    step: str
-    text: str
+    step: NoWords[str]
+    text: Quotes[str]
     failed: bool = False
     foreign: bool = False
-    tool: str = ""
-    arguments: dict[str, JsonValue] = Field(default_factory=dict)
+    tool: NoWords[str] = ""
+    arguments: Quotes[dict[str, JsonValue]] = Field(default_factory=dict)
     tries: int = 0
     seconds: float = 0.0
 
@@ -76,10 +77,10 @@ class Solved(SpendingEvent):
     """A run came to its end."""
 
     kind = "solved"
-    answer: str
-    stopped: str = ""
+    answer: Quotes[str]
+    stopped: Quotes[str] = ""
     """Why it came to no answer; "" where it did."""
-    unanswered: str = ""
+    unanswered: Quotes[str] = ""
 
 
-register(Solving, RunPlanned, AnswerMissing, PlanKept, StepBegan, StepFound, Solved)
+EVENTS: tuple[type[Event], ...] = (Solving, RunPlanned, AnswerMissing, PlanKept, StepBegan, StepFound, Solved)

@@ -21,7 +21,7 @@ from mindstream.service.damage import Damage, faults, standing
 from mindstream.service.found_models import SMALL, Found, find_models
 from mindstream.service.probe import probe
 from mindstream.service.readable import looking_into
-from mindstream.settings import DEFAULT, ROLES, RULES, Chosen, Settings, unknown_variables
+from mindstream.settings import DEFAULT, RULES, Chosen, Settings, unknown_variables
 
 ROOM_BYTES = 100_000_000
 """Less free space than this is worth a word."""
@@ -157,7 +157,7 @@ def _pack(settings: Settings) -> Iterator[Finding]:
 
 def _roles(settings: Settings) -> Finding:
     named = settings.models
-    models = {role: named.get(role, named.get(DEFAULT)) for role in ROLES[:2]} | settings.roles
+    models = {role: named.get(role, named.get(DEFAULT)) for role in ("talker", "reasoner")} | settings.roles
     if missing := [role for role, model in models.items() if model is None]:
         how = f"name it (--role {missing[0]}=MODEL), or who answers in all roles that have none (--model MODEL)"
         return Finding("models", "broken", f"no model is named for the role {missing[0]}", how)

@@ -17,7 +17,7 @@ from typing import Literal
 
 from mindstream.errors import InputError
 from mindstream.log.database import APPLICATION_ID
-from mindstream.log.events import KINDS, Unknown, event
+from mindstream.log.events import Unknown, event, every_kind
 from mindstream.memory.store.record import UNIQUE, Record, same_words
 from mindstream.memory.store.rows import FIELDS, row_of
 from mindstream.memory.store.salvage import moment
@@ -149,7 +149,7 @@ def _log(tables: Tables) -> Iterator[Damage]:
         elif not user or moment(at) is None or not isinstance(by, str):
             yield Damage("rows of the log without a sound time or name", user, str(seq))
         elif isinstance(event(kind, payload), Unknown):
-            kept = whole is True or (isinstance(payload, str) and isinstance(kind, str) and kind not in KINDS)
+            kept = whole is True or (isinstance(payload, str) and isinstance(kind, str) and kind not in every_kind())
             yield Damage(f"rows of the log that this mindstream cannot read{KEPT * kept}", user, str(seq), kept)
         if whole is None:
             yield Damage(UNSUMMED, user, str(seq), harmless=True)

@@ -10,10 +10,11 @@ import asyncio
 import mmap
 import re
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from mindstream import caches
 from mindstream.errors import InputError, StorageError
 from mindstream.log import erasure
 from mindstream.log.database import FILE
@@ -21,7 +22,14 @@ from mindstream.log.erasure import connect_beside
 from mindstream.log.events import event, printable
 from mindstream.log.folder import history
 from mindstream.memory.curation.slot_items import texts_in
+from mindstream.memory.store import elsewhere
+from mindstream.memory.store.elsewhere import Left
+from mindstream.memory.store.sqlite import next_change
+from mindstream.memory.store.store import Commit, Entry
 from mindstream.service.memory import UserData, nobody
+from mindstream.sharing.events import ExemplarWithdrawn, PoolCreated
+from mindstream.sharing.pool import PREFIX
+from mindstream.town.events import TownBegan
 
 PROBES, PROBE, SHORTEST = 300, 40, 8
 """So many texts are looked for, so many characters of each; shorter ones say nothing of whose they are."""
@@ -38,12 +46,16 @@ class Kept:
     Attributes:
         rows: how many, by table.
         files: what lies beside the database: typed history, and what gates have learned from all users.
+        elsewhere: the streams of others in which the user left something, as pools: name -> rows and records.
+        stays: what cannot be erased from here, and why, in sentences.
         words: what to look for afterwards.
     """
 
     rows: Mapping[str, int]
     files: list[Path]
     words: list[str]
+    elsewhere: Mapping[str, int] = field(default_factory=dict)
+    stays: Sequence[str] = ()
 
 
 def list_kept(memory: UserData, folder: Path) -> Kept:
@@ -57,10 +69,13 @@ def list_kept(memory: UserData, folder: Path) -> Kept:
     with connect_beside(folder) as connection:
         rows = {table: _count(connection, table, memory.user) for table in TABLES}
         connection.text_factory = lambda content: content.decode("utf-8", "replace")
-        words = _probes(connection, memory.user)
-    if not any(rows.values()) and not typed.exists() and not unfinished:
+        found = elsewhere.find(connection, memory.user)
+        words = _probes(connection, memory.user, found)
+        stays = _staying(connection, memory.user)
+    if not any(rows.values()) and not found and not typed.exists() and not unfinished:
         raise InputError(nobody(memory.user))
-    return Kept(rows, erasure.files_of(folder, memory.user), words)
+    left = {each.stream: len(each.rows) + len(each.ids) for each in found}
+    return Kept(rows, erasure.files_of(folder, memory.user), words, left, stays)
 
 
 async def erase(memory: UserData, folder: Path, what: Kept, progress: Callable[[int], None] = lambda _: None) -> None:
@@ -71,6 +86,8 @@ async def erase(memory: UserData, folder: Path, what: Kept, progress: Callable[[
     Raises:
         StorageError: something could not be erased; the message says what.
     """
+    await _withdraw(memory, folder)  # first: as long as this is not done, the user is there, and asked for again
+    await asyncio.to_thread(_erase_elsewhere, folder, memory.user)
     with erasure.declare_intent(folder, memory.user) as intent:
         await memory.store.erase(memory.user)
         await asyncio.to_thread(erasure.finish, folder, intent)
@@ -89,6 +106,56 @@ def finish(folder: Path, user: str) -> bool:
     return unfinished
 
 
+async def _withdraw(memory: UserData, folder: Path) -> None:
+    """Have pools serve what the user wrote or asked no more, nor what was drawn from it."""
+    with connect_beside(folder) as connection:
+        found = [
+            left for left in elsewhere.find(connection, memory.user) if left.stream.startswith(PREFIX) and left.ids
+        ]
+    for left in found:
+        entry = Entry(ExemplarWithdrawn(ids=tuple(sorted(left.ids)), because="erased"), "mindstream")
+        await memory.store.commit(Commit(mind=left.stream, at=memory.clock.now(), entries=(entry,)))
+
+
+def _erase_elsewhere(folder: Path, user: str) -> None:
+    """Take what the user left in pools and other minds, and documents that nobody else reads, in one transaction."""
+    with connect_beside(folder) as connection:
+        connection.execute("PRAGMA secure_delete = ON")
+        connection.execute("BEGIN IMMEDIATE")
+        found = elsewhere.find(connection, user)
+        for left in found:
+            elsewhere.erase(connection, user, left, next_change(connection))
+        elsewhere.forget_reader(connection, user)
+        elsewhere.delete_copies(connection)
+        connection.execute("COMMIT")
+    for left in found:
+        caches.empty(left.stream)
+
+
+def _staying(connection: sqlite3.Connection, user: str) -> list[str]:
+    """Say what stays of a user, and why."""
+    said = ["exports, recordings and files that tools wrote lie where they were asked for, and are yours to delete"]
+    owned = [name for name, event_ in _pools(connection) if event_.owner == user]
+    said += [f"the pool {name!r} stays, with its domain and its rubric; it has no owner any more" for name in owned]
+    if connection.execute("SELECT 1 FROM log WHERE kind = ? LIMIT 1", (TownBegan.kind,)).fetchone():
+        said.append(
+            "the town's file stays in its log, with all who were to live in it; the town cannot go on without one"
+        )
+    readers = elsewhere.readers_of(connection)
+    if any(user in each and len(each) > 1 for each in readers.values()):
+        said.append("passages of documents that somebody else has searched, too, stay")
+    held = {row[0] for row in connection.execute("SELECT DISTINCT stream FROM records WHERE kind = 'document'")}
+    if held - readers.keys():
+        said.append("passages of documents that an earlier version read stay: for whom is not known")
+    return said
+
+
+def _pools(connection: sqlite3.Connection) -> Iterator[tuple[str, PoolCreated]]:
+    for stream, payload in connection.execute("SELECT mind, payload FROM log WHERE kind = ?", (PoolCreated.kind,)):
+        if isinstance(found := event(PoolCreated.kind, payload), PoolCreated):
+            yield stream.removeprefix(PREFIX), found
+
+
 def _prove(folder: Path, user: str, words: list[str], progress: Callable[[int], None]) -> None:
     """Look for the words in the bytes, and for the user in the tables.
 
@@ -100,6 +167,8 @@ def _prove(folder: Path, user: str, words: list[str], progress: Callable[[int], 
         if left:
             told = ", ".join(f"{count} rows in {table}" for table, count in left.items())
             raise StorageError(f"{user!r} is back: {told}; another program writes to that mind. Close it, erase again")
+        if found := elsewhere.find(connection, user):
+            raise StorageError(f"{user!r} is in {found[0].stream!r} still; another program wrote it. Erase again")
         for path in sorted(folder.glob(f"{FILE}*")):
             for done, word in enumerate(_found(path, words, progress), 1):
                 if not _lives(connection, word):
@@ -116,15 +185,15 @@ def _found(path: Path, words: list[str], progress: Callable[[int], None]) -> Ite
             progress(done)
 
 
-def _probes(connection: sqlite3.Connection, user: str) -> list[str]:
+def _probes(connection: sqlite3.Connection, user: str, found: Sequence[Left]) -> list[str]:
     """Choose what to look for: the beginnings of the user's longest texts, as they stand in the file."""
-    found: set[str] = set()
+    probes = {_probe(printable(word)) for left in found for word in left.words}
     for (text,) in connection.execute("SELECT text FROM records WHERE stream = ?", (user,)):
-        found.add(_probe(printable(text)))
+        probes.add(_probe(printable(text)))
     for kind, payload in connection.execute("SELECT kind, payload FROM log WHERE mind = ?", (user,)):
         held = event(kind, payload).model_dump(mode="json")  # one that cannot be read has its payload as a text
-        found |= {_probe(text) for text in texts_in(held)}
-    said = [word for word in found if len(word.encode()) >= SHORTEST and not _NAME.fullmatch(word)]
+        probes |= {_probe(text) for text in texts_in(held)}
+    said = [word for word in probes if len(word.encode()) >= SHORTEST and not _NAME.fullmatch(word)]
     return sorted(said, key=lambda word: (-len(word), word))[:PROBES]
 
 

@@ -109,8 +109,8 @@ async def open_life(
         billed: list[BilledModel] = []
         tools = await _open_tools(settings, wanted, stream, _bill(models, billed), approve, note, opened)
         _check_allowed(wanted.allow, tools)
-        scorer = _bill(models, billed).of("scorer", "reasoner") if wanted.offer else None
-        name = models.of("M1", "reasoner").name
+        scorer = _bill(models, billed).of("scorer") if wanted.offer else None
+        name = models.of("M1").name
         member = await opened.enter_async_context(open_member(settings, wanted.pool, scorer=scorer, model=name))
         life = await opened.enter_async_context(
             Life.open(

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
+from mindstream.coach.coach import Coach
 from mindstream.errors import SettingsError
 from mindstream.log.files import private_folder
 from mindstream.memory.recall.exemplars import Exemplars
@@ -38,9 +39,9 @@ async def open_mind(
     await refuse_town_in(settings.data)
     folder = private_folder(settings.data)
     async with answering(settings, record=record) as models, Mind.open(
-        folder, pack=settings.pack, user=settings.user, session=session,
-        models=models, gate=settings.gate, embed=settings.embedder,
-        timeouts=Timeouts(deadline_s=settings.deadline_s), exemplars=exemplars, follow_ups=follow_ups,
+        folder, user=settings.user, session=session, models=models,
+        responder=Coach.using(settings.pack, settings.gate, exemplars, follow_ups), embed=settings.embedder,
+        timeouts=Timeouts(deadline_s=settings.deadline_s),
     ) as mind:  # fmt: skip
         yield mind
 

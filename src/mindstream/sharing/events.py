@@ -9,7 +9,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from mindstream.log.events import Event, register
+from mindstream.log.declared import NoWords, Person, Quotes, RecordId
+from mindstream.log.events import Event
 
 Form = Literal["composed", "bare"]
 """What of an exemplar is embedded: the prompt as it was put, one level deep, or the query alone."""
@@ -22,9 +23,9 @@ class PoolCreated(Event):
     """A pool was opened for a domain; the first such row counts."""
 
     kind = "pool_created"
-    domain: str
-    owner: str
-    members: tuple[str, ...] = (EVERYONE,)
+    domain: NoWords[str]
+    owner: Person[str]
+    members: Person[tuple[str, ...]] = (EVERYONE,)
     """Who may write and recall, the owner besides."""
     shared: bool = True
     """What a writer has not granted otherwise all members may read; False: nobody else may."""
@@ -35,25 +36,25 @@ class RubricFrozen(Event):
     """A person froze a rubric; pairs are graded by the last one. The first is version 1."""
 
     kind = "rubric_frozen"
-    rubric: str
+    rubric: NoWords[str]
     """All of it, as `Rubric.text` writes it."""
-    digest: str
+    digest: NoWords[str]
 
 
 class ExemplarOffered(Event):
     """A pair was handed in; it is judged exactly once."""
 
     kind = "exemplar_offered"
-    id: str
+    id: RecordId[str]
     """Made of the pool, the writer, the query and the answer: other words are another exemplar."""
-    query: str
-    answer: str
-    writer: str
-    model: str = ""
+    query: Quotes[str]
+    answer: Quotes[str]
+    writer: Person[str]
+    model: NoWords[str] = ""
     """Who answered; "" where a person wrote it."""
-    asked_by: str = ""
+    asked_by: Person[str] = ""
     """Whose query it was, where that is not the writer's own: a user, another agent."""
-    examples: tuple[str, ...] = ()
+    examples: NoWords[tuple[str, ...]] = ()
     """The ids of the exemplars that stood in the prompt; an id is made of its exemplar's words, so it tells which."""
 
 
@@ -61,13 +62,13 @@ class ExemplarJudged(Event):
     """What became of a pair, and why."""
 
     kind = "exemplar_judged"
-    id: str
+    id: RecordId[str]
     verdict: Verdict
     score: float = 0.0
     """0 to 100; of a pair that a person laid in, 100."""
-    grades: dict[str, float] = Field(default_factory=dict)
-    reasons: tuple[str, ...] = ()
-    model: str = ""
+    grades: NoWords[dict[str, float]] = Field(default_factory=dict)
+    reasons: Quotes[tuple[str, ...]] = ()
+    model: NoWords[str] = ""
     """Who graded it: a model, `rules`, or "" where a person laid it in."""
     rubric: int = 0
     """By which version of the rubric; 0: by none."""
@@ -75,7 +76,7 @@ class ExemplarJudged(Event):
     """A person laid it in: it is trusted, and the guard measures others by it."""
     fit: float | None = None
     """How well the answer belongs to its query, in log odds (see measuring); None: nothing to compare with."""
-    fit_by: str = ""
+    fit_by: NoWords[str] = ""
     """Who measured that: `rules`, or rules and the log-probabilities of a model."""
     orders: bool = False
     """It gives orders to whoever reads it."""
@@ -87,31 +88,31 @@ class ExemplarShared(Event):
     """A writer said who may read what it wrote; the last word counts, for what was written before, too."""
 
     kind = "exemplar_shared"
-    writer: str
-    readers: tuple[str, ...]
+    writer: Person[str]
+    readers: Person[tuple[str, ...]]
 
 
 class MembersChanged(Event):
     """The owner said who may write and recall."""
 
     kind = "members_changed"
-    members: tuple[str, ...]
+    members: Person[tuple[str, ...]]
 
 
 class ExemplarWithdrawn(Event):
     """Exemplars are served no more, nor what was drawn from them: of a writer all, or single ones."""
 
     kind = "exemplar_withdrawn"
-    writer: str = ""
-    ids: tuple[str, ...] = ()
-    because: str = ""
+    writer: Person[str] = ""
+    ids: NoWords[tuple[str, ...]] = ()
+    because: Quotes[str] = ""
 
 
 class SourceTrusted(Event):
     """A person looked at a source's exemplars and trusts it, or does not."""
 
     kind = "source_trusted"
-    source: str
+    source: Person[str]
     trusted: bool
 
 
@@ -119,10 +120,10 @@ class ExemplarsHelped(Event):
     """How good an answer was that these exemplars stood before."""
 
     kind = "exemplars_helped"
-    ids: tuple[str, ...]
+    ids: NoWords[tuple[str, ...]]
     value: float
     """0 to 1."""
-    asked: str = ""
+    asked: NoWords[str] = ""
     """Which question it was, as a short text that tells it from others and has none of its words; "": not known."""
 
 
@@ -130,7 +131,7 @@ class ExemplarEvicted(Event):
     """The pool was full: these are served no more, though what was drawn from them is."""
 
     kind = "exemplar_evicted"
-    ids: tuple[str, ...]
+    ids: NoWords[tuple[str, ...]]
 
 
 class RetrieverTrained(Event):
@@ -146,8 +147,8 @@ class RetrieverTrained(Event):
     upto: int
     held: bool
     """False: nothing that does better on what was held out came of it, or not yet; it ranks as its parent does."""
-    embedder: str
-    basis: str
+    embedder: NoWords[str]
+    basis: NoWords[str]
     """What said which candidates help: `logprobs`, `stated`, `stand-in`, or some of them."""
     learned_from: int
     """How many exemplars' candidates it was trained on."""
@@ -159,7 +160,7 @@ class RetrieverTrained(Event):
     """It went on from no version: there was none, none that could be read, or one of another embedder."""
 
 
-register(
+EVENTS: tuple[type[Event], ...] = (
     PoolCreated, RubricFrozen, ExemplarOffered, ExemplarJudged, ExemplarShared, MembersChanged, ExemplarWithdrawn,
     SourceTrusted, ExemplarsHelped, ExemplarEvicted, RetrieverTrained,
 )  # fmt: skip

@@ -16,9 +16,10 @@ from typing import Annotated
 from pydantic import Field
 
 from mindstream.errors import ToolError
+from mindstream.log.events import DocumentsRead
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import TAINTED, Record, RecordDraft
-from mindstream.memory.store.store import read_all
+from mindstream.memory.store.store import Entry, read_all
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.tools.folder import MOST_FILES, PACKAGE, Folder, passages
 from mindstream.tools.tool import FunctionTool, Words, tool
@@ -151,9 +152,12 @@ def _part(lines: tuple[str, ...], from_line: int) -> str:
 
 @asynccontextmanager
 async def open_documents(
-    folder: Path | str, data: Path | str | None = None, *, embed: Embedder | str = "wordllama"
+    folder: Path | str, data: Path | str | None = None, *, embed: Embedder | str = "wordllama", reader: str = ""
 ) -> AsyncIterator[Documents]:
     """Open a folder's documents; what was read of them is kept in `data`, or else until this is closed.
+
+    Args:
+        reader: for whom they are kept; what nobody reads any more is erased.
 
     Raises:
         ToolError: there is no such folder.
@@ -162,4 +166,8 @@ async def open_documents(
     name = "documents." + blake2b(str(found.root).encode(), digest_size=8).hexdigest()
     with tempfile.TemporaryDirectory(prefix="mindstream-") if data is None else nullcontext(data) as kept:
         async with Memory.open(kept, name, embed=embed) as stream:
+            if reader and data is not None:
+                known = await stream.store.events(name, kinds=[DocumentsRead.kind])
+                if reader not in {row.by for row in known}:
+                    await stream.commit(Entry(DocumentsRead(), reader))
             yield Documents(found, stream)

@@ -36,7 +36,7 @@ class Means:
 
     Attributes:
         model: who answers as `llm`.
-        stream: what `recall` looks into.
+        stream: what `recall` looks into; for whoever it is called after documents are kept.
         data: a folder in which what was read of documents is kept; None: until the tools are closed.
     """
 
@@ -67,7 +67,9 @@ async def _tools(name: str, means: Means, opened: AsyncExitStack) -> tuple[Tool,
     kind, colon, folder = name.partition(":")
     if kind == "documents" and colon:
         try:
-            documents = await opened.enter_async_context(open_documents(folder, means.data, embed=means.embed))
+            reader = means.stream.name if means.stream else ""
+            kept = open_documents(folder, means.data, embed=means.embed, reader=reader)
+            documents = await opened.enter_async_context(kept)
         except ToolError as error:
             raise SettingsError(f"{name!r}: {error}") from None
         return documents.tools()

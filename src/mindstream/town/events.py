@@ -10,7 +10,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from mindstream.log.events import Event, register
+from mindstream.log.declared import NoWords, Quotes
+from mindstream.log.events import Event
 from mindstream.town.world.walk import read_walk
 
 TOWN = "town"
@@ -37,14 +38,14 @@ class Block(BaseModel):
 
     start: int
     minutes: int
-    what: str
-    place: str = ""
+    what: Quotes[str]
+    place: NoWords[str] = ""
     asleep: bool = False
     fine: bool = False
-    leaves: str = ""
+    leaves: Quotes[str] = ""
     danger: bool = False
     why: Literal["plan", "react", "wait"] = "plan"
-    sees_to: str = ""
+    sees_to: NoWords[str] = ""
 
     @property
     def end(self) -> int:
@@ -64,16 +65,16 @@ class Act(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    what: str
-    place: str = ""
+    what: Quotes[str]
+    place: NoWords[str] = ""
     since: int
     until: int
-    path: str
+    path: NoWords[str]
     asleep: bool = False
     why: Literal["plan", "talk", "wait", "react", ""] = "plan"
-    leaves: str = ""
+    leaves: Quotes[str] = ""
     danger: bool = False
-    sees_to: str = ""
+    sees_to: NoWords[str] = ""
 
     def spot(self, step: int) -> tuple[int, int]:
         """Return where it is done at a step."""
@@ -111,9 +112,9 @@ class TownBegan(TownEvent):
     seed: int
     start: float
     """The moment of step 0, in seconds since 1970; the town's own time is taken for UTC."""
-    profile: str
+    profile: Quotes[str]
     """As JSON."""
-    source: str
+    source: Quotes[str]
     """The town file that it is made of, as JSON."""
 
 
@@ -122,7 +123,7 @@ class MovedIn(TownEvent):
 
     kind = "moved_in"
     spot: tuple[int, int]
-    knows: tuple[str, ...]
+    knows: NoWords[tuple[str, ...]]
     """Addresses that it knows."""
 
 
@@ -130,7 +131,7 @@ class TownImported(TownEvent):
     """A town goes on from a saved simulation, after this step; in the town's own stream."""
 
     kind = "town_imported"
-    source: str
+    source: NoWords[str]
     """What that simulation was forked from."""
 
 
@@ -138,11 +139,11 @@ class BroughtIn(TownEvent):
     """A resident comes from a saved simulation, in the midst of its life."""
 
     kind = "brought_in"
-    seen: tuple[tuple[str, str, str], ...]
+    seen: Quotes[tuple[tuple[str, str, str], ...]]
     """Its last percepts."""
     gathered: float
     """How much importance has gathered since it last reflected."""
-    rested: dict[str, int]
+    rested: NoWords[dict[str, int]]
     """With whom it will not talk again before a step."""
 
 
@@ -150,14 +151,14 @@ class Perceived(TownEvent):
     """What a resident saw and that was new to it."""
 
     kind = "resident_perceived"
-    seen: tuple[tuple[str, str, str], ...]
+    seen: Quotes[tuple[tuple[str, str, str], ...]]
     """Subject, predicate, object."""
-    records: tuple[str, ...] = ()
+    records: NoWords[tuple[str, ...]] = ()
     gathered: float = 0.0
     """How much importance it has together."""
-    places: tuple[str, ...] = ()
+    places: NoWords[tuple[str, ...]] = ()
     """Addresses that it sees for the first time."""
-    gone: tuple[str, ...] = ()
+    gone: NoWords[tuple[str, ...]] = ()
     """Addresses that it knew and that are there no more."""
 
 
@@ -167,10 +168,10 @@ class DayPlanned(TownEvent):
     kind = "day_planned"
     day: int
     """Days since the town began."""
-    currently: str
-    broad: tuple[str, ...]
+    currently: Quotes[str]
+    broad: Quotes[tuple[str, ...]]
     blocks: tuple[Block, ...]
-    records: tuple[str, ...] = ()
+    records: NoWords[tuple[str, ...]] = ()
 
 
 class TasksPlanned(TownEvent):
@@ -179,7 +180,7 @@ class TasksPlanned(TownEvent):
     kind = "tasks_planned"
     blocks: tuple[Block, ...]
     """They take the place of whatever was planned from the first one's start to the last one's end."""
-    because: str = ""
+    because: Quotes[str] = ""
 
 
 class Acted(TownEvent):
@@ -187,7 +188,7 @@ class Acted(TownEvent):
 
     kind = "resident_acted"
     act: Act
-    because: str = ""
+    because: Quotes[str] = ""
     """What led to it, in words."""
 
 
@@ -195,15 +196,15 @@ class Decided(TownEvent):
     """A resident decided whether to do something about what it saw."""
 
     kind = "resident_decided"
-    about: str
-    other: str = ""
+    about: Quotes[str]
+    other: NoWords[str] = ""
     """Whom it was to talk to."""
-    place: str = ""
+    place: NoWords[str] = ""
     """The object that it was about."""
-    question: str
+    question: Quotes[str]
     p: float
     yes: bool
-    recalled: tuple[tuple[str, float], ...] = ()
+    recalled: NoWords[tuple[tuple[str, float], ...]] = ()
     """What came to mind (ids of records), with its score."""
 
 
@@ -216,20 +217,20 @@ class Line(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    by: str
-    text: str
-    told: tuple[str, ...] = ()
+    by: NoWords[str]
+    text: Quotes[str]
+    told: NoWords[tuple[str, ...]] = ()
 
 
 class Talked(TownEvent):
     """Two residents talked; it stands in the streams of both."""
 
     kind = "residents_talked"
-    partner: str
+    partner: NoWords[str]
     lines: tuple[Line, ...]
     until: int
-    records: tuple[str, ...] = ()
-    known: tuple[str, ...] = ()
+    records: NoWords[tuple[str, ...]] = ()
+    known: NoWords[tuple[str, ...]] = ()
     """What one had in memory before, and was told again."""
     gathered: float = 0.0
     """How much importance it has."""
@@ -239,31 +240,32 @@ class ObjectChanged(TownEvent):
     """An object of the town is in another condition; in the town's own stream."""
 
     kind = "object_changed"
-    place: str
-    condition: str
+    place: NoWords[str]
+    condition: Quotes[str]
     """In words; "" where it is as it should be."""
     danger: bool = False
     """It wakes who sleeps beside it, and comes before everything."""
-    by: str = ""
+    by: NoWords[str] = ""
 
 
 class StoodIn(TownEvent):
     """A reply could not be read, and a rule stood in for the model: in logs of before, never written any more."""
 
     kind = "stood_in"
-    prompt: str
-    reason: str
+    prompt: NoWords[str]
+    reason: Quotes[str]
 
 
 class TownSaved(TownEvent):
     """The state of all after a step, so that it need not be made again from the first row; in the town's own stream."""
 
     kind = "town_saved"
-    state: str
+    of_all = True
+    state: Quotes[str]
     """As JSON."""
 
 
-register(
+EVENTS: tuple[type[Event], ...] = (
     TownBegan, TownImported, MovedIn, BroughtIn,
     Perceived, DayPlanned, TasksPlanned, Acted, Decided, Talked, ObjectChanged, StoodIn, TownSaved,
 )  # fmt: skip

@@ -20,6 +20,7 @@ import pytest
 from pumping import SIZE, attacks, pumped, seconds, words
 
 import mindstream
+from mindstream import Coach
 from mindstream.coach.packs import safety
 from mindstream.coach.packs.load import SHIPPED, load, shipped_packs
 from mindstream.coach.packs.pack import all_texts
@@ -182,7 +183,7 @@ async def test_a_long_text_does_not_stop_what_else_goes_on(tmp_path: Path) -> No
             await asyncio.sleep(0.001)
             longest, last = max(longest, (now := time.thread_time()) - last), now
 
-    async with Mind.open(tmp_path, gate="belief") as mind:
+    async with Mind.open(tmp_path, responder=Coach.using(gate="belief")) as mind:
         async for _ in mind.hear("hello"):
             pass
         task = asyncio.create_task(ticking())

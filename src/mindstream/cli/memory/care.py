@@ -132,7 +132,8 @@ def erase(
 ) -> None:
     """Erase all that is kept of a user, for good.
 
-    Records, vectors, log, work and typed history; asks for the name again. Then the file is written anew and searched,
+    Records, vectors, log, work and typed history; what the user wrote into pools, or asked there, with the name;
+    passages of documents that nobody else searches. Asks for the name again. Then the file is written anew and searched,
     byte by byte, for what the user said. If it is broken off, it is finished when the folder is opened next. Close
     other programs on that mind first. Exports and recordings that lie elsewhere are yours to delete.
     """
@@ -161,9 +162,13 @@ def erase(
     rows = {name: done.rows[name] for name in ("records", "log", "work")}
     told = f"{count_of(rows['records'], 'record')}, {count_of(rows['log'], 'row')} of the log, {rows['work']} of work"
     tell(
-        json, {"user": user, **rows, "files": files, "looked_for": len(done.words)},
+        json,
+        {"user": user, **rows, "files": files, "elsewhere": {**done.elsewhere}, "stays": [*done.stays],
+         "looked_for": len(done.words)},
         f"{user} is erased: {', '.join([told, *files])}",
+        *(f"in {stream}: {count_of(count, 'row')} and records of {user}" for stream, count in done.elsewhere.items()),
         f"looked for {count_of(len(done.words), 'text')} in the bytes of mindstream.db and its -wal: none is left",
+        *(f"not erased: {each}" for each in done.stays),
     )  # fmt: skip
 
 

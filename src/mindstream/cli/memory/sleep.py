@@ -72,7 +72,7 @@ def sleep(
     else:
 
         def run(stream: Memory, models: Models) -> Awaitable[str]:
-            return stream.sleep(models.of("M1", "reasoner"), n, rater=models.of("importance", "reasoner"))
+            return stream.sleep(models.of("M1"), n, rater=models.of("importance", "reasoner"))
 
         _sleep(settings, run, json)
 
@@ -138,7 +138,7 @@ def _review(settings: Settings, n: int, keep: Collection[str], yes: bool, json: 
     """Show what a sleep would do, and do what the person says."""
 
     async def look(stream: Memory, models: Models) -> tuple[Proposal, dict[str, str]]:
-        found = await stream.propose_sleep(models.of("M1", "reasoner"), n)
+        found = await stream.propose_sleep(models.of("M1"), n)
         return found, {each.id: each.text for each in await stream.store.records(stream.name, found.ids)}
 
     proposal, texts = asyncio.run(_asleep(settings, look))
@@ -201,7 +201,7 @@ def _read_answer(proposal: Proposal) -> tuple[str, ...]:
 
 def _accept(settings: Settings, proposal: Proposal, keep: Collection[str], json: bool) -> None:
     def run(stream: Memory, models: Models) -> Awaitable[str]:
-        model, rater = models.of("M1", "reasoner"), models.of("importance", "reasoner")
+        model, rater = models.of("M1"), models.of("importance", "reasoner")
         return stream.accept(proposal, keep, model=model, rater=rater)
 
     _sleep(settings, run, json)

@@ -15,7 +15,7 @@ from typing import Any
 
 from mindstream.memory.belief import render_fields
 from mindstream.memory.store.record import Record
-from mindstream.memory.store.redaction import MARK, ErasedWords
+from mindstream.memory.store.redaction import MARK, ErasedWords, rewrite_texts
 
 BODIES = ("value", "plan")
 """Where a version keeps what is held: that of a belief, that of a plan."""
@@ -167,7 +167,7 @@ def _clean(value: Any, *, rests: bool, without: Without) -> Any:
     """Return what may be held of a value; None where nothing."""
     if any(map(without.is_meant, texts_in(value))):
         return None
-    redacted = without.words.redact_json(value) if rests else value
+    redacted = rewrite_texts(value, without.words.redact) if rests else value
     return None if MARK in (redacted, redacted.get(NAMED_BY) if isinstance(redacted, dict) else "") else redacted
 
 

@@ -14,7 +14,7 @@ MOST = 7
 class Dream(Prompt[str]):
     """Make a dream of what was forgotten."""
 
-    role: ClassVar[str] = "M1"
+    role: ClassVar[str] = "reasoner"
 
     fragments: tuple[str, ...]
 

@@ -9,39 +9,21 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from pydantic import BaseModel
+
+from mindstream.log.declared import UNKNOWN, Declared, Holds, declared
+from mindstream.log.events import Unknown, event, every_kind, printable
 from mindstream.memory.store.record import UNIQUE, Record, same_words
-from mindstream.memory.store.redaction import MARK, ErasedWords
+from mindstream.memory.store.redaction import MARK, ErasedWords, rewrite_texts
 from mindstream.memory.store.rows import COLUMNS
 from mindstream.memory.store.store import Erasure
 from mindstream.memory.store.sums import sum_of_event, sum_of_record
 
 T = TypeVar("T")
-OWN = {
-    "heard": ("text",), "said": ("text",), "follow_up": ("text",), "plan_made": ("text", "changed"),
-    "belief_changed": ("patch",), "slept": ("text",),
-}  # fmt: skip
-"""Rows that say what their own record says, and in which fields: erased with it, as a whole."""
-QUOTING = {
-    "thought": ("text", "words", "ask_next"), "tool_called": ("arguments",), "observed": ("text",),
-    "slept": ("text", "error"), "reflected": ("questions",), "waiting": ("text",), "error": ("text",),
-    "model_called": ("error",), "decided": ("said",), "left_unsaid": ("text",), "believed": ("patch",),
-    "judged": ("why",),
-    "set_aside": ("reason",), "solving": ("task",), "run_planned": ("plan", "because"), "step_began": ("arguments",),
-    "step_found": ("text", "arguments"), "solved": ("answer", "stopped", "unanswered"),
-    "life_began": ("goal", "orders"), "turn_began": ("words",), "asked": ("news",),
-    "replied": ("text", "calls", "error"),
-    "turn_ended": ("words", "error"), "folded": ("text", "state"), "task_changed": ("text", "result"),
-    "questioned": ("tip",), "answered": ("text",), "leave_asked": ("arguments",), "noticed": ("text",),
-    "commanded": ("because",), "rested": ("because",),
-    "exemplar_offered": ("query", "answer"), "exemplar_judged": ("reasons",), "exemplar_withdrawn": ("because",),
-}  # fmt: skip
-"""Rows that have no record of their own, or say more than it: the words are taken out wherever they stand."""
-WRITTEN = ("arguments", "state")
-"""Fields that are JSON, written as text."""
 FIELDS = "text, subject, predicate, object, keywords, data"
 
 
@@ -76,12 +58,16 @@ class Carriers:
 
     def is_meant(self, text: str) -> bool:
         """Tell whether a text says what one of them says, or is meant by the erasure."""
-        return self.names(text) or self.words.redact(text) != text
+        return self.redact(text) != text
+
+    def redact(self, text: str) -> str:
+        """Return a text without their words."""
+        return MARK if self.names(text) else self.words.redact(text)
 
 
-def find(connection: sqlite3.Connection, stream: str, erasure: Erasure) -> Carriers:
-    """Find every row of a stream that carries words of these records."""
-    said: list[str] = []
+def find(connection: sqlite3.Connection, stream: str, erasure: Erasure, words: Iterable[str] = ()) -> Carriers:
+    """Find every row of a stream that carries words of these records, or others that are to go."""
+    said = [*words]
     own: set[int] = set()
     for id_ in erasure.ids:
         row = connection.execute(
@@ -103,10 +89,10 @@ def find_more(connection: sqlite3.Connection, stream: str, carriers: Carriers) -
     if not (carriers.own or carriers.bare or carriers.rewritten):
         return  # none of them is there
     _find_records(connection, stream, carriers)
-    kinds = sorted({*OWN, *QUOTING})
+    shared = [kind for kind, shape in every_kind().items() if shape.of_all]
     rows = connection.execute(
-        f"SELECT seq, kind, payload FROM log WHERE mind = ? AND seq > ? AND kind IN ({','.join('?' * len(kinds))})",
-        (stream, carriers.seq, *kinds),
+        f"SELECT seq, kind, payload FROM log WHERE (mind = ? OR kind IN ({','.join('?' * len(shared))})) AND seq > ?",
+        (stream, *shared, carriers.seq),
     )
     for seq, kind, payload in rows:
         if _redacted_event(kind, payload, seq, carriers) != payload:
@@ -160,7 +146,7 @@ def redact(connection: sqlite3.Connection, stream: str, carriers: Carriers, chan
     for id_ in sorted(carriers.records):
         row = connection.execute(f"SELECT kind, {FIELDS} FROM records WHERE id = ?", (id_,)).fetchone()
         if row:
-            new_fields = _redacted_fields(row[1:], words)
+            new_fields = _redacted_record(row[1:], words)
             same = same_words(new_fields[0]) if row[0] in UNIQUE else None
             connection.execute(  # its vector told what it said
                 "UPDATE records SET text = ?, subject = ?, predicate = ?, object = ?, keywords = ?, data = ?, same = ?,"
@@ -185,7 +171,7 @@ def _find_records(connection: sqlite3.Connection, stream: str, carriers: Carrier
         carriers.drawn.update(ready)
     for id_ in carriers.drawn - carriers.ids:
         row = connection.execute(f"SELECT {FIELDS} FROM records WHERE id = ?", (id_,)).fetchone()
-        if row and _redacted_fields(row, carriers.words) != row:
+        if row and _redacted_record(row, carriers.words) != row:
             carriers.records.add(id_)
     (carriers.number,) = connection.execute("SELECT coalesce(max(number), 0) FROM records").fetchone()
 
@@ -200,11 +186,12 @@ def _rewrite(connection: sqlite3.Connection, stream: str, carriers: Carriers, ch
         )
         _sum_anew(connection, id_)
         row = connection.execute("SELECT mind, at, by, kind, payload FROM log WHERE seq = ?", (record.seq,)).fetchone()
-        event: dict[str, Any] = _parsed(row[4], dict) if row else {}
-        if event and row[0] == stream:
+        held: dict[str, Any] = _parsed(row[4], dict) if row else {}
+        if held and row[0] == stream:
             says = {"patch": record.data.get("patch", {})} if row[3] == "belief_changed" else {"text": record.text}
             mind, at, by, kind, payload = row
-            new = json.dumps(event | says, ensure_ascii=False) if kind in OWN else payload
+            is_own = all(Holds.OWN in _fields(kind, payload).get(name, UNKNOWN).holds for name in says)
+            new = json.dumps(held | says, ensure_ascii=False) if is_own else payload
             total = sum_of_event(mind, at, by, kind, new)
             connection.execute("UPDATE log SET payload = ?, sum = ? WHERE seq = ?", (new, total, record.seq))
 
@@ -216,56 +203,68 @@ def _sum_anew(connection: sqlite3.Connection, id_: str) -> None:
 
 
 def _redacted_event(kind: str, payload: str, seq: int, carriers: Carriers) -> str:
-    event: dict[str, Any] = _parsed(payload, dict)
-    if not event:
-        return MARK if seq in carriers.bare else carriers.words.redact(payload)  # damaged: whatever it is, the words go
-    new = dict(event)
-    if seq in carriers.own | carriers.bare:
-        new |= {name: _bare(event[name]) for name in OWN.get(kind, ()) if event.get(name)}
-    for name in QUOTING.get(kind, ()):
-        if value := new.get(name):
-            new[name] = _bare(value) if seq in carriers.bare else _redacted_field(name, value, carriers)
-    return payload if new == event else json.dumps(new, ensure_ascii=False)
+    held: dict[str, Any] = _parsed(payload, dict)
+    if not held:  # damaged: whatever it is, the words go
+        text = printable(payload)
+        new_text = MARK if seq in carriers.bare else carriers.words.redact(text)
+        return payload if new_text == text else new_text
+    fields = _fields(kind, payload)
+    told_of = (held.get(name) for name, each in fields.items() if Holds.RECORD in each.holds)
+    whole = seq in carriers.bare or not carriers.ids.isdisjoint(str(each) for each in told_of)
+    new = _redacted_fields(held, fields, seq, whole, carriers)
+    return payload if new == held else json.dumps(new, ensure_ascii=False)
 
 
-def _redacted_field(name: str, value: Any, carriers: Carriers) -> Any:
-    if any(map(carriers.names, _texts(value))):
+def _fields(kind: str, payload: str) -> Mapping[str, Declared]:
+    """Return what the fields of a row hold; nothing is known of one that cannot be read."""
+    read = event(kind, payload)
+    return {} if isinstance(read, Unknown) else declared(type(read))
+
+
+def _redacted_fields(
+    held: Mapping[str, Any], fields: Mapping[str, Declared], seq: int, whole: bool, carriers: Carriers
+) -> dict[str, Any]:
+    return {
+        name: _redacted_field(value, fields.get(name, UNKNOWN), seq, whole, carriers) if value else value
+        for name, value in held.items()
+    }
+
+
+def _redacted_field(value: Any, field: Declared, seq: int, whole: bool, carriers: Carriers) -> Any:
+    if field.model is not None:
+        return _redacted_models(value, field.model, seq, whole, carriers)
+    if whole and field.holds & {Holds.OWN, Holds.QUOTES}:
         return _bare(value)
-    if name in WRITTEN and isinstance(value, str):
-        return carriers.words.redact_arguments(value)
-    if name == "calls":
-        return [{inner: _redacted_field(inner, each[inner], carriers) for inner in each} for each in value]
-    return carriers.words.redact_json(value)
+    if seq in carriers.own and Holds.OWN in field.holds:
+        return _bare(value)
+    return rewrite_texts(value, carriers.redact, carriers.names) if field.is_searched else value
+
+
+def _redacted_models(value: Any, model: type[BaseModel], seq: int, whole: bool, carriers: Carriers) -> Any:
+    if isinstance(value, list):
+        return [_redacted_models(each, model, seq, whole, carriers) for each in value]
+    return _redacted_fields(value, declared(model), seq, whole, carriers) if isinstance(value, dict) else value
 
 
 def _bare(value: Any) -> Any:
     """Return what stands where nothing may stay of a value, of the same shape."""
-    return {} if isinstance(value, dict) else [] if isinstance(value, list) else MARK
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Yield each text in a value, names of fields too, and what is in JSON that is written as a text."""
-    if isinstance(value, str):
-        yield value
-        if value.startswith(("{", "[")):
-            yield from _texts(_parsed(value, dict) or _parsed(value, list))
-    elif isinstance(value, dict | list):
-        for inner in (*value, *value.values()) if isinstance(value, dict) else value:
-            yield from _texts(inner)
+    return (
+        {} if isinstance(value, dict) else [] if isinstance(value, list) else MARK if isinstance(value, str) else value
+    )
 
 
 def _parsed(text: str, shape: type[T]) -> T:
     """Return what JSON holds; nothing where it is damaged, or of another shape."""
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return shape()
     return value if isinstance(value, shape) else shape()
 
 
-def _redacted_fields(row: tuple[Any, ...], words: ErasedWords) -> tuple[Any, ...]:
+def _redacted_record(row: tuple[Any, ...], words: ErasedWords) -> tuple[Any, ...]:
     text, subject, predicate, object_, keywords, data = row
     return (
         words.redact(text), *(each and words.redact(each) for each in (subject, predicate, object_)),
-        *(each and words.redact_arguments(each) for each in (keywords, data)),
+        *(each and rewrite_texts(each, words.redact) for each in (keywords, data)),
     )  # fmt: skip

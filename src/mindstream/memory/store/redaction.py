@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from pydantic import JsonValue
@@ -46,29 +47,34 @@ class ErasedWords:
                 return MARK
         return text
 
-    def redact_json(self, value: JsonValue) -> JsonValue:
-        """Return a value in which every text is redacted, names of fields aside."""
-        if isinstance(value, str):
-            return self.redact(value)
-        if isinstance(value, dict):
-            return {name: self.redact_json(each) for name, each in value.items()}
-        return [self.redact_json(each) for each in value] if isinstance(value, list) else value
-
-    def redact_arguments(self, text: str) -> str:
-        """Return JSON as text, redacted: there words may be written as escapes."""
-        try:
-            value = json.loads(text)
-        except ValueError:
-            return self.redact(text)
-        redacted = self.redact_json(value)
-        return text if redacted == value else json.dumps(redacted, ensure_ascii=False)
-
     def _found(self, text: str) -> list[str]:
         """Return which words are there, the longest first: one look at each place of the text, however many words."""
         folded = _folded(text)
         starts = {folded[at : at + SHORTEST] for at in range(len(folded) - SHORTEST + 1)} & self._by_start.keys()
         found = [words for start in starts for words in self._by_start[start] if words in folded]
         return sorted(found, key=len, reverse=True)
+
+
+def rewrite_texts(
+    value: JsonValue, rewrite: Callable[[str], str], is_gone: Callable[[str], bool] = lambda _: False
+) -> JsonValue:
+    """Return a value with every text in it rewritten; of a text that is JSON, what it holds: there words are escaped.
+
+    Args:
+        is_gone: which names of fields go, with what they hold; others stay as they are.
+    """
+    if isinstance(value, dict):
+        return {name: rewrite_texts(each, rewrite, is_gone) for name, each in value.items() if not is_gone(name)}
+    if isinstance(value, list):
+        return [rewrite_texts(each, rewrite, is_gone) for each in value]
+    if not isinstance(value, str):
+        return value
+    if value.lstrip().startswith(("{", "[", '"')):
+        with contextlib.suppress(ValueError, RecursionError):
+            held = json.loads(value)
+            new = rewrite_texts(held, rewrite, is_gone)
+            return value if new == held else json.dumps(new, ensure_ascii=False)
+    return rewrite(value)
 
 
 def _plain(text: str) -> str:

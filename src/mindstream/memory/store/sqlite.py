@@ -52,7 +52,7 @@ class SqliteStore(AbstractAsyncContextManager["SqliteStore"]):
         found = None if erasure is None else await self._carriers(stream, erasure)
         if found is not None and isinstance(what, Erasure):
             await asyncio.to_thread(self._erase_beside, stream, found)
-        erased = await self._database.write(lambda each: carriers.erase(each, stream, found, _next_change(each)))
+        erased = await self._database.write(lambda each: carriers.erase(each, stream, found, next_change(each)))
         caches.empty(stream)
         return erased
 
@@ -221,7 +221,7 @@ class SqliteStore(AbstractAsyncContextManager["SqliteStore"]):
 def _commit(connection: sqlite3.Connection, commit: Commit) -> list[Logged]:
     if commit.fence:
         work.check_held(connection, commit.mind, commit.fence.work, commit.fence.owner)
-    logged, changed = [], _next_change(connection)
+    logged, changed = [], next_change(connection)
     for entry in commit.entries:
         row = (commit.mind, commit.at, entry.by, *entry.event.entry())
         seq = connection.execute(
@@ -311,7 +311,7 @@ def _is_still(connection: sqlite3.Connection, stream: str, id_: str, was: Streng
     return [(record.level, record.accessed) for record in map(record_of, rows)] == [(was.level, was.time)]
 
 
-def _next_change(connection: sqlite3.Connection) -> int:
+def next_change(connection: sqlite3.Connection) -> int:
     """Number the commits that touch records; two in one transaction may not share a number, readers ask 'after'."""
     row = connection.execute("UPDATE counters SET value = value + 1 WHERE name = 'changed' RETURNING value").fetchone()
     if row is None:  # lost: count on from the highest that is there

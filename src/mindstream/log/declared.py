@@ -1,0 +1,97 @@
+"""Which fields of an event hold people's words, as its class declares them; by this, words are erased.
+
+    class Thought(Event):
+        slot: NoWords[str]
+        text: Quotes[str]
+
+Numbers, truth values, `Literal`s and nested models need no declaration: of a model, its own fields are asked. A field
+that holds texts and says nothing of them is searched as if it quoted; a test names it (tests/log/test_declared.py).
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, is_dataclass
+from enum import Enum
+from functools import cache
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from pydantic import BaseModel
+
+T = TypeVar("T")
+
+
+class Holds(Enum):
+    """What the texts of a field are."""
+
+    OWN = "the words of the record that the row wrote: they go with it, and else they stay whole"
+    QUOTES = "words that may be somebody's: those of an erased record are taken out of them; JSON in a text is read"
+    NO_WORDS = "none: ids, names of models and tools, kinds, digests"
+    PERSON = "whose something is: a name, alone or after other words"
+    RECORD = "the id of a record, of whose words the row tells: with it, the row loses all of them"
+
+
+Own = Annotated[T, Holds.OWN]
+Quotes = Annotated[T, Holds.QUOTES]
+NoWords = Annotated[T, Holds.NO_WORDS]
+Person = Annotated[T, Holds.PERSON]
+RecordId = Annotated[T, Holds.RECORD]
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What a field holds; `model`: the class of what is in it, whose own fields say so."""
+
+    holds: frozenset[Holds] = frozenset()
+    model: type[BaseModel] | None = None
+
+    @property
+    def is_searched(self) -> bool:
+        """It quotes; so does a field of which nothing is known."""
+        return Holds.QUOTES in self.holds or (not self.holds and self.model is None)
+
+
+UNKNOWN = Declared()
+
+
+@cache
+def declared(shape: type[BaseModel]) -> Mapping[str, Declared]:
+    """Return what the fields of a class hold; numbers and the like are `NO_WORDS`."""
+    return {name: _declared(each.annotation, each.metadata) for name, each in shape.model_fields.items()}
+
+
+def undeclared(shape: type[BaseModel]) -> Iterator[str]:
+    """Name the fields that hold texts and do not say whose."""
+    for name, each in declared(shape).items():
+        if each.model is not None:
+            yield from (f"{name}.{inner}" for inner in undeclared(each.model))
+        elif not each.holds:
+            yield name
+
+
+def _declared(annotation: Any, metadata: list[Any]) -> Declared:
+    if holds := frozenset(each for each in metadata if isinstance(each, Holds)):
+        return Declared(holds)
+    parts = frozenset(_parts(annotation))
+    models = [each for each in parts if isinstance(each, type) and issubclass(each, BaseModel)]
+    if models:
+        return Declared(model=models[0]) if len(models) == 1 and not parts - {*models, None} else UNKNOWN
+    return UNKNOWN if parts else Declared(frozenset({Holds.NO_WORDS}))
+
+
+def _parts(annotation: Any) -> Iterator[Any]:
+    """Yield the types in an annotation that may hold texts, models among them."""
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin is Literal or annotation in (int, float, bool, None, type(None), ...):
+        return
+    if origin is Annotated:
+        yield from _parts(inner[0])
+    elif origin in (tuple, list, dict, set, frozenset, Union, types.UnionType):
+        for each in inner:
+            yield from _parts(each)
+    elif is_dataclass(annotation):
+        for each in get_type_hints(annotation).values():
+            yield from _parts(each)
+    else:
+        yield annotation

@@ -1,0 +1,158 @@
+"""What a person left in streams of others, found by who wrote a row or whom it names; and how it goes for good.
+
+Rows of the log stay, with their numbers and kinds: without the person's words, and with a mark for the name.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mindstream.log.declared import Declared, Holds, declared
+from mindstream.log.events import DocumentsRead, Unknown, event, every_kind
+from mindstream.memory.store import erasure
+from mindstream.memory.store.redaction import MARK
+from mindstream.memory.store.store import Erasure
+from mindstream.memory.store.sums import sum_of_event
+
+
+@dataclass(slots=True)
+class Left:
+    """What is a person's in a stream of others.
+
+    Attributes:
+        rows: of the log, written by the person or naming it.
+        ids: records that are the person's, and what was handed in and became none.
+        words: what all of it says.
+        whole: nobody else uses the stream: all of it goes.
+    """
+
+    stream: str
+    rows: set[int] = field(default_factory=set)
+    ids: set[str] = field(default_factory=set)
+    words: list[str] = field(default_factory=list)
+    whole: bool = False
+
+
+def find(connection: sqlite3.Connection, person: str) -> list[Left]:
+    """Return what a person left in streams of others."""
+    found: dict[str, Left] = {}
+    named, naming = json.dumps(person, ensure_ascii=False)[1:-1], _naming_streams(connection)
+    for stream, seq, by, kind, payload in connection.execute(
+        "SELECT mind, seq, by, kind, payload FROM log WHERE mind <> ? AND (by = ? OR instr(payload, ?))",
+        (person, person, named),
+    ):
+        held, fields = _read(kind, payload)
+        persons = [value for name, value in held.items() if Holds.PERSON in _holds(fields, name)]
+        if stream in naming and (by == person or any(_names(person, each) for each in _texts(persons))):
+            left = found.setdefault(stream, Left(stream))
+            left.rows.add(seq)
+            for name, value in held.items():
+                if Holds.RECORD in _holds(fields, name):
+                    left.ids.add(str(value))
+                if _holds(fields, name) & {Holds.OWN, Holds.QUOTES}:
+                    left.words += _texts(value)
+    for stream, id_, seq, text, kind, data in connection.execute(
+        "SELECT stream, id, seq, text, kind, data FROM records WHERE stream <> ? AND by = ?", (person, person)
+    ):
+        if stream in naming or (kind == "chat" and '"by_user": false' not in data):  # else a reasoner is called so
+            left = found.setdefault(stream, Left(stream))
+            left.ids.add(id_)
+            left.words.append(text)
+            left.rows |= {seq} if _is_by(connection, seq, person) else set()
+    whole = [Left(stream, whole=True) for stream, readers in readers_of(connection).items() if readers == {person}]
+    return [*whole, *(found[stream] for stream in sorted(found))]
+
+
+def readers_of(connection: sqlite3.Connection) -> dict[str, set[str]]:
+    """Return who reads the documents that streams hold."""
+    readers: dict[str, set[str]] = {}
+    for stream, by in connection.execute("SELECT DISTINCT mind, by FROM log WHERE kind = ?", (DocumentsRead.kind,)):
+        readers.setdefault(stream, set()).add(by)
+    return readers
+
+
+def erase(connection: sqlite3.Connection, person: str, left: Left, changed: int) -> None:
+    """Erase what a person left in a stream, in one transaction with whatever else is done in it."""
+    if left.whole:
+        erasure.erase(connection, left.stream, None, changed)
+        return
+    what = Erasure(ids=tuple(sorted(left.ids)), rows=frozenset(left.rows))
+    found = erasure.find(connection, left.stream, what, left.words)
+    erasure.erase(connection, left.stream, found, changed)
+    if left.ids:  # what was learned from them
+        connection.execute("DELETE FROM checkpoints WHERE stream = ?", (left.stream,))
+    for seq in sorted(left.rows):
+        _take_name(connection, seq, person)
+
+
+def delete_copies(connection: sqlite3.Connection) -> None:
+    """Delete the rows that are copies of what rows of all streams say."""
+    kinds = [kind for kind, shape in every_kind().items() if shape.of_all]
+    connection.execute(f"DELETE FROM log WHERE kind IN ({','.join('?' * len(kinds))})", kinds)
+
+
+def forget_reader(connection: sqlite3.Connection, person: str) -> None:
+    """Let a person be no reader of documents any more."""
+    connection.execute("DELETE FROM log WHERE kind = ? AND by = ?", (DocumentsRead.kind, person))
+
+
+def _naming_streams(connection: sqlite3.Connection) -> set[str]:
+    """Return the streams whose rows name persons, as a pool's do."""
+    kinds = [
+        kind for kind, shape in every_kind().items()
+        if any(Holds.PERSON in each.holds for each in declared(shape).values())
+    ]  # fmt: skip
+    marks = ",".join("?" * len(kinds))
+    return {row[0] for row in connection.execute(f"SELECT DISTINCT mind FROM log WHERE kind IN ({marks})", kinds)}
+
+
+def _is_by(connection: sqlite3.Connection, seq: int, person: str) -> bool:
+    row = connection.execute("SELECT by FROM log WHERE seq = ?", (seq,)).fetchone()
+    return row is not None and row[0] == person
+
+
+def _take_name(connection: sqlite3.Connection, seq: int, person: str) -> None:
+    mind, at, by, kind, payload = connection.execute(
+        "SELECT mind, at, by, kind, payload FROM log WHERE seq = ?", (seq,)
+    ).fetchone()
+    held, fields = _read(kind, payload)
+    new = {
+        name: _without(person, value) if Holds.PERSON in _holds(fields, name) else value for name, value in held.items()
+    }
+    by = MARK if by == person else by
+    payload = payload if new == held else json.dumps(new, ensure_ascii=False)
+    total = sum_of_event(mind, at, by, kind, payload)
+    connection.execute("UPDATE log SET by = ?, payload = ?, sum = ? WHERE seq = ?", (by, payload, total, seq))
+
+
+def _read(kind: str, payload: str) -> tuple[dict[str, Any], Mapping[str, Declared]]:
+    read = event(kind, payload)
+    return ({}, {}) if isinstance(read, Unknown) else (json.loads(payload), declared(type(read)))
+
+
+def _holds(fields: Mapping[str, Declared], name: str) -> frozenset[Holds]:
+    return fields[name].holds if name in fields else frozenset()
+
+
+def _names(person: str, text: str) -> bool:
+    return text == person or text.endswith(f" {person}")
+
+
+def _without(person: str, value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without(person, each) for each in value]
+    if not (isinstance(value, str) and _names(person, value)):
+        return value
+    return value.removesuffix(person) + MARK
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _texts(each)

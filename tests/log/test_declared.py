@@ -1,0 +1,45 @@
+"""Every event of every room says of each of its texts whether it holds people's words."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import BaseModel, JsonValue
+
+from mindstream import rooms
+from mindstream.log.declared import NoWords, Quotes, declared, undeclared
+from mindstream.log.events import Event, every_kind
+from mindstream.rooms import Room
+
+
+@pytest.mark.parametrize("kind", [*every_kind().values()], ids=lambda kind: kind.kind)
+def test_an_event_declares_each_of_its_texts(kind: type[Event]) -> None:
+    assert list(undeclared(kind)) == []
+
+
+class Leaf(BaseModel):
+    name: NoWords[str]
+    says: str
+
+
+class Ripened(Event):
+    kind = "ripened"
+    weight: float | None = None
+    leaves: tuple[Leaf, ...] = ()
+    notes: dict[str, JsonValue] | None = None
+    mixed: Leaf | str = ""
+    told: Quotes[tuple[str, ...]] = ()
+
+
+def test_what_is_not_declared_is_named_within_models_and_json_too() -> None:
+    assert list(undeclared(Ripened)) == ["leaves.says", "notes", "mixed"]
+    assert [name for name, each in declared(Ripened).items() if each.is_searched] == ["notes", "mixed", "told"]
+
+
+def test_a_room_that_is_registered_is_read_and_two_of_a_name_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rooms, "_rooms", dict(rooms._rooms))
+    garden = Room("garden", events=lambda: (Ripened,))
+    rooms.register(garden)
+    assert every_kind()["ripened"] is Ripened
+    with pytest.raises(ValueError, match="two rooms called 'garden'"):
+        rooms.register(Room("garden"))
+    every_kind().pop("ripened")

@@ -1,0 +1,116 @@
+"""All that a person left is erased: in pools, in others' minds, in documents that nobody else reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mindstream import Coach, Mind, SqliteStore
+from mindstream.errors import InputError
+from mindstream.log.events import Heard, Remembered
+from mindstream.memory.memory import Memory
+from mindstream.memory.store.checkpoints import Checkpoint
+from mindstream.memory.store.record import RecordDraft
+from mindstream.memory.store.store import Commit, Entry
+from mindstream.models.ask import ask
+from mindstream.models.rules import Rules
+from mindstream.service import erasing
+from mindstream.service.memory import memory
+from mindstream.settings import Settings
+from mindstream.sharing.admission import Pair, lay_in, offer
+from mindstream.sharing.grading.draft_rubric import DraftRubric
+from mindstream.sharing.pool import Pool
+from mindstream.sharing.versions import NAME
+from mindstream.tools.documents import open_documents
+
+
+def holds(folder: Path, word: str) -> list[str]:
+    return [path.name for path in folder.rglob("*") if path.is_file() and word.encode() in path.read_bytes()]
+
+
+async def erase(folder: Path, user: str) -> erasing.Kept:
+    async with memory(Settings(data=folder, user=user)) as found:
+        kept = erasing.list_kept(found, folder)
+        await erasing.erase(found, folder, kept)
+        with pytest.raises(InputError, match="nobody is called"):
+            erasing.list_kept(found, folder)
+        return kept
+
+
+async def test_a_pool_keeps_no_byte_of_who_wrote_or_asked(folder: Path) -> None:
+    cities = {"Paris": "Seine", "Rome": "Tiber", "Vienna": "Danube", "London": "Thames", "Seoul": "Han"}
+    laid = [Pair(f"Which river flows through {city}?", f"The {river} does.") for city, river in cities.items()]
+    async with Pool.open(folder, "cities") as pool:
+        await pool.create("geography", "olga")
+        await pool.freeze_rubric(await ask(Rules(), DraftRubric(domain="geography")), "olga")
+        await lay_in(pool, laid, "olga")
+        await offer(
+            pool,
+            Pair("Which river flows through Zorroville?", "The Zibeth flows through Zorroville."),
+            "zorro",
+            Rules(),
+        )
+        asked = Pair("Which river flows through my Zanzibarina?", "The Quaxon flows there.", "", "zorro")
+        own = await offer(pool, asked, "ben", Rules())
+        drawn = Pair("Which river flows through Ulm?", "The Danube flows through Ulm.", examples=(own.id,))
+        await offer(pool, drawn, "ben", Rules())
+        await pool.share("zorro", ["ben", "zorro"])
+        kept = Checkpoint(NAME, 1, b"weights of all")
+        learned = Entry(Remembered(count=0, kinds={}), NAME)
+        await pool.stream.store.commit(Commit(mind=pool.stream.name, at=1.0, entries=(learned,), checkpoint=kept))
+    async with Pool.open(folder, "stones") as pool:
+        await pool.create("stones", "zorro")
+    for word in ("zorro", "Zorroville", "Zibeth", "Zanzibarina", "Quaxon", "weights of all"):
+        assert holds(folder, word), word
+    kept_of = await erase(folder, "zorro")
+    assert set(kept_of.elsewhere) == {"pool:cities", "pool:stones"}
+    assert any("'stones' stays" in each for each in kept_of.stays)
+    for word in ("zorro", "Zorroville", "Zibeth", "Zanzibarina", "Quaxon", "weights of all"):
+        assert holds(folder, word) == [], word
+    async with Pool.open(folder, "cities") as pool:
+        found = await pool.recall("Which river flows through Paris?", 10, reader="olga")
+        assert found and all("[erased]" not in each.query for each in found)
+        assert all(each.query != "Which river flows through Ulm?" for each in found), "it was drawn from what is gone"
+
+
+async def test_what_a_person_said_in_another_s_mind_goes_and_the_rest_stays(folder: Path) -> None:
+    async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
+        async for _ in mind.hear("The parrot Zibeth sings.", by="zorro"):
+            pass
+        assert await mind.send("I keep a diary of the tides.")
+        await mind.settled()
+    await erase(folder, "zorro")
+    assert holds(folder, "Zibeth") == [] == holds(folder, "zorro")
+    assert holds(folder, "diary of the tides")
+
+
+async def test_who_is_called_like_a_reasoner_takes_nothing_of_others_along(folder: Path) -> None:
+    async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
+        await mind.send("I keep a diary of the tides.")
+        await mind.settled()
+        before = len(await mind.memory.store.events("ann", kinds=[Heard.kind, "said", "thought"]))
+    for name in ("coach", "facts", "sleep"):
+        async with Memory.open(folder, name) as stream:
+            await stream.remember_all([RecordDraft(text="a note of my own", kind="note")])
+        await erase(folder, name)
+    store = SqliteStore(folder)
+    rows = await store.events("ann", kinds=[Heard.kind, "said", "thought"])
+    await store.close()
+    assert len(rows) == before and all("[erased]" not in row.event.model_dump_json() for row in rows)
+
+
+async def test_passages_go_with_the_last_who_searched_them(folder: Path, tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "a.md").write_text("# Birds\n\nThe parrot Zibeth sings at noon.\n")
+    for reader in ("zorro", "ben"):
+        async with Memory.open(folder, reader) as stream:
+            await stream.remember_all([RecordDraft(text=f"{reader} was here", kind="note")])
+        async with open_documents(docs, folder, reader=reader) as documents:
+            await documents.refresh()
+    first = await erase(folder, "zorro")
+    assert any("somebody else has searched" in each for each in first.stays)
+    assert holds(folder, "Zibeth") and not holds(folder, "zorro")
+    last = await erase(folder, "ben")
+    assert len(last.elsewhere) == 1 and holds(folder, "Zibeth") == []
