@@ -11,8 +11,10 @@ import pytest
 from mindstream import FakeModel, Mind, Models, Timeouts
 from mindstream.coach.gates.gate import Decision, Situation
 from mindstream.coach.packs.pack import Alarm, Field_, Pack, Phase
-from mindstream.errors import InputError
+from mindstream.errors import InputError, StorageError
 from mindstream.log.events import BeliefChanged, Failed, FollowUp, Heard, Logged, Piece, Said, Thought, Waiting
+from mindstream.memory.store.sqlite import SqliteStore
+from mindstream.memory.store.store import Commit
 from mindstream.models.fake import Line
 from mindstream.models.model import Call, Model, Part, Request
 from mindstream.models.rules import Rules
@@ -296,6 +298,28 @@ async def test_a_reasoner_wakes_as_its_trigger_says(folder: Path) -> None:
             await mind.settled()
     assert second.woken == [["number 2"], ["number 4"]]
     assert planning.woken == [["number 4"]]
+
+
+async def test_what_could_not_be_kept_does_not_count_as_an_utterance(folder: Path) -> None:
+    class FullStore(SqliteStore):
+        is_full = False
+
+        async def commit(self, *commits: Commit) -> list[Logged]:
+            if self.is_full:
+                raise StorageError("the disk is full")
+            return await super().commit(*commits)
+
+    second = MaintenanceStore(Trigger(every=2))
+    store = FullStore(folder)
+    async with store, Mind.open(store, user="ann", responder=None, reasoners=[second]) as mind:
+        await mind.take_in("number 1")
+        store.is_full = True
+        with pytest.raises(StorageError):
+            await mind.take_in("number 2")
+        store.is_full = False
+        await mind.take_in("number 2")
+        await mind.settled()
+    assert second.woken == [["number 2"]]
 
 
 async def test_a_reasoner_can_use_silence_once(folder: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mindstream.clock import Clock, SystemClock, format_iso
-from mindstream.errors import InputError
+from mindstream.errors import InputError, StorageError
 from mindstream.log.erasure import finish_all
 from mindstream.log.events import Corrected, Event, Heard, Logged, Opened, Said
 from mindstream.log.feed import Feed
@@ -214,10 +214,14 @@ class Mind:
                 text=text, kind="chat", by=by or self.stream.name, episode=self.session, data={"by_user": True}
             )
             record = (await self.stream.build_records([new]))[0]
-            self._turn = Turn(self._turn.number + 1, phase, self._turn.phase)
-            wake = self.reasoners.claims(self._turn, besides=besides)
+            before, turn = self._turn, Turn(self._turn.number + 1, phase, self._turn.phase)
+            wake, self._turn = self.reasoners.claims(turn, besides=besides), turn
             event = Heard(text=text, session=self.session, record=record.id)
-            (heard,) = await self.stream.commit(Entry(event, by or self.stream.name, (record,)), wake=wake)
+            try:
+                (heard,) = await self.stream.commit(Entry(event, by or self.stream.name, (record,)), wake=wake)
+            except StorageError:
+                self._turn = before if self._turn is turn else self._turn  # what was not heard does not count
+                raise
             if hold:
                 self.reasoners.hold(heard.seq)
         return heard
