@@ -86,7 +86,7 @@ import asyncio, os, signal, sys
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.town.town import Town
-from mindstream.town.visiting import visit
+from mindstream.town.residents.visiting import visit
 
 class Never:
     name = Rules.name
