@@ -25,7 +25,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from mindstream.coach.belief.belief import plan_slot
-from mindstream.coach.belief.plan import Plan, PlanStep
+from mindstream.coach.belief.plan import CoachingPlan, PlanStep
 from mindstream.coach.coach import Coach, coach_of
 from mindstream.coach.handover import Handover, Way
 from mindstream.errors import MindstreamError
@@ -98,7 +98,7 @@ async def prime(mind: Mind, coach: Coach, case: Case) -> None:
     if case.belief and (revision := await stream.revision(pack.name, case.belief, pack.belief, evidence=(), by="ann")):
         await stream.commit(revision)
     if case.plan:
-        plan = Plan(steps=case.plan)
+        plan = CoachingPlan(steps=case.plan)
         new = RecordDraft(
             text=plan.written(), kind="plan", by=pack.name, slot=plan_slot(pack), version=1,
             data={"plan": plan.model_dump(mode="json")},

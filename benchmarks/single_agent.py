@@ -6,7 +6,7 @@ from pydantic import BaseModel, Field, JsonValue
 
 from mindstream.clock import SystemClock, format_spoken
 from mindstream.coach.belief.library import resource_tool, step_tool
-from mindstream.coach.belief.plan import Plan, StepEdit
+from mindstream.coach.belief.plan import CoachingPlan, StepEdit
 from mindstream.coach.packs.pack import Pack
 from mindstream.errors import InputError, ReplyInvalid
 from mindstream.memory.belief import Belief, merged
@@ -34,7 +34,7 @@ class SingleAgent(Prompt[Answer]):
     pack: Pack
     phase: str
     belief: dict[str, JsonValue]
-    plan: Plan
+    plan: CoachingPlan
     conversation: tuple[Line, ...]
     utterance: str
     now: str
@@ -53,7 +53,7 @@ class Agent:
 
     def __init__(self, model: Model, pack: Pack) -> None:
         self.model, self.pack = model, pack
-        self.phase, self.plan = pack.phases[0].name, Plan()
+        self.phase, self.plan = pack.phases[0].name, CoachingPlan()
         self.belief: dict[str, JsonValue] = {}
         self.lines: list[Line] = []
 

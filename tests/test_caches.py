@@ -12,7 +12,7 @@ import pytest
 
 from mindstream import Coach, ManualClock, Mind, SqliteStore, caches
 from mindstream.coach.belief.belief import plan_of
-from mindstream.coach.belief.plan import Plan, PlanStep
+from mindstream.coach.belief.plan import CoachingPlan, PlanStep
 from mindstream.coach.packs.load import load
 from mindstream.coach.packs.safety import find_alarm
 from mindstream.coach.packs.topics import topics_in
@@ -39,7 +39,7 @@ async def store(folder: Path) -> AsyncIterator[SqliteStore]:
 async def a_plan(store: SqliteStore, user: str, title: str, id_: str) -> Memory:
     """Write a plan under an id of our choosing, as an import does."""
     async with Mind.open(store, user=user, responder=Coach.using()) as mind:
-        plan = Plan(steps=[PlanStep(title=title, state="now")])
+        plan = CoachingPlan(steps=[PlanStep(title=title, state="now")])
         new = RecordDraft(
             text=title, kind="plan", slot="sleep.plan", version=1, data={"plan": plan.model_dump(mode="json")}
         )

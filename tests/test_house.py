@@ -71,6 +71,25 @@ def test_there_is_one_tool_loop() -> None:
     calls = re.compile(r"\bact\(")
     callers = [str(path.relative_to(SOURCE)) for path in FILES if calls.search(path.read_text("utf-8"))]
     assert callers == ["models/ask.py", "tools/loop.py"]
+    loops = [
+        str(path.relative_to(SOURCE))
+        for path in FILES
+        if any(map(is_tool_loop, ast.walk(ast.parse(path.read_text("utf-8")))))
+    ]
+    assert loops == ["tools/loop.py"]
+
+
+ASKING = {"act", "ask", "reply", "gather_reply", "_reply"}
+CALLING = {"call", "call_tool", "make", "_call", "_make"}
+
+
+def is_tool_loop(node: ast.AST) -> bool:
+    """Tell whether a loop asks a model and makes the calls that it wishes."""
+    if not isinstance(node, ast.While | ast.For | ast.AsyncFor):
+        return False
+    waited = [each.value for each in ast.walk(node) if isinstance(each, ast.Await) and isinstance(each.value, ast.Call)]
+    names = {ast.unparse(each.func).rpartition(".")[2] for each in waited if isinstance(each, ast.Call)}
+    return bool(names & ASKING) and bool(names & CALLING)
 
 
 def patterns(path: Path) -> list[ast.Call]:

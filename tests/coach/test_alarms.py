@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from spoken import Silent, Waits, said, turn
 
-from mindstream import Coach, FakeModel, Mind, Models
+from mindstream import Coach, FakeModel, Memory, Mind, Models
 from mindstream.coach.coach import coach_of, second_listener
 from mindstream.coach.events import Alarmed
 from mindstream.coach.packs.load import load
@@ -309,3 +309,15 @@ async def test_after_an_alarm_a_stand_in_speaks_of_nothing_else(folder: Path) ->
             said = await mind.send(text)
             await mind.settled()
         assert not coach_of(mind).plan.steps and "step" not in said.lower() and "noise" not in said.lower()
+
+
+async def test_a_question_that_is_open_is_put_again_however_many_alarms_came_before(folder: Path) -> None:
+    early = Alarmed(session="s", answers=1, alarm="other", strength="hint", basis="words", spoken=False)
+    asked = early.model_copy(update={"alarm": "suicide", "spoken": True})
+    async with Memory.open(folder, "ann") as stream:
+        await stream.commit(*[early] * 1_001, asked)
+    async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
+        again = await answer(mind, "I lie awake at night.")
+        (newest,) = await mind.memory.store.events("ann", 1_002, ["alarmed"])
+        assert isinstance(newest.event, Alarmed) and newest.event.alarm == "suicide" and newest.event.spoken
+        assert again.text.count("?") == 1

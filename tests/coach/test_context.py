@@ -10,7 +10,8 @@ from mindstream import Coach, Mind
 from mindstream.clock import ManualClock
 from mindstream.coach.coach import coach_of
 from mindstream.coach.context import MEMORY_TOKENS
-from mindstream.text.context import Part, estimated_tokens, fit
+from mindstream.models.shorten import estimate_tokens
+from mindstream.text.context import Part, fit
 
 FIRST = (
     "Hi, I'm Marta, I teach maths at a school in Porto.", "I can't fall asleep before two.",
@@ -44,7 +45,7 @@ async def in_prompt(mind: Mind, question: str) -> tuple[str, int]:
     """Return what the Talker is given of memory for a question of a new session, and its tokens."""
     asked = await coach_of(mind).talker.question(question, 10**9)
     told = [*map(str, asked.notes), *map(str, asked.recalled), *map(str, asked.talks)]
-    return "\n".join(told), sum(map(estimated_tokens, told))
+    return "\n".join(told), sum(map(estimate_tokens, told))
 
 
 async def test_after_two_short_talks_all_of_them_is_there(folder: Path) -> None:
@@ -59,7 +60,7 @@ async def test_after_two_short_talks_all_of_them_is_there(folder: Path) -> None:
             assert answer in told and tokens <= MEMORY_TOKENS, question
 
 
-@pytest.mark.parametrize(("budget", "needed", "spare"), [(5, 0, []), (6, 1, []), (13, 1, [2]), (99, 1, [0, 1, 2])])
+@pytest.mark.parametrize(("budget", "needed", "spare"), [(6, 0, []), (7, 1, []), (14, 1, [2]), (99, 1, [0, 1, 2])])
 def test_parts_are_filled_in_the_order_in_which_they_are_needed(budget: int, needed: int, spare: list[int]) -> None:
     fitted = fit([Part("needed", ["x" * 24]), Part("spare", ["y" * 24] * 3, "last")], budget)
     assert (len(fitted.places["needed"]), fitted.places["spare"]) == (needed, spare)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mindstream import Coach, Mind, Models
-from mindstream.coach.belief.plan import NamedResource, Plan, PlanStep, StepEdit
+from mindstream.coach.belief.plan import CoachingPlan, NamedResource, PlanStep, StepEdit
 from mindstream.coach.belief.think_in_phase import PhaseThought, ThinkInPhase
 from mindstream.coach.coach import coach_of
 from mindstream.coach.packs.load import load
@@ -33,7 +33,7 @@ OWN = next(resource for resource in SLEEP.resources if resource.link)
 
 
 def asked(**more: Any) -> ThinkInPhase:
-    plan = Plan(steps=[PlanStep(title="walk", resources=[NamedResource(title="Walks", link=PLANNED)])])
+    plan = CoachingPlan(steps=[PlanStep(title="walk", resources=[NamedResource(title="Walks", link=PLANNED)])])
     fields: dict[str, Any] = {
         "pack": SLEEP, "phase": PLANNING, "belief": {}, "plan": plan, "notes": ("2026: blog https://note.example",),
         "conversation": (Line(by_user=True, text="I read https://mine.example/x"),), "utterances": ("more?",),
@@ -148,7 +148,7 @@ def test_a_note_holds_no_link_that_nobody_said() -> None:
 WISH = "I lie awake for hours because of noise. Please make me a plan with something to read."
 
 
-async def run(folder: Path, *lines: Scene, talk: str = "Hm.") -> tuple[list[Any], Plan, FakeModel]:
+async def run(folder: Path, *lines: Scene, talk: str = "Hm.") -> tuple[list[Any], CoachingPlan, FakeModel]:
     """Say one wish to a mind whose reasoner says these lines."""
     reasoner = FakeModel({"infer_phase": ['{"phase": "planning"}'] * 3, "think_in_phase": list(lines)})
     talker = FakeModel({"talk": [talk] * 3})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mindstream.coach.belief.library import find_in, steps_in
-from mindstream.coach.belief.plan import Plan
+from mindstream.coach.belief.plan import CoachingPlan
 from mindstream.coach.belief.think_in_phase import ThinkInPhase
 from mindstream.coach.packs.load import load
 
@@ -14,7 +14,7 @@ SLEEP = load("sleep")
 
 def asked(phase: int, waits: bool) -> ThinkInPhase:
     return ThinkInPhase(
-        pack=SLEEP, phase=SLEEP.phases[phase], belief={}, plan=Plan(), notes=(), conversation=(),
+        pack=SLEEP, phase=SLEEP.phases[phase], belief={}, plan=CoachingPlan(), notes=(), conversation=(),
         utterances=("I lie awake for hours.",), waits=waits, language="en",
     )  # fmt: skip
 

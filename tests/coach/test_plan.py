@@ -9,22 +9,24 @@ import pytest
 
 from mindstream import Coach, FakeModel, Mind, Models
 from mindstream.cli.screens.events import plan_told
-from mindstream.coach.belief.plan import Plan, PlanStep, StepEdit, read_plan
+from mindstream.coach.belief.plan import CoachingPlan, PlanStep, StepEdit, read_coaching_plan
 from mindstream.coach.coach import coach_of
 from mindstream.models.rules import Rules
 
 KEPT = "Get up at seven"
-PLAN = Plan(steps=[PlanStep(title=KEPT, do="Also on Sundays."), PlanStep(title="Lights out at eleven", state="now")])
+PLAN = CoachingPlan(
+    steps=[PlanStep(title=KEPT, do="Also on Sundays."), PlanStep(title="Lights out at eleven", state="now")]
+)
 
 
-def states(plan: Plan) -> dict[str, str]:
+def states(plan: CoachingPlan) -> dict[str, str]:
     return {step.title: step.state for step in plan.steps}
 
 
 def test_a_habit_goes_on_while_the_next_step_begins() -> None:
     plan = PLAN.edit([StepEdit(title=KEPT, state="going_on"), StepEdit(title="A walk at noon", state="now")])
     assert states(plan) == {KEPT: "going_on", "Lights out at eleven": "later", "A walk at noon": "now"}
-    assert read_plan(plan.model_dump(mode="json")) == plan
+    assert read_coaching_plan(plan.model_dump(mode="json")) == plan
     assert f"{KEPT} (going on beside it)" in plan.written() and "Also on Sundays." in plan.written(full=True)
     assert f"↻ {KEPT}: Also on Sundays." in plan_told(plan)
     crowd = plan.edit([StepEdit(title=f"Step {n}") for n in range(60)])

@@ -1,17 +1,21 @@
 from contextlib import suppress
 from datetime import UTC, datetime, time
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mindstream.clock import ManualClock
 from mindstream.errors import InputError
+from mindstream.life.commands import give_goal
 from mindstream.life.recurrence import Calendar, Interval, Recurrence
 from mindstream.life.schedule import ActiveHours, read_order
 from mindstream.life.state import LifeState
 from mindstream.life.waking import Rhythm, known_orders, unknown_orders
-from mindstream.text.times import read_moment
+from mindstream.memory.memory import Memory
+from mindstream.text.times import RULE, read_moment
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 11, 22, 15, 30, tzinfo=BERLIN).timestamp()  # a Sunday
@@ -192,3 +196,31 @@ def test_the_next_active_moment_is_active_and_the_first(
 def test_hours_that_are_none_are_refused(words: str) -> None:
     with pytest.raises(InputError, match="08:00-22:00"):
         ActiveHours(words)
+
+
+@pytest.mark.parametrize(
+    "when",
+    ["every month on the 0th", "0th of every month", "the 0th day of the month", "0 march", "every year on 0 march",
+     "每月零日", "32nd of the month", "every year on Feb 30", "every 99999 years", "every 0 days", "third"],
+)  # fmt: skip
+async def test_a_day_that_never_comes_is_no_order_and_is_not_kept(when: str, tmp_path: Path) -> None:
+    async with Memory.open(tmp_path, "ada", clock=ManualClock(NOW)) as stream:
+        with pytest.raises(InputError):
+            await give_goal(stream, "Sleep well.", [f"{when}: ask me"])
+        assert await stream.store.events("ada") == []
+
+
+def test_a_moment_is_looked_for_as_far_as_the_horizon() -> None:
+    fifth = Calendar("month", (time(9),), every=12, weekdays=frozenset({0}), nth=7)
+    with pytest.raises(InputError, match="no such day of a month in the next 20 years"):
+        fifth.next_after(NOW, UTC)
+    end = datetime(9999, 12, 30, tzinfo=UTC).timestamp()
+    with pytest.raises(InputError, match="no such day"):
+        Calendar("day", (time(9),)).next_after(end, UTC)
+
+
+@given(st.from_regex(RULE, fullmatch=True))
+def test_whatever_reads_as_a_rule_comes_or_is_refused(when: str) -> None:
+    with suppress(InputError):
+        order = read_order(f"{when}: ask")
+        assert order.next_after(NOW, BERLIN) > NOW

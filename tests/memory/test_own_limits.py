@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 from world import World
 
 from mindstream import Coach, FakeModel, Memory, Mind
-from mindstream.coach.belief.plan import MOST_CLOSED, MOST_OPEN, NamedResource, Plan, StepEdit
+from mindstream.coach.belief.plan import MOST_CLOSED, MOST_OPEN, CoachingPlan, NamedResource, StepEdit
 from mindstream.coach.coach import coach_of
 from mindstream.errors import InputError
 from mindstream.log.events import Remembered
@@ -118,7 +118,7 @@ async def test_a_dream_that_does_not_end_is_kept_as_far_as_it_goes(stream: Memor
 
 
 def test_a_plan_keeps_its_first_steps_and_its_newest_closed_ones() -> None:
-    plan = Plan()
+    plan = CoachingPlan()
     for n in range(300):
         plan = plan.edit([StepEdit(title=f"step {n}", state="now"), StepEdit(title=f"step {n}", state="done")])
     for n in range(100):
@@ -135,7 +135,7 @@ def test_a_plan_keeps_its_first_steps_and_its_newest_closed_ones() -> None:
 async def test_a_plan_of_the_longest_words_is_written(stream: Memory) -> None:
     long = "很长的话" * 4_000
     resources = [NamedResource(title=long, publisher=long, link="https://x.org/" + "a" * 9_999, why=long)] * 50
-    plan = Plan()
+    plan = CoachingPlan()
     for n in range(60):
         edit = StepEdit(
             title=f"{n} " + "长" * 190, state="now", do=long, why=long, caution=long, evidence=long, resources=resources
@@ -147,7 +147,7 @@ async def test_a_plan_of_the_longest_words_is_written(stream: Memory) -> None:
         [RecordDraft(text=plan.written(full=True), kind="plan", data={"plan": plan.model_dump()})]
     )
     assert len(record.text.encode()) <= MAX_BYTES
-    assert Plan.model_validate(record.data["plan"]) == plan
+    assert CoachingPlan.model_validate(record.data["plan"]) == plan
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,10 @@ from mindstream import Coach, FakeModel, Mind, Models, Timeouts
 from mindstream.coach.coach import coach_of
 from mindstream.coach.gates.gate import Decision, Gate, Situation
 from mindstream.coach.packs.pack import Alarm, Field_, Pack, Phase
-from mindstream.errors import InputError
+from mindstream.errors import InputError, StorageError
 from mindstream.log.events import BeliefChanged, Failed, FollowUp, Heard, Logged, Piece, Said, Thought, Waiting
+from mindstream.memory.store.sqlite import SqliteStore
+from mindstream.memory.store.store import Commit
 from mindstream.models.fake import Line
 from mindstream.models.model import Call, Model, Part, Request
 from mindstream.models.rules import Rules
@@ -267,7 +269,7 @@ async def test_what_cannot_be_heard_is_refused_in_words_and_leaves_nothing(folde
         assert await kept(mind, Heard) == []
 
 
-class MaintenanceStore:
+class Keeper:
     """A reasoner that notes what it was woken for."""
 
     def __init__(self, trigger: Trigger) -> None:
@@ -287,8 +289,8 @@ class MaintenanceStore:
 
 async def test_a_reasoner_wakes_as_its_trigger_says(folder: Path) -> None:
     second, planning = (
-        MaintenanceStore(Trigger(every=2)),
-        MaintenanceStore(Trigger(phases=("planning",), entering=True)),
+        Keeper(Trigger(every=2)),
+        Keeper(Trigger(phases=("planning",), entering=True)),
     )
     planning.slot = "entering"
     lines: list[Line] = [f"answer {n}" for n in range(5)]
@@ -301,8 +303,30 @@ async def test_a_reasoner_wakes_as_its_trigger_says(folder: Path) -> None:
     assert planning.woken == [["number 4"]]
 
 
+async def test_what_could_not_be_kept_does_not_count_as_an_utterance(folder: Path) -> None:
+    class FullStore(SqliteStore):
+        is_full = False
+
+        async def commit(self, *commits: Commit) -> list[Logged]:
+            if self.is_full:
+                raise StorageError("the disk is full")
+            return await super().commit(*commits)
+
+    second = Keeper(Trigger(every=2))
+    store = FullStore(folder)
+    async with store, Mind.open(store, user="ann", responder=None, reasoners=[second]) as mind:
+        await turn(mind, "number 1")
+        store.is_full = True
+        with pytest.raises(StorageError):
+            await turn(mind, "number 2")
+        store.is_full = False
+        await turn(mind, "number 2")
+        await mind.settled()
+    assert second.woken == [["number 2"]]
+
+
 async def test_a_reasoner_can_use_silence_once(folder: Path) -> None:
-    idle = MaintenanceStore(Trigger(every=0, idle_s=0.05))
+    idle = Keeper(Trigger(every=0, idle_s=0.05))
     async with opened(folder, says("One."), thinks(NOTHING), reasoners=[idle]) as mind:
         await turn(mind, "hello")
         await idle.done.wait()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from mindstream.coach.belief.infer_phase import InferPhase
-from mindstream.coach.belief.plan import Plan
+from mindstream.coach.belief.plan import CoachingPlan
 from mindstream.coach.belief.think_in_phase import ThinkInPhase
 from mindstream.coach.packs.load import load
 from mindstream.errors import ReplyInvalid
@@ -39,7 +39,8 @@ PROMPTS: list[Prompt[Any]] = [
     Insights(who="ann", question="why?", memories=("a",)),
     InferPhase(pack=SLEEP, phase="understanding", belief={}, conversation=(), utterances=("hi",)),
     ThinkInPhase(
-        pack=SLEEP, phase=SLEEP.phases[-1], belief={}, plan=Plan(), notes=(), conversation=(), utterances=("hi",),
+        pack=SLEEP, phase=SLEEP.phases[-1], belief={}, plan=CoachingPlan(),
+        notes=(), conversation=(), utterances=("hi",),
         language="en",
     ),
     Dream(fragments=("a",)),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mindstream.coach.belief.plan import Plan, PlanStep
+from mindstream.coach.belief.plan import CoachingPlan, PlanStep
 from mindstream.coach.packs.load import load
 from mindstream.errors import SettingsError
 from mindstream.models.fake import FakeModel
@@ -22,7 +22,7 @@ FIELDS: dict[str, Any] = {
     "long": "x" * 30_000,
     "names": ("ann", "bob"),
     "belief": {"goals": ["sleep"]},
-    "plan": Plan(steps=[PlanStep(title="walk", state="now")]),
+    "plan": CoachingPlan(steps=[PlanStep(title="walk", state="now")]),
     "line": Line(by_user=True, text="hi"),
     "pack": load("sleep"),
     "on": True,

@@ -13,7 +13,7 @@ from mindstream.coach.alarms import is_about_danger
 from mindstream.coach.answer import UNAVAILABLE
 from mindstream.coach.answering import Answering
 from mindstream.coach.belief.belief import BeliefReasoner, plan_from, plan_slot
-from mindstream.coach.belief.plan import Plan
+from mindstream.coach.belief.plan import CoachingPlan
 from mindstream.coach.events import Alarmed, LeftUnsaid
 from mindstream.coach.exchange import Exchange
 from mindstream.coach.gates.gate import Decision, Gate, Situation
@@ -112,7 +112,7 @@ class Coach:
         return read_belief(self.pack.name, self._stream.last_version(self.pack.name), self.pack.belief)
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> CoachingPlan:
         """The plan as it stands."""
         return plan_from(self._stream.last_version(plan_slot(self.pack)))
 

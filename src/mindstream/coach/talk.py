@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from pydantic import JsonValue
 
-from mindstream.coach.belief.plan import Plan
+from mindstream.coach.belief.plan import CoachingPlan
 from mindstream.coach.packs.pack import Pack, Phase
 from mindstream.models.model import Message
 from mindstream.models.prompt import Prompt
@@ -28,7 +28,7 @@ class Talk(Prompt[str]):
     pack: Pack
     phase: Phase
     belief: dict[str, JsonValue]
-    plan: Plan
+    plan: CoachingPlan
     notes: tuple[Note, ...]
     recalled: tuple[Note, ...]
     talks: tuple[DatedLine, ...] = ()

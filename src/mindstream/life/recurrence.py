@@ -16,13 +16,19 @@ START = date(2024, 1, 1)
 """A Monday: what comes every second day or every three hours is counted from its beginning."""
 DAYS = {"day": 1, "week": 7, "month": 31, "year": 366}
 LONGEST_DAYS, SHORTEST_S = 3_660, 60.0
+HORIZON_DAYS = 2 * LONGEST_DAYS
+"""So far ahead the next moment is looked for."""
 
 
 class Recurrence(Protocol):
     """A rule that names moments without an end."""
 
     def next_after(self, moment: Moment, zone: tzinfo) -> Moment:
-        """Return the first of its moments that is later than `moment`."""
+        """Return the first of its moments that is later than `moment`.
+
+        Raises:
+            InputError: there is none as far as the horizon, or the calendar ends before.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +83,13 @@ class Calendar:
 
     def next_after(self, moment: Moment, zone: tzinfo) -> Moment:
         day = datetime.fromtimestamp(moment, zone).date() - timedelta(days=1)
-        while True:
+        for _ in range(min(HORIZON_DAYS, (date.max - day).days - 2)):
             # the next day, too: where the clock skips midnight, this day's last time can come after its first
             near = [at for each in (day, day + timedelta(days=1)) for at in self._moments(each, zone) if at > moment]
             if near:
                 return min(near)
             day += timedelta(days=1)
+        raise InputError(f"there is no such day of a {self.unit} in the next {HORIZON_DAYS // 366} years")
 
     def _moments(self, day: date, zone: tzinfo) -> list[Moment]:
         if not self._holds(day):

@@ -10,7 +10,7 @@ from typing import cast
 
 from mindstream.clock import DAY_S, Moment
 from mindstream.errors import InputError
-from mindstream.life.recurrence import Calendar, CalendarUnit, Interval, Recurrence
+from mindstream.life.recurrence import START, Calendar, CalendarUnit, Interval, Recurrence
 from mindstream.text.times import LIST, MORNING_S, RULE, local_moment, month_of, plain, read_clock, time_of, weekdays_in
 
 LONGEST = 2_000
@@ -53,7 +53,9 @@ def read_order(text: str) -> Order:
             "a standing order says when and what: 'every day at 8:00: ask me how I slept', "
             f"'every monday and friday at 18:30: sum up my week'; not {text!r:.99}"
         )
-    return Order(what.strip(), _recurrence(said), text)
+    order = Order(what.strip(), _recurrence(said), text)
+    order.next_after(datetime.combine(START, time(), UTC).timestamp(), UTC)  # what never comes is no order
+    return order
 
 
 def _recurrence(said: Match[str]) -> Recurrence:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from mindstream.clock import Clock, SystemClock, format_iso
-from mindstream.errors import InputError
+from mindstream.errors import InputError, StorageError
 from mindstream.log.erasure import finish_all
 from mindstream.log.events import (
     BeliefChanged,
@@ -226,11 +226,14 @@ class Mind:
         with self.reasoners.hearing():
             new = RecordDraft(text=text, kind="chat", by=by, episode=self.session, data={"by_user": True})
             record = (await memory.build_records([new]))[0]
-            turn = Turn(self._turn.number + 1, attention.phase, self._turn.phase)
-            wake = self.reasoners.claims(turn, besides=attention.besides)
+            before, turn = self._turn, Turn(self._turn.number + 1, attention.phase, self._turn.phase)
+            wake, self._turn = self.reasoners.claims(turn, besides=attention.besides), turn
             event = Heard(text=text, session=self.session, record=record.id)
-            (heard,) = await memory.commit(Entry(event, by, (record,)), wake=wake)
-            self._turn = turn
+            try:
+                (heard,) = await memory.commit(Entry(event, by, (record,)), wake=wake)
+            except StorageError:
+                self._turn = before if self._turn is turn else self._turn  # what was not heard does not count
+                raise
             if attention.hold:
                 self.reasoners.hold(heard.seq)
         return heard

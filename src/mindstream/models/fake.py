@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from mindstream.errors import ModelError, ModelRefused
 from mindstream.models.model import Call, Part, Piece, Request, Usage
+from mindstream.models.shorten import estimate_tokens
 
 Line: TypeAlias = str | BaseModel | ModelError | Sequence[Call] | Callable[[Request], "str | Sequence[Call]"]
 """One answer: words, a typed reply, an error to raise, calls, or a function of the request."""
@@ -40,4 +41,4 @@ class FakeModel:
         else:
             for call in line:
                 yield call
-        yield Usage(sum(len(m.text) for m in request.messages) // 4, 1)
+        yield Usage(sum(estimate_tokens(m.text) for m in request.messages), 1)

@@ -27,7 +27,7 @@ ASKING = "LLM"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RoleEstimate:
     """Calls in one role: how many, and the tokens of all of them together."""
 
     role: str
@@ -40,7 +40,7 @@ class Asked:
 class Estimate:
     """What a run will take; `cost_usd` None where the price of a model that is asked is not known."""
 
-    asked: tuple[Asked, ...] = ()
+    asked: tuple[RoleEstimate, ...] = ()
     cost_usd: float | None = None
     models: Mapping[str, str] = field(default_factory=dict)
 
@@ -70,19 +70,19 @@ def estimate(
     steps = len(plan.steps) if plan else STEPS
     thinking = sum(step.tool == ASKING for step in plan.steps) if plan else steps // 3
     has_llm = any(spec.name == ASKING for spec in tools)
-    planned = [] if plan else [Asked("planner", 1, given, steps * STEP)]
-    own = [Asked("worker", thinking, thinking * EVIDENCE, thinking * EVIDENCE)] if has_llm and thinking else []
+    planned = [] if plan else [RoleEstimate("planner", 1, given, steps * STEP)]
+    own = [RoleEstimate("worker", thinking, thinking * EVIDENCE, thinking * EVIDENCE)] if has_llm and thinking else []
     match how:
         case "react":
             given = _words(ActOnTask, task, [describe(spec) for spec in tools], exemplars)
             seen = sum(given + turn * (EVIDENCE + STEP) for turn in range(steps + 1))
-            asked = [Asked("worker", steps + 1, seen, steps * STEP + ANSWER), *own]
+            asked = [RoleEstimate("worker", steps + 1, seen, steps * STEP + ANSWER), *own]
         case "plan-execute":
             rounds = len(plan.layers()) if plan else max(1, steps // 2)
             read = sum(_solving(task, steps * turn // rounds) for turn in range(1, rounds + 1))
-            asked = [*planned, *own, Asked("solver", rounds, read, rounds * ANSWER)]
+            asked = [*planned, *own, RoleEstimate("solver", rounds, read, rounds * ANSWER)]
         case _:
-            asked = [*planned, *own, Asked("solver", 1, _solving(task, steps), ANSWER)]
+            asked = [*planned, *own, RoleEstimate("solver", 1, _solving(task, steps), ANSWER)]
     real = tuple(each for each in asked if models[each.role] != "rules")
     prices = [_price(models[each.role], each) for each in real]
     cost = None if None in prices else sum(each or 0.0 for each in prices)
@@ -97,7 +97,7 @@ def _words(prompt: type[MakePlan | ActOnTask], task: str, tools: Sequence[str], 
     return sum(map(estimate_tokens, (prompt.words(), task, *tools, *more)))
 
 
-def _price(name: str, asked: Asked) -> float | None:
+def _price(name: str, asked: RoleEstimate) -> float | None:
     try:
         at = address(name)
     except SettingsError:  # a recording

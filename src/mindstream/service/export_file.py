@@ -11,7 +11,7 @@ from typing import IO, Any, Generic, Literal, NoReturn, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from mindstream.clock import Moment
-from mindstream.coach.belief.plan import Plan
+from mindstream.coach.belief.plan import CoachingPlan
 from mindstream.errors import InputError, StorageError
 from mindstream.memory.store.record import Kind, Record, Triple
 from mindstream.memory.store.validation import checked_record
@@ -81,7 +81,7 @@ class ExportLine(BaseModel):
         if self.slot and self.kind == "belief" and not isinstance(self.data.get("value"), dict):
             raise InputError("data.value: a belief has its value there")
         if self.slot and self.kind == "plan":
-            validate_as(Plan, self.data.get("plan"), "data.plan.")
+            validate_as(CoachingPlan, self.data.get("plan"), "data.plan.")
         held: dict[str, Any] = {name: getattr(self, name) for name in ExportLine.model_fields}
         held["about"] = Triple(*self.about) if self.about else None
         held["accessed"] = self.created if self.accessed is None else self.accessed

@@ -70,7 +70,7 @@ class SizeCurve:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Probes:
     """Pairs that are asked for their shots, against exemplars in an order.
 
     Attributes:
@@ -159,7 +159,7 @@ def _tenths(count: int) -> list[int]:
     return sorted({max(SHOTS + 1, round(count * tenth / TENTHS)) for tenth in range(1, TENTHS + 1)})
 
 
-async def _ask(pool: Pool, lessons: list[Lesson]) -> Asked:
+async def _ask(pool: Pool, lessons: list[Lesson]) -> Probes:
     """Choose who is asked for shots, and weigh what each exemplar would help."""
     held_out = [at for at, each in enumerate(lessons) if fraction("held out", each.id) < HELD_OUT]
     rows = (held_out if len(held_out) >= LEAST_HELD_OUT else list(range(len(lessons))))[:MOST]
@@ -174,7 +174,7 @@ async def _ask(pool: Pool, lessons: list[Lesson]) -> Asked:
         helps[row] = 1 - await stand_in.p_not(lessons[at], lessons)
         hidden[row] |= [each.answer == lessons[at].answer for each in lessons]
         await asyncio.sleep(0)
-    return Asked(rows, len(held_out) >= LEAST_HELD_OUT, questions, memories, hidden, helps)
+    return Probes(rows, len(held_out) >= LEAST_HELD_OUT, questions, memories, hidden, helps)
 
 
 def _best(helped: dict[int, Helps]) -> int:

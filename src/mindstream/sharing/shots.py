@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mindstream.models.shorten import estimate_tokens
 from mindstream.sharing.exemplar import Exemplar
-from mindstream.text.context import estimated_tokens
 
 TOKENS = 1_500
 """So long the exemplars of a prompt are together."""
@@ -18,7 +18,7 @@ def shots(found: Sequence[Exemplar], tokens: int = TOKENS) -> list[Exemplar]:
     """
     kept = list[Exemplar]()
     for each in found:
-        if (size := estimated_tokens(render_shot(each)) + 1) <= tokens:
+        if (size := estimate_tokens(render_shot(each)) + 1) <= tokens:
             tokens -= size
             kept.append(each)
     return kept

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from mindstream.text.words import UNSPACED
+from mindstream.models.shorten import estimate_tokens
 
 T = TypeVar("T")
-WIDE = re.compile(f"[{UNSPACED}]")
-
-
-def estimated_tokens(text: str) -> int:
-    """Estimate a text's tokens without a tokenizer: 4 characters of Latin script, or 1 of Chinese, are about one."""
-    wide = len(WIDE.findall(text))
-    return wide + (len(text) - wide + 3) // 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +37,7 @@ class Fitted:
         return tuple(items[place] for place in self.places[part])
 
 
-def fit(parts: Sequence[Part], budget: int, tokens: Callable[[str], int] = estimated_tokens) -> Fitted:
+def fit(parts: Sequence[Part], budget: int, tokens: Callable[[str], int] = estimate_tokens) -> Fitted:
     """Choose the items that fit into `budget` tokens: parts in the order in which they are needed, each as it fits."""
     room = budget
     places: dict[str, list[int]] = {}

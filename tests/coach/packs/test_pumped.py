@@ -31,9 +31,9 @@ from mindstream.memory.curation import audit
 from mindstream.memory.recall.question import understood
 from mindstream.memory.store.columns import Columns
 from mindstream.minds.mind import Mind
+from mindstream.models.shorten import estimate_tokens
 from mindstream.text import dates
 from mindstream.text.classifier import views
-from mindstream.text.context import estimated_tokens
 from mindstream.text.pattern import pattern
 from mindstream.text.windows import sentences
 from mindstream.text.words import terms
@@ -151,7 +151,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "junk": audit._junk,
     "sentences": sentences,
     "parts": lambda text: list(parts(text)),
-    "terms": lambda text: (terms(text), estimated_tokens(text)),
+    "terms": lambda text: (terms(text), estimate_tokens(text)),
     "alarm patterns": lambda text: safety._matching(SLEEP, text),
     "hints": lambda text: safety._hinted(SLEEP, text),
 }

@@ -17,7 +17,7 @@ from mindstream.cli.shell.flags import AsJson, Kinds, Limit, Source, Target, com
 from mindstream.cli.shell.output import clean, print_json, short, tell
 from mindstream.cli.shell.progress import progress
 from mindstream.clock import format_iso
-from mindstream.coach.belief.plan import read_plan
+from mindstream.coach.belief.plan import read_coaching_plan
 from mindstream.memory.store.record import Record
 from mindstream.service import transfer
 from mindstream.service.export_file import Export, Header
@@ -149,7 +149,7 @@ def _held(record: Record) -> str:
         known = {name: held for name, held in value.items() if held not in (None, [], "")}
         return clean("\n".join(f"  {describe_patch({name: held})}" for name, held in known.items()))
     if isinstance(plan, dict):
-        lines = plan_told(read_plan(plan)) or "no steps"
+        lines = plan_told(read_coaching_plan(plan)) or "no steps"
         return clean("\n".join(f"  {line}" for line in lines.splitlines()))
     return f"  {clean(record.text)}"
 

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from mindstream.cli.screens.life_lines import describe_life
 from mindstream.cli.shell.output import short
-from mindstream.coach.belief.plan import Plan, PlanStep, State
+from mindstream.coach.belief.plan import CoachingPlan, PlanStep, State
 from mindstream.log.events import (
     BeliefChanged,
     Corrected,
@@ -104,7 +104,7 @@ def describe_call(call: ModelCalled) -> str:
     return f"{call.model} {call.prompt}: {call.error or f'{call.seconds:.1f} s'}{tokens}{cost}{mended}"
 
 
-def plan_told(plan: Plan) -> str:
+def plan_told(plan: CoachingPlan) -> str:
     """Write a plan for people, with reasons and resources."""
     return "\n".join(line for step in plan.steps for line in _step(step))
 

@@ -19,7 +19,7 @@ from mindstream.coach.belief import stand_in  # noqa: F401 (registers the rule)
 from mindstream.coach.belief.infer_phase import InferPhase
 from mindstream.coach.belief.interim_belief import InterimBelief, with_belief
 from mindstream.coach.belief.library import resource_tool, step_tool
-from mindstream.coach.belief.plan import Plan, read_plan
+from mindstream.coach.belief.plan import CoachingPlan, read_coaching_plan
 from mindstream.coach.belief.think_in_phase import PhaseThought, ThinkInPhase
 from mindstream.coach.open_question import open_question
 from mindstream.coach.packs.pack import Pack
@@ -118,7 +118,7 @@ class BeliefReasoner:
         return [library, resource_tool(self.pack, question.language), *minds]
 
     async def _entries(
-        self, context: RunContext, patch: dict[str, JsonValue], found: PhaseThought, plan: Plan | None
+        self, context: RunContext, patch: dict[str, JsonValue], found: PhaseThought, plan: CoachingPlan | None
     ) -> list[Entry]:
         stream, evidence = context.memory, tuple(utterance.record for utterance in context.utterances)
         revision = await stream.revision(self.slot, patch, self.pack.belief, evidence=evidence, by=self.slot)
@@ -137,7 +137,7 @@ class BeliefReasoner:
             entries.append(Entry(event, self.slot, tuple(await stream.build_records(news))))
         return entries
 
-    async def _plan(self, stream: Memory, plan: Plan, found: PhaseThought, evidence: tuple[str, ...]) -> Entry:
+    async def _plan(self, stream: Memory, plan: CoachingPlan, found: PhaseThought, evidence: tuple[str, ...]) -> Entry:
         slot = plan_slot(self.pack)
         before = await stream.version(slot)
         version = (before.version or 0) + 1 if before else 1
@@ -154,11 +154,11 @@ def plan_slot(pack: Pack) -> str:
     return f"{pack.name}.plan"
 
 
-async def plan_of(stream: Memory, pack: Pack) -> Plan:
+async def plan_of(stream: Memory, pack: Pack) -> CoachingPlan:
     """Return the plan as it stands; empty before there is one."""
     return plan_from(await stream.version(plan_slot(pack)))
 
 
-def plan_from(record: Record | None) -> Plan:
+def plan_from(record: Record | None) -> CoachingPlan:
     """Return the plan that a version of its slot holds; empty where there is none."""
-    return read_plan(record.data.get("plan")) if record else Plan()
+    return read_coaching_plan(record.data.get("plan")) if record else CoachingPlan()

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from mindstream.coach.belief.plan import NamedResource, Plan, StepEdit
+from mindstream.coach.belief.plan import CoachingPlan, NamedResource, StepEdit
 from mindstream.coach.packs.pack import Pack, Resource
 from mindstream.models.model import Message
 from mindstream.text.links import bare, links, without_links
@@ -56,7 +56,7 @@ class MadeUp:
         return ", ".join(named)[:SHOWN]
 
 
-def gather_given(pack: Pack, plan: Plan, said: Iterable[str], turns: Sequence[Message]) -> Given:
+def gather_given(pack: Pack, plan: CoachingPlan, said: Iterable[str], turns: Sequence[Message]) -> Given:
     """Gather what a thought may name; a link that the model itself put into a call is not given by its echo."""
     known: set[str] = set()
     own: set[str] = set()

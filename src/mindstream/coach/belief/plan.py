@@ -121,7 +121,7 @@ class PlanStep(BaseModel):
         return "\n  ".join(indented(part) for part in parts if part)
 
 
-class Plan(BaseModel):
+class CoachingPlan(BaseModel):
     """All steps, done and dropped ones included, so that nothing is offered twice."""
 
     model_config = ConfigDict(frozen=True)
@@ -138,7 +138,7 @@ class Plan(BaseModel):
         """The steps that are still to do, the present one first."""
         return [s for s in self.steps if s.state == "now"] + [s for s in self.steps if s.state == "later"]
 
-    def edit(self, edits: Sequence[StepEdit]) -> Plan:
+    def edit(self, edits: Sequence[StepEdit]) -> CoachingPlan:
         """Return the plan after these edits. A new "now" sends the old one to "later"; new steps come last.
 
         Of too many steps those leave that were closed first, and those that were to come last.
@@ -152,12 +152,12 @@ class Plan(BaseModel):
                     for k, step in steps.items()
                 }
             steps[key] = steps.get(key, PlanStep(title=edit.title)).edit(edit)
-        return Plan(steps=_within_limits(list(steps.values())))
+        return CoachingPlan(steps=_within_limits(list(steps.values())))
 
-    def mark_as_told(self) -> Plan:
+    def mark_as_told(self) -> CoachingPlan:
         """Return the plan with its present step marked as told to the user."""
         steps = [step.model_copy(update={"told": True}) if step.state == "now" else step for step in self.steps]
-        return Plan(steps=steps)
+        return CoachingPlan(steps=steps)
 
     def written(self, *, full: bool = False) -> str:
         """Write the plan: the present step whole (`full`: all that are not closed), of the rest the title."""
@@ -168,7 +168,7 @@ class Plan(BaseModel):
         )
 
 
-def read_plan(data: object) -> Plan:
+def read_coaching_plan(data: object) -> CoachingPlan:
     """Read a plan from a record's data, whoever wrote it: what does not fit is left out, the rest stands.
 
     A step in a state that nobody knows is for later; of two that are "now" the second is for later, too.
@@ -180,7 +180,7 @@ def read_plan(data: object) -> Plan:
         if step is not None:
             taken = step.state == "now" and any(other.state == "now" for other in steps.values())
             steps[step.title.casefold()] = step.model_copy(update={"state": "later"}) if taken else step
-    return Plan(steps=list(steps.values()))
+    return CoachingPlan(steps=list(steps.values()))
 
 
 def _step(data: object) -> PlanStep | None:

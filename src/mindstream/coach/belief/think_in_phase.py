@@ -15,7 +15,7 @@ from mindstream.coach.belief.grounding import (
     ground_edits,
     ground_patch,
 )
-from mindstream.coach.belief.plan import Plan, StepEdit
+from mindstream.coach.belief.plan import CoachingPlan, StepEdit
 from mindstream.coach.packs.pack import Pack, Phase
 from mindstream.errors import InputError, ReplyInvalid
 from mindstream.memory.belief import Belief, merged
@@ -92,7 +92,7 @@ class ThinkInPhase(Prompt[PhaseThought]):
     phase: Phase
     belief: dict[str, JsonValue]
     version: int = 0
-    plan: Plan
+    plan: CoachingPlan
     notes: tuple[str, ...]
     conversation: tuple[Line, ...]
     utterances: tuple[str, ...]

@@ -27,7 +27,7 @@ MOST_CAPITALS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class RecallQuery:
     """What is asked of a stream.
 
     Attributes:
@@ -48,7 +48,7 @@ class Question:
     spans: list[DateSpan]
 
 
-def understood(query: str, columns: Columns, now: Moment) -> Question:
+def understood(query: str, columns: Columns, now: Moment) -> RecallQuery:
     """Read a question against a stream: its speakers' names decide who is asked about. Of a long one, both ends."""
     query = both_ends(query)
     rest, named, called = query, set[int](), []
@@ -61,7 +61,7 @@ def understood(query: str, columns: Columns, now: Moment) -> Question:
             rest = pattern.sub(" ", rest)
     bare = " ".join(rest.split()) or query
     meant = named | _meant(query, columns)
-    return Question(
+    return RecallQuery(
         text=query,
         bare=bare,
         wordings=[bare] if columns.only_talk or not named else [bare, query],

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mindstream.clock import DAY_S
-from mindstream.memory.recall.question import Question
+from mindstream.memory.recall.question import RecallQuery
 from mindstream.memory.store.columns import KIND_CODES, Columns
 from mindstream.text.lexical import K1, B, Matches, saturated, telling, telling_all
 
@@ -86,7 +86,7 @@ class Scored:
 
 
 def relevance(
-    columns: Columns, question: Question, vectors: Floats, candidates: NDArray[np.bool_], weights: Weights
+    columns: Columns, question: RecallQuery, vectors: Floats, candidates: NDArray[np.bool_], weights: Weights
 ) -> Scored:
     """Score all records of a stream; `vectors` are those of the question's wordings."""
     parts = _by_words(columns, question, weights)
@@ -105,7 +105,7 @@ def relevance(
     return Scored(total + parts["vector"], parts)
 
 
-def _by_words(columns: Columns, question: Question, weights: Weights) -> dict[str, Floats]:
+def _by_words(columns: Columns, question: RecallQuery, weights: Weights) -> dict[str, Floats]:
     """Score by words, and in episodes by what neighbours and the whole episode lend.
 
     Each word counts once, where it weighs most: in the record itself or in a neighbour, times what that one lends.
@@ -199,14 +199,14 @@ class _Reach:
         return where.reshape(-1), lent.reshape(-1)
 
 
-def _said(columns: Columns, question: Question) -> NDArray[np.bool_]:
+def _said(columns: Columns, question: RecallQuery) -> NDArray[np.bool_]:
     """Mark what the one asked about has said; of one who is only meant by a pronoun, also what nobody else has said."""
     talk = columns.kind.values == CHAT
     said: NDArray[np.bool_] = (columns.by.values == question.who) & talk
     return said if question.name_terms or columns.only_talk else said | ~talk
 
 
-def _dated(columns: Columns, question: Question) -> Floats:
+def _dated(columns: Columns, question: RecallQuery) -> Floats:
     """Return how much it tells that a record lies in the time asked about; half of it shortly after."""
     created = columns.created.values
     inside = np.zeros(len(columns), np.float32)
@@ -244,7 +244,7 @@ COVERED_BY_WORDS, UNHEARD_OF_BY_WORDS, BIAS_BY_WORDS = 5.6, -4.7, -1.3
 
 
 def certainty(
-    columns: Columns, question: Question, scored: Scored, candidates: NDArray[np.bool_], by_words: bool = False,
+    columns: Columns, question: RecallQuery, scored: Scored, candidates: NDArray[np.bool_], by_words: bool = False,
     written_down: bool = False,
 ) -> float:  # fmt: skip
     """Return how sure it is that one of the candidates answers the question.
@@ -260,7 +260,7 @@ def certainty(
 
 
 def signs(
-    columns: Columns, question: Question, scored: Scored, candidates: NDArray[np.bool_], asked: int = 0
+    columns: Columns, question: RecallQuery, scored: Scored, candidates: NDArray[np.bool_], asked: int = 0
 ) -> tuple[float, float, float]:
     """Return what is covered and what is unheard of, as shares of the question, and how near the nearest record is."""
     if not np.any(candidates):

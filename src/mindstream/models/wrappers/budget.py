@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from mindstream.errors import BudgetSpent
 from mindstream.models.model import Call, Model, Part, Piece, Request, Usage
 from mindstream.models.providers.limits import all_tokens
-from mindstream.models.shorten import request_tokens
+from mindstream.models.shorten import estimate_tokens, request_tokens
 
 
 @dataclass
@@ -122,16 +122,16 @@ class Budgeted:
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
         most = await self._budget.begin(request)
         told: Usage | None = None
-        characters = 0
+        said: list[str] = []
         try:
             async with aclosing(self._model.reply(request)) as parts:
                 async for part in parts:
                     if isinstance(part, Usage):
                         told = part
                     elif isinstance(part, Piece | Call):
-                        characters += len(part.text if isinstance(part, Piece) else part.arguments)
+                        said.append(part.text if isinstance(part, Piece) else part.arguments)
                     yield part
         finally:
-            if told is None and characters:
-                told = Usage(request_tokens(request), characters // 4)
+            if told is None and any(said):
+                told = Usage(request_tokens(request), estimate_tokens("".join(said)))
             self._budget.end(most, told)

@@ -13,7 +13,7 @@ from mindstream.models.prompt import Prompt
 LONGEST = 2_000
 
 
-class Question(BaseModel):
+class DraftedQuestion(BaseModel):
     """The question to an answer."""
 
     model_config = ConfigDict(frozen=True)
@@ -21,7 +21,7 @@ class Question(BaseModel):
     question: Annotated[str, Field(min_length=3, max_length=LONGEST)]
 
 
-class DraftQuestion(Prompt[Question]):
+class DraftQuestion(Prompt[DraftedQuestion]):
     """Write the question to an answer."""
 
     role: ClassVar[str] = "scorer"
@@ -32,7 +32,7 @@ class DraftQuestion(Prompt[Question]):
     answer: str
     examples: tuple[str, ...] = ()
 
-    def parse(self, text: str) -> Question:
+    def parse(self, text: str) -> DraftedQuestion:
         """Read the question, which is not the answer once more."""
         reply = super().parse(text)
         if normalised(reply.question) == normalised(self.answer):

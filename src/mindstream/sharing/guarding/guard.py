@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mindstream import chance
-from mindstream.text.context import WIDE
-from mindstream.text.words import terms
+from mindstream.text.words import UNSPACED, terms
 
 Floats = NDArray[np.float64]
+WIDE = re.compile(f"[{UNSPACED}]")
 LEAST = 12
 """With fewer laid-in exemplars nothing is measured."""
 MOST = 400

@@ -19,7 +19,7 @@ from mindstream.town.town import Town
 
 
 @dataclass
-class Asked:
+class CallCount:
     """What was asked in one kind of call: how often, with how many tokens in and out, how many of them static words."""
 
     calls: int = 0
@@ -33,7 +33,7 @@ class Counting:
     """Answers by rules, and counts what a model would have been asked and have answered; `by_kind`: by prompt."""
 
     name: str = "rules"
-    by_kind: dict[str, Asked] = field(default_factory=dict)
+    by_kind: dict[str, CallCount] = field(default_factory=dict)
     role_of: dict[str, str] = field(default_factory=dict)
     _rules: Rules = field(default_factory=Rules)
 
@@ -48,7 +48,7 @@ class Counting:
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
         label = request.prompt.label()
-        kind = self.by_kind.setdefault(label, Asked())
+        kind = self.by_kind.setdefault(label, CallCount())
         self.role_of[label] = request.role or request.prompt.role
         first, *_ = messages = request.messages
         kind.calls += 1
