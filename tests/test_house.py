@@ -298,3 +298,40 @@ def test_the_ground_names_no_room_nor_a_role_of_one() -> None:
     ]  # fmt: skip
     assert not named, named
     assert not [path for path in ground if "import_module(" in path.read_text("utf-8")], "nothing is loaded by a name"
+
+
+SQL_CALLS = {"execute", "executemany", "executescript", "fetchone", "fetchall", "fetchmany", "connect"}
+
+
+def own_calls(function: ast.AST) -> set[str]:
+    """Name what a function calls itself; functions that it makes and hands over are not its own."""
+    found, waiting = set[str](), list(ast.iter_child_nodes(function))
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            continue
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute | ast.Name):
+            found.add(node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id)
+        waiting += ast.iter_child_nodes(node)
+    return found
+
+
+def blocking_calls(text: str) -> list[str]:
+    """Name the async functions of a module that ask SQLite themselves, or by another function of the module."""
+    nodes = list(ast.walk(ast.parse(text)))
+    blocking, more = set[str](), SQL_CALLS
+    while more:
+        blocking |= more
+        plain = [node for node in nodes if isinstance(node, ast.FunctionDef)]
+        more = {each.name for each in plain if own_calls(each) & blocking} - blocking
+    return [node.name for node in nodes if isinstance(node, ast.AsyncFunctionDef) and own_calls(node) & blocking]
+
+
+def test_no_event_loop_waits_for_sqlite() -> None:
+    by_another = "def _find(c):\n    return c.execute('')\n\nasync def find(c):\n    return _find(c)\n"
+    handed_over = "async def find(d):\n    return await d.read(lambda c: c.execute(''))\n"
+    assert blocking_calls(by_another) == ["find"]
+    assert blocking_calls(handed_over) == []
+    texts = {str(path.relative_to(SOURCE)): path.read_text("utf-8") for path in FILES}
+    found = {name: calls for name, text in texts.items() if "sqlite3" in text and (calls := blocking_calls(text))}
+    assert found == {}

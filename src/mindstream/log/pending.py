@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import sqlite3
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -24,10 +24,10 @@ class Pending(Generic[T]):
             self.future.get_loop().call_soon_threadsafe(_hand_over, self.future, result, failure)
 
 
-def _hand_over(future: asyncio.Future[T], result: T | None, failure: BaseException | None) -> None:
+def _hand_over(future: asyncio.Future[Any], result: object, failure: BaseException | None) -> None:
     if future.done():
         return
     if failure is None:
-        future.set_result(result)  # type: ignore[arg-type]
+        future.set_result(result)
     else:
         future.set_exception(failure)

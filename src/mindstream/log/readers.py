@@ -1,7 +1,7 @@
 """Threads that read a SQLite file, each on a connection of its own: no event loop waits for a file.
 
-A hop to a thread and back takes some 50 us, so a method that makes several queries makes them in one. Whoever was idle
-last reads next: one thread does it all until a read is long, and then others do not wait for it.
+A hop to a thread and back takes some 50 us, so a method that makes several queries makes them in one. One thread reads
+until a read is long: then another is started for those who wait. Each costs memory (SQLite's pages).
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from mindstream.log.sqlite_errors import explain_errors
 T = TypeVar("T")
 Connect = Callable[[], sqlite3.Connection]
 MOST = 3
-"""So many reads of a file go on at once; a thread is started when it is needed."""
+"""So many reads of a file go on at once."""
+LONG_S = 0.02
+"""Who has waited for so long waits behind a long read."""
 
 
 class Readers:
@@ -33,6 +35,8 @@ class Readers:
         self._lock = threading.Lock()
         self._idle: list[queue.SimpleQueue[Pending[Any] | None]] = []
         self._backlog: collections.deque[Pending[Any]] = collections.deque()
+        self._watched_by: asyncio.AbstractEventLoop | None = None
+        self._closed = False
         self._threads: list[tuple[threading.Thread, queue.SimpleQueue[Pending[Any] | None]]] = []
 
     async def read(self, look: Callable[[sqlite3.Connection], T]) -> T:
@@ -45,14 +49,32 @@ class Readers:
         with self._lock:
             if self._idle:
                 self._idle.pop().put(pending)
-            elif len(self._threads) < MOST:
+            elif not self._threads:
                 self._start(pending)
             else:
                 self._backlog.append(pending)
+                if self._watched_by is not pending.future.get_loop():
+                    self._watch(pending)
         return await pending.future
+
+    def _watch(self, first: Pending[Any]) -> None:
+        if len(self._threads) < MOST:
+            self._watched_by = first.future.get_loop()
+            self._watched_by.call_later(LONG_S, self._help, first)
+
+    def _help(self, first: Pending[Any]) -> None:
+        """Start another reader if what was first in line then still waits."""
+        with self._lock:
+            self._watched_by = None
+            if self._backlog and self._backlog[0] is first and not self._closed:
+                self._start(self._backlog.popleft())
+            if self._backlog:
+                self._watch(self._backlog[0])
 
     def close(self) -> None:
         """Wait until all that was asked for is read, and let the connections go."""
+        with self._lock:
+            self._closed = True
         for _, asked in self._threads:
             asked.put(None)
         for thread, _ in self._threads:

@@ -134,8 +134,8 @@ def erase(
 
     Records, vectors, log, work and typed history; what the user wrote into pools, or asked there, with the name;
     passages of documents that nobody else searches. Asks for the name again. Then the file is written anew and
-    searched, byte by byte, for what the user said. If it is broken off, it is finished when the folder is opened next. Close
-    other programs on that mind first. Exports and recordings that lie elsewhere are yours to delete.
+    searched, byte by byte, for what the user said. If it is broken off, it is finished when the folder is opened
+    next. Close other programs on that mind first. Exports and recordings that lie elsewhere are yours to delete.
     """
     settings = settings.model_copy(update={"user": user})
     finished = erasing.finish(settings.data, user)  # what was broken off before
