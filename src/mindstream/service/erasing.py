@@ -77,18 +77,6 @@ async def erase(memory: UserData, folder: Path, what: Kept, progress: Callable[[
         await asyncio.to_thread(_prove, folder, memory.user, what.words, progress)
 
 
-def finish(folder: Path, user: str) -> bool:
-    """Finish this user's erasure if one was broken off; return whether it was.
-
-    Raises:
-        StorageError: it cannot be finished.
-    """
-    unfinished = erasure.pending(folder, user)
-    if unfinished:
-        erasure.finish_all(folder, user)
-    return unfinished
-
-
 def _prove(folder: Path, user: str, words: list[str], progress: Callable[[int], None]) -> None:
     """Look for the words in the bytes, and for the user in the tables.
 
