@@ -17,10 +17,11 @@ from mindstream.memory.store.validation import checked_record
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.service.damage import faults
 from mindstream.service.erasing import erase, list_kept
+from mindstream.service.export_file import Header, read_export
 from mindstream.service.memory import UserData
 from mindstream.service.mending import mend
 from mindstream.service.readable import looking_into
-from mindstream.service.transfer import export, parse_export
+from mindstream.service.transfer import export
 
 FOLDERS = sorted((Path(__file__).parent / "folders").glob("*.tar.gz"))
 USERS = ["ann", "bob", "carol"]
@@ -87,7 +88,7 @@ async def test_it_sleeps_is_exported_and_erased(written: Path) -> None:
             assert (await stream.evidence_of(record.id)).record == record
     memory = UserData(store, "carol", "wordllama", SystemClock())
     lines = [line.encode() async for line in export(memory)]
-    with parse_export(lines, "the export", "carol") as read:
+    with read_export(lines, "the export", Header, "carol") as read:
         assert len(read) == len(lines) - 1
     await erase(memory, written, list_kept(memory, written))
     assert await store.streams() == ["ann", "bob"]

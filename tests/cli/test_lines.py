@@ -88,3 +88,11 @@ def test_a_new_process_remembers_and_another_user_knows_nothing_of_it(folder: Pa
     assert "noise" in asked.out.partition("What do you remember")[2]
     other = run("chat", "--data", folder, "--user", "bob", said="What do you remember about me?\n")
     assert "noise" not in other.out
+
+
+def test_a_command_of_the_terminal_is_not_taken_as_talk_unless_it_begins_with_two_slashes(folder: Path) -> None:
+    for more in ([], ["--no-wait"]):
+        done = run("chat", "--data", folder, "--json", *more, said="/plan\n/forget the key\n//plan it\n/home is full\n")
+        assert done.code == 1
+        assert [row["text"] for row in done.events("heard")] == ["/plan it", "/home is full"]
+        assert done.events("error")[0]["text"] == "line 1: /plan is a command of the terminal; //plan says it as words"

@@ -75,7 +75,7 @@ def test_json_lines_are_the_rows_of_the_log(door: FakeEndpoint, folder: Path) ->
 def test_in_a_terminal_questions_are_answered_and_it_is_steered(door: FakeEndpoint, folder: Path) -> None:
     asks = calls(call("I", tip="Which year do you mean?", timeout=50))
     door.otherwise = lives({1: [asks, Says("I know the year.")], 2: finish(), 3: [Says("Good day to you.")]})
-    with terminal("live", "--goal", GOAL, *flags(door, folder), "--stay") as screen:
+    with terminal("live", "--goal", GOAL, *flags(door, folder), "--wait-for-input") as screen:
         screen.until("asks you: Which year do you mean?")
         screen.until("answer: ")
         screen.type("/tasks\r")
@@ -102,7 +102,7 @@ def test_in_a_terminal_questions_are_answered_and_it_is_steered(door: FakeEndpoi
 def test_a_second_process_watches_answers_and_pauses(door: FakeEndpoint, folder: Path) -> None:
     asks = calls(call("I", tip="Which year do you mean?", timeout=50))
     door.otherwise = lives({1: [asks, Says("I know the year.")], 2: finish()})
-    with terminal("live", "--goal", GOAL, *flags(door, folder), "--stay") as first:
+    with terminal("live", "--goal", GOAL, *flags(door, folder), "--wait-for-input") as first:
         first.until("asks you: Which year do you mean?")
         with terminal("live", *flags(door, folder)) as second:
             second.until("another process lives this life")
@@ -153,7 +153,7 @@ def test_files_wake_it_and_nothing_else_does(door: FakeEndpoint, folder: Path, t
     watched = tmp_path / "in"
     watched.mkdir()
     door.otherwise = lives({1: finish(), 2: [Says("I saw the new file.")]})
-    with terminal("live", "--goal", GOAL, *flags(door, folder), "--stay", "--watch", watched) as screen:
+    with terminal("live", "--goal", GOAL, *flags(door, folder), "--wait-for-input", "--watch", watched) as screen:
         screen.until("It is done.")
         asked = len(door.chats)
         (watched / "report.txt").write_text("17.5 %")

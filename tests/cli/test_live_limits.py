@@ -75,12 +75,12 @@ def test_chinese_words_are_counted_though_nothing_stands_between_them(door: Fake
     assert "问你（此刻不打扰）：昨天在船上" in done.out, done.out
 
 
-def test_what_is_said_in_a_chat_is_not_said_to_a_life_that_hears_not(folder: Path) -> None:
+def test_what_is_said_in_a_chat_is_not_said_to_a_life_that_ignores_it(folder: Path) -> None:
     data = ["--data", str(folder)]
-    assert run("live", "--goal", "Collect stamps", *data, "--hears-not").code == 0
+    assert run("live", "--goal", "Collect stamps", *data, "--ignore-chat").code == 0
     assert run("chat", *data, said="The blue album is full.\n").code == 0
     assert run("life", "say", "The red album is empty.", *data).code == 0
-    done = run("live", *data, "--hears-not")
+    done = run("live", *data, "--ignore-chat")
     assert "red album" in done.out and "blue album" not in done.out, done.out
     assert run("chat", *data, said="The green album is lost.\n").code == 0
     assert "green album" in run("live", *data).out

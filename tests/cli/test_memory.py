@@ -115,3 +115,14 @@ def test_what_is_kept_is_found_corrected_and_forgotten(folder: Path) -> None:
     assert [row["text"] for row in found] == ["The spare key hangs in the shed."]
     assert run("memory", "forget", found[0]["id"], "--yes", *ann).code == 0
     assert b"shed" not in (folder / "mindstream.db").read_bytes()
+
+
+def test_search_says_that_nothing_is_found_where_it_is_not_sure(folder: Path) -> None:
+    ann = ("--data", folder, "--user", "ann")
+    for note in ("The spare key hangs behind the door.", "Otto is a cat.", "The train leaves at eight."):
+        run("memory", "keep", note, *ann)
+    assert run("memory", "search", "spare key", *ann, "--json").rows[0]["text"].startswith("The spare key")
+    unsure = ("memory", "search", "which bank gave the mortgage", *ann)
+    assert run(*unsure, "--json").rows == []
+    done = run(*unsure)
+    assert (done.code, done.out, done.err) == (0, "", "nothing is found\n")

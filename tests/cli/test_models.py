@@ -31,6 +31,17 @@ def test_roles_are_given_one_by_one_or_in_a_row(folder: Path, door: FakeEndpoint
 def test_a_role_without_a_model_is_named_before_anything_is_heard(folder: Path) -> None:
     done = run("chat", "--data", folder, "--role", "talker=http://127.0.0.1:9/v1#m", said=UTTERANCE)
     assert (done.code, done.out) == (2, "") and "no model is named for the role 'reasoner'" in done.err
+    assert "--role reasoner=MODEL" in done.err and " = " not in done.err, "one form: what was typed"
+
+
+def test_a_talk_that_nobody_answers_is_not_held_and_one_answer_is_enough(folder: Path, door: FakeEndpoint) -> None:
+    door.otherwise = Fails(401)
+    flags = ["--data", str(folder), "--json", *talks(door)]
+    done = run("chat", *flags, said=UTTERANCE * 2)
+    assert done.code == 2 and [row["model"] for row in done.events("said")] == ["unavailable"] * 2
+    assert len(done.events("heard")) == 2, "what was said is kept"
+    door.otherwise = Says("Hello.")
+    assert run("chat", *flags, said=UTTERANCE).code == 0
 
 
 def test_a_model_may_be_silent_as_long_as_was_said(folder: Path, door: FakeEndpoint) -> None:
@@ -73,7 +84,7 @@ def test_a_recorded_conversation_plays_back(folder: Path, tmp_path: Path, door: 
 def test_a_model_that_fails_is_told_at_length_once(folder: Path, door: FakeEndpoint) -> None:
     door.otherwise = Fails(401, "Incorrect API key provided")
     done = run("chat", "--data", folder, "--model", f"{door.url}#one", said=UTTERANCE * 3)
-    assert done.code == 0
+    assert done.code == 2
     assert done.out.count("refuses the key") == 1 and "the same again" in done.out
     assert done.out.count("\ncoach: ") == 3
 

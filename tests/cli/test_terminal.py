@@ -53,6 +53,18 @@ def test_a_conversation_from_the_first_line_to_the_last(folder: Path) -> None:
     assert len(said(folder)) == 1
 
 
+def test_the_name_of_a_session_is_whole_however_narrow_the_terminal(folder: Path) -> None:
+    name = "x" * 100  # as long as a line
+    run("chat", "--data", folder, "--session", name, said="The noise keeps me awake.\n")
+    with terminal("chat", "--data", folder, "--session", name) as screen:
+        screen.until(PROMPT)
+        screen.type("/sessions\r")
+        screen.until(f"{name}: ")
+        screen.type("\x04")
+        screen.until(f"--session {name} goes on with it")
+        assert screen.ended() == 0
+
+
 def test_a_conversation_can_be_gone_on_with(folder: Path) -> None:
     run("chat", "--data", folder, "--session", "monday", said="The noise keeps me awake.\n")
     with terminal("chat", "--data", folder, "--session", "monday") as screen:

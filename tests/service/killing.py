@@ -39,6 +39,7 @@ from mindstream.models.wrappers.cache import Cache
 from mindstream.reasoners.facts.extract_facts import ExtractFacts
 from mindstream.service import backup, damage, erasing, transfer
 from mindstream.service import prompts as words
+from mindstream.service.export_file import Header, read_export
 from mindstream.service.memory import UserData
 from mindstream.service.mending import mend
 from mindstream.settings import Settings
@@ -141,7 +142,7 @@ async def erase(opened: UserData, folder: Path) -> None:
 
 async def take_in(opened: UserData, folder: Path) -> None:
     lines = (folder.parent / "export.jsonl").read_bytes().splitlines(keepends=True)
-    with transfer.parse_export(lines, "x", opened.user) as found:
+    with read_export(lines, "x", Header, opened.user) as found:
         await transfer.take_in(opened, found, lambda _: None)
 
 

@@ -13,7 +13,7 @@ from mindstream.errors import InputError
 from mindstream.memory.store.record import RecordDraft
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.service import transfer
-from mindstream.service.export_file import BATCH
+from mindstream.service.export_file import BATCH, Header, read_export
 from mindstream.service.memory import UserData
 
 COUNT = 5 * BATCH + 7
@@ -65,7 +65,7 @@ async def test_an_import_never_holds_more_than_a_batch_and_lets_others_go_on(
             turns += 1
 
     beside = asyncio.create_task(somebody_else())
-    with transfer.parse_export(exported, "file", "ann") as export:
+    with read_export(exported, "file", Header, "ann") as export:
         done = await transfer.take_in(into, export, progress.append)
         assert done == transfer.Imported(COUNT, 0, 0)
         assert (await transfer.take_in(into, export, progress.append)) == transfer.Imported(0, COUNT, 0)
@@ -84,7 +84,7 @@ async def test_another_user_s_record_at_the_very_end_stops_all_of_it(store: Sqli
     lines = [theirs[0].replace('"records":1', f'"records":{len(mine) + 1}'), *mine, theirs[1]]
     into, _ = memory(store, "ann")
     with (
-        transfer.parse_export([line.encode() for line in lines], "file", "ann") as export,
+        read_export([line.encode() for line in lines], "file", Header, "ann") as export,
         pytest.raises(InputError, match=rf"file:{len(lines)}: the record \w+ belongs to another user") as caught,
     ):
         await transfer.take_in(into, export, lambda _: None)
@@ -99,7 +99,7 @@ async def test_an_export_is_the_memory_of_one_moment(store: SqliteStore) -> None
     await write(store, "ann", ["and one more"])
     await store.erase("ann", [record.id for record in await store.latest("ann", now=1e10, n=20)])
     exported += [line async for line in lines]
-    with transfer.parse_export([line.encode() for line in exported], "file", "ann") as export:
+    with read_export([line.encode() for line in exported], "file", Header, "ann") as export:
         assert len(export) == COUNT
 
 
@@ -112,7 +112,7 @@ async def test_beliefs_of_which_this_memory_has_its_own_are_left_out(store: Sqli
         async with Memory(where, "ann", WordLlama(), ManualClock()) as stream:
             await stream.remember_all([version(n, text) for n, text in enumerate(texts, 1)])
     exported = [line.encode() async for line in transfer.export(memory(store, "ann")[0])]
-    with transfer.parse_export(exported, "file", "ann") as export:
+    with read_export(exported, "file", Header, "ann") as export:
         into, _ = memory(other, "ann")
         assert await transfer.take_in(into, export, lambda _: None) == transfer.Imported(0, 0, 2)
         assert [record.text for record in await into.beliefs_and_plans()] == ["c"]

@@ -21,9 +21,12 @@ from mindstream.settings import Settings
 
 INCOMPLETE = 1
 """The exit code where a line could not be taken."""
+UNHELD = 2
+"""The exit code where nothing was answered, since no model could be reached."""
 NOTES = """Without a terminal one utterance a line is read from standard input, the
-next one after the answer and all thinking. `mindstream demo` plays a
-recorded talk with a model.
+next one after the answer and all thinking. A line that is a command of the
+terminal (/plan, /help …) is not taken; //plan says it. `mindstream demo`
+plays a recorded talk with a model.
 
 Exit code: 0; 1 where a line could not be taken; 2 where the conversation
 could not be held; 130 after Ctrl-C, 143 after SIGTERM.
@@ -95,4 +98,6 @@ async def _hold(settings: Settings, wishes: Wishes, in_terminal: bool) -> int:
     async with conversing(settings, shown, replace(wishes, follow_ups=False)) as conversation:
         shown.note(describe_models(conversation.mind.models))
         complete = await answer(conversation, first, lines, wait=wishes.wait)
+    if conversation.unanswered and not conversation.answers:
+        return UNHELD
     return 0 if complete else INCOMPLETE

@@ -10,14 +10,28 @@ from pathlib import Path
 
 from mindstream.cli.screens.talk import Screen
 from mindstream.cli.shell.files import InputLine, Lines
-from mindstream.errors import MindstreamError, StorageError
-from mindstream.log.events import Failed, Logged, Opened, Thought
+from mindstream.coach.answer import UNAVAILABLE
+from mindstream.errors import InputError, MindstreamError, StorageError
+from mindstream.log.events import Failed, Logged, Opened, Said, Thought
 from mindstream.minds.mind import Mind
 from mindstream.models.roles import Models
 from mindstream.service.opening import open_mind
 from mindstream.service.pools import open_member
 from mindstream.settings import Settings
 
+COMMANDS = {
+    "/belief": "what is believed of you",
+    "/plan": "the plan as it stands",
+    "/keep": "WORDS: remember that, as a note",
+    "/memory": "WORDS: what memory holds of that",
+    "/sessions": "the talks that are remembered",
+    "/forget": "WORDS: forget for good what mentions that; shows it first, and asks",
+    "/work": "what is being thought about",
+    "/cancel": "stop thinking about it",
+    "/help": "this",
+    "/quit": "leave (as Ctrl-D does)",
+}
+"""What a user may type in a terminal other than words for the mind."""
 AT_ONCE = 500
 """Utterances that may wait for their answer at once."""
 STORAGE_TRIES = 3
@@ -57,6 +71,8 @@ class Conversation:
         self.screen = screen
         self.thinking = False
         self.on_shown: Callable[[Logged], None] = lambda _: None
+        self.answers = self.unanswered = 0
+        """How often it answered, and how often whoever was to answer could not be reached, or failed."""
         self._failures = 0
         self._given_up = asyncio.Event()
         self._reason = ""
@@ -129,7 +145,10 @@ class Conversation:
             self.screen.show(logged)
             self.on_shown(logged)
             event = logged.event
-            if isinstance(event, Thought):
+            if isinstance(event, Said):
+                self.unanswered += event.model == UNAVAILABLE
+                self.answers += event.model != UNAVAILABLE
+            elif isinstance(event, Thought):
                 self._failures = 0
             elif isinstance(event, Failed) and not logged.seq and event.where in self.mind.reasoners.slots:
                 self._failures, self._reason = self._failures + 1, event.text
@@ -210,13 +229,19 @@ async def answer(conversation: Conversation, first: InputLine, lines: Lines, *, 
 
 
 async def _said(conversation: Conversation, line: InputLine, heard: asyncio.Event | None) -> bool:
+    command, *_ = line.text.split()
     try:
-        await conversation.say(line.text, heard)
+        if command.lower() in COMMANDS:
+            raise InputError(f"{command} is a command of the terminal; /{command} says it as words")
+        text = line.text.lstrip()[1:] if command[1:].lower() in COMMANDS else line.text
+        await conversation.say(text, heard)
     except StorageError as error:
         conversation.complain(error, "storage")
         raise
     except MindstreamError as error:
         conversation.complain(error, "input", f"line {line.number}: ")
+        if heard is not None:
+            heard.set()
         return False
     return True
 

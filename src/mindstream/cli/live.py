@@ -78,7 +78,7 @@ app = typer.Typer(**PLAIN)
     'mindstream live --goal "Write a brief on why shift workers sleep badly" \\',
     "    --docs ./papers --out ./results --model openai:gpt-5-mini --usd 1",
     'mindstream live --goal "Keep my sleep diary" --every "day at 8:00: ask me how I slept" \\',
-    "    --hours 07:00-22:00 --stay",
+    "    --hours 07:00-22:00 --wait-for-input",
     "mindstream live                         go on with it, or watch it",
     "mindstream live --for 2h --json         for two hours, one event a line",
     notes=NOTES, roles="Who answers in one role: M2 plans, M1 does, M0 thinks; repeatable.",
@@ -119,9 +119,9 @@ def live(
     prompt_tokens: Annotated[
         int, flag("N", "M2's prompt is never longer; older turns become memories.")
     ] = PROMPT_TOKENS,
-    stay: Annotated[bool, switch("--stay", "Wait for you when nothing is left to do.")] = False,
+    wait_for_input: Annotated[bool, switch("--wait-for-input", "Wait for you when nothing is left to do.")] = False,
     watch: Annotated[Path | None, flag("DIR", "Files that come, change or go there wake it.")] = None,
-    hears: Annotated[bool, switch("--hears/--hears-not", "What is said in `chat` is said to it, too.")] = True,
+    ignore_chat: Annotated[bool, switch("--ignore-chat", "What is said in `chat` is not said to it.")] = False,
     record: Record = None,
     json: Annotated[bool, switch("--json", "One event a line, as JSON; nothing else there.")] = False,
 ) -> int:
@@ -133,18 +133,18 @@ def live(
         goal=goal.strip(), orders=tuple(map(make_order, every or ())), tools=split_names(tools),
         docs=tuple(docs or ()), mcp=tuple(mcp or ()), out=out, allow=tuple(allow or ()), pool=pool, offer=offer,
         hours=hours, calls=calls, tokens=tokens, usd=usd, usd_per_day=usd_per_day, words_per_day=words_per_day,
-        prompt_tokens=prompt_tokens, hears=hears, record=record,
+        prompt_tokens=prompt_tokens, hears=not ignore_chat, record=record,
     )  # fmt: skip
     again = {
         "tools": ",".join(wanted.tools or ()), "docs": docs, "mcp": mcp, "trust": trust, "out": out,
         "allow": allow, "pool": pool, "offer": offer, "hours": hours, "calls": calls, "tokens": tokens, "usd": usd,
-        "usd-per-day": usd_per_day, "words-per-day": words_per_day, "watch": watch, "stay": stay,
-        "hears-not": not hears, "prompt-tokens": prompt_tokens if prompt_tokens != PROMPT_TOKENS else None,
+        "usd-per-day": usd_per_day, "words-per-day": words_per_day, "watch": watch, "wait-for-input": wait_for_input,
+        "ignore-chat": ignore_chat, "prompt-tokens": prompt_tokens if prompt_tokens != PROMPT_TOKENS else None,
     }  # fmt: skip
     if watch and not watch.is_dir():
         raise InputError(f"there is no folder {str(watch)!r} to watch")
     command = shlex.join(["mindstream", "live", *flags_again(chosen), *write_flags(again)])
-    wishes = Wishes(turns, for_, stay, watch, trust, json, command)
+    wishes = Wishes(turns, for_, wait_for_input, watch, trust, json, command)
     in_terminal = sys.stdin.isatty() and sys.stdout.isatty() and not json
     left = f"you left; nothing is lost, and this goes on with it:\n  {command}"
     return run_until_stopped(

@@ -19,7 +19,7 @@ from prompt_toolkit.keys import Keys
 from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.styles import Style
 
-from mindstream.cli.conversation import Conversation, Wishes, conversing, describe_models
+from mindstream.cli.conversation import COMMANDS, Conversation, Wishes, conversing, describe_models
 from mindstream.cli.memory.care import describe, describe_done, describe_session
 from mindstream.cli.screens.events import describe_patch, plan_told
 from mindstream.cli.screens.talk import TextScreen
@@ -30,6 +30,7 @@ from mindstream.errors import MindstreamError
 from mindstream.log.events import Logged
 from mindstream.log.files import private_file
 from mindstream.log.folder import history
+from mindstream.memory.curation.forgetting import FLOOR
 from mindstream.memory.store.validation import MAX_BYTES
 from mindstream.minds.mind import Mind
 from mindstream.settings import Settings
@@ -191,19 +192,6 @@ def _on_interrupt(stop: Callable[[], None]) -> Iterator[None]:
         loop.add_signal_handler(signal.SIGINT, lambda: None)
 
 
-COMMANDS = {
-    "/belief": "what is believed of you",
-    "/plan": "the plan as it stands",
-    "/keep": "WORDS: remember that, as a note",
-    "/memory": "WORDS: what memory holds of that",
-    "/sessions": "the talks that are remembered",
-    "/forget": "WORDS: forget for good what mentions that; shows it first, and asks",
-    "/work": "what is being thought about",
-    "/cancel": "stop thinking about it",
-    "/help": "this",
-    "/quit": "leave (as Ctrl-D does)",
-}
-
 WANTING = {
     "/keep": "say what is to be remembered, as in /keep the key hangs in the shed",
     "/memory": "say what to look for, as in /memory what disturbs the sleep",
@@ -270,9 +258,9 @@ class Commands:
         self._screen.text(f"kept as {note.id}")
 
     async def _memory(self, words: str) -> None:
-        found = await self._mind.memory.recall(words, k=5, touch=False)
+        found = await self._mind.memory.recall(words, k=5, touch=False, floor=FLOOR)
         lines = [f"{each.score:5.1f}  {each.record.kind}: {short(each.record.text)}" for each in found]
-        self._screen.text("\n".join(lines) or "nothing is remembered yet")
+        self._screen.text("\n".join(lines) or "nothing is found")
 
     async def _forget(self, words: str) -> None:
         removal = await self._mind.memory.find_removal(about=words)

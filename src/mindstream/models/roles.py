@@ -49,8 +49,8 @@ class Models:
         if (found := self._find(roles)) is None:
             role = roles[0] if roles else DEFAULT
             raise SettingsError(
-                f"no model is named for the role {role!r}: name one ({role} = MODEL; --role {role}=MODEL), or say who"
-                " answers in all roles that have none (default = MODEL; --model MODEL)"
+                f"no model is named for the role {role!r}: name one (--role {role}=MODEL), or say who answers in all"
+                " roles that have none (--model MODEL)"
             )
         return self._models[found]
 

@@ -94,18 +94,6 @@ async def erase(memory: UserData, folder: Path, what: Kept, progress: Callable[[
         await asyncio.to_thread(_prove, folder, memory.user, what.words, progress)
 
 
-def finish(folder: Path, user: str) -> bool:
-    """Finish this user's erasure if one was broken off; return whether it was.
-
-    Raises:
-        StorageError: it cannot be finished.
-    """
-    unfinished = erasure.pending(folder, user)
-    if unfinished:
-        erasure.finish_all(folder, user)
-    return unfinished
-
-
 async def _withdraw(memory: UserData, folder: Path) -> None:
     """Have pools serve what the user wrote or asked no more, nor what was drawn from it."""
     with connect_beside(folder) as connection:

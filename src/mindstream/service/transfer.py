@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,7 +22,7 @@ from mindstream.errors import InputError
 from mindstream.log.events import Remembered
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Entry
-from mindstream.service.export_file import Export, Header, read_export
+from mindstream.service.export_file import Export, Header
 from mindstream.service.memory import UserData, plain
 
 
@@ -50,16 +50,6 @@ async def export(memory: UserData, header: Callable[..., Header] = Header) -> As
         yield header(user=memory.user, exported=format_iso(memory.clock.now()), records=count).model_dump_json()
         async for record in records:
             yield json.dumps(plain(record), ensure_ascii=False)
-
-
-def parse_export(lines: Iterable[bytes], source: str, stream: str) -> Export[Header]:
-    """Check an export, all of it before anything is written; close what is returned.
-
-    Raises:
-        InputError: naming the line that is wrong.
-        StorageError: it cannot be put aside.
-    """
-    return read_export(lines, source, Header, stream)
 
 
 async def take_in(memory: UserData, export: Export[Header], progress: Callable[[int], None]) -> Imported:

@@ -19,6 +19,7 @@ from mindstream.cli.shell.output import clean, print_json, say, short, tell
 from mindstream.cli.shell.progress import progress
 from mindstream.clock import DAY_S, Moment, format_iso, parse_iso
 from mindstream.errors import InputError
+from mindstream.log import erasure
 from mindstream.memory.curation.curation import Drawn, Session
 from mindstream.memory.curation.forgetting import Forgotten, Removal
 from mindstream.memory.store.record import Record
@@ -138,7 +139,7 @@ def erase(
     next. Close other programs on that mind first. Exports and recordings that lie elsewhere are yours to delete.
     """
     settings = settings.model_copy(update={"user": user})
-    finished = erasing.finish(settings.data, user)  # what was broken off before
+    finished = erasure.pending(settings.data, user)  # what was broken off is finished where the memory is opened
 
     async def look() -> erasing.Kept | None:
         async with memory(settings) as opened:

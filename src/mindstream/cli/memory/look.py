@@ -18,9 +18,10 @@ from mindstream.cli.shell.output import clean, print_json, short, tell
 from mindstream.cli.shell.progress import progress
 from mindstream.clock import format_iso
 from mindstream.coach.belief.plan import read_coaching_plan
+from mindstream.memory.curation.forgetting import FLOOR
 from mindstream.memory.store.record import Record
 from mindstream.service import transfer
-from mindstream.service.export_file import Export, Header
+from mindstream.service.export_file import Export, Header, read_export
 from mindstream.service.memory import memory, parse_kinds, plain
 from mindstream.settings import Settings
 from mindstream.text.counting import count_of
@@ -42,7 +43,7 @@ async def search(
     """
     async with memory(settings, known=True) as opened:
         kinds = parse_kinds(kind or ())
-        results = await opened.stream.recall(" ".join(words), limit, kinds=kinds, touch=False)
+        results = await opened.stream.recall(" ".join(words), limit, kinds=kinds, touch=False, floor=FLOOR)
     if not results and not json:
         print("nothing is found", file=sys.stderr)
     console = Console(highlight=False)
@@ -115,7 +116,7 @@ def import_file(settings: Settings, file: Source = None, json: AsJson = False) -
     out, so twice is as good as once; so are beliefs and plans of which this memory has its own versions. Texts are
     embedded anew.
     """
-    with transfer.parse_export(files.read_lines(file), files.source(file), settings.user) as records:
+    with read_export(files.read_lines(file), files.source(file), Header, settings.user) as records:
         done = asyncio.run(take_in(settings, records))
     row = {"written": done.written, "known": done.known, "own": done.own}
     tell(json, row, describe_import(done, "memory"))

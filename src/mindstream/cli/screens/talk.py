@@ -174,7 +174,8 @@ class TextScreen:
         self._line(f"  · {at}{short(text, most) if most else text}", style)
 
     def _line(self, text: str, style: str = "") -> None:
-        self.console.print(Text(clean(text), style), soft_wrap=not self.console.is_terminal)
+        soft = not self.console.is_terminal
+        self.console.print(Text(clean(text), style), soft_wrap=soft, overflow="ignore", crop=False)  # no word is cut
         self.console.file.flush()
 
 
