@@ -19,6 +19,7 @@ from single_agent import Agent
 from mindstream import Mind, Models, Timeouts, chance
 from mindstream.coach.packs.load import load
 from mindstream.log.events import FollowUp, Said
+from mindstream.log.names import StreamName
 
 UTTERANCES = Path(__file__).with_name("dialogues.txt")
 
@@ -38,7 +39,7 @@ async def by_two(models: Models, utterances: list[str], gate: str) -> list[tuple
             for text in utterances:
                 heard, *_ = [row.seq async for row in mind.hear(text)]
                 await mind.settled()
-                rows = await mind.stream.store.events("judge", after=heard)
+                rows = await mind.stream.store.events(StreamName("user", "judge").key, after=heard)
                 said = [row.event.text for row in rows if isinstance(row.event, Said | FollowUp)]
                 lines.append((text, "\n".join(said)))
     return lines

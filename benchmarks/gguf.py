@@ -158,7 +158,7 @@ async def turns(model: str, lines: Sequence[str] = TALK) -> dict[str, Any]:
         ):
             for line in lines:
                 shown.append(await _turn(mind, line, calls, errors))
-            rows = [each.event async for each in read_log(mind.stream.store, mind.stream.name)]
+            rows = [each.event async for each in read_log(mind.stream.store, mind.stream.key)]
             logged = [each for each in rows if isinstance(each, Failed)]
             held = [*_texts(mind.belief.value), *(note.text for note in await mind.stream.latest("note", 1_000))]
         asked = [RecordedCall.model_validate_json(line) for line in kept.read_text("utf-8").splitlines()]

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
+from keys import key_of
 from spoken import Silent, Waits, said, turn
 
 from mindstream import FakeModel, Mind, Models
@@ -37,7 +38,7 @@ async def answer(mind: Mind, text: str) -> Said:
 
 
 async def alarmed(mind: Mind) -> list[tuple[str, str, bool]]:
-    rows = [row.event for row in await mind.stream.store.events(mind.stream.name, kinds=["alarmed"])]
+    rows = [row.event for row in await mind.stream.store.events(mind.stream.key, kinds=["alarmed"])]
     return [(event.strength, event.basis, event.spoken) for event in rows if isinstance(event, Alarmed)]
 
 
@@ -57,7 +58,7 @@ async def test_a_hint_is_asked_about_and_never_said_back(folder: Path, language:
         assert "without you" not in first.text + second.text
         assert await alarmed(mind) == [("hint", "words", True)] * 2, "it was not answered, and is put again"
         await mind.settled()
-        thoughts = [str(row.event) for row in await mind.stream.store.events("ann", kinds=["thought"])]
+        thoughts = [str(row.event) for row in await mind.stream.store.events(key_of("ann"), kinds=["thought"])]
         assert any("a hint at suicide" in thought for thought in thoughts), "whoever thinks behind is told"
 
 
@@ -177,7 +178,7 @@ class Listens:
 
 
 async def follow_ups(mind: Mind) -> list[FollowUp]:
-    rows = await mind.stream.store.events(mind.stream.name, kinds=["follow_up"])
+    rows = await mind.stream.store.events(mind.stream.key, kinds=["follow_up"])
     return [row.event for row in rows if isinstance(row.event, FollowUp)]
 
 
@@ -293,7 +294,7 @@ async def test_a_second_listener_that_fails_is_logged_and_nothing_more(folder: P
     async with Mind.open(folder, user="ann", models=listening(model)) as mind:
         assert (await answer(mind, VEILED)).model == "rules"
         async with asyncio.timeout(20):
-            while not (failed := await mind.stream.store.events("ann", kinds=["error"])):  # noqa: ASYNC110
+            while not (failed := await mind.stream.store.events(key_of("ann"), kinds=["error"])):  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         assert isinstance(failed[0].event, Failed) and await follow_ups(mind) == []
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from keys import key_of
 
 from mindstream import Mind, Models
 from mindstream.coach.belief.plan import NamedResource, Plan, PlanStep, StepEdit
@@ -156,7 +157,7 @@ async def run(folder: Path, *lines: Scene, talk: str = "Hm.") -> tuple[list[Any]
         async for _ in mind.hear(WISH):
             pass
         await mind.settled()
-        events = [row.event for row in await mind.stream.store.events("ann")]
+        events = [row.event for row in await mind.stream.store.events(key_of("ann"))]
         return events, mind.plan, reasoner
 
 

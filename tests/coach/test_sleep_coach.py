@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from keys import key_of
+
 from mindstream import Mind
 from mindstream.coach.events import PlanMade
 from mindstream.log.events import BeliefChanged, Event, Said, Waiting
@@ -27,7 +29,7 @@ async def played(folder: Path, *utterances: str, user: str = "ann", **more: str)
             async for logged in mind.hear(utterance):
                 seq = seq or logged.seq
             await mind.settled()
-            turns.append([logged.event for logged in await mind.stream.store.events(user, after=seq - 1)])
+            turns.append([logged.event for logged in await mind.stream.store.events(key_of(user), after=seq - 1)])
     return turns
 
 

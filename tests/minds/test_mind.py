@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 
 import pytest
+from keys import key_of
 
 from mindstream import FakeModel, Mind, Models, Timeouts
 from mindstream.coach.gates.gate import Decision, Situation
@@ -88,7 +89,7 @@ async def turn(mind: Mind, text: str) -> list[Logged]:
 
 
 async def kept(mind: Mind, *kinds: type) -> list[Logged]:
-    return [row for row in await mind.stream.store.events("ann", limit=10_000) if isinstance(row.event, kinds)]
+    return [row for row in await mind.stream.store.events(key_of("ann"), limit=10_000) if isinstance(row.event, kinds)]
 
 
 NOTHING = '{"thought": "nothing"}'

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from keys import key_of
 
 from mindstream import InputError, Mind, RunContext, RunResult, Trigger, tool
 from mindstream.coach.coach import Coach, coach, coach_of
@@ -85,9 +86,9 @@ async def test_nobody_answers_and_all_is_remembered_and_thought_about(tmp_path: 
             await mind.say("Hello?")
         with pytest.raises(InputError, match="no speaker"):
             _ = mind.belief
-        rows = await mind.stream.store.events("ann")
+        rows = await mind.stream.store.events(key_of("ann"))
         assert not any(row.by == "coach" for row in rows)
-        assert not any(record.by == "coach" for record in (await mind.stream.store.changes("ann", 0)).records)
+        assert not any(record.by == "coach" for record in (await mind.stream.store.changes(key_of("ann"), 0)).records)
         assert not [row for row in rows if isinstance(row.event, Failed)]
 
 
@@ -99,7 +100,7 @@ async def test_a_speaker_of_ones_own_is_handed_over(tmp_path: Path) -> None:
         assert mind.responder.spoke_up == ["notes: noted 0"]
         (seen,) = mind.responder.reasoners[0].seen  # type: ignore[attr-defined]
         assert seen.reply == "Hello!"
-        assert (await mind.stream.store.events("ann", kinds=["opened"]))[0].event.pack == "echo"  # type: ignore[attr-defined]
+        assert (await mind.stream.store.events(key_of("ann"), kinds=["opened"]))[0].event.pack == "echo"  # type: ignore[attr-defined]
         with pytest.raises(InputError, match="no coach"):
             coach_of(mind)
 

@@ -108,7 +108,7 @@ class Commands:
         lines = []
         for work in await self._mind.reasoners.work():
             state = "thinking" if work.running else f"failed, {work.error}" if work.error else "waiting"
-            heard = await self._mind.stream.store.events(self._mind.stream.name, work.cause - 1, ["heard"], 1)
+            heard = await self._mind.stream.store.events(self._mind.stream.key, work.cause - 1, ["heard"], 1)
             about = short(getattr(heard[0].event, "text", ""), 60) if heard else ""
             lines.append(f"{work.slot}: {state}, about “{about}”")
         self._screen.text("\n".join(lines) or "nothing is being thought about")

@@ -17,6 +17,7 @@ from mindstream.cli.run_screens import PlainScreen
 from mindstream.cli.screens import TextScreen
 from mindstream.cli.town_lines import describe
 from mindstream.log.events import Heard, Logged, Piece, Said, Thought, Waiting
+from mindstream.log.names import shown_name
 from mindstream.planning.events import RunPlanned, Solved, Solving, StepBegan, StepFound
 from mindstream.planning.evidence import Evidence
 from mindstream.planning.plan import Plan, PlannedStep
@@ -97,12 +98,12 @@ async def show_town(demo: Demo, console: Console, pause: Pause) -> None:
             continue
         when = f"{start + timedelta(seconds=STEP_S * row.event.step):%b %d %H:%M}"
         if isinstance(row.event, Talked):
-            if row.event.lines and row.event.lines[0].by == row.mind:
+            if row.event.lines and row.event.lines[0].by == shown_name(row.mind):
                 for line in row.event.lines:
                     said = (f"{clean(line.by)}: ", "bold green"), clean(line.text)
                     console.print(Text.assemble((f"{when}  ", "dim"), *said), soft_wrap=True)
                     await pause(LINE_S)
-        elif told := describe(row.mind, row.event):
+        elif told := describe(shown_name(row.mind), row.event):
             console.print(Text.assemble((f"{when}  ", "dim"), clean(told)), soft_wrap=True)
 
 

@@ -20,6 +20,7 @@ from mindstream.cli.json_lines import print_json, tell
 from mindstream.cli.memory import app
 from mindstream.cli.progress import progress
 from mindstream.clock import DAY_S, format_iso
+from mindstream.log.names import StreamName
 from mindstream.memory.curation.curation import Drawn
 from mindstream.memory.store.record import Record
 from mindstream.models.embedders.named import width_of
@@ -136,7 +137,7 @@ def erase(
     other programs on that mind first. Exports and recordings that lie elsewhere are yours to delete.
     """
     settings = settings.model_copy(update={"user": user})
-    finished = erasing.finish(settings.data, user)  # what was broken off before
+    finished = erasing.finish(settings.data, StreamName("user", user).key)  # what was broken off before
 
     async def look() -> erasing.Kept | None:
         async with memory(settings) as opened:

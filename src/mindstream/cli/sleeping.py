@@ -101,7 +101,7 @@ def _review(settings: Settings, n: int, keep: Collection[str], yes: bool, json: 
 
     async def look(stream: Stream, models: Models) -> tuple[Proposal, dict[str, str]]:
         found = await stream.propose_sleep(models.of("M1", "reasoner"), n)
-        return found, {each.id: each.text for each in await stream.store.records(stream.name, found.ids)}
+        return found, {each.id: each.text for each in await stream.store.records(stream.key, found.ids)}
 
     proposal, texts = asyncio.run(_asleep(settings, look))
     if json and not yes:

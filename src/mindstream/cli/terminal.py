@@ -53,7 +53,7 @@ async def _talk(settings: Settings, wishes: Wishes, screen: TextScreen) -> None:
         screen.note(f"{mind.responder.title} · {settings.user} · /help says what else there is, Ctrl-D leaves")
         for record in await mind.stream.latest("chat", AGAIN, episode=mind.session):
             screen.note(f"{'you' if record.data.get('by_user') else record.by}: {record.text}")
-        await Terminal(conversation, screen, history(settings.data, settings.user)).run()
+        await Terminal(conversation, screen, history(settings.data, conversation.mind.stream.key)).run()
         screen.note(f"kept in {settings.data} · --session {shlex.quote(mind.session)} goes on with it")
 
 

@@ -22,6 +22,7 @@ from mindstream.cli.tables import print_table
 from mindstream.cli.town_group import MODEL, ROLE, ProfileOf, Seed, app
 from mindstream.cli.town_lines import describe, event_row
 from mindstream.errors import InputError, ModelError
+from mindstream.log.names import shown_name
 from mindstream.memory.store.store import Commit
 from mindstream.service import town as towns
 from mindstream.service.opening import answering
@@ -158,14 +159,13 @@ class Watcher:
 
     def on_commits(self, commits: Sequence[Commit]) -> None:
         for commit in commits:
+            mind = shown_name(commit.mind)
             for entry in commit.entries:
                 event = entry.event
-                self.talks += isinstance(event, Talked) and event.lines[:1] != () and event.lines[0].by == commit.mind
-                if self.wishes.verbose and (
-                    line := describe(commit.mind, event, [each.text for each in entry.records])
-                ):
+                self.talks += isinstance(event, Talked) and event.lines[:1] != () and event.lines[0].by == mind
+                if self.wishes.verbose and (line := describe(mind, event, [each.text for each in entry.records])):
                     at = event.step if isinstance(event, TownEvent) else self.step + 1
-                    row = event_row(self._setting, commit.mind, event, line) if self.wishes.json else {}
+                    row = event_row(self._setting, mind, event, line) if self.wishes.json else {}
                     tell(self.wishes.json, row, f"{self._setting.when(at):%b %d %H:%M}  {line}")
 
 

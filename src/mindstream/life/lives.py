@@ -30,7 +30,7 @@ async def begin(stream: Stream, event: LifeBegan, *tasks: TaskChanged) -> None:
 async def find_lease(stream: Stream) -> Moment | None:
     """Return until when a process holds this mind's life, if it does not renew that; None: nobody does."""
     now = stream.clock.now()
-    found = [work for work in await stream.store.open_work(stream.name) if work.slot == SLOT]
+    found = [work for work in await stream.store.open_work(stream.key) if work.slot == SLOT]
     return max((work.lease for work in found if work.running and not work.is_open_to("", now)), default=None)
 
 
@@ -48,10 +48,10 @@ async def tenure(stream: Stream, lease_s: float = LEASE_S) -> AsyncIterator[Fenc
         InputError: this mind has no goal.
     """
     owner = chance.token()
-    if not any(work.slot == SLOT for work in await stream.store.open_work(stream.name)):
+    if not any(work.slot == SLOT for work in await stream.store.open_work(stream.key)):
         raise InputError("this mind has no goal yet: give it one with --goal")
     now = stream.clock.now()
-    claimed = await stream.store.claim(stream.name, SLOT, owner, now, now + lease_s)
+    claimed = await stream.store.claim(stream.key, SLOT, owner, now, now + lease_s)
     if not claimed:
         raise LivesElsewhere("another process lives this life now; it can be watched, answered, paused and stopped")
     ids = tuple(work.id for work in claimed)

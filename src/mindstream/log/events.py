@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from mindstream.clock import Moment
+from mindstream.log.names import StreamKey
 
 
 class Event(BaseModel):
@@ -287,13 +288,14 @@ register(
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """A row of the log. `seq` is 0 for an event that is not kept."""
+    """A row of the log. `seq` is 0 for an event that is not kept; `system`: mindstream wrote it, whatever `by` says."""
 
     seq: int
-    mind: str
+    mind: StreamKey
     at: Moment
     by: str
     event: Event
+    system: bool = False
 
     def row(self) -> dict[str, Any]:
         """Return the event as plain data: `event` (its kind), `seq`, `at`, `by`, then its own fields."""

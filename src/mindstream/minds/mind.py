@@ -14,11 +14,12 @@ from mindstream.errors import InputError
 from mindstream.log.erasure import finish_all
 from mindstream.log.events import Corrected, Event, Heard, Logged, Opened, Said
 from mindstream.log.feed import Feed
+from mindstream.log.names import StreamName, checked_name
 from mindstream.memory.curation.curation import Correction
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Entry, Store
-from mindstream.memory.store.validation import checked_name, checked_text
+from mindstream.memory.store.validation import checked_text
 from mindstream.memory.stream import Stream
 from mindstream.minds.calls import CallLog
 from mindstream.minds.responder import NullResponder, ResponderFactory, find_responder
@@ -74,7 +75,7 @@ class Mind:
         cls,
         data: str | Path | Store = "data",
         *,
-        user: str = "you",
+        user: StreamName | str = "you",
         session: str | None = None,
         models: Models | Mapping[str, str] | str = "rules",
         tools: Sequence[Tool] = (),
@@ -89,6 +90,7 @@ class Mind:
 
         Args:
             data: the data folder (made if need be), or a store.
+            user: whose mind it is; a plain name is a user's.
             session: the conversation to go on with; None begins a new one. Memory spans all of them.
             models: a name (`rules`, `openai:gpt-5`, …) or a table role -> name; roles: talker, reasoner, default.
                 A role that is needed and stands nowhere is an error, unless there is a default.
@@ -103,10 +105,10 @@ class Mind:
             StorageError: the data folder cannot be used.
         """
         make = find_responder(responder, options)
-        checked_name(user, "user")
+        name = StreamName("user", user) if isinstance(user, str) else user
         folder = usable(data) if isinstance(data, str | Path) else None
         if folder is not None:
-            await asyncio.to_thread(finish_all, folder, user)
+            await asyncio.to_thread(finish_all, folder, name.key)
         clock = clock or SystemClock()
         session = checked_name(session, "session") if session else format_iso(clock.now())
         calls = CallLog()
@@ -115,14 +117,14 @@ class Mind:
         embed = embedder(embed) if isinstance(embed, str) else embed
         store: Store = SqliteStore(data) if isinstance(data, str | Path) else data
         try:
-            stream = Stream(store, user, embed, clock, Feed())
+            stream = Stream(store, name, embed, clock, Feed())
             mind = cls(
                 stream, shared.with_listener(calls.take), session, tools=tools, reasoners=reasoners, timeouts=timeouts,
                 responder=make,
             )  # fmt: skip
             await mind._begin()
             opened = Opened(session=session, pack=mind.responder.name, models=mind.models.names)
-            await stream.commit(Entry(opened, "mindstream"))
+            await stream.commit(Entry(opened, "mindstream", system=True))
             working = [asyncio.ensure_future(mind.reasoners.run()), asyncio.ensure_future(calls.run(stream))]
             try:
                 yield mind
@@ -142,7 +144,7 @@ class Mind:
 
     async def _begin(self) -> None:
         """Read what the mind holds."""
-        self._turn = Turn(await self.stream.store.count(self.stream.name, "heard"), "", "")
+        self._turn = Turn(await self.stream.store.count(self.stream.key, "heard"), "", "")
         await self.responder.begin()
 
     async def hear(self, text: str, *, one_answer: bool = False) -> AsyncGenerator[Logged]:
@@ -230,7 +232,7 @@ class Mind:
             by: who did it; the mind's user where nobody is named.
         """
         stream, phase = self.stream, self._turn.phase
-        turn = Turn(await stream.store.count(stream.name, event.kind) + 1, phase, phase, event.kind)
+        turn = Turn(await stream.store.count(stream.key, event.kind) + 1, phase, phase, event.kind)
         entry = Entry(event, by or stream.name, tuple(await stream.build_records(news)) if news else ())
         (logged,) = await stream.commit(entry, wake=self.reasoners.claims(turn))
         self.reasoners.wake()
@@ -243,7 +245,7 @@ class Mind:
             InputError: see `Stream.supersede`.
         """
         stream, phase, kind = self.stream, self._turn.phase, Corrected.kind
-        turn = Turn(await stream.store.count(stream.name, kind) + 1, phase, phase, kind)
+        turn = Turn(await stream.store.count(stream.key, kind) + 1, phase, phase, kind)
         done = await stream.correct(old, text, by=by, wake=self.reasoners.claims(turn))
         self.reasoners.wake()
         return done

@@ -124,7 +124,7 @@ class Journal:
 
     async def _check_ours(self) -> None:
         """Raise LeaseLost where the run was taken up by somebody else."""
-        for row in await self._stream.store.events(self._stream.name, self._seen, ("solving",), A_PAGE):
+        for row in await self._stream.store.events(self._stream.key, self._seen, ("solving",), A_PAGE):
             self._seen = row.seq
             if getattr(row.event, "run", "") == self.run:
                 raise LeaseLost(f"the run {self.run!r} was taken up by another process, and goes on there")
@@ -139,7 +139,7 @@ async def read_runs(stream: Stream, only: str = "") -> dict[str, RunCheckpoint]:
     """Return the runs that the log holds, by name, the oldest first; `only` one of them where it is named."""
     found: dict[str, RunCheckpoint] = {}
     after = 0
-    while rows := await stream.store.events(stream.name, after, KINDS, A_PAGE):
+    while rows := await stream.store.events(stream.key, after, KINDS, A_PAGE):
         after = rows[-1].seq
         for row in rows:
             name = str(getattr(row.event, "run", ""))

@@ -8,8 +8,8 @@ from typing import Literal, TypeAlias, get_args
 
 from mindstream import chance
 from mindstream.errors import BudgetSpent, InputError, SettingsError
+from mindstream.log.names import checked_name
 from mindstream.memory.recall.exemplars import Exemplars
-from mindstream.memory.store.validation import checked_name
 from mindstream.memory.stream import Stream
 from mindstream.models.model import Model
 from mindstream.models.roles import Models

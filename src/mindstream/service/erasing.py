@@ -20,6 +20,7 @@ from mindstream.log.database import FILE
 from mindstream.log.erasure import connect_beside
 from mindstream.log.events import event, printable
 from mindstream.log.folder import history
+from mindstream.log.names import StreamKey, shown_name
 from mindstream.memory.curation.slot_items import texts_in
 from mindstream.service.memory import Memory, nobody
 
@@ -27,7 +28,7 @@ PROBES, PROBE, SHORTEST = 300, 40, 8
 """So many texts are looked for, so many characters of each; shorter ones say nothing of whose they are."""
 _NAME = re.compile(r"[\x21-\x7e]*")
 """A role, a model, an id: no words."""
-TABLES = {"records": "stream", "log": "mind", "work": "mind", "erased": "stream"}
+TABLES = {"records": "stream", "log": "mind", "work": "mind", "erased": "stream", "streams": "key"}
 """Where a user's rows are, and which column names the user."""
 
 
@@ -52,15 +53,15 @@ def list_kept(memory: Memory, folder: Path) -> Kept:
     Raises:
         InputError: nothing.
     """
-    typed = history(folder, memory.user)
-    unfinished = erasure.pending(folder, memory.user)
+    typed = history(folder, memory.key)
+    unfinished = erasure.pending(folder, memory.key)
     with connect_beside(folder) as connection:
-        rows = {table: _count(connection, table, memory.user) for table in TABLES}
+        rows = {table: _count(connection, table, memory.key) for table in TABLES}
         connection.text_factory = lambda content: content.decode("utf-8", "replace")
-        words = _probes(connection, memory.user)
+        words = _probes(connection, memory.key)
     if not any(rows.values()) and not typed.exists() and not unfinished:
         raise InputError(nobody(memory.user))
-    return Kept(rows, erasure.files_of(folder, memory.user), words)
+    return Kept(rows, erasure.files_of(folder, memory.key), words)
 
 
 async def erase(memory: Memory, folder: Path, what: Kept, progress: Callable[[int], None] = lambda _: None) -> None:
@@ -71,13 +72,13 @@ async def erase(memory: Memory, folder: Path, what: Kept, progress: Callable[[in
     Raises:
         StorageError: something could not be erased; the message says what.
     """
-    with erasure.declare_intent(folder, memory.user) as intent:
-        await memory.store.erase(memory.user)
+    with erasure.declare_intent(folder, memory.key) as intent:
+        await memory.store.erase(memory.key)
         await asyncio.to_thread(erasure.finish, folder, intent)
-        await asyncio.to_thread(_prove, folder, memory.user, what.words, progress)
+        await asyncio.to_thread(_prove, folder, memory.key, what.words, progress)
 
 
-def finish(folder: Path, user: str) -> bool:
+def finish(folder: Path, user: StreamKey) -> bool:
     """Finish this user's erasure if one was broken off; return whether it was.
 
     Raises:
@@ -89,7 +90,7 @@ def finish(folder: Path, user: str) -> bool:
     return unfinished
 
 
-def _prove(folder: Path, user: str, words: list[str], progress: Callable[[int], None]) -> None:
+def _prove(folder: Path, user: StreamKey, words: list[str], progress: Callable[[int], None]) -> None:
     """Look for the words in the bytes, and for the user in the tables.
 
     Raises:
@@ -99,11 +100,15 @@ def _prove(folder: Path, user: str, words: list[str], progress: Callable[[int], 
         left = {table: count for table in TABLES if (count := _count(connection, table, user))}
         if left:
             told = ", ".join(f"{count} rows in {table}" for table, count in left.items())
-            raise StorageError(f"{user!r} is back: {told}; another program writes to that mind. Close it, erase again")
+            raise StorageError(
+                f"{shown_name(user)!r} is back: {told}; another program writes to that mind. Close it, erase again"
+            )
         for path in sorted(folder.glob(f"{FILE}*")):
             for done, word in enumerate(_found(path, words, progress), 1):
                 if not _lives(connection, word):
-                    raise StorageError(f"words of {user!r} are left in {path}: {word[:12]!r}… and perhaps {done} more")
+                    raise StorageError(
+                        f"words of {shown_name(user)!r} are left in {path}: {word[:12]!r}… and perhaps {done} more"
+                    )
 
 
 def _found(path: Path, words: list[str], progress: Callable[[int], None]) -> Iterator[str]:
@@ -116,7 +121,7 @@ def _found(path: Path, words: list[str], progress: Callable[[int], None]) -> Ite
             progress(done)
 
 
-def _probes(connection: sqlite3.Connection, user: str) -> list[str]:
+def _probes(connection: sqlite3.Connection, user: StreamKey) -> list[str]:
     """Choose what to look for: the beginnings of the user's longest texts, as they stand in the file."""
     found: set[str] = set()
     for (text,) in connection.execute("SELECT text FROM records WHERE stream = ?", (user,)):
@@ -146,5 +151,5 @@ def _lives(connection: sqlite3.Connection, word: str) -> bool:
     )
 
 
-def _count(connection: sqlite3.Connection, table: str, user: str) -> int:
+def _count(connection: sqlite3.Connection, table: str, user: StreamKey) -> int:
     return int(connection.execute(f"SELECT count(*) FROM {table} WHERE {TABLES[table]} = ?", (user,)).fetchone()[0])

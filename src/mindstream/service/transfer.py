@@ -46,20 +46,20 @@ async def export(memory: Memory, header: Callable[..., Header] = Header) -> Asyn
     Raises:
         InputError: nothing is known of that user.
     """
-    async with (await memory.require_known()).store.walk(memory.user) as (count, records):
+    async with (await memory.require_known()).store.walk(memory.key) as (count, records):
         yield header(user=memory.user, exported=format_iso(memory.clock.now()), records=count).model_dump_json()
         async for record in records:
             yield json.dumps(plain(record), ensure_ascii=False)
 
 
-def parse_export(lines: Iterable[bytes], source: str, stream: str) -> Export[Header]:
+def parse_export(lines: Iterable[bytes], source: str) -> Export[Header]:
     """Check an export, all of it before anything is written; close what is returned.
 
     Raises:
         InputError: naming the line that is wrong.
         StorageError: it cannot be put aside.
     """
-    return read_export(lines, source, Header, stream)
+    return read_export(lines, source, Header)
 
 
 async def take_in(memory: Memory, export: Export[Header], progress: Callable[[int], None]) -> Imported:
@@ -87,17 +87,17 @@ async def _write(memory: Memory, records: list[Record]) -> None:
     embedder = memory.stream.embedder
     vectors = (await embedder.embed([record.text for record in records])).astype(np.float16)
     whole = [
-        replace(record, stream=memory.user, embedder=embedder.name, vector=vector)
+        replace(record, stream=memory.key, embedder=embedder.name, vector=vector)
         for record, vector in zip(records, vectors, strict=True)
     ]
     event = Remembered(count=len(whole), kinds=dict(Counter(record.kind for record in whole)))
-    await memory.stream.commit(Entry(event, "import", tuple(whole)))
+    await memory.stream.commit(Entry(event, "import", tuple(whole), system=True))
 
 
 async def _check_owners(memory: Memory, export: Export[Header]) -> None:
     """Raise InputError where a record is another user's; whose is not said: names are private."""
     for id_, owner in (await memory.store.owners(list(export.lines))).items():
-        if owner != memory.user:
+        if owner != memory.key:
             raise InputError(
                 f"{export.source}:{export.lines[id_]}: the record {id_} belongs to another user of this data folder"
                 " already; use another --data; nothing was imported"

@@ -11,8 +11,9 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 
 from mindstream.clock import ManualClock
-from mindstream.errors import InputError
+from mindstream.errors import Conflict, InputError
 from mindstream.log.events import Remembered
+from mindstream.log.names import StreamName
 from mindstream.memory.lifecycle.rate_importance import RateImportance
 from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.memory.store.sqlite import SqliteStore
@@ -26,7 +27,7 @@ from mindstream.models.embedders.named import embedder
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.town.clockwork import Clockwork
-from mindstream.town.events import ObjectChanged, TownBegan
+from mindstream.town.events import JOURNAL, ObjectChanged, TownBegan
 from mindstream.town.journal import TOWN, TownState, digest, journal, read_setting, read_town
 from mindstream.town.prompts.is_danger import IsDanger
 from mindstream.town.residents.keep_visit import KeepVisit, finish_visit
@@ -39,6 +40,7 @@ from mindstream.town.setting import Setting
 from mindstream.town.state import ResidentState
 from mindstream.town.writing import Writing
 
+TAKEN = "a town lives in this folder already: go on with it, or begin the new one in another folder"
 SAVE_EVERY = 2_000
 """So many rows of the log at most lie between two saved states."""
 
@@ -56,7 +58,7 @@ class Town:
         self, setting: Setting, store: Store, residents: dict[str, Resident], state: TownState, writing: Writing
     ) -> None:
         self.setting, self.store, self.residents = setting, store, residents
-        self._clockwork = Clockwork(setting, residents, state.conditions, state.step, state.changed)
+        self._clockwork = Clockwork(store.key(JOURNAL), setting, residents, state.conditions, state.step, state.changed)
         self._writing = writing
         self._rows = 0
 
@@ -93,13 +95,17 @@ class Town:
             residents = {}
             for name, person in sorted(setting.people.items()):
                 clock = ManualClock(setting.moment(max(state.step, 0)))
-                stream = ResidentMemory(store, name, vectors, clock, strength=None, seed=f"{setting.seed} {name}")
+                called, seed = StreamName("resident", name), f"{setting.seed} {name}"
+                stream = ResidentMemory(store, called, vectors, clock, strength=None, seed=seed)
                 stream.policy = policy_of(setting.profile)
                 streams.append(stream)
                 held = state.states.get(name, ResidentState(name=name, currently=person.currently))
                 residents[name] = Resident(person, stream, clock, shared, held, writing.written)
             if new is not None:
-                await move_in(store, setting, residents)
+                try:
+                    await move_in(store, setting, residents)
+                except Conflict:
+                    raise InputError(TAKEN) from None
             yield cls(setting, store, residents, state, writing)
         finally:
             for stream in streams:
@@ -146,7 +152,7 @@ class Town:
         try:
             return await before.advance(step)
         except BaseException:
-            self._clockwork = Clockwork(self.setting, self.residents, before.conditions, done, changed)
+            self._clockwork = Clockwork(before.journal, self.setting, self.residents, before.conditions, done, changed)
             raise
 
     async def save(self) -> None:
@@ -155,9 +161,11 @@ class Town:
         if self.step < 0:
             return
         states = {name: each.state for name, each in self.residents.items()}
-        at = self._clockwork
-        saved = TownState(self.setting.profile, states, at.conditions, changed=at.changed).saved(self.step)
-        await self.store.commit(Commit(mind=TOWN, at=self.setting.moment(self.step), entries=(Entry(saved, TOWN),)))
+        done = self._clockwork
+        saved = TownState(self.setting.profile, states, done.conditions, changed=done.changed).saved(self.step)
+        entries = (Entry(saved, TOWN),)
+        journal, at = self.store.key(JOURNAL), self.setting.moment(self.step)
+        await self.store.commit(Commit(mind=journal, at=at, entries=entries))
         self._rows = 0
 
     async def set_object(self, place: str, condition: str, by: str = "", danger: bool | None = None) -> bool:
@@ -201,12 +209,13 @@ class Town:
         await self.finish_visits()
         rated = await ask(resident.models.of("importance"), RateImportance(who=name, memories=(said,)))
         new = RecordDraft(text=said, kind="note", by=name, importance=float(rated.ratings[0]), keywords=(name.lower(),))
-        count = await self.store.count(name, Remembered.kind)
+        called, key = StreamName("resident", name), resident.stream.key
+        count = await self.store.count(key, Remembered.kind)
         seed, embedder = f"{self.setting.seed} {name} whisper {count}", resident.stream.embedder
-        async with Stream(self.store, name, embedder, ManualClock(now), strength=None, seed=seed) as stream:
+        async with Stream(self.store, called, embedder, ManualClock(now), strength=None, seed=seed) as stream:
             records = tuple(await stream.build_records([new]))
-        entry = Entry(Remembered(count=1, kinds={"note": 1}), "whisper", records)
-        await self.store.commit(Commit(mind=name, at=now, entries=(entry,)))
+        entry = Entry(Remembered(count=1, kinds={"note": 1}), "whisper", records, system=True)
+        await self.store.commit(Commit(mind=key, at=now, entries=(entry,)))
         return records[0]
 
     async def finish_visits(self) -> None:
@@ -232,8 +241,8 @@ async def _setting_of(store: Store, new: Setting | None) -> Setting:
     """Return the town that begins, or the one that lives here."""
     if new is None:
         return await read_setting(store)
-    if await store.last(TOWN, TownBegan.kind) is not None:
-        raise InputError("a town lives in this folder already: go on with it, or begin the new one in another folder")
+    if await store.last(store.key(JOURNAL), TownBegan.kind) is not None:
+        raise InputError(TAKEN)
     if await store.events(None, limit=1):
         raise InputError("somebody's memory is in this folder: begin the town in a folder of its own")
     return new

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from mindstream.log.database import Database
+from mindstream.log.names import StreamKey
 from mindstream.memory.store.record import KINDS
 
 PORTION_SIZE = 50_000
@@ -43,7 +44,7 @@ class Portion(NamedTuple):
 
 
 def read_portion(
-    database: Database, columns: Sequence[str], stream: str, since: int, after: int = 0, most: int | None = None
+    database: Database, columns: Sequence[str], stream: StreamKey, since: int, after: int = 0, most: int | None = None
 ) -> Portion:
     """Read what changed after the point `since`: all of it, or a portion of at most so many records."""
     if since and not after and max(_newest(database, stream)) <= since:
@@ -61,7 +62,7 @@ def read_portion(
     return Portion(rows, gone, upto, left, ahead)
 
 
-def _newest(database: Database, stream: str) -> tuple[int, int]:
+def _newest(database: Database, stream: StreamKey) -> tuple[int, int]:
     """Return the number of the last change to a stream's records, and that of the last erasure."""
     ((written, erased),) = database.read(NEWEST, (stream, stream))
     if isinstance(written, int) and isinstance(erased, int):
@@ -71,14 +72,14 @@ def _newest(database: Database, stream: str) -> tuple[int, int]:
     return int(written), int(erased)
 
 
-def _gone(database: Database, stream: str, since: int, after: int) -> list[str]:
+def _gone(database: Database, stream: StreamKey, since: int, after: int) -> list[str]:
     if after:
         return []
     rows = database.read("SELECT id FROM erased WHERE stream = ? AND changed > ?", (stream, since))
     return [row[0] for row in rows]
 
 
-def _numbers(database: Database, stream: str, since: int, after: int, most: int) -> tuple[list[int], bool]:
+def _numbers(database: Database, stream: StreamKey, since: int, after: int, most: int) -> tuple[list[int], bool]:
     """Return the numbers to look at, in order, and whether there are no more."""
     if since and not after:
         few = database.read(CHANGED, (stream, since, most + 1))

@@ -15,10 +15,10 @@ from typing import Any
 from mindstream.clock import ManualClock
 from mindstream.errors import InputError
 from mindstream.log.events import Logged, Piece, Said
+from mindstream.log.names import StreamName, checked_name
 from mindstream.memory.recall.recall import recaller_of
 from mindstream.memory.store.record import Ids, RecordDraft
 from mindstream.memory.store.store import Entry
-from mindstream.memory.store.validation import checked_name
 from mindstream.minds.mind import Mind
 from mindstream.models.ask import speak
 from mindstream.reasoners.reasoner import Reasoner
@@ -68,9 +68,9 @@ async def visit(town: Town, name: str, by: str = "a visitor") -> AsyncIterator[M
     interviewer = Interviewer(town.setting, state, recaller, policy, resident.models, step)
     keep = KeepVisit(resident, town.setting, step)
     async with Visit.open(
-        town.store, user=name, models=resident.models, clock=ManualClock(town.setting.moment(step)),
-        embed=resident.stream.embedder, responder=lambda mind: ResidentResponder(mind, keep, interviewer, by),
-        session=f"visit {step} {by}"[:100],
+        town.store, user=StreamName("resident", name), models=resident.models,
+        clock=ManualClock(town.setting.moment(step)), embed=resident.stream.embedder,
+        responder=lambda mind: ResidentResponder(mind, keep, interviewer, by), session=f"visit {step} {by}"[:100],
     ) as mind:  # fmt: skip
         yield mind
         await mind.settled()
@@ -106,7 +106,7 @@ class ResidentResponder:
         """Take it in, answer, and let it be thought about."""
         mind, stream = self._mind, self._mind.stream
         async with mind.floor:
-            number = await stream.store.count(stream.name, "heard")
+            number = await stream.store.count(stream.key, "heard")
             stream.ids = Ids(stream.name, f"{self._keep.setting.seed} {stream.name} heard {number}")
             heard = await mind.take_in(text, by=self._by, hold=True)
             yield heard
