@@ -34,6 +34,7 @@ from mindstream.coach.gates.gate import Decision, Situation
 from mindstream.coach.talk import Talk
 from mindstream.errors import ModelUnavailable, SettingsError, StorageError
 from mindstream.log.events import Logged
+from mindstream.log.names import StreamName
 from mindstream.models.embedders.named import embedder
 from mindstream.models.model import Part, Piece, Request
 from mindstream.models.rules import Rules
@@ -287,7 +288,7 @@ async def talk(folder: Path, utterances: int, faults: Faults, timeouts: Timeouts
 async def judge(folder: Path, seen: Seen, settled: bool, lives: bool) -> AsyncIterator[tuple[str, bool, str]]:
     """Give what was promised, whether it held, and the figures."""
     store = SqliteStore(folder)
-    rows = await store.events("ann", limit=1_000_000)
+    rows = await store.events(StreamName("user", "ann").key, limit=1_000_000)
     heard = {row.seq for row in rows if row.event.kind == "heard"}
     alone = {row.event.answers for row in rows if isinstance(row.event, Decided) and not row.event.thinks}
     yield "the runner lives", lives, ""

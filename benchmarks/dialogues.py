@@ -14,6 +14,7 @@ import json
 import tempfile
 from pathlib import Path
 
+from keys import key_of
 from single_agent import Agent
 
 from mindstream import Coach, Mind, Models, Timeouts, chance
@@ -40,7 +41,7 @@ async def by_two(models: Models, utterances: list[str], gate: str) -> list[tuple
             for text in utterances:
                 heard, *_ = [row.seq async for row in mind.hear(text)]
                 await mind.settled()
-                rows = await mind.memory.store.events("judge", after=heard)
+                rows = await mind.memory.store.events(key_of("judge"), after=heard)
                 said = [row.event.text for row in rows if isinstance(row.event, Said | FollowUp)]
                 lines.append((text, "\n".join(said)))
     return lines

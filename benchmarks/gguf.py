@@ -161,7 +161,7 @@ async def turns(model: str, lines: Sequence[str] = TALK) -> dict[str, Any]:
         ):
             for line in lines:
                 shown.append(await _turn(mind, line, calls, errors))
-            rows = [each.event async for each in read_log(mind.memory.store, mind.memory.name)]
+            rows = [each.event async for each in read_log(mind.memory.store, mind.memory.key)]
             logged = [each for each in rows if isinstance(each, Failed)]
             held = [
                 *_texts(coach_of(mind).belief.value),

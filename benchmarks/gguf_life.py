@@ -21,6 +21,7 @@ from pathlib import Path
 from mindstream.life.events import Asked, Folded, Replied, TurnEnded
 from mindstream.life.life import Life, LifeConfig
 from mindstream.log.events import Observed
+from mindstream.log.names import StreamName
 from mindstream.memory.memory import Memory
 from mindstream.models.roles import Models
 from mindstream.tools.documents import open_documents
@@ -45,7 +46,7 @@ async def live(model: str, turns: int, docs: Path, limit: int, minutes: float) -
                 lived = life.state.turn
                 print(f"\r{lived} turns, {time.perf_counter() - began:.0f} s ", end="", file=sys.stderr, flush=True)
             seconds = time.perf_counter() - began
-            rows = [row.event for row in await stream.store.events("small", limit=1_000_000)]
+            rows = [row.event for row in await stream.store.events(StreamName("user", "small").key, limit=1_000_000)]
             halted = life.state.halted
     calls = [row for row in rows if isinstance(row, Observed)]
     ends = [row for row in rows if isinstance(row, TurnEnded)]

@@ -22,6 +22,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from keys import key_of
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from mindstream.coach.belief.belief import plan_slot
@@ -73,7 +74,7 @@ async def put(case: Case, models: Models, patience_s: float) -> dict[str, Any]:
             coach = coach_of(mind)
             await prime(mind, coach, case)
             await mind.memory.retain(case.says, "chat", by="ann", episode="now", data={"by_user": True})
-            heard = (await mind.memory.store.events("ann"))[-1].seq
+            heard = (await mind.memory.store.events(key_of("ann")))[-1].seq
             try:
                 async with asyncio.timeout(patience_s):
                     more = {"decides": True, "one_answer": case.one_answer}

@@ -31,6 +31,7 @@ from mindstream.life.leave import Permits
 from mindstream.life.life import Life, LifeConfig
 from mindstream.life.state import LifeState
 from mindstream.log.events import Logged
+from mindstream.log.names import StreamName
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.models.embedders.named import embedder
@@ -103,7 +104,7 @@ class Script:
 async def live(folder: Path, turns: int, *, forgets: bool = False) -> bool:
     """Live, or go on, until the last turn is over; return whether it is."""
     store = SqliteStore(folder)
-    script, last = Script(turns), await store.events("keeper", limit=1_000_000)
+    script, last = Script(turns), await store.events(StreamName("user", "keeper").key, limit=1_000_000)
     clock = ManualClock(last[-1].at if last else BEGAN)
     model = LifeModel(clock, script.m2, script.m1, hours=6)
     habits = LifeConfig(permits=Permits(always=NAMES), prompt_tokens=4_000, lease_s=1e-9)
@@ -135,7 +136,7 @@ def _process(folder: Path, turns: int, forgets: bool) -> None:
 async def journal(folder: Path) -> list[str]:
     """Return what happened, in which order, without what follows from the clock alone."""
     store = SqliteStore(folder)
-    rows = await store.events("keeper", limit=1_000_000)
+    rows = await store.events(StreamName("user", "keeper").key, limit=1_000_000)
     await store.close()
     return [f"{row.by} {row.event.kind} {json.dumps(_without_times(row), sort_keys=True)}" for row in rows]
 

@@ -146,7 +146,7 @@ def last_words(process: BaseProcess, told: Connection) -> str:
 async def in_flight(folder: Path) -> int:
     """Count the steps that the log has begun and not ended."""
     async with Memory.open(folder, "ada") as stream:
-        rows = await stream.store.events(stream.name, 0, ("step_began", "step_found"), 10_000)
+        rows = await stream.store.events(stream.key, 0, ("step_began", "step_found"), 10_000)
         steps = [(row.event.kind, getattr(row.event, "step", "")) for row in rows]
         return len({step for kind, step in steps if kind == "step_began"}
                    - {step for kind, step in steps if kind == "step_found"})  # fmt: skip

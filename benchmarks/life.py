@@ -117,7 +117,7 @@ async def live(folder: Path, turns: int, sleeps: bool, told: bool) -> dict[str, 
 async def longest_prompt(stream: Memory) -> int:
     """Return how long M2's longest prompt was, as estimated when it was asked."""
     longest, after = 0, 0
-    while rows := await stream.store.events(stream.name, after, ["asked"], 1000):
+    while rows := await stream.store.events(stream.key, after, ["asked"], 1000):
         after = rows[-1].seq
         longest = max([longest, *(row.event.tokens for row in rows if getattr(row.event, "role", "") == "M2")])  # type: ignore[attr-defined]
     return longest

@@ -26,6 +26,7 @@ from locomo_data import Conversation, conversations
 
 from mindstream.clock import DAY_S
 from mindstream.log.events import Remembered
+from mindstream.log.names import StreamName
 from mindstream.memory.recall.policies import Bounded, Candidates, Cosine, Generative, Policy, Ranking, best
 from mindstream.memory.recall.recall import Recaller
 from mindstream.memory.recall.relevance import Weights, weights_for
@@ -58,14 +59,16 @@ async def remember(store: SqliteStore, conversation: Conversation, embedder: Emb
         for record, vector in zip(conversation.records, vectors, strict=True)
     )
     entry = Entry(Remembered(count=len(records), kinds={"chat": len(records)}), "benchmark", records)
-    await store.commit(Commit(mind=conversation.name, at=records[-1].created, entries=(entry,)))
+    await store.commit(Commit(mind=StreamName("user", conversation.name).key, at=records[-1].created, entries=(entry,)))
 
 
 async def ask(recaller: Recaller, conversation: Conversation, policy: Policy | None = None) -> list[Outcome]:
     """Ask all questions of a conversation."""
     outcomes, now = [], conversation.records[-1].created
     for question in conversation.questions:
-        found = await recaller.recall(conversation.name, question.text, KS[-1], now=now, policy=policy)
+        found = await recaller.recall(
+            StreamName("user", conversation.name).key, question.text, KS[-1], now=now, policy=policy
+        )
         turns = [str(each.record.data["turn"]) for each in found.returned]
         recall = tuple(len(question.gold & set(turns[:k])) / len(question.gold) for k in KS)
         session = turns[0].split(":")[0] in {turn.split(":")[0] for turn in question.gold}
@@ -78,7 +81,7 @@ async def timed(recaller: Recaller, conversation: Conversation) -> list[float]:
     now, took = conversation.records[-1].created, []
     for question in conversation.questions:
         start = time.perf_counter()
-        await recaller.recall(conversation.name, question.text, 10, now=now)
+        await recaller.recall(StreamName("user", conversation.name).key, question.text, 10, now=now)
         took.append((time.perf_counter() - start) * 1000)
     return took
 

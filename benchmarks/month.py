@@ -187,7 +187,7 @@ class Month:
             kind = KINDS[columns.kind.values[at]]
             if kind in FADING and id_ not in self.lives:
                 group = (
-                    self.group((await stream.store.records(stream.name, [id_]))[0].text)
+                    self.group((await stream.store.records(stream.key, [id_]))[0].text)
                     if kind == "note"
                     else f"{kind}s"
                 )

@@ -19,9 +19,12 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 
+from keys import key_of
+
 from mindstream import Coach
 from mindstream.clock import SystemClock
 from mindstream.log.events import Heard, Logged
+from mindstream.log.names import StreamName
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.minds.mind import Mind
 from mindstream.minds.timeouts import Timeouts
@@ -59,14 +62,14 @@ async def talk(models: dict[str, str], said: list[str], gate: str) -> list[Logge
             for line in said:
                 print(f"you: {line}\n{mind.responder.title}: {await mind.send(line)}", flush=True)
                 await mind.settled()
-            return await mind.memory.store.events("you", limit=100_000)
+            return await mind.memory.store.events(key_of("you"), limit=100_000)
 
 
 async def read(folder: Path, user: str | None) -> list[Logged]:
     """Return the log of a user, or of all, in a data folder."""
     store = SqliteStore(folder)
     try:
-        return await store.events(user, limit=100_000)
+        return await store.events(StreamName("user", user).key if user else None, limit=100_000)
     finally:
         await store.close()
 

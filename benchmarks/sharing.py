@@ -26,6 +26,7 @@ from sharing_data import Experiment, load, load_own
 from sharing_sources import compare_sources, scrambled, shuffled
 
 from mindstream.clock import SystemClock
+from mindstream.log.names import StreamName
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.recall import recaller_of
 from mindstream.memory.store.record import RecordDraft
@@ -141,7 +142,7 @@ async def slowdown(retriever: Timed, of: Experiment, embedder: Embedder) -> dict
                 trainer.start()
             for test in of.tests[:60]:
                 start = time.perf_counter()
-                await recaller.recall("pool", test.query, 3, now=0.0, policy=retriever.policy)
+                await recaller.recall(StreamName("user", "pool").key, test.query, 3, now=0.0, policy=retriever.policy)
                 took[bool(turn % 2)].append(time.perf_counter() - start)
                 await asyncio.sleep(0.002)
             stop.set()

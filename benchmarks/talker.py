@@ -257,7 +257,7 @@ async def faults(given: argparse.Namespace) -> dict[str, Any]:
                     running.append(group.create_task(put(mind, Taken(n % count, kind, text, time.monotonic()))))
             await asyncio.gather(*(mind.settled() for mind in talking))
             watching.cancel()
-            logs = {n: await store.events(mind.memory.name, limit=10**6) for n, mind in enumerate(talking)}
+            logs = {n: await store.events(mind.memory.key, limit=10**6) for n, mind in enumerate(talking)}
             found = count_faults([task.result() for task in running], logs, talking[0].responder.name)
         await store.close()
     settings = {"utterances": given.utterances, "conversations": count, "gate": given.gate, "filler_s": given.filler_s}

@@ -219,7 +219,7 @@ async def shares_found(stream: Memory, talk: Talk, embedder: Embedder, weights: 
     """Return the share of evidence found for each question of a talk, with these weights."""
     recaller, rows = Recaller(stream.store, embedder, weights=weights), []
     for question in talk.questions:
-        found = await recaller.recall(stream.name, question.text, KS[-1], now=stream.clock.now())
+        found = await recaller.recall(stream.key, question.text, KS[-1], now=stream.clock.now())
         rows.append(share_found(question.evidence, [str(each.record.data["message"]) for each in found.returned]))
     return rows
 

@@ -105,7 +105,7 @@ async def stream_of(persona: PersonaSave, now: float) -> AsyncIterator[Memory]:
 async def _read_mind(persona: PersonaSave, now: float) -> Mind:
     found: dict[str, list[Record]] = {}
     async with stream_of(persona, now) as stream:
-        async for records in read_all(stream.store, stream.name):
+        async for records in read_all(stream.store, stream.key):
             for record in records:
                 found.setdefault(str(record.data["node"]), []).append(record)
         return Mind(await stream.columns(), found)

@@ -24,6 +24,7 @@ from babble import Babble
 
 from mindstream.clock import SystemClock
 from mindstream.log.database import FILE
+from mindstream.log.names import StreamName
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.columns import Columns
 from mindstream.memory.store.record import RecordDraft
@@ -67,7 +68,7 @@ async def batches(stream: Memory, texts: list[str]) -> float:
 
 async def memory_of_a_record(store: SqliteStore, stream: str) -> float:
     """Return the bytes that a stream's columns hold, divided by its records."""
-    columns = Columns(stream, WordLlama.name, WordLlama.width)
+    columns = Columns(StreamName("user", stream).key, WordLlama.name, WordLlama.width)
     gc.collect()
     tracemalloc.start()
     async for _ in columns.reading(store):

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from keys import key_of
 
 from mindstream import Coach, ManualClock, Mind, SqliteStore, caches
 from mindstream.coach.belief.belief import plan_of
@@ -70,11 +71,11 @@ async def test_data_of_one_record_is_not_another_records(store: SqliteStore) -> 
             await mind.memory.remember_all(
                 [RecordDraft(text="hello", kind="chat", data={"by_user": True, "tags": ["a"]})]
             )
-    [of_ann] = await store.latest("ann", ["chat"], now=NOW)
+    [of_ann] = await store.latest(key_of("ann"), ["chat"], now=NOW)
     of_ann.data["leak"] = "of ann"  # type: ignore[index]
     of_ann.data["tags"].append("of ann")  # type: ignore[union-attr]
     for user in ("ann", "bob"):
-        assert (await store.latest(user, ["chat"], now=NOW))[0].data == {"by_user": True, "tags": ["a"]}
+        assert (await store.latest(key_of(user), ["chat"], now=NOW))[0].data == {"by_user": True, "tags": ["a"]}
 
 
 def words_in_caches() -> bool:
@@ -106,15 +107,15 @@ async def test_what_is_erased_stays_in_no_cache_of_the_process(store: SqliteStor
         assert mind.memory._lately._recalls
         columns = await mind.memory.columns()
         assert columns.lexical.idf(SECRET) < columns.lexical.idf("nothing like it")
-        await store.erase("ann")
+        await store.erase(key_of("ann"))
         assert not words_in_caches()
         assert not mind.memory._lately._recalls
         assert mind.memory._recaller.shelf._held == {}
 
 
 def erased(connection: sqlite3.Connection, id_: str) -> int:
-    found = carriers.find(connection, "ann", Erasure(ids=(id_,)))
-    return carriers.erase(connection, "ann", found, sqlite.next_change(connection))
+    found = carriers.find(connection, key_of("ann"), Erasure(ids=(id_,)))
+    return carriers.erase(connection, key_of("ann"), found, sqlite.next_change(connection))
 
 
 async def test_what_another_process_erases_is_forgotten_here_too(store: SqliteStore, folder: Path) -> None:
@@ -134,7 +135,7 @@ async def test_one_users_erasing_leaves_anothers_recent_recalls(store: SqliteSto
     for stream in (ann, bob):
         await stream.retain("tea in the garden")
         await stream.recall("tea", touch=False)
-    await store.erase("ann")
+    await store.erase(key_of("ann"))
     assert not ann._lately._recalls
     assert bob._lately._recalls
     assert "bob" in bob._recaller.shelf._held

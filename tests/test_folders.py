@@ -8,6 +8,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
+from keys import key_of
 
 from mindstream import Coach, Memory, Mind, SqliteStore, SystemClock
 from mindstream.coach.coach import coach_of
@@ -57,7 +58,7 @@ async def test_every_record_and_event_is_read(written: Path) -> None:
     events = await store.events(limit=10_000)
     assert len(events) == before["log"]
     assert not [each for each in events if isinstance(each.event, Unknown)]
-    assert len(await store.open_work("carol")) == 2
+    assert len(await store.open_work(key_of("carol"))) == 2
     await store.close()
 
 
@@ -76,7 +77,7 @@ async def test_it_recalls_believes_plans_and_goes_on_talking(written: Path) -> N
         written, user="carol", responder=Coach.using()
     ) as mind:  # what the process that is gone had begun
         await mind.settled()
-        assert await mind.memory.store.open_work("carol") == []
+        assert await mind.memory.store.open_work(key_of("carol")) == []
 
 
 async def test_it_sleeps_is_exported_and_erased(written: Path) -> None:
@@ -84,11 +85,11 @@ async def test_it_sleeps_is_exported_and_erased(written: Path) -> None:
     async with Memory(store, "carol", WordLlama(), SystemClock()) as stream:
         assert [record.text for record in await stream.archive()]
         await stream.sleep()
-        for record in (await store.changes("carol", 0)).records:
+        for record in (await store.changes(key_of("carol"), 0)).records:
             assert (await stream.evidence_of(record.id)).record == record
     memory = UserData(store, "carol", "wordllama", SystemClock())
     lines = [line.encode() async for line in export(memory)]
-    with read_export(lines, "the export", Header, "carol") as read:
+    with read_export(lines, "the export", Header) as read:
         assert len(read) == len(lines) - 1
     await erase(memory, written, list_kept(memory, written))
     assert await store.streams() == ["ann", "bob"]

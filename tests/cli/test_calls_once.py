@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+from keys import key_of
+
 from mindstream.service.opening import open_mind
 from mindstream.settings import Settings
 
@@ -15,7 +17,7 @@ async def test_each_call_is_logged_once(folder: Path) -> None:
             pass
         await mind.settled()
     async with open_mind(Settings(data=folder, user="ann")) as mind:
-        rows = await mind.memory.store.events("ann", kinds=["model_called"])
+        rows = await mind.memory.store.events(key_of("ann"), kinds=["model_called"])
     assert Counter(getattr(row.event, "prompt", "") for row in rows) == {
         "talk": 1,
         "infer_phase": 1,

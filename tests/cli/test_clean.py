@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from keys import key_of
 from rich.console import Console
 
 from mindstream.cli.screens.talk import Flow
@@ -99,7 +100,7 @@ def test_that_a_model_reads_is_said_once_an_utterance(capsys: pytest.CaptureFixt
     screen = TextScreen(Console(highlight=False), echo=False, timed=False, thinks=True)
     reads, speaks = Reading(model="ollama:m\x1b[31m", answers=1), Piece(text="Hello.", answers=1)
     for event in (reads, reads, reads, speaks):
-        screen.show(Logged(0, "ann", 1e9, "coach", event))
+        screen.show(Logged(0, key_of("ann"), 1e9, "coach", event))
     screen.broken_off()
     assert capsys.readouterr().out.splitlines() == ["coach: … ollama:m is reading", "coach: Hello."]
 
@@ -130,7 +131,7 @@ def test_events_of_kinds_that_nobody_knows_are_shown_by_their_name(capsys: pytes
         Waiting(text="Still at it.", slots=("sleep",), answers=1, belief_version=0),
     ):  # fmt: skip
         for shown in (screen, JsonScreen()):
-            shown.show(Logged(7, "ann", 1e9, "coach", event))
+            shown.show(Logged(7, key_of("ann"), 1e9, "coach", event))
     lines = capsys.readouterr().out.splitlines()
     assert [line for line in lines if not line.startswith("{")] == [
         "  · sleep: put aside after 4 attempts: the model refuses", "  · newer kind: colour: red",

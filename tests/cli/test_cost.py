@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from keys import key_of
 from running import mistaken, run
 
 from mindstream.clock import DAY_S
@@ -31,7 +32,7 @@ async def spent(folder: Path) -> Path:
         ("bob", MONDAY + DAY_S, called("reasoner", "rules")),
     ]
     for user, at, call in calls:
-        await store.commit(Commit(mind=user, at=at, entries=(Entry(call, "mindstream"),)))
+        await store.commit(Commit(mind=key_of(user), at=at, entries=(Entry(call, "mindstream"),)))
     await store.close()
     return folder
 

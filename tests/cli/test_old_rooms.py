@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from keys import key_of
 from running import Done, run
 
 from mindstream import Coach, Mind
@@ -79,7 +80,7 @@ async def test_a_talk_goes_on_from_what_was_believed_and_planned(written: Path) 
 
 async def test_an_alarm_of_a_session_is_known_to_whoever_goes_on_with_it(written: Path) -> None:
     async with Mind.open(written / "people", user="bob", session="night", responder=Coach.using()) as mind:
-        alarms = [row.event for row in await mind.memory.store.events("bob", kinds=["alarmed"])]
+        alarms = [row.event for row in await mind.memory.store.events(key_of("bob"), kinds=["alarmed"])]
         assert [event.strength for event in alarms if isinstance(event, Alarmed)] == ["hint", "sure"]
         assert [each.event async for each in mind.hear("hello again")]
         await mind.settled()

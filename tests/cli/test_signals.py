@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from fake_endpoint import FakeEndpoint, Says
+from keys import key_of
 from running import COMMAND, PATIENCE_S, interruptible, run_here, terminal
 
 from mindstream.memory.store.sqlite import SqliteStore
@@ -34,7 +35,7 @@ async def owners(folder: Path) -> set[tuple[bool, float]]:
     """Who holds open work: (running, lease)."""
     store = SqliteStore(folder)
     try:
-        return {(work.running, work.lease) for work in await store.open_work("you")}
+        return {(work.running, work.lease) for work in await store.open_work(key_of("you"))}
     finally:
         await store.close()
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
+from keys import key_of
 from spoken import Silent, Waits, said, turn
 
 from mindstream import Coach, FakeModel, Memory, Mind, Models
@@ -37,7 +38,7 @@ async def answer(mind: Mind, text: str) -> Said:
 
 
 async def alarmed(mind: Mind) -> list[tuple[str, str, bool]]:
-    rows = [row.event for row in await mind.memory.store.events(mind.memory.name, kinds=["alarmed"])]
+    rows = [row.event for row in await mind.memory.store.events(mind.memory.key, kinds=["alarmed"])]
     return [(event.strength, event.basis, event.spoken) for event in rows if isinstance(event, Alarmed)]
 
 
@@ -57,7 +58,7 @@ async def test_a_hint_is_asked_about_and_never_said_back(folder: Path, language:
         assert "without you" not in first.text + second.text
         assert await alarmed(mind) == [("hint", "words", True)] * 2, "it was not answered, and is put again"
         await mind.settled()
-        thoughts = [str(row.event) for row in await mind.memory.store.events("ann", kinds=["thought"])]
+        thoughts = [str(row.event) for row in await mind.memory.store.events(key_of("ann"), kinds=["thought"])]
         assert any("a hint at suicide" in thought for thought in thoughts), "whoever thinks behind is told"
 
 
@@ -179,7 +180,7 @@ class Listens:
 
 
 async def follow_ups(mind: Mind) -> list[FollowUp]:
-    rows = await mind.memory.store.events(mind.memory.name, kinds=["follow_up"])
+    rows = await mind.memory.store.events(mind.memory.key, kinds=["follow_up"])
     return [row.event for row in rows if isinstance(row.event, FollowUp)]
 
 
@@ -298,7 +299,7 @@ async def test_a_second_listener_that_fails_is_logged_and_nothing_more(folder: P
     async with Mind.open(folder, user="ann", models=listening(model), responder=Coach.using()) as mind:
         assert (await answer(mind, VEILED)).model == "rules"
         async with asyncio.timeout(20):
-            while not (failed := await mind.memory.store.events("ann", kinds=["error"])):  # noqa: ASYNC110
+            while not (failed := await mind.memory.store.events(key_of("ann"), kinds=["error"])):  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         assert isinstance(failed[0].event, Failed) and await follow_ups(mind) == []
 
@@ -318,6 +319,6 @@ async def test_a_question_that_is_open_is_put_again_however_many_alarms_came_bef
         await stream.commit(*[early] * 1_001, asked)
     async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         again = await answer(mind, "I lie awake at night.")
-        (newest,) = await mind.memory.store.events("ann", 1_002, ["alarmed"])
+        (newest,) = await mind.memory.store.events(key_of("ann"), 1_002, ["alarmed"])
         assert isinstance(newest.event, Alarmed) and newest.event.alarm == "suicide" and newest.event.spoken
         assert again.text.count("?") == 1

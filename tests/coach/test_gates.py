@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from keys import key_of
 from spoken import turn
 
 from mindstream import Coach, FakeModel, Mind, Models
@@ -38,7 +39,7 @@ async def settled_turn(mind: Mind, text: str) -> None:
 
 
 async def decided(mind: Mind) -> list[Decided]:
-    rows = await mind.memory.store.events(mind.memory.name, kinds=["decided"])
+    rows = await mind.memory.store.events(mind.memory.key, kinds=["decided"])
     return [row.event for row in rows if isinstance(row.event, Decided)]
 
 
@@ -68,9 +69,9 @@ async def test_the_report_tells_who_spoke_too_soon_and_who_waited_for_nothing(fo
         assert [(each.waits, each.thinks, each.gate) for each in await decided(mind)] == [
             (False, True, "talker"), (True, True, "talker"), (True, True, "talker"), (False, False, "talker"),
         ]  # fmt: skip
-        judged = [row.event for row in await mind.memory.store.events("ann", kinds=["judged"])]
+        judged = [row.event for row in await mind.memory.store.events(key_of("ann"), kinds=["judged"])]
         assert [event.needed for event in judged if isinstance(event, Judged)] == [True, True, False]
-        (report,) = await gate_report(mind.memory.store, "ann")
+        (report,) = await gate_report(mind.memory.store, key_of("ann"))
         assert await gate_report(mind.memory.store) == [report]
     assert report.turns == 4 and report.judged == 3 and report.avoided == 0.25 and report.wait_rate == 0.5
     assert (report.spoke_too_soon, report.waited_for_nothing, report.regret) == (0.3333, 0.3333, 0.6667)

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from keys import key_of
+
 from mindstream import Coach, FakeModel, Mind, Models
 from mindstream.log.events import BeliefChanged, Observed, Thought
 from mindstream.models.model import Call
@@ -31,7 +33,7 @@ async def talked(folder: Path, said: str, role: str, prompt: str, *replies: Any,
 
 async def events(mind: Mind, folder: Path) -> list[Any]:
     async with Mind.open(folder, user="ann", responder=None) as again:
-        return [row.event for row in await again.memory.store.events("ann")]
+        return [row.event for row in await again.memory.store.events(key_of("ann"))]
 
 
 async def test_what_nobody_said_is_sent_back_once_and_then_left_out(folder: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from keys import key_of
 
 from mindstream import Coach, Mind, Models
 from mindstream.coach.belief.plan import CoachingPlan, NamedResource, PlanStep, StepEdit
@@ -157,7 +158,7 @@ async def run(folder: Path, *lines: Scene, talk: str = "Hm.") -> tuple[list[Any]
         async for _ in mind.hear(WISH):
             pass
         await mind.settled()
-        events = [row.event for row in await mind.memory.store.events("ann")]
+        events = [row.event for row in await mind.memory.store.events(key_of("ann"))]
         return events, coach_of(mind).plan, reasoner
 
 

@@ -10,6 +10,7 @@ import pytest
 from fake_endpoint import Asked, Behaviour, Calls, FakeEndpoint, Says
 from hypothesis import given
 from hypothesis import strategies as st
+from keys import key_of
 from spoken import Silent, said, turn
 
 from mindstream import Coach, FakeModel, Mind, Models, Timeouts
@@ -87,7 +88,7 @@ def thinking(talks: list[Line], thinks: list[str], talker: Model | None = None) 
 
 
 async def rows(mind: Mind, kind: str) -> list[Logged]:
-    return await mind.memory.store.events(mind.memory.name, kinds=[kind])
+    return await mind.memory.store.events(mind.memory.key, kinds=[kind])
 
 
 @pytest.mark.parametrize("mark", ["[WAIT]", "**[wait]**\n", "[Wait] I'll think."])
@@ -131,7 +132,7 @@ async def test_small_talk_is_answered_alone_and_its_work_is_over_with_the_answer
     async with Mind.open(folder, user="ann", models=models, responder=Coach.using()) as mind:
         events = await turn(mind, "thanks!")
         assert said(events).text == "You're welcome."
-        open_ = [work.slot for work in await mind.memory.store.open_work("ann")]
+        open_ = [work.slot for work in await mind.memory.store.open_work(key_of("ann"))]
         assert "sleep" not in open_, "ended in the commit of what was said"
         await mind.settled()
         await turn(mind, "the noise wakes me")

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from keys import key_of
+
 from mindstream import Coach, FakeModel, Mind, Models, Timeouts, tool
 from mindstream.coach.events import Believed
 from mindstream.log.events import BeliefChanged, Failed, Observed, ToolCalled
@@ -47,7 +49,7 @@ async def run(folder: Path, *thinking: Any) -> tuple[Mind, list[Any], FakeModel]
     ) as mind:
         await mind.send("Something wakes me. Make me a plan.")
         await mind.settled()
-        return mind, [row.event for row in await mind.memory.store.events("ann")], scripted
+        return mind, [row.event for row in await mind.memory.store.events(key_of("ann"))], scripted
 
 
 async def test_a_belief_changes_between_two_calls_and_the_second_shows_it(folder: Path) -> None:
@@ -113,7 +115,7 @@ async def test_a_run_that_is_taken_up_again_calls_nothing_twice(folder: Path) ->
     ) as mind:
         await mind.send("Something wakes me. Make me a plan.")
         await mind.settled()
-        events = [row.event for row in await mind.memory.store.events("ann")]
+        events = [row.event for row in await mind.memory.store.events(key_of("ann"))]
     assert calls == 1
     assert [event.tool for event in events if isinstance(event, ToolCalled)] == ["order", "believe", "believe"]
     assert any(len(event.text) > 3_000 for event in events if isinstance(event, Observed)), "the whole result is kept"

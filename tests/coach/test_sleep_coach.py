@@ -26,7 +26,7 @@ async def played(folder: Path, *utterances: str, user: str = "ann", gate: str = 
             async for logged in mind.hear(utterance):
                 seq = seq or logged.seq
             await mind.settled()
-            turns.append([logged.event for logged in await mind.memory.store.events(user, after=seq - 1)])
+            turns.append([logged.event for logged in await mind.memory.store.events(mind.memory.key, after=seq - 1)])
     return turns
 
 

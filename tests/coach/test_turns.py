@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
+from keys import key_of
 from spoken import Silent, Waits, said, turn
 
 from mindstream import Coach, FakeModel, Mind, Models, Timeouts
@@ -32,7 +33,7 @@ async def test_an_alarm_waits_neither_for_a_reasoner_nor_for_whoever_waits_for_i
         waiting = asyncio.ensure_future(turn(mind, "Noise keeps me awake. Can you make me a plan?"))
         queued = asyncio.ensure_future(turn(mind, "hello?"))
         async with asyncio.timeout(25):
-            while len(await mind.memory.store.events("ann", kinds=["heard", "waiting"])) < 3:  # noqa: ASYNC110
+            while len(await mind.memory.store.events(key_of("ann"), kinds=["heard", "waiting"])) < 3:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         async with asyncio.timeout(25):
             answer = said(await turn(mind, ALARM))
@@ -65,7 +66,9 @@ async def test_a_listener_that_keeps_its_generator_holds_up_nobody(folder: Path)
         async with asyncio.timeout(10):
             assert said(await turn(mind, "and now?"))
             await mind.settled()
-        answers = [row.event.answers for row in await mind.memory.store.events("ann") if isinstance(row.event, Said)]
+        answers = [
+            row.event.answers for row in await mind.memory.store.events(key_of("ann")) if isinstance(row.event, Said)
+        ]
         assert len(answers) == 3, "the others were answered too, though nobody listened"
         await kept.aclose()
         await untouched.aclose()
@@ -106,7 +109,7 @@ async def test_silence_is_filled_with_words_that_state_nothing(folder: Path) -> 
         (filler,) = [row.event.text for row in events if isinstance(row.event, Waiting)]
         assert "think" not in filler and said(events).text == "the rest", "a slow model is no thought"
         assert {row.event.model for row in events if isinstance(row.event, Reading)} == {"silent"}
-        assert not await mind.memory.store.events("bob", kinds=["reading"]), "it is shown, and not kept"
+        assert not await mind.memory.store.events(key_of("bob"), kinds=["reading"]), "it is shown, and not kept"
 
 
 FAILED = "I can't think just now: I don't reach the language model that I think with. What you said is kept"
@@ -144,7 +147,7 @@ async def test_what_is_heard_in_an_outage_is_thought_about_when_it_is_over(folde
     ) as mind:
         assert said(await turn(mind, "Make me a plan")).model == UNAVAILABLE
         async with asyncio.timeout(20):
-            while not (follow_ups := await mind.memory.store.events("ann", kinds=["follow_up"])):  # noqa: ASYNC110
+            while not (follow_ups := await mind.memory.store.events(key_of("ann"), kinds=["follow_up"])):  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         assert "Dim the lights at nine." in follow_ups[0].event.model_dump_json()
 
@@ -160,7 +163,7 @@ async def test_a_fault_of_our_own_is_answered_too(folder: Path) -> None:
     async with Mind.open(folder, user="ann", models=talker(Faulty()), responder=Coach.using()) as mind:
         answer = said(await turn(mind, "The noise keeps me awake"))
         assert answer.model == UNAVAILABLE and answer.text.startswith("Something went wrong on my side")
-        failed = [row.event for row in await mind.memory.store.events("ann") if isinstance(row.event, Failed)]
+        failed = [row.event for row in await mind.memory.store.events(key_of("ann")) if isinstance(row.event, Failed)]
         assert [(event.where, event.text) for event in failed] == [("talker", "KeyError: 'talk'")]
 
 
@@ -171,7 +174,7 @@ async def test_a_gate_that_fails_leaves_the_papers_rule(folder: Path) -> None:
 
     async with Mind.open(folder, user="ann", responder=Coach.using(gate=Faulty())) as mind:
         assert not said(await turn(mind, "The noise keeps me awake")).waited
-        (decided,) = await mind.memory.store.events("ann", kinds=["decided"])
+        (decided,) = await mind.memory.store.events(key_of("ann"), kinds=["decided"])
         assert "the gate failed: ValueError: no idea" in decided.event.model_dump_json()
 
 
@@ -190,6 +193,8 @@ async def test_a_talker_that_falls_silent_gives_the_floor_back(folder: Path) -> 
         answer = said(await turn(mind, "The noise keeps me awake"))
         assert answer.text == f"Well,\n{FAILED}, and I come back to it as soon as I can."
         assert answer.model == UNAVAILABLE and (await mind.memory.latest("chat", 1))[0].text == "Well,"
-        failed = [row.event.text for row in await mind.memory.store.events("ann") if isinstance(row.event, Failed)]
+        failed = [
+            row.event.text for row in await mind.memory.store.events(key_of("ann")) if isinstance(row.event, Failed)
+        ]
         assert failed == ["silent said nothing for 0.2 s"]
         await mind.settled()

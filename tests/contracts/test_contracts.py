@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -16,7 +16,7 @@ from mindstream import FakeModel, SqliteStore, SystemClock, load_pack, tool
 from mindstream.chance import token
 from mindstream.coach.belief.belief import BeliefReasoner
 from mindstream.coach.belief.library import resource_tool
-from mindstream.contracts import model, reasoner, store
+from mindstream.contracts import model, reasoner, store, tenants
 from mindstream.contracts import tool as tools
 from mindstream.contracts.promise import Promise, keep
 from mindstream.log.events import Logged
@@ -50,6 +50,20 @@ async def sqlite(folder: Path) -> AsyncIterator[Store]:
 @pytest.mark.parametrize("promise", store.PROMISES, ids=lambda each: each.__name__)
 async def test_stores(promise: Promise[Store], folder: Path) -> None:
     await promise(partial(sqlite, folder))
+
+
+@asynccontextmanager
+async def of_tenants(folder: Path) -> AsyncIterator[Sequence[Store]]:
+    """Open a folder for two tenants, one called as the beginning of the other, and for what is no tenant's."""
+    opened = [SqliteStore(folder, tenant) for tenant in ("acme", "acme-2", "")]
+    yield opened
+    for each in opened:
+        await each.close()
+
+
+@pytest.mark.parametrize("promise", tenants.PROMISES, ids=lambda each: each.__name__)
+async def test_stores_of_tenants(promise: Promise[Sequence[Store]], folder: Path) -> None:
+    await promise(partial(of_tenants, folder))
 
 
 # Models.

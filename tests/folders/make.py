@@ -20,6 +20,7 @@ from pathlib import Path
 
 from mindstream import FakeModel, ManualClock, Memory, SqliteStore
 from mindstream.log.events import Heard
+from mindstream.log.names import StreamName
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.store import Commit, Entry, NewWork
 from mindstream.models.embedders.wordllama import WordLlama
@@ -70,7 +71,7 @@ async def remember(folder: Path) -> None:
         )[0]
         event = Heard(text=heard.text, session="s", record=heard.id)
         entries, wake = (Entry(event, "carol", (heard,)),), NewWork(("sleep", "facts"), "a process that is gone", 0.0)
-        await store.commit(Commit(mind="carol", at=clock.now(), entries=entries, wake=wake))
+        await store.commit(Commit(mind=StreamName("user", "carol").key, at=clock.now(), entries=entries, wake=wake))
     await store.close()
 
 

@@ -41,7 +41,7 @@ async def living(
 
 async def rows(stream: Memory, *kinds: str) -> list[Any]:
     """Return the events of these kinds, in order."""
-    return [row.event for row in await stream.store.events(stream.name, kinds=kinds or None, limit=100_000)]
+    return [row.event for row in await stream.store.events(stream.key, kinds=kinds or None, limit=100_000)]
 
 
 async def results(stream: Memory) -> list[tuple[str, str]]:

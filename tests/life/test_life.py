@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
+from keys import key_of
 from lives import FINISH, call, living, results, rows, script
 
 from mindstream.clock import DAY_S, ManualClock
@@ -109,7 +110,7 @@ async def test_older_turns_fold_into_memory_and_can_be_read_again(tmp_path: Path
         folded = await rows(life.stream, "folded")
         again = await read_state(life.stream)
         turn = await commands.read_turn(life.stream, 2)
-        (record,) = await life.stream.store.records("keeper", [folded[0].record])
+        (record,) = await life.stream.store.records(key_of("keeper"), [folded[0].record])
     assert folded and max(event.tokens for event in asked if event.role == "M2") <= 2_500
     assert again == life.state and len(again.turns) < 20
     assert "Turn 1: the wind" in "\n".join(str(row.event) for row in turn)

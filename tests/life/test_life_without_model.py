@@ -32,7 +32,7 @@ async def live(root: Path, goal: str, documents: Mapping[str, str]) -> tuple[str
         async with Simulation.open(stream, goal=goal, tools=tools, habits=habits) as found:
             ended = await found.life.run(60)
             tasks = {task.text: str(task.standing) for task in found.life.state.ledger.ordered()}
-        rows = await stream.store.events(stream.name, 0, ["turn_ended"], 500)
+        rows = await stream.store.events(stream.key, 0, ["turn_ended"], 500)
         return ended, tasks, [str(getattr(row.event, "words", "")) for row in rows]
 
 

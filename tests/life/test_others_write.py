@@ -6,17 +6,20 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from keys import key_of
 from lives import FINISH, call, living, rows, script
 
 from mindstream.clock import SystemClock
 from mindstream.life import commands, state
 from mindstream.life.events import SLOT, Folded, TaskChanged
 from mindstream.life.ledger import Ledger
+from mindstream.life.life import Life
 from mindstream.life.state import read_state
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import Entry
 from mindstream.models.fake import Line
 from mindstream.models.model import Call, Request
+from mindstream.models.roles import Models
 
 
 async def test_two_who_add_at_once_are_told_the_numbers_of_the_ledger(tmp_path: Path) -> None:
@@ -67,7 +70,7 @@ async def test_what_another_process_erased_is_told_to_no_model_again(tmp_path: P
         assert "hollyhock" in life.state.model_dump_json()
         async with Memory.open(tmp_path, "keeper", clock=clock) as other:
             (heard,) = [each for each in await other.latest("chat", 9) if "hollyhock" in each.text]
-            await other.store.erase("keeper", [heard.id])
+            await other.store.erase(key_of("keeper"), [heard.id])
         await life.run(turns=1)
         assert seen and "hollyhock" not in str(seen[0]), "it is read anew"
         assert "hollyhock" not in life.state.model_dump_json()
@@ -80,7 +83,7 @@ async def test_words_erased_within_a_turn_are_gone_from_what_follows_in_it(tmp_p
     async def erases(_: str) -> str:
         async with Memory.open(tmp_path, "keeper", clock=SystemClock()) as other:
             (note,) = [each for each in await other.latest("note", 9) if "hollyhock" in each.text]
-            await other.store.erase("keeper", [note.id])
+            await other.store.erase(key_of("keeper"), [note.id])
         return "yes"
 
     def looks(request: Request) -> list[Call]:
@@ -97,3 +100,18 @@ async def test_words_erased_within_a_turn_are_gone_from_what_follows_in_it(tmp_p
         await life.run()
         assert len(told) == 1 and "Forget it?" in told[0] and "hollyhock" not in told[0]
         assert [each.tool for each in await rows(life.stream, "observed")] == ["U", "I", "finish_task"]
+
+
+@pytest.mark.parametrize("name", ["life", "you", "planner", "mindstream", "town", "talker"])
+async def test_a_user_of_any_name_is_heard_by_its_life(name: str, tmp_path: Path) -> None:
+    async with Memory.open(tmp_path, name) as stream:
+        await commands.give_goal(stream, "Write a page on tea")
+        async with Life.open(stream, Models(script())) as life:
+            await commands.say(stream, "Leave out the milk")
+            await commands.add_task(stream, "find a picture")
+            await life._inbox.read()
+            assert any("milk" in news.line for news in life.state.unread)
+            await commands.order(stream, "stop")
+            assert await life.run(turns=1) == "halted"
+        told = await stream.store.events(stream.key, kinds=state.FROM_OUTSIDE)
+        assert told and not any(row.system for row in told)

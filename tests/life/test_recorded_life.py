@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from keys import key_of
 
 from mindstream.clock import DAY_S, ManualClock, Moment
 from mindstream.life.commands import look
@@ -70,11 +71,11 @@ async def test_a_mind_lives_for_thirty_turns(tmp_path: Path, monkeypatch: pytest
     for sitting, story in enumerate(STORY):
         if sitting:
             async with Memory.open(tmp_path, "museum") as stream:
-                clock = ManualClock((await stream.store.events("museum", limit=100_000))[-1].at + DAY_S)
+                clock = ManualClock((await stream.store.events(key_of("museum"), limit=100_000))[-1].at + DAY_S)
         await converse(tmp_path, model, story, clock)
     async with Memory.open(tmp_path, "museum") as stream:
         state = await look(stream)
-        ends = [row.event for row in await stream.store.events("museum", kinds=["turn_ended"], limit=1_000)]
+        ends = [row.event for row in await stream.store.events(key_of("museum"), kinds=["turn_ended"], limit=1_000)]
     assert state.turn >= 30 and not state.halted and all(not getattr(end, "error", "") for end in ends)
     short = (tmp_path / "out" / "marta_short.md").read_text("utf-8")
     assert len(short.split()) <= 125 and "Aksel Tveit" in short and "Sources" in short

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from keys import key_of
 from lives import FINISH, call, living, results, rows, script
 
 
@@ -19,7 +20,7 @@ async def test_a_memory_is_put_right(tmp_path: Path) -> None:
         (recalled,) = [text for tool, text in await results(life.stream) if tool == "R"]
         assert right in recalled and wrong not in recalled and "Bread" in recalled
         (corrected,) = await rows(life.stream, "corrected")
-        old, new = await life.stream.store.records("keeper", [corrected.old, corrected.new])
+        old, new = await life.stream.store.records(key_of("keeper"), [corrected.old, corrected.new])
     assert old.text == wrong and old.superseded_by == new.id and old.valid_until is not None, "it is history, not gone"
     assert new.text == right and new.evidence == (old.id,)
 
@@ -47,7 +48,7 @@ async def test_a_memory_is_taken_back_without_a_new_one(tmp_path: Path) -> None:
         await life.run()
         given = await results(life.stream)
         (corrected,) = await rows(life.stream, "corrected")
-        (old,) = await life.stream.store.records("keeper", [corrected.old])
+        (old,) = await life.stream.store.records(key_of("keeper"), [corrected.old])
     assert corrected.new == "" and old.valid_until is not None and old.forgotten is None
     assert all("ferry" not in text for tool, text in given if tool == "R")
     assert [text for tool, text in given if tool == "U"][3:] == ["U needs memory"] * 2

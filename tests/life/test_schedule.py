@@ -6,6 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from keys import key_of
 
 from mindstream.clock import ManualClock
 from mindstream.errors import InputError
@@ -207,7 +208,7 @@ async def test_a_day_that_never_comes_is_no_order_and_is_not_kept(when: str, tmp
     async with Memory.open(tmp_path, "ada", clock=ManualClock(NOW)) as stream:
         with pytest.raises(InputError):
             await give_goal(stream, "Sleep well.", [f"{when}: ask me"])
-        assert await stream.store.events("ada") == []
+        assert await stream.store.events(key_of("ada")) == []
 
 
 def test_a_moment_is_looked_for_as_far_as_the_horizon() -> None:

@@ -12,6 +12,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from keys import key_of
 from kill_life import compare
 from life import live
 from lives import FINISH, living, rows, script
@@ -107,7 +108,7 @@ def test_ten_sessions_and_three_processes_beat_once_a_period(tmp_path: Path, mon
 async def beats_and_turns(folder: Path) -> tuple[list[tuple[float, float]], list[int]]:
     """Return when each beat was due and when it came, and the numbers of the turns."""
     async with Memory.open(folder, "keeper") as stream:
-        kept = await stream.store.events("keeper", kinds=["beat"], limit=1000)
+        kept = await stream.store.events(key_of("keeper"), kinds=["beat"], limit=1000)
         beats = [(row.event.due, row.at) for row in kept if isinstance(row.event, Beat)]
         return beats, [event.turn for event in await rows(stream, "turn_began")]
 

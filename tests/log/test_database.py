@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from keys import key_of
 
 from mindstream import SqliteStore
 from mindstream.errors import StorageError
@@ -73,7 +74,7 @@ open_database(Path(sys.argv[1]), [*MIGRATIONS, renames]).close()
 async def speak(folder: Path, times: int) -> None:
     store = SqliteStore(folder)
     said = [Entry(Said(text=f"{n}", answers=1, belief_version=0, model="m"), "coach") for n in range(times)]
-    await store.commit(Commit(mind="ann", at=0.0, entries=tuple(said)))
+    await store.commit(Commit(mind=key_of("ann"), at=0.0, entries=tuple(said)))
     await store.close()
 
 

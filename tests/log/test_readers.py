@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from keys import key_of
 
 from mindstream import SqliteStore
 from mindstream.errors import StorageError
@@ -55,37 +56,37 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
 
 
 def note(text: str) -> Record:
-    return Record(id=text.replace(" ", "-"), stream="ann", kind="note", text=text, created=1.0, accessed=1.0)
+    return Record(id=text.replace(" ", "-"), stream=key_of("ann"), kind="note", text=text, created=1.0, accessed=1.0)
 
 
 async def filled(folder: Path) -> SqliteStore:
     store = SqliteStore(folder)
     entry = Entry(Remembered(count=NOTES, kinds={}), "ann", tuple(note(f"note {n}") for n in range(NOTES)))
-    await store.commit(Commit(mind="ann", at=1.0, entries=(entry,)))
+    await store.commit(Commit(mind=key_of("ann"), at=1.0, entries=(entry,)))
     return store
 
 
 async def walk(store: SqliteStore) -> list[Record]:
-    async with store.walk("ann") as (_, records):
+    async with store.walk(key_of("ann")) as (_, records):
         return [record async for record in records]
 
 
 READS: dict[str, Callable[[SqliteStore], Awaitable[object]]] = {
     "version": lambda store: store.version(),
-    "changes": lambda store: store.changes("ann", 0),
-    "a portion": lambda store: store.changes("ann", 0, most=2),
+    "changes": lambda store: store.changes(key_of("ann"), 0),
+    "a portion": lambda store: store.changes(key_of("ann"), 0, most=2),
     "walk": walk,
     "owners": lambda store: store.owners(["note-1"]),
-    "records": lambda store: store.records("ann", ["note-1"]),
-    "latest": lambda store: store.latest("ann", n=9, now=2.0),
-    "find_same": lambda store: store.find_same("ann", "note", ["note 1"], now=2.0),
-    "events": lambda store: store.events("ann"),
-    "last": lambda store: store.last("ann", "remembered"),
-    "count": lambda store: store.count("ann", "remembered"),
-    "checkpoint": lambda store: store.checkpoint("ann", "head"),
+    "records": lambda store: store.records(key_of("ann"), ["note-1"]),
+    "latest": lambda store: store.latest(key_of("ann"), n=9, now=2.0),
+    "find_same": lambda store: store.find_same(key_of("ann"), "note", ["note 1"], now=2.0),
+    "events": lambda store: store.events(key_of("ann")),
+    "last": lambda store: store.last(key_of("ann"), "remembered"),
+    "count": lambda store: store.count(key_of("ann"), "remembered"),
+    "checkpoint": lambda store: store.checkpoint(key_of("ann"), "head"),
     "streams": lambda store: store.streams(),
-    "open_work": lambda store: store.open_work("ann"),
-    "erase": lambda store: store.erase("ann", Erasure(ids=("note-1",))),
+    "open_work": lambda store: store.open_work(key_of("ann")),
+    "erase": lambda store: store.erase(key_of("ann"), Erasure(ids=("note-1",))),
 }
 
 
@@ -133,8 +134,8 @@ async def test_long_reads_hold_up_neither_short_ones_nor_writes_and_are_of_one_m
         async with asyncio.timeout(LONGEST_S):
             assert await store.streams() == ["ann"]
             entry = Entry(Remembered(count=1, kinds={}), "ann", (note("meanwhile"),))
-            await store.commit(Commit(mind="ann", at=1.0, entries=(entry,)))
-            assert len(await store.latest("ann", n=99, now=2.0)) == NOTES + 1
+            await store.commit(Commit(mind=key_of("ann"), at=1.0, entries=(entry,)))
+            assert len(await store.latest(key_of("ann"), n=99, now=2.0)) == NOTES + 1
         assert not any(task.done() for task in reading)
     assert await asyncio.gather(*reading) == [f"{NOTES} before, {NOTES} after"] * (MOST - 1)
     await store.close()

@@ -12,6 +12,7 @@ import sys
 
 from mindstream import Record, SqliteStore
 from mindstream.log.events import Remembered
+from mindstream.log.names import StreamName
 from mindstream.memory.store.store import Commit, Entry, Revision
 
 
@@ -19,13 +20,13 @@ async def write(line: dict[str, object]) -> None:
     store, stream, at = SqliteStore(str(line["folder"])), str(line["stream"]), float(str(line["at"]))
     if "forget" in line:
         revision = Revision(id=str(line["forget"]), forgotten=at)
-        await store.commit(Commit(mind=stream, at=at, revisions=(revision,)))
+        await store.commit(Commit(mind=StreamName("user", stream).key, at=at, revisions=(revision,)))
     else:
         record = Record(
             id=str(line["id"]), stream=stream, kind=line["kind"], text=str(line["text"]), created=at, accessed=at  # type: ignore[arg-type]
         )  # fmt: skip
         entry = Entry(Remembered(count=1, kinds={}), "another", (record,))
-        await store.commit(Commit(mind=stream, at=at, entries=(entry,)))
+        await store.commit(Commit(mind=StreamName("user", stream).key, at=at, entries=(entry,)))
     await store.close()
 
 

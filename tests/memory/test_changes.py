@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from keys import key_of
 
 from mindstream.errors import Conflict
 from mindstream.log.events import Remembered
@@ -22,7 +23,7 @@ EVENT = Remembered(count=1, kinds={"note": 1})
 
 
 def a_record(text: str, kind: Kind = "note", stream: str = "ann", at: float = 1e9) -> Record:
-    return Record(id=new_id(at), stream=stream, kind=kind, text=text, created=at, accessed=at)
+    return Record(id=new_id(at), stream=key_of(stream), kind=kind, text=text, created=at, accessed=at)
 
 
 def writing(*records: Record) -> Commit:
@@ -33,29 +34,29 @@ async def test_it_holds_until_its_end_for_whoever_asks(store: SqliteStore) -> No
     ends = replace(a_record("the shop is closed"), valid_until=2e9)
     await store.commit(writing(ends))
     for now, holds in ((1.5e9, True), (2e9, False), (3e9, False)):
-        assert bool(await store.latest("ann", ["note"], now=now)) is holds
-        assert bool(await store.find_same("ann", "note", ["The shop is closed."], now=now)) is holds
+        assert bool(await store.latest(key_of("ann"), ["note"], now=now)) is holds
+        assert bool(await store.find_same(key_of("ann"), "note", ["The shop is closed."], now=now)) is holds
     again = Entry(EVENT, "ann", (a_record("the shop is closed"),), distinct=True)
     with pytest.raises(Conflict):
-        await store.commit(Commit(mind="ann", at=1.5e9, entries=(again,)))
+        await store.commit(Commit(mind=key_of("ann"), at=1.5e9, entries=(again,)))
     sooner = Revision(id=ends.id, valid_until=1.6e9, holds=True)
-    await store.commit(Commit(mind="ann", at=1.5e9, revisions=(sooner,)))
+    await store.commit(Commit(mind=key_of("ann"), at=1.5e9, revisions=(sooner,)))
     with pytest.raises(Conflict):
-        await store.commit(Commit(mind="ann", at=1.7e9, revisions=(sooner,)))
-    await store.commit(Commit(mind="ann", at=1.7e9, entries=(again,)))
+        await store.commit(Commit(mind=key_of("ann"), at=1.7e9, revisions=(sooner,)))
+    await store.commit(Commit(mind=key_of("ann"), at=1.7e9, entries=(again,)))
 
 
 async def test_changes_are_read_as_of_one_moment(folder: Path) -> None:
     store = SqliteStore(folder)
     kept, gone, new = (a_record(text) for text in ("kept", "gone", "new"))
     await store.commit(writing(kept, gone))
-    upto = (await store.changes("ann", 0)).upto
+    upto = (await store.changes(key_of("ann"), 0)).upto
     between: list[Callable[[sqlite3.Connection], object]] = [
         lambda connection: sqlite._commit(connection, writing(new)),
         lambda connection: carriers.erase(
             connection,
-            "ann",
-            carriers.find(connection, "ann", Erasure(ids=(gone.id,))),
+            key_of("ann"),
+            carriers.find(connection, key_of("ann"), Erasure(ids=(gone.id,))),
             sqlite.next_change(connection),
         ),
     ]
@@ -70,7 +71,7 @@ async def test_changes_are_read_as_of_one_moment(folder: Path) -> None:
     store._database._readers._first.set_trace_callback(interfere)
     seen, erased = set[str](), set[str]()
     for _ in range(3):
-        changes = await store.changes("ann", upto)
+        changes = await store.changes(key_of("ann"), upto)
         seen |= {record.id for record in changes.records}
         erased |= set(changes.gone)
         upto = changes.upto

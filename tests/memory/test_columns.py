@@ -2,6 +2,7 @@ import gc
 from pathlib import Path
 
 import numpy as np
+from keys import key_of
 
 from mindstream.clock import SystemClock
 from mindstream.log.events import Remembered
@@ -20,7 +21,7 @@ NOW = 1_700_000_000.0
 def a_record(text: str, episode: str = "", stream: str = "ann", width: int = 8) -> Record:
     vector = np.random.default_rng(len(text)).standard_normal(width).astype(np.float16)
     return Record(
-        id=new_id(NOW), stream=stream, kind="chat", text=text, created=NOW, accessed=NOW, episode=episode,
+        id=new_id(NOW), stream=key_of(stream), kind="chat", text=text, created=NOW, accessed=NOW, episode=episode,
         embedder="e", vector=vector,
     )  # fmt: skip
 
@@ -38,23 +39,23 @@ async def fill(columns: Columns, store: SqliteStore) -> None:
 async def test_writes_of_another_process_are_seen(store: SqliteStore, folder: Path) -> None:
     shelf, other = IndexCache(store, "e", 8), SqliteStore(folder)
     await write(store, a_record("one"))
-    assert len(await shelf.columns("ann")) == 1
+    assert len(await shelf.columns(key_of("ann"))) == 1
     record = a_record("two")
     await write(other, record)
-    assert (await shelf.columns("ann")).ids[-1] == record.id
-    await other.commit(Commit(mind="ann", at=NOW, revisions=(Revision(id=record.id, level=3),)))
-    assert (await shelf.columns("ann")).level.values[-1] == 3
-    await other.erase("ann", [record.id])
-    assert record.id not in (await shelf.columns("ann")).position
+    assert (await shelf.columns(key_of("ann"))).ids[-1] == record.id
+    await other.commit(Commit(mind=key_of("ann"), at=NOW, revisions=(Revision(id=record.id, level=3),)))
+    assert (await shelf.columns(key_of("ann"))).level.values[-1] == 3
+    await other.erase(key_of("ann"), [record.id])
+    assert record.id not in (await shelf.columns(key_of("ann"))).position
     await other.close()
 
 
 async def test_appending_bit_by_bit_gives_the_same_columns(store: SqliteStore) -> None:
-    gradual = Columns("ann", "e", 8)
+    gradual = Columns(key_of("ann"), "e", 8)
     for i in range(40):
         await write(store, a_record(f"turn {'x' * i} {i}?", f"{i % 3}"))
         await fill(gradual, store)
-    at_once = Columns("ann", "e", 8)
+    at_once = Columns(key_of("ann"), "e", 8)
     await fill(at_once, store)
     query, everything = np.ones(8, np.float32) / 8**0.5, np.ones(40, bool)
     assert gradual.ids == at_once.ids

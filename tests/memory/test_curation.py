@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from keys import key_of
 from world import Words, World
 
 from mindstream.clock import DAY_S, MINUTE_S
@@ -29,7 +30,7 @@ async def test_a_correction_keeps_the_history(world: World) -> None:
     assert new.about == Triple("ann", "bedtime", "Ann goes to bed at 22:00")
     assert await found(world, "bed") == ["Ann goes to bed at 22:00"]
     assert await found(world, "bed", as_of=then) == ["Ann goes to bed at 23:00"]
-    assert (await world.store.records("ann", [old.id]))[0].superseded_by == new.id
+    assert (await world.store.records(key_of("ann"), [old.id]))[0].superseded_by == new.id
 
 
 async def test_of_two_corrections_at_once_one_is_told_to_look_again(world: World) -> None:

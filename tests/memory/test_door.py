@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from keys import key_of
 
 from mindstream.errors import InputError
 from mindstream.memory.store.record import Record, Triple, new_id
 from mindstream.memory.store.validation import checked_record
 
 SOUND = Record(
-    id=new_id(1e9), stream="ann", kind="note", text="Ann drinks tea.", created=1e9, accessed=1e9, by="ann",
+    id=new_id(1e9), stream=key_of("ann"), kind="note", text="Ann drinks tea.", created=1e9, accessed=1e9, by="ann",
     about=Triple("ann", "drinks", "tea"), keywords=("tea",), evidence=("abcdef",), data={"a": [1, {"b": None}]},
     embedder="e", vector=np.ones(8, np.float16),
 )  # fmt: skip

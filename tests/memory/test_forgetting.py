@@ -7,6 +7,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from keys import key_of
 from pydantic import BaseModel, JsonValue
 from world import World
 
@@ -50,7 +51,7 @@ async def say(stream: Memory, text: str, answer: str = "", session: str = "monda
         (reply,) = await stream.build_records([RecordDraft(text=answer, kind="chat", by="coach", episode=session)])
         event = Said(text=answer, answers=row.seq, belief_version=0, model="m", record=reply.id)
         await stream.commit(Entry(event, "coach", (reply,)))
-    return (await stream.store.records("ann", [said.id]))[0]
+    return (await stream.store.records(key_of("ann"), [said.id]))[0]
 
 
 def texts(records: tuple[Record, ...]) -> list[str]:
@@ -58,14 +59,14 @@ def texts(records: tuple[Record, ...]) -> list[str]:
 
 
 async def all_texts(world: World) -> list[str]:
-    return [record.text for record in (await world.store.changes("ann", 0)).records]
+    return [record.text for record in (await world.store.changes(key_of("ann"), 0)).records]
 
 
 async def forget(world: World, removal: Removal) -> Forgotten:
     """Do it, and see that it is what was shown."""
-    before = {record.id for record in (await world.store.changes("ann", 0)).records}
+    before = {record.id for record in (await world.store.changes(key_of("ann"), 0)).records}
     done = await world.stream.remove(removal)
-    after = {record.id for record in (await world.store.changes("ann", 0)).records}
+    after = {record.id for record in (await world.store.changes(key_of("ann"), 0)).records}
     assert before - after == {record.id for record in (*removal.asked, *removal.drawn)}
     assert (done.records, done.changed, done.items) == (
         len(before - after), len(removal.changed), len(removal.items),
@@ -92,7 +93,7 @@ async def test_a_record_goes_with_all_that_was_drawn_from_it_alone(world: World)
     await forget(world, removal)
     assert await all_texts(world) == [tea.text, f"I dreamt: {MARK}. The tea rose."]
     assert left(world.folder, "zorro", "screams") == []
-    rows = await world.store.events("ann", kinds=["thought"])
+    rows = await world.store.events(key_of("ann"), kinds=["thought"])
     assert [row.event.text for row in rows if isinstance(row.event, Thought)] == [MARK, "a bird and tea"]
     assert (await stream.recall("tea", k=1, touch=False))[0].record.vector is not None
 
@@ -112,7 +113,7 @@ async def test_a_belief_loses_the_items_that_rested_on_it_in_its_history_too(wor
     assert belief.value == Believed(mood="calm", pets=["a cat"], goals=["sleep through", "sing to the cat"])
     assert belief.version == 5 and stream.last_version("life")
     assert left(world.folder, "zorro") == []
-    versions = [record for record in (await world.store.changes("ann", 0)).records if record.slot]
+    versions = [record for record in (await world.store.changes(key_of("ann"), 0)).records if record.slot]
     assert [record.version for record in versions] == [1, 3, 4, 5]
     assert [record.data["value"]["pets"] for record in versions] == [[], ["a cat"], ["a cat"], ["a cat"]]  # type: ignore[index,call-overload]
     assert "sing to the cat" in (await stream.recall("sing", k=1, touch=False))[0].record.text
@@ -182,13 +183,13 @@ async def test_a_subject_goes_wherever_it_is_mentioned(world: World) -> None:
     await forget(world, removal)
     assert await all_texts(world) == [other.text, "A soft seat.", "life: goals: rest", "life: goals: rest"]
     assert left(world.folder, "otto'", "otto.", "otto ", 'otto"', "visit otto", "bake") == []
-    assert history(world.folder, "ann").read_text().count("+") == 1
+    assert history(world.folder, key_of("ann")).read_text().count("+") == 1
 
 
 def typed(folder: Path, *lines: str) -> None:
     (folder / "history").mkdir()
     content = "".join(f"\n# 2026-11-22 10:00:00.0\n+{line}\n" for line in lines)
-    history(folder, "ann").write_text(content)
+    history(folder, key_of("ann")).write_text(content)
 
 
 async def test_chinese_words_are_forgotten(world: World) -> None:
@@ -226,9 +227,9 @@ async def test_another_user_s_records_are_untouched(world: World) -> None:
     said = await say(world.stream, "Otto is loud")
     other = Memory(world.store, "bob", world.stream.embedder, world.clock)
     bobs = await other.retain("Otto is loud", "note", evidence=[said.id])
-    before = (await world.store.events("bob"), await world.store.records("bob", [bobs.id]))
+    before = (await world.store.events(key_of("bob")), await world.store.records(key_of("bob"), [bobs.id]))
     await forget(world, await world.stream.find_removal(about="Otto"))
-    assert (await world.store.events("bob"), await world.store.records("bob", [bobs.id])) == before
+    assert (await world.store.events(key_of("bob")), await world.store.records(key_of("bob"), [bobs.id])) == before
     with pytest.raises(InputError, match="there is no record"):
         await world.stream.find_removal(bobs.id)
 
@@ -268,10 +269,10 @@ async def test_an_earlier_wording_goes_with_it_and_a_later_one_by_what_it_was_dr
 
 async def test_what_is_left_to_rewrite_is_rewritten_by_whoever_opens_the_folder(world: World) -> None:
     zorro = await say(world.stream, "My parrot is called Zorro.")
-    await world.store.erase("ann", [zorro.id])  # and the process died before the file was written anew
+    await world.store.erase(key_of("ann"), [zorro.id])  # and the process died before the file was written anew
     await world.close()
     assert unfinished(world.folder)
-    finish_all(world.folder, "bob")
+    finish_all(world.folder, key_of("bob"))
     assert not unfinished(world.folder) and left(world.folder, "zorro") == []
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from keys import key_of
 from laws import Law
 from world import LAWS, World
 
@@ -31,7 +32,7 @@ async def use(world: World, law: Law, doing: str, query: str, k: int) -> None:
     stream = world.stream
     if doing == "sleep":
         before = {record.id for record in await stream.latest("dream", 99)}
-        words = {record.id: record.text for record in await stream.store.records("ann", list(law.held))}
+        words = {record.id: record.text for record in await stream.store.records(key_of("ann"), list(law.held))}
         dream = await stream.sleep(n=99)
         gone = law.fade(list(law.held), world.clock.now(), 14 * DAY_S)
         made = [record for record in await stream.latest("dream", 99) if record.id not in before]
@@ -60,7 +61,7 @@ async def live(folder: Path, done: list[tuple[float, str, str, int]]) -> None:
         await world.stream.settle()
         await use(world, law, doing, query, k)
         await world.stream.settle()
-        records = (await world.store.changes("ann", 0)).records
+        records = (await world.store.changes(key_of("ann"), 0)).records
         holds = {each.id: [each.level, each.lasting, each.accessed] for each in records if each.forgotten is None}
         assert holds == law.held
         assert {each.id for each in await world.stream.archive()} == law.forgotten

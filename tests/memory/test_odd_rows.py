@@ -7,6 +7,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from keys import key_of
 from world import World
 
 from mindstream import Coach, Mind
@@ -51,8 +52,8 @@ async def test_an_odd_value_spoils_nothing(folder: Path, column: str, value: obj
     await world.close()
     change(folder, f"UPDATE records SET {column} = ? WHERE id = ?", value, bad.id)
     world = World(folder)
-    assert {record.id for record in (await world.store.changes("ann", 0)).records} == {bad.id, good.id}
-    (read,) = await world.store.records("ann", [bad.id])
+    assert {record.id for record in (await world.store.changes(key_of("ann"), 0)).records} == {bad.id, good.id}
+    (read,) = await world.store.records(key_of("ann"), [bad.id])
     assert "tea" in read.text or column == "text"
     found = await world.stream.recall("black tea", k=5)
     assert found[0].record.id == good.id
@@ -69,15 +70,15 @@ async def test_an_unknown_event_is_kept_whole(world: World) -> None:
         world.folder, "INSERT INTO log (mind, at, by, kind, payload) VALUES ('ann', 1, 'x', 'tomorrow', '{\"a\": 1}')"
     )
     change(world.folder, "INSERT INTO log (mind, at, by, kind, payload) VALUES ('ann', 'x', 'x', 'said', '{broken')")
-    unknown = [each for each in await world.store.events("ann") if isinstance(each.event, Unknown)]
+    unknown = [each for each in await world.store.events(key_of("ann")) if isinstance(each.event, Unknown)]
     assert [each.event.entry() for each in unknown] == [("tomorrow", '{"a": 1}'), ("said", "{broken")]
     assert unknown[0].row() == {
         "event": "unknown", "seq": 2, "at": 1.0, "by": "x", "named": "tomorrow", "payload": '{"a": 1}',
     }  # fmt: skip
-    assert await world.store.last("ann", "said") is None
-    assert await world.store.events("ann", kinds=["said"]) == []
-    (again,) = await world.store.commit(Commit(mind="ann", at=2.0, entries=(Entry(unknown[0].event, "x"),)))
-    assert (await world.store.events("ann", after=again.seq - 1))[0].event == unknown[0].event
+    assert await world.store.last(key_of("ann"), "said") is None
+    assert await world.store.events(key_of("ann"), kinds=["said"]) == []
+    (again,) = await world.store.commit(Commit(mind=key_of("ann"), at=2.0, entries=(Entry(unknown[0].event, "x"),)))
+    assert (await world.store.events(key_of("ann"), after=again.seq - 1))[0].event == unknown[0].event
 
 
 @pytest.mark.parametrize(
@@ -114,7 +115,7 @@ async def test_the_newest_version_of_a_slot_is_the_next_ones_ground_whatever_its
         new = RecordDraft(text=f"plan {n}", kind="plan", slot="p", version=n, data={"plan": {}})
         await world.stream.remember_all([new])
     change(world.folder, "UPDATE records SET valid_until = 1")
-    assert [record.version for record in await world.store.latest("ann", now=2.0, slot="p")] == [2]
+    assert [record.version for record in await world.store.latest(key_of("ann"), now=2.0, slot="p")] == [2]
 
 
 async def test_the_store_itself_refuses(world: World) -> None:
@@ -128,7 +129,7 @@ async def test_the_store_itself_refuses(world: World) -> None:
         with pytest.raises(InputError):
             await world.stream.commit(revisions=[revision])
     with pytest.raises(InputError, match="at"):
-        await world.store.commit(Commit(mind="ann", at=float("inf")))
+        await world.store.commit(Commit(mind=key_of("ann"), at=float("inf")))
 
 
 def size(drawn: Drawn) -> int:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from keys import key_of
 from pydantic import BaseModel, ConfigDict, JsonValue
 from world import World
 
@@ -60,7 +61,7 @@ async def test_what_is_no_longer_believed_can_still_be_read(stream: Memory) -> N
         stream.clock.advance(60)  # type: ignore[attr-defined]
         await stream.believe("b", {"goals": wishes(n, n + MOST // 2)}, Shape)
     assert "learn the oboe" not in (await stream.belief("b", Shape)).value.goals
-    began = (await stream.store.changes("ann", 0)).records[0].created
+    began = (await stream.store.changes(key_of("ann"), 0)).records[0].created
     [found] = await stream.recall("oboe", k=1, kinds=["belief"], as_of=began)
     assert "learn the oboe" in found.record.text
 
@@ -80,7 +81,7 @@ async def test_a_belief_with_hundreds_of_wishes_goes_on_changing(folder: Path) -
             async for _ in mind.hear(text):
                 pass
             await mind.settled()
-        assert await mind.memory.store.events("ann", kinds=["error"]) == []
+        assert await mind.memory.store.events(key_of("ann"), kinds=["error"]) == []
         assert await mind.reasoners.work() == []
         assert coach_of(mind).belief.version > 1
         assert coach_of(mind).plan.now

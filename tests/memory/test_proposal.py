@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from keys import key_of
 from world import LAWS, World
 
 from mindstream import FakeModel
@@ -29,7 +30,7 @@ async def written(world: World) -> dict[str, Record]:
 
 
 async def state(world: World) -> dict[str, tuple[object, ...]]:
-    records = (await world.store.changes("ann", 0)).records
+    records = (await world.store.changes(key_of("ann"), 0)).records
     return {
         each.id: (each.level, each.accessed, each.forgotten, each.valid_until, each.superseded_by) for each in records
     }
@@ -71,7 +72,7 @@ async def test_what_is_kept_stays_and_the_dream_is_of_the_rest(world: World) -> 
     held = {record.id for record in await world.stream.latest("observation", 9)}
     assert held == {there["a red boat"].id, there["a song"].id}
     assert len(await world.stream.latest("note", 9)) == 2
-    now = {record.text: record for record in (await world.store.changes("ann", 0)).records}
+    now = {record.text: record for record in (await world.store.changes(key_of("ann"), 0)).records}
     assert (now["a red boat"].level, now["a red boat"].accessed) == (1, world.clock.now())
     again = await world.stream.propose_sleep(n=99)
     assert there["a red boat"].id not in {each.id for each in again.weakened} and again.merging == ()

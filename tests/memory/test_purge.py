@@ -8,6 +8,7 @@ import json
 import sqlite3
 
 import pytest
+from keys import key_of
 from world import World
 
 from mindstream.log.database import FILE
@@ -47,7 +48,7 @@ def left(world: World, word: str = "zorro") -> list[str]:
 
 
 async def log(world: World) -> list[Logged]:
-    return await world.store.events("ann")
+    return await world.store.events(key_of("ann"))
 
 
 @pytest.mark.parametrize(
@@ -90,7 +91,7 @@ async def test_what_was_drawn_from_it_loses_its_words_and_is_embedded_anew(world
     )
     await world.stream.purge()
     assert left(world) == []
-    sea, seems = await world.store.records("ann", [dream.id, thought.id])
+    sea, seems = await world.store.records(key_of("ann"), [dream.id, thought.id])
     assert sea.text == f"In the dream: {MARK}; the sea rose." and sea.vector is not None
     assert seems.text == f"It seems that {MARK}." and seems.keywords == (MARK,)
     assert seems.about == Triple("Ann", "has", MARK)
@@ -115,7 +116,11 @@ async def test_what_stands_on_its_own_stays_whole(world: World) -> None:
     before = await log(world)
     assert await world.stream.purge() == 1
     assert await log(world) == before
-    assert {record.id for record in (await world.store.changes("ann", 0)).records} == {said.id, answer.id, belief.id}
+    assert {record.id for record in (await world.store.changes(key_of("ann"), 0)).records} == {
+        said.id,
+        answer.id,
+        belief.id,
+    }
 
 
 async def test_what_a_record_s_own_row_says_goes_with_it(world: World) -> None:
@@ -128,7 +133,7 @@ async def test_what_a_record_s_own_row_says_goes_with_it(world: World) -> None:
         Entry(BeliefChanged(slot="pets", version=1, patch={"pet": "Zorro"}), "pets", (belief,)),
         Entry(Thought(slot="sleep", about=(1,), text="unrelated", model="m"), "sleep"),
     )
-    assert await world.store.erase("ann", [said.id, belief.id]) == 2
+    assert await world.store.erase(key_of("ann"), [said.id, belief.id]) == 2
     await world.store.compact()
     heard, changed, thought = (each.event for each in await log(world))
     assert isinstance(heard, Heard) and heard.text == MARK and heard.record == said.id
@@ -139,12 +144,12 @@ async def test_what_a_record_s_own_row_says_goes_with_it(world: World) -> None:
 
 async def test_another_user_s_words_are_another_user_s(world: World) -> None:
     other = World(world.folder)
-    other.stream.name = "bob"
+    other.stream.key = key_of("bob")
     await other.stream.commit(Entry(Thought(slot="facts", about=(1,), text=SECRET, model="m"), "facts"))
     await other.close()
     await forgotten(world)
     await world.stream.purge()
-    (row,) = await world.store.events("bob")
+    (row,) = await world.store.events(key_of("bob"))
     assert isinstance(row.event, Thought) and row.event.text == SECRET
 
 
@@ -155,7 +160,7 @@ async def test_a_damaged_row_loses_its_words_too(world: World) -> None:
     with contextlib.closing(sqlite3.connect(world.folder / FILE, isolation_level=None)) as connection:
         connection.execute("UPDATE log SET payload = substr(payload, 2) WHERE seq = ?", (row.seq,))
         connection.execute("UPDATE records SET evidence = '[' WHERE text = 'the sea'")
-    assert await world.store.erase("ann", [secret.id]) == 1
+    assert await world.store.erase(key_of("ann"), [secret.id]) == 1
     await world.store.compact()
     assert left(world) == []
 

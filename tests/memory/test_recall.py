@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from keys import key_of
 from world import Words
 
 from mindstream.errors import InputError
@@ -32,11 +33,11 @@ class World:
 
     async def write(self, *records: Record) -> None:
         event = Remembered(count=len(records), kinds={})
-        await self.store.commit(Commit(mind="ann", at=NOW, entries=(Entry(event, "test", records),)))
+        await self.store.commit(Commit(mind=key_of("ann"), at=NOW, entries=(Entry(event, "test", records),)))
 
     async def record(self, text: str, kind: Kind = "note", at: float = NOW, **more: object) -> Record:
         vector = (await self.embedder.embed([text]))[0].astype(np.float16)
-        fixed = Record(id=new_id(at), stream="ann", kind=kind, text=text, created=at, accessed=at)
+        fixed = Record(id=new_id(at), stream=key_of("ann"), kind=kind, text=text, created=at, accessed=at)
         return replace(fixed, embedder=self.embedder.name, vector=vector, **more)  # type: ignore[arg-type]
 
     async def tell(self, text: str, kind: Kind = "note", at: float = NOW, **more: object) -> Record:
@@ -83,7 +84,7 @@ async def test_neighbours_count_inside_an_episode_only(world: World) -> None:
     await world.tell("The lighthouse was painted red.", "chat", by="kim", episode="one")
     await world.tell("It took all summer.", "chat", by="kim", episode="one")
     await world.tell("Nobody knows.", "chat", by="kim", episode="two")
-    found = await world.recaller.recall("ann", "painting the lighthouse", 3, now=NOW)
+    found = await world.recaller.recall(key_of("ann"), "painting the lighthouse", 3, now=NOW)
     parts = {each.record.text: each.parts for each in found.returned}
     assert parts["It took all summer."]["neighbours"] > 0
     assert parts["Nobody knows."]["neighbours"] == 0
@@ -92,7 +93,7 @@ async def test_neighbours_count_inside_an_episode_only(world: World) -> None:
 async def test_who_is_asked_about_counts(world: World) -> None:
     for by in ("Kim", "Lee Wong"):
         await world.tell("I love old trains.", "chat", by=by, episode=by)
-    found = await world.recaller.recall("ann", "What does Lee love?", 2, now=NOW)
+    found = await world.recaller.recall(key_of("ann"), "What does Lee love?", 2, now=NOW)
     assert found.returned[0].record.by == "Lee Wong"
     assert found.returned[0].parts["who"] > 0
 
@@ -113,7 +114,7 @@ async def test_who_is_asked_about_counts(world: World) -> None:
 async def test_names_are_told_from_words(world: World, query: str, who: str | None, bare: str) -> None:
     for name in ("Lee Wong", "王小明", "Will", "Анна"):
         await world.tell("Hello", "chat", by=name)
-    columns = await world.recaller.shelf.columns("ann")
+    columns = await world.recaller.shelf.columns(key_of("ann"))
     question = understood(query, columns, NOW)
     assert question.bare == bare
     assert question.who == (-1 if who is None else columns.names[who])
@@ -153,7 +154,7 @@ async def test_what_was_corrected_is_read_as_of_then(world: World) -> None:
     new = await world.record("Ann lives in Oslo.", at=NOW - 2 * DAY)
     revision = Revision(id=old.id, valid_until=NOW - 2 * DAY, superseded_by=new.id)
     entry = Entry(Remembered(count=1, kinds={}), "test", (new,))
-    await world.store.commit(Commit(mind="ann", at=NOW, entries=(entry,), revisions=(revision,)))
+    await world.store.commit(Commit(mind=key_of("ann"), at=NOW, entries=(entry,), revisions=(revision,)))
     assert await world.ask("where does Ann live") == ["Ann lives in Oslo."]
     assert await world.ask("where does Ann live", as_of=NOW - 5 * DAY) == ["Ann lives in Turin."]
 
@@ -167,15 +168,15 @@ async def test_what_will_hold_is_known_already(world: World) -> None:
 async def test_what_is_forgotten_or_erased_does_not_come_back(world: World) -> None:
     faded, erased = await world.tell("a red bicycle"), await world.tell("a red kite")
     assert len(await world.ask("red")) == 2
-    await world.store.commit(Commit(mind="ann", at=NOW, revisions=(Revision(id=faded.id, forgotten=NOW - 1),)))
-    await world.store.erase("ann", [erased.id])
+    await world.store.commit(Commit(mind=key_of("ann"), at=NOW, revisions=(Revision(id=faded.id, forgotten=NOW - 1),)))
+    await world.store.erase(key_of("ann"), [erased.id])
     assert await world.ask("red") == []
 
 
 async def test_found_but_not_returned_is_told(world: World) -> None:
     for i in range(20):
         await world.tell(f"noise number {i}")
-    found = await world.recaller.recall("ann", "noise", 3, now=NOW)
+    found = await world.recaller.recall(key_of("ann"), "noise", 3, now=NOW)
     assert len(found.returned) == 3
     assert len(found.passed_over) == 9
     assert not {each.record.id for each in found.returned} & set(found.passed_over)
@@ -195,11 +196,13 @@ async def test_what_is_known_by_keyword(world: World) -> None:
     newest = await world.tell(
         "The cello was stolen", "thought", keywords=("cello",), about=Triple("cello", "was", "stolen")
     )
-    assert [r.text for r in await world.recaller.about("ann", ["CELLO"], now=NOW)] == [
+    assert [r.text for r in await world.recaller.about(key_of("ann"), ["CELLO"], now=NOW)] == [
         newest.text,
         "Ann bought a cello",
     ]
-    assert [r.text for r in await world.recaller.about("ann", ["cello"], now=NOW, kinds=["thought"])] == [newest.text]
+    assert [r.text for r in await world.recaller.about(key_of("ann"), ["cello"], now=NOW, kinds=["thought"])] == [
+        newest.text
+    ]
 
 
 @pytest.mark.parametrize(("query", "k"), [("", 3), ("  \n", 3), ("noise", 0)])

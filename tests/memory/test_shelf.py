@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from keys import key_of
 from world import Words
 
 from mindstream import ManualClock, Memory, SqliteStore
@@ -32,7 +33,7 @@ class CountingStore(SqliteStore):
         self.asked += 1
         if after and self.between:
             self.between()
-        return await super().changes(stream, since, after, most)
+        return await super().changes(key_of(stream), since, after, most)
 
 
 def some(count: int, first: int = 0) -> list[Record]:
@@ -40,7 +41,7 @@ def some(count: int, first: int = 0) -> list[Record]:
     vector = np.full(8, 8**-0.5, np.float16)
     return [
         Record(
-            id=new_id(NOW), stream="ann", kind="chat", text=text, created=NOW, accessed=NOW, episode=text[-1],
+            id=new_id(NOW), stream=key_of("ann"), kind="chat", text=text, created=NOW, accessed=NOW, episode=text[-1],
             embedder="plain", vector=vector,
         )
         for text in texts
@@ -48,7 +49,7 @@ def some(count: int, first: int = 0) -> list[Record]:
 
 
 def writing(*records: Record) -> Commit:
-    return Commit(mind="ann", at=NOW, entries=(Entry(Remembered(count=1, kinds={}), "test", records),))
+    return Commit(mind=key_of("ann"), at=NOW, entries=(Entry(Remembered(count=1, kinds={}), "test", records),))
 
 
 @pytest.fixture
@@ -69,7 +70,7 @@ async def reached(store: CountingStore, asked: int) -> None:
 
 async def like_new(columns: Columns, store: SqliteStore) -> None:
     """Compare columns with ones that are filled at once."""
-    fresh = await IndexCache(store, "plain", 8).columns("ann")
+    fresh = await IndexCache(store, "plain", 8).columns(key_of("ann"))
     live = [id_ for id_ in columns.ids if id_ in columns.position]
     assert live == fresh.ids
     if not columns.traces:
@@ -88,14 +89,14 @@ async def test_the_loop_runs_between_portions(store: CountingStore) -> None:
             await asyncio.sleep(0)
 
     beside = asyncio.create_task(others())
-    await IndexCache(store, "plain", 8).columns("ann")
+    await IndexCache(store, "plain", 8).columns(key_of("ann"))
     beside.cancel()
     assert turns >= PORTIONS
 
 
 async def test_recalls_at_the_same_time_share_one_filling(store: CountingStore) -> None:
     shelf = IndexCache(store, "plain", 8)
-    found = await asyncio.gather(*(shelf.columns("ann") for _ in range(8)))
+    found = await asyncio.gather(*(shelf.columns(key_of("ann")) for _ in range(8)))
     assert all(columns is found[0] for columns in found)
     assert len(found[0]) == PORTION * PORTIONS - 1
     assert store.asked <= PORTIONS + 2
@@ -103,45 +104,47 @@ async def test_recalls_at_the_same_time_share_one_filling(store: CountingStore) 
 
 async def test_a_filling_that_is_broken_off_is_gone_on_with(store: CountingStore) -> None:
     shelf = IndexCache(store, "plain", 8)
-    filling = asyncio.create_task(shelf.columns("ann"))
+    filling = asyncio.create_task(shelf.columns(key_of("ann")))
     await reached(store, PORTIONS // 2)
     filling.cancel()
     with pytest.raises(asyncio.CancelledError):
         await filling
-    await like_new(await shelf.columns("ann"), store)
+    await like_new(await shelf.columns(key_of("ann")), store)
     assert store.asked <= 2 * (PORTIONS + 2)
 
 
 async def test_what_is_written_and_touched_between_portions_is_there(store: CountingStore, folder: Path) -> None:
     shelf, other = IndexCache(store, "plain", 8), SqliteStore(folder)
     first = (await store.changes("ann", 0)).records
-    filling = asyncio.create_task(shelf.columns("ann"))
+    filling = asyncio.create_task(shelf.columns(key_of("ann")))
     for n in range(3):
         await reached(store, 2 + 2 * n)
         await other.commit(writing(*some(3, 10_000 + n)))
         await other.commit(
             Commit(
-                mind="ann", at=NOW, revisions=(Revision(id=first[n].id, level=4), Revision(id=first[-n].id, level=5))
+                mind=key_of("ann"),
+                at=NOW,
+                revisions=(Revision(id=first[n].id, level=4), Revision(id=first[-n].id, level=5)),
             )
         )
     await filling
-    await like_new(await shelf.columns("ann"), store)
+    await like_new(await shelf.columns(key_of("ann")), store)
     await other.close()
 
 
 async def test_what_is_erased_between_portions_is_not_found(store: CountingStore, folder: Path) -> None:
     shelf, other = IndexCache(store, "plain", 8), SqliteStore(folder)
     records = (await store.changes("ann", 0)).records
-    filling = asyncio.create_task(shelf.columns("ann"))
+    filling = asyncio.create_task(shelf.columns(key_of("ann")))
     await reached(store, 4)
-    erasing = threading.Thread(target=asyncio.run, args=(other.erase("ann", [records[1].id, records[-1].id]),))
+    erasing = threading.Thread(target=asyncio.run, args=(other.erase(key_of("ann"), [records[1].id, records[-1].id]),))
     erasing.start()
     erasing.join()  # nothing is read meanwhile
     columns = await filling
     assert records[1].id not in columns.position
     assert records[-1].id not in columns.position
-    await like_new(await shelf.columns("ann"), store)
-    assert not (await shelf.columns("ann")).traces
+    await like_new(await shelf.columns(key_of("ann")), store)
+    assert not (await shelf.columns(key_of("ann"))).traces
     await other.close()
 
 
@@ -151,7 +154,7 @@ async def test_constant_erasing_does_not_keep_a_recall_from_its_answer(store: Co
 
     async def erase() -> None:
         while left:
-            await other.erase("ann", [left.pop(0)])
+            await other.erase(key_of("ann"), [left.pop(0)])
 
     erasing = asyncio.create_task(erase())
     found = await asyncio.wait_for(stream.recall("thing3", touch=False), 20)

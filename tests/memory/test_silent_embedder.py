@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import numpy as np
 import pytest
+from keys import key_of
 from numpy.typing import NDArray
 from world import Words
 
@@ -194,10 +195,13 @@ async def test_a_text_that_it_cannot_take_does_not_stand_in_the_way_of_others(st
         ids = [record.id for record in others]
 
         async def all_have_vectors() -> bool:
-            return all(record.embedder for record in await store.records("ann", ids)) and not stream.missing._waiting
+            return (
+                all(record.embedder for record in await store.records(key_of("ann"), ids))
+                and not stream.missing._waiting
+            )
 
         await soon(all_have_vectors)
-        assert (await store.records("ann", [poison.id]))[0].vector is None
+        assert (await store.records(key_of("ann"), [poison.id]))[0].vector is None
         assert (await stream.recall("poison", k=1, touch=False))[0].record.id == poison.id
 
 
@@ -205,11 +209,11 @@ async def test_what_is_erased_meanwhile_is_not_embedded(store: SqliteStore) -> N
     moody = Moody()
     async with a_stream(store, moody) as stream:
         gone, kept = [await stream.retain(text) for text in ("gone", "kept")]
-        await store.erase("ann", [gone.id])
+        await store.erase(key_of("ann"), [gone.id])
         moody.awake.set()
         await soon(lambda: not stream.missing._waiting)
-        assert [record.id for record in (await store.changes("ann", 0)).records] == [kept.id]
-        assert (await store.records("ann", [kept.id]))[0].vector is not None
+        assert [record.id for record in (await store.changes(key_of("ann"), 0)).records] == [kept.id]
+        assert (await store.records(key_of("ann"), [kept.id]))[0].vector is not None
 
 
 async def test_closing_does_not_wait_for_it(store: SqliteStore) -> None:

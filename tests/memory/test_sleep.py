@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from keys import key_of
 from pydantic import JsonValue
 from world import LAWS, World
 
@@ -55,7 +56,7 @@ async def test_a_sleep_draws_n_records_and_each_loses_one_level(world: World) ->
     for night in range(1, 4):
         world.clock.advance(DAY_S)
         await world.stream.sleep(n=12)
-        levels = [record.level for record in await world.store.records("ann", ids)]
+        levels = [record.level for record in await world.store.records(key_of("ann"), ids)]
         assert sum(2 - level for level in levels) == 12 * night
         assert (await world.told())["fading"].looked_at == 12
 
@@ -68,7 +69,7 @@ async def test_sleep_has_its_own_threshold_and_spares_the_lasting(world: World) 
     assert await world.stream.sleep(n=99) == ""
     world.clock.advance(1)
     assert await world.stream.sleep(n=99) == "I dreamt: old."
-    held = {record.id: record.level for record in await world.store.records("ann", [fresh, old, lasting])}
+    held = {record.id: record.level for record in await world.store.records(key_of("ann"), [fresh, old, lasting])}
     assert held == {fresh: 1, old: -1, lasting: 6}
 
 
@@ -91,7 +92,7 @@ async def test_pending_importance_is_rated_in_batches(world: World) -> None:
     await world.stream.retain("hello", "belief")
     model = FakeModel({"rate_importance": [Importance(ratings=[7] * 20), Importance(ratings=[2] * 5)]})
     await world.stream.sleep(model, n=0)
-    rated = [record.importance for record in await world.store.latest("ann", n=99, now=world.clock.now())]
+    rated = [record.importance for record in await world.store.latest(key_of("ann"), n=99, now=world.clock.now())]
     assert rated == [2.0] * 5 + [7.0] * 20 + [None]
     assert (await world.told())["importance"].changed == 25
 
@@ -100,7 +101,10 @@ async def test_pending_importance_is_rated_in_batches(world: World) -> None:
 async def test_ratings_that_do_not_fit_are_not_written(world: World, reply: str | Importance) -> None:
     await world.stream.remember_all([RecordDraft(text="one"), RecordDraft(text="two")])
     await world.stream.sleep(FakeModel({"rate_importance": [reply]}), n=0)
-    assert [record.importance for record in await world.store.latest("ann", n=9, now=world.clock.now())] == [None, None]
+    assert [record.importance for record in await world.store.latest(key_of("ann"), n=9, now=world.clock.now())] == [
+        None,
+        None,
+    ]
     assert (await world.told())["importance"].error
 
 
@@ -117,7 +121,7 @@ async def test_near_duplicates_are_superseded_with_evidence(world: World) -> Non
     assert {note.text for note in notes} == set(texts[1:])
     merged = next(note for note in notes if note.text == texts[1])
     assert (merged.evidence, merged.level, merged.depth) == ((ids[1], ids[0]), 3, 1)
-    old = await world.store.records("ann", ids[:2])
+    old = await world.store.records(key_of("ann"), ids[:2])
     assert [record.superseded_by for record in old] == [merged.id] * 2
     assert (await world.told())["duplicates"].records == (merged.id,)
     before = await world.stream.recall("coffee", as_of=world.clock.now() - 1)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from keys import key_of
 from sleeping import Mortal, live
 from world import Words
 
@@ -34,8 +35,8 @@ class Breaking(Mortal):
 
 async def journal(stream: Memory) -> Sequence[object]:
     """Return the rows of the log and the records as they stand."""
-    rows = [each.row() for each in await stream.store.events("ann")]
-    records = (await stream.store.changes("ann", 0)).records
+    rows = [each.row() for each in await stream.store.events(key_of("ann"))]
+    records = (await stream.store.changes(key_of("ann"), 0)).records
     return [*rows, *sorted(map(repr, records))]
 
 
@@ -49,7 +50,7 @@ async def undisturbed(folder: Path) -> Sequence[object]:
     store = Mortal(folder / "undisturbed")
     stream, cause = await live(store)
     dream = await stream.sleep(n=5, cause=cause)
-    told = [each.event for each in await store.events("ann", cause)]
+    told = [each.event for each in await store.events(key_of("ann"), cause)]
     assert [each.step for each in told if isinstance(each, Slept)] == STEPS == [each.step for each in told]  # type: ignore[attr-defined]
     assert dream and all(each.changed for each in told if isinstance(each, Slept) and each.step != STEPS[-1])
     assert await stream.sleep(n=5, cause=cause) == dream  # asked again, it is done
@@ -86,7 +87,7 @@ async def test_a_sleep_that_was_killed_goes_on_in_another_process(
     killed = await asyncio.to_thread(lambda: subprocess.run(command, check=False))
     assert killed.returncode == -signal.SIGKILL
     store, clock = Mortal(folder / "killed"), ManualClock()
-    steps = await store.events("ann", kinds=["slept"])
+    steps = await store.events(key_of("ann"), kinds=["slept"])
     assert len(steps) == at
     clock.advance(steps[-1].at - clock.now())
     stream = Memory(store, "ann", Words(), clock, seed=7)
@@ -102,12 +103,12 @@ async def test_no_step_is_written_by_who_lost_the_lease(folder: Path) -> None:
     stream, cause = await live(store)
     now, event = stream.clock.now(), Remembered(count=0, kinds={})
     wake = NewWork(("life",), "me", now + 10)
-    await store.commit(Commit(mind="ann", at=now, entries=(Entry(event, "ann"),), wake=wake))
-    [mine] = await store.claim("ann", "life", "me", now, now + 10)
+    await store.commit(Commit(mind=key_of("ann"), at=now, entries=(Entry(event, "ann"),), wake=wake))
+    [mine] = await store.claim(key_of("ann"), "life", "me", now, now + 10)
 
     class Thief(FakeModel):
         async def reply(self, request):  # type: ignore[no-untyped-def]
-            await store.claim("ann", "life", "other", now + 11, now + 20)
+            await store.claim(key_of("ann"), "life", "other", now + 11, now + 20)
             async for part in super().reply(request):
                 yield part
 

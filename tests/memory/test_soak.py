@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from keys import key_of
 
 from mindstream import SqliteStore
 
@@ -47,7 +48,7 @@ async def test_eight_processes_lose_nothing_and_see_each_other(folder: Path) -> 
     acked = {id_: at for each in noted for id_, at in each["acked"].items()}
     stopped = min(each["stopped"] for each in noted) - 1
     store = SqliteStore(folder)
-    records = (await store.changes("ann", 0)).records
+    records = (await store.changes(key_of("ann"), 0)).records
     assert sorted(record.id for record in records) == sorted(acked)
     assert len({(record.kind, record.text) for record in records}) == len(records)
     assert all(record.forgotten is None and record.level in (0, 1) for record in records)

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+from keys import key_of
 
 from mindstream import Record, SqliteStore
 from mindstream.errors import Conflict
@@ -62,7 +63,9 @@ class Machine(RuleBasedStateMachine):
 
     def record(self, stream: str, kind: Kind, text: str) -> Record:
         self.now += 1
-        return Record(id=new_id(self.now), stream=stream, kind=kind, text=text, created=self.now, accessed=self.now)
+        return Record(
+            id=new_id(self.now), stream=key_of(stream), kind=kind, text=text, created=self.now, accessed=self.now
+        )
 
     def commit(
         self, stream: str, *records: Record, revisions: tuple[Revision, ...] = (), distinct: bool = False
@@ -70,7 +73,7 @@ class Machine(RuleBasedStateMachine):
         self.now += 1
         entries = (Entry(Remembered(count=len(records), kinds={}), "test", records, distinct),) if records else ()
         store = self.second if int(self.now) % 3 == 0 else self.store
-        self.runner.run(store.commit(Commit(mind=stream, at=self.now, entries=entries, revisions=revisions)))
+        self.runner.run(store.commit(Commit(mind=key_of(stream), at=self.now, entries=entries, revisions=revisions)))
         self.records |= {record.id: record for record in records}
 
     def holding(self, stream: str, kind: Kind | None = None) -> list[Record]:
@@ -152,7 +155,7 @@ class Machine(RuleBasedStateMachine):
         old = self.one(data)
         other = next(stream for stream in STREAMS if stream != old.stream)
         self.commit(other, revisions=(Revision(id=old.id, forgotten=1.0),))
-        assert self.runner.run(self.store.erase(other, [old.id])) == 0
+        assert self.runner.run(self.store.erase(key_of(other), [old.id])) == 0
 
     @precondition(lambda self: self.records)
     @rule(data=st.data())
@@ -164,7 +167,7 @@ class Machine(RuleBasedStateMachine):
     @rule(stream=streams)
     def erase_all(self, stream: str) -> None:
         gone = [id_ for id_, record in self.records.items() if record.stream == stream]
-        assert self.runner.run(self.store.erase(stream)) == len(gone)
+        assert self.runner.run(self.store.erase(key_of(stream))) == len(gone)
         for id_ in gone:
             del self.records[id_]
 
@@ -182,16 +185,19 @@ class Machine(RuleBasedStateMachine):
         for stream in STREAMS:
             ours = [self.seen(record) for record in self.records.values() if record.stream == stream]
             for store in (self.store, self.second):
-                assert [self.seen(record) for record in (self.runner.run(store.changes(stream, 0))).records] == ours
                 assert [
-                    self.seen(record) for record in self.runner.run(store.records(stream, [each.id for each in ours]))
+                    self.seen(record) for record in (self.runner.run(store.changes(key_of(stream), 0))).records
+                ] == ours
+                assert [
+                    self.seen(record)
+                    for record in self.runner.run(store.records(key_of(stream), [each.id for each in ours]))
                 ] == ours
             assert self.runner.run(self.store.streams()) == sorted({record.stream for record in self.records.values()})
 
     @invariant()
     def changes_since_tell_everything(self) -> None:
         for stream in STREAMS:
-            changes = self.runner.run(self.store.changes(stream, self.upto[stream]))
+            changes = self.runner.run(self.store.changes(key_of(stream), self.upto[stream]))
             self.upto[stream] = changes.upto
             self.mirror |= {record.id: self.seen(record) for record in changes.records}
             for id_ in changes.gone:
@@ -202,11 +208,13 @@ class Machine(RuleBasedStateMachine):
     def what_holds_is_latest_and_known(self) -> None:
         for stream in STREAMS:
             holding = self.holding(stream)
-            assert [each.id for each in self.runner.run(self.store.latest(stream, n=999, now=self.now))] == [
+            assert [each.id for each in self.runner.run(self.store.latest(key_of(stream), n=999, now=self.now))] == [
                 each.id for each in holding
             ]
             notes = {normalised(each.text) for each in holding if each.kind == "note"}
-            known = self.runner.run(self.second.find_same(stream, "note", ["TEA", "coffee.", "nobody"], now=self.now))
+            known = self.runner.run(
+                self.second.find_same(key_of(stream), "note", ["TEA", "coffee.", "nobody"], now=self.now)
+            )
             assert known.keys() == notes & {"tea", "coffee"}
 
     def seen(self, record: Record) -> Record:

@@ -42,7 +42,7 @@ async def test_what_is_drawn_from_a_page_is_still_tainted_next_week(tmp_path: Pa
         belief = await stream.version("trip")
         assert first.version == 1 and belief and belief.version == 2
         assert not is_tainted(own) and all(map(is_tainted, (note, thought, corrected, belief)))
-        await stream.store.erase(stream.name, [page.id])  # the file was changed, or the page forgotten
+        await stream.store.erase(stream.key, [page.id])  # the file was changed, or the page forgotten
         clock.advance(7 * 86_400)
         look = recall_tool(stream)
         found = await call_tool(Call("recall", json.dumps({"query": "when does the museum open?"})), [look])
@@ -78,5 +78,5 @@ async def test_what_a_run_comes_to_that_read_a_page_is_tainted(tmp_path: Path) -
             await conclude(context, RunResult("", "", write=write), nothing_more, (), None)
             (record,) = await stream.latest("note")
             assert is_tainted(record) is (read is not None)
-        (row,) = await stream.store.events(stream.name, 0, ["observed"], 1)
+        (row,) = await stream.store.events(stream.key, 0, ["observed"], 1)
         assert row.event.model_dump()["foreign"] is True

@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from keys import key_of
 from world import LAWS, World
 
 from mindstream import SystemClock
@@ -96,10 +97,10 @@ async def test_touches_are_written_within_a_second_by_themselves(folder: Path) -
     await stream.recall("tomatoes")
     assert await world.store.version() == changes
     for _ in range(400):
-        if (await world.store.records("ann", [record.id]))[0].level:
+        if (await world.store.records(key_of("ann"), [record.id]))[0].level:
             break
         await asyncio.sleep(LATER_S / 20)
-    assert (await world.store.records("ann", [record.id]))[0].level == 1
+    assert (await world.store.records(key_of("ann"), [record.id]))[0].level == 1
     await world.close()
 
 
@@ -107,11 +108,11 @@ async def test_touches_are_written_at_close_and_before_sleep(world: World) -> No
     record = await world.stream.retain("tomatoes")
     await world.stream.recall("tomatoes")
     await world.stream.sleep(n=0)
-    assert (await world.store.records("ann", [record.id]))[0].level == 1
+    assert (await world.store.records(key_of("ann"), [record.id]))[0].level == 1
     world.clock.advance(DAY_S)
     await world.stream.recall("tomatoes")
     await world.stream.close()
-    assert (await world.store.records("ann", [record.id]))[0].level == 2
+    assert (await world.store.records(key_of("ann"), [record.id]))[0].level == 2
 
 
 async def test_touches_of_many_processes_all_count(world: World) -> None:
@@ -140,8 +141,8 @@ async def test_a_touch_is_written_with_what_it_was_recalled_for_once(world: Worl
     assert found.touch is not None and found.touch.returned == [record.id]
     before = await world.store.version()
     [row] = await world.stream.commit(Remembered(count=0, kinds={}), touch=found.touch._replace(at=world.clock.now()))
-    assert [each.seq for each in await world.store.events("ann", row.seq - 1)] == [row.seq]
+    assert [each.seq for each in await world.store.events(key_of("ann"), row.seq - 1)] == [row.seq]
     assert await world.store.version() != before
-    [now] = await world.store.records("ann", [record.id])
+    [now] = await world.store.records(key_of("ann"), [record.id])
     assert (now.level, now.accessed) == (2, world.clock.now())
     assert (await world.stream.recall("tomatoes", as_of=world.clock.now())).touch is None

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from keys import key_of
 from world import Words
 
 from mindstream import ManualClock, Memory, SqliteStore
@@ -38,7 +39,7 @@ class Two:
 
     async def bobs(self) -> list[Record]:
         """Return all of Bob's records as they stand in the file."""
-        return (await self.store.changes("bob", 0)).records
+        return (await self.store.changes(key_of("bob"), 0)).records
 
 
 @pytest.fixture
@@ -56,10 +57,10 @@ READS: dict[str, Callable[[Two], Awaitable[object]]] = {
     "recall of his session": lambda two: two.ann.recall("violin stairs", where={"episode": "tonight"}, k=50),
     "recall as of a moment": lambda two: two.ann.recall(SECRET, as_of=two.clock.now()),
     "the newest": lambda two: two.ann.latest("note", 50, episode="tonight"),
-    "by id": lambda two: two.store.records("ann", [two.secret.id]),
+    "by id": lambda two: two.store.records(key_of("ann"), [two.secret.id]),
     "by what is known": lambda two: two.ann.find_same("note", [SECRET]),
-    "the log": lambda two: two.store.events("ann"),
-    "what changed": lambda two: two.store.changes("ann", 0),
+    "the log": lambda two: two.store.events(key_of("ann")),
+    "what changed": lambda two: two.store.changes(key_of("ann"), 0),
     "the archive": lambda two: two.ann.archive(),
     "the audit": lambda two: two.ann.audit(),
     "a dream": lambda two: two.ann.sleep(),
@@ -90,7 +91,7 @@ async def bobs_work(two: Two) -> Work:
         await two.bob.build_records([RecordDraft(text="noise", kind="chat")]),
     )
     await two.bob.commit(Entry(heard, "bob", (record,)), wake=NewWork(("sleep",), "bobs process", 9e9))
-    return (await two.store.claim("bob", "sleep", "bobs process", two.clock.now(), 9e9))[0]
+    return (await two.store.claim(key_of("bob"), "sleep", "bobs process", two.clock.now(), 9e9))[0]
 
 
 async def finish(two: Two) -> None:
@@ -107,11 +108,11 @@ async def put_back(two: Two) -> None:
 WRITES: dict[str, Callable[[Two], Awaitable[object]]] = {
     "supersede": lambda two: two.ann.supersede(two.secret.id, "Bob has no violin"),
     "a record in his name": lambda two: put(two, replace(two.secret, id="0abcdefgh1", text="Ann was here")),
-    "a record of his id": lambda two: put(two, replace(two.secret, stream="ann", text="Ann was here")),
+    "a record of his id": lambda two: put(two, replace(two.secret, stream=key_of("ann"), text="Ann was here")),
     "forget": lambda two: two.ann.commit(revisions=[Revision(id=two.secret.id, forgotten=two.clock.now())]),
     "end": lambda two: two.ann.commit(revisions=[Revision(id=two.secret.id, valid_until=1.0)]),
-    "erase by id": lambda two: two.store.erase("ann", [two.secret.id]),
-    "erase all of mine": lambda two: two.store.erase("ann"),
+    "erase by id": lambda two: two.store.erase(key_of("ann"), [two.secret.id]),
+    "erase all of mine": lambda two: two.store.erase(key_of("ann")),
     "purge": lambda two: two.ann.purge(),
     "reembed": lambda two: Memory(two.store, "ann", Words("others"), two.clock).reembed(),
     "the same words": lambda two: two.ann.retain(SECRET, "note"),
@@ -132,7 +133,7 @@ async def test_nothing_that_is_written_changes_another_user(name: str, two: Two)
     ]
     assert all("Ann was here" not in record.text for record in await two.bobs())
     if "work" in name:
-        (left,) = await two.store.open_work("bob")
+        (left,) = await two.store.open_work(key_of("bob"))
         assert (left.running, left.failures) == (True, 0)
 
 
@@ -154,17 +155,16 @@ async def test_a_name_that_looks_alike_is_somebody_else(user: str, two: Two) -> 
         other = Memory(two.store, user, Words(), two.clock)
     except MindstreamError:
         return
-    assert await other.recall(SECRET) == [] and await two.store.events(user) == []
+    assert await other.recall(SECRET) == [] and await two.store.events(other.key) == []
     await other.retain(SECRET, "note")
-    await two.store.erase(user)
+    await two.store.erase(other.key)
     assert [record.text for record in await two.bobs()] == [SECRET]
-    await other.close()
 
 
 async def test_a_commit_of_several_minds_is_written_whole_or_not_at_all(folder: Path) -> None:
     store = SqliteStore(folder)
     hellos = {name: Entry(Failed(text=f"{name}: hello", where="x"), name) for name in "ab"}
-    said = [Commit(mind=name, at=1.0, entries=(hello,)) for name, hello in hellos.items()]
+    said = [Commit(mind=key_of(name), at=1.0, entries=(hello,)) for name, hello in hellos.items()]
     logged = await store.commit(*said)
     assert [(row.mind, row.seq) for row in logged] == [("a", 1), ("b", 2)]
     lost = replace(said[1], finish=WorkDone((77,), "nobody"))

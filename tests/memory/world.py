@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from mindstream import ManualClock, Memory, SqliteStore, chance
 from mindstream.log.events import Event, Slept
+from mindstream.log.names import StreamName
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.strength import Strength
 from mindstream.text.words import terms
@@ -51,19 +52,19 @@ class World:
     async def now(self, record: Record) -> Record:
         """Return a record as it stands once all touches are written."""
         await self.stream.settle()
-        return (await self.store.records("ann", [record.id]))[0]
+        return (await self.store.records(StreamName("user", "ann").key, [record.id]))[0]
 
     async def told(self) -> dict[str, Slept]:
         """Return the steps of the last sleep."""
         steps: dict[str, Slept] = {}
-        for logged in await self.store.events("ann", kinds=["slept"]):
+        for logged in await self.store.events(StreamName("user", "ann").key, kinds=["slept"]):
             assert isinstance(logged.event, Slept)
             steps = steps if logged.event.step != "fading" else {}
             steps[logged.event.step] = logged.event
         return steps
 
     async def events(self, kind: str) -> list[Event]:
-        return [logged.event for logged in await self.store.events("ann", kinds=[kind])]
+        return [logged.event for logged in await self.store.events(StreamName("user", "ann").key, kinds=[kind])]
 
     async def close(self) -> None:
         await self.stream.close()

@@ -19,6 +19,7 @@ from fake_endpoint import (
     Says,
     Stalls,
 )
+from keys import key_of
 
 from mindstream import Coach, Mind, Models, Timeouts
 from mindstream.clock import ManualClock
@@ -49,7 +50,7 @@ async def say(mind: Mind, text: str) -> int:
 
 
 async def events_of(mind: Mind, *kinds: str) -> list[Event]:
-    return [row.event for row in await mind.memory.store.events("ann", kinds=kinds or None, limit=10_000)]
+    return [row.event for row in await mind.memory.store.events(key_of("ann"), kinds=kinds or None, limit=10_000)]
 
 
 @pytest.fixture

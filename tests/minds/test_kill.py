@@ -10,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from keys import key_of
 
 from mindstream import Coach, Mind, SqliteStore, Timeouts
 from mindstream.coach.packs.load import load
@@ -52,7 +53,7 @@ async def check(folder: Path, acknowledged: list[int]) -> None:
     ) as mind:
         await mind.settled()
     store = SqliteStore(folder)
-    rows: list[Logged] = await store.events("ann", limit=1_000_000)
+    rows: list[Logged] = await store.events(key_of("ann"), limit=1_000_000)
     heard = {row.seq for row in rows if isinstance(row.event, Heard)}
     assert set(acknowledged) <= heard, "an acknowledged utterance is lost"
     for slot in ("sleep", "facts"):
@@ -63,12 +64,12 @@ async def check(folder: Path, acknowledged: list[int]) -> None:
     versions = [row.event.version for row in rows if isinstance(row.event, BeliefChanged)]
     assert versions == list(range(1, len(versions) + 1)), "a belief was torn or written twice"
     shape = load("sleep").belief
-    beliefs = [record for record in (await store.changes("ann", 0)).records if record.kind == "belief"]
+    beliefs = [record for record in (await store.changes(key_of("ann"), 0)).records if record.kind == "belief"]
     assert [read_belief("sleep", record, shape).version for record in beliefs] == [record.version for record in beliefs]
     assert sorted(record.version or 0 for record in beliefs) == versions
     followed = Counter(row.event.answers for row in rows if isinstance(row.event, FollowUp))
     assert all(times == 1 for times in followed.values()), "a double follow-up"
-    assert await store.open_work("ann") == []
+    assert await store.open_work(key_of("ann")) == []
     await store.close()
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from keys import key_of
 
 from mindstream import Coach, FakeModel, Mind, Models, Timeouts
 from mindstream.coach.coach import coach_of
@@ -92,7 +93,7 @@ async def turn(mind: Mind, text: str) -> list[Logged]:
 
 
 async def kept(mind: Mind, *kinds: type) -> list[Logged]:
-    return [row for row in await mind.memory.store.events("ann", limit=10_000) if isinstance(row.event, kinds)]
+    return [row for row in await mind.memory.store.events(key_of("ann"), limit=10_000) if isinstance(row.event, kinds)]
 
 
 NOTHING = '{"thought": "nothing"}'

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from keys import key_of
 from pydantic import BaseModel
 
 from mindstream import InputError, Mind, RunContext, RunResult, Trigger, tool
@@ -87,9 +88,9 @@ async def test_nobody_answers_and_all_is_remembered_and_thought_about(tmp_path: 
             await mind.send("Hello?")
         with pytest.raises(InputError, match="no coach"):
             coach_of(mind)
-        rows = await mind.memory.store.events("ann")
+        rows = await mind.memory.store.events(key_of("ann"))
         assert not any(row.by == "coach" for row in rows)
-        assert not any(record.by == "coach" for record in (await mind.memory.store.changes("ann", 0)).records)
+        assert not any(record.by == "coach" for record in (await mind.memory.store.changes(key_of("ann"), 0)).records)
         assert not [row for row in rows if isinstance(row.event, Failed)]
 
 
@@ -101,7 +102,7 @@ async def test_a_responder_of_ones_own_is_handed_over(tmp_path: Path) -> None:
         assert mind.responder.spoke_up == ["notes: noted 0"]
         (seen,) = mind.responder.notes.seen
         assert seen.reply == "Hello!"
-        assert (await mind.memory.store.events("ann", kinds=["opened"]))[0].event.pack == "echo"  # type: ignore[attr-defined]
+        assert (await mind.memory.store.events(key_of("ann"), kinds=["opened"]))[0].event.pack == "echo"  # type: ignore[attr-defined]
         with pytest.raises(InputError, match="no coach"):
             coach_of(mind)
 

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from keys import key_of
 
 from mindstream import Coach, Mind, SqliteStore, Timeouts
 from mindstream.clock import SystemClock
@@ -40,7 +41,7 @@ async def talk(mind: Mind, count: int = 4) -> None:
 
 
 async def rows(mind: Mind) -> list[Logged]:
-    return await mind.memory.store.events(mind.memory.name, limit=100_000)
+    return await mind.memory.store.events(mind.memory.key, limit=100_000)
 
 
 async def check(mind: Mind, slots: tuple[str, ...] = ("sleep", "facts")) -> None:
@@ -56,13 +57,13 @@ async def check(mind: Mind, slots: tuple[str, ...] = ("sleep", "facts")) -> None
         assert Counter(seq for thought in thoughts for seq in thought.about) == heard
     versions = [row.event.version for row in log if isinstance(row.event, BeliefChanged) and row.event.slot == "sleep"]
     assert versions == list(range(1, len(versions) + 1))
-    assert await mind.memory.store.open_work("ann") == []
+    assert await mind.memory.store.open_work(key_of("ann")) == []
 
 
 async def take_in(mind: Mind) -> None:
     memory = UserData(mind.memory.store, "ann", "wordllama", SystemClock())
     lines = [line async for line in transfer.export(memory)]
-    with read_export([line.encode() for line in lines], "x", Header, "ann") as found:
+    with read_export([line.encode() for line in lines], "x", Header) as found:
         await transfer.take_in(memory, found, lambda _: None)
 
 
@@ -152,12 +153,12 @@ async def test_erasing_a_user_who_is_talking_ends_in_words_and_leaves_no_loop(fo
         talking = asyncio.ensure_future(talk(mind))
         for _ in range(5):
             await asyncio.sleep(0.01)
-            await store.erase("ann")
+            await store.erase(key_of("ann"))
         async with asyncio.timeout(GENEROUS_S):
             await asyncio.gather(talking, return_exceptions=True)
             await mind.settled()
         assert await said(mind, "Are you there?")
         async with asyncio.timeout(GENEROUS_S):
             await mind.settled()
-        assert await store.open_work("ann") == []
+        assert await store.open_work(key_of("ann")) == []
     await store.close()

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from keys import key_of
 from planned import Told, plan_of
 
 from mindstream.clock import ManualClock
@@ -257,7 +258,7 @@ async def test_a_run_that_a_living_process_is_at_is_not_taken_up(tmp_path: Path)
             await solve("t", models=model(THREE, "done"), stream=stream, **more)
         standing.go_on.set()
         assert (await first).answer == "done" and box.sent == ["1", "2", "3"]
-        assert await stream.store.open_work("ada") == []
+        assert await stream.store.open_work(key_of("ada")) == []
 
 
 async def test_a_run_whose_lease_has_run_out_is_gone_on_with_by_who_comes(tmp_path: Path) -> None:

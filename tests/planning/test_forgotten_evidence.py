@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+from keys import key_of
+
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import RecordDraft
 from mindstream.models.fake import FakeModel
@@ -28,7 +30,7 @@ async def run_and_erase(folder: Path, note: str) -> RunCheckpoint:
         tools = [recall_tool(stream), tool(say)]
         solution = await solve(f"Is it so? {note}", tools=tools, models=FakeModel(lines), stream=stream, run="r")
         assert solution.answer and not solution.missing
-        await stream.store.erase("ada", [record.id])
+        await stream.store.erase(key_of("ada"), [record.id])
         begun = await read_run(stream, "r")
     assert begun is not None
     return begun

@@ -9,6 +9,7 @@ from inspect import isawaitable
 from pathlib import Path
 
 import pytest
+from keys import key_of
 
 from mindstream import Coach, Mind, SqliteStore, SystemClock, Timeouts
 from mindstream.coach.coach import coach_of
@@ -55,7 +56,7 @@ async def turn(mind: Mind, text: str) -> list[Logged]:
 
 
 async def rows(mind: Mind, kind: type) -> list[Logged]:
-    return [row for row in await mind.memory.store.events("ann", limit=10_000) if isinstance(row.event, kind)]
+    return [row for row in await mind.memory.store.events(key_of("ann"), limit=10_000) if isinstance(row.event, kind)]
 
 
 async def about(mind: Mind, kind: type, slot: str = "extra") -> Counter[int]:
@@ -151,9 +152,11 @@ async def test_a_lease_from_a_clock_that_ran_ahead_does_not_count(folder: Path) 
     heard = Heard(text="hello", session="s", record="r")
     lease = clock.now() + 10 * LONGEST_LEASE_S
     (row,) = await store.commit(
-        Commit(mind="ann", at=clock.now(), entries=(Entry(heard, "ann"),), wake=NewWork(("extra",), "dead", lease))
+        Commit(
+            mind=key_of("ann"), at=clock.now(), entries=(Entry(heard, "ann"),), wake=NewWork(("extra",), "dead", lease)
+        )
     )
-    await store.claim("ann", "extra", "dead", clock.now(), lease)
+    await store.claim(key_of("ann"), "extra", "dead", clock.now(), lease)
     await store.close()
     async with Mind.open(
         folder, user="ann", reasoners=[Thinks(lambda _: None)], timeouts=QUICKLY, responder=Coach.using()

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from keys import key_of
 
 from mindstream import FakeModel, ManualClock, Memory, SqliteStore
 from mindstream.errors import ModelError, ModelUnavailable
@@ -68,7 +69,7 @@ async def test_at_zero_what_was_seen_becomes_thoughts_with_evidence_and_depth(st
         ("thought", 1, (records[3].id,))
     }
     assert await counter(stream) == 150
-    event = await stream.store.last("ann", "reflected")
+    event = await stream.store.last(key_of("ann"), "reflected")
     assert event is not None and isinstance(event.event, Reflected)
     assert event.event.thoughts == tuple(thought.id for thought in thoughts)
 
@@ -110,7 +111,7 @@ async def test_without_a_model_nothing_is_rated_thought_or_written(stream: Memor
     result = await ReflectReasoner(Rules(), start=0).think(context)
     assert result.thought == ""
     assert await make_writing(context, result) == ([], ())
-    assert await stream.store.last("ann", "reflected") is None
+    assert await stream.store.last(key_of("ann"), "reflected") is None
     assert await counter(stream) == 150
 
 

@@ -24,12 +24,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from keys import key_of
+
 from mindstream import Coach, FakeModel, ManualClock, Memory, Mind, SqliteStore, Timeouts
 from mindstream.cli.shell.files import write_lines
 from mindstream.coach.packs.check import new as new_pack
 from mindstream.coach.packs.load import load
 from mindstream.log import erasure
 from mindstream.log.database import FILE
+from mindstream.log.names import StreamName
 from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.memory.store.store import Revision
 from mindstream.models.embedders.wordllama import WordLlama
@@ -142,7 +145,7 @@ async def erase(opened: UserData, folder: Path) -> None:
 
 async def take_in(opened: UserData, folder: Path) -> None:
     lines = (folder.parent / "export.jsonl").read_bytes().splitlines(keepends=True)
-    with read_export(lines, "x", Header, opened.user) as found:
+    with read_export(lines, "x", Header) as found:
         await transfer.take_in(opened, found, lambda _: None)
 
 
@@ -192,7 +195,7 @@ def records(folder: Path, user: str) -> list[Record]:
     async def read() -> list[Record]:
         store = SqliteStore(folder)
         try:
-            return (await store.changes(user, 0)).records
+            return (await store.changes(StreamName("user", user).key, 0)).records
         finally:
             await store.close()
 
@@ -232,8 +235,8 @@ def whole_lines(name: str) -> Doing:
 
 def erased(folder: Path) -> None:
     """Whoever opens the folder next finishes what was begun; then no byte is left, or all of Ann is there."""
-    begun = erasure.pending(folder, "ann")
-    erasure.finish_all(folder, "ann")
+    begun = erasure.pending(folder, StreamName("user", "ann").key)
+    erasure.finish_all(folder, StreamName("user", "ann").key)
     bytes_ = b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
     assert not begun or b"Ann saw" not in bytes_, "words are left"
     assert len(records(folder, "ann")) in (0, 46), "half erased"
@@ -241,7 +244,7 @@ def erased(folder: Path) -> None:
 
 def forgotten(folder: Path) -> None:
     """All of it is there, or none; whoever opens the folder finishes it; done again, no byte is left."""
-    erasure.finish_all(folder, "bob")
+    erasure.finish_all(folder, StreamName("user", "bob").key)
     there = LIGHT in texts(folder)
     assert there or not _holds(folder), "words are left"
     with_stream(forget)(folder)
@@ -269,7 +272,7 @@ async def _answers(folder: Path, pack: str) -> None:
         async for _ in mind.hear("Are you there?"):
             pass
         await asyncio.wait_for(mind.settled(), 20)
-        assert not await mind.memory.store.open_work("ann"), "open work is left"
+        assert not await mind.memory.store.open_work(key_of("ann")), "open work is left"
 
 
 THINGS: dict[str, Thing] = {
@@ -332,7 +335,7 @@ def begin(work: Path) -> Path:
                 await stream.remember_all(
                     [RecordDraft(text=f"{user} forgot thing {n}", kind="observation") for n in range(6)]
                 )
-        forgotten = [each.id for each in await store.latest("ann", ["observation"], 6, now=NOW)]
+        forgotten = [each.id for each in await store.latest(key_of("ann"), ["observation"], 6, now=NOW)]
         async with Memory(store, "ann", WordLlama(), ManualClock(NOW - 86_400)) as stream:
             await stream.commit(revisions=[Revision(id=id_, forgotten=NOW - 86_400) for id_ in forgotten])
         await store.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from keys import key_of
 
 from mindstream import Coach, Mind, SqliteStore
 from mindstream.errors import InputError
@@ -58,7 +59,7 @@ async def test_a_pool_keeps_no_byte_of_who_wrote_or_asked(folder: Path) -> None:
         await pool.share("zorro", ["ben", "zorro"])
         kept = Checkpoint(NAME, 1, b"weights of all")
         learned = Entry(Remembered(count=0, kinds={}), NAME)
-        await pool.stream.store.commit(Commit(mind=pool.stream.name, at=1.0, entries=(learned,), checkpoint=kept))
+        await pool.stream.store.commit(Commit(mind=pool.stream.key, at=1.0, entries=(learned,), checkpoint=kept))
     async with Pool.open(folder, "stones") as pool:
         await pool.create("stones", "zorro")
     for word in ("zorro", "Zorroville", "Zibeth", "Zanzibarina", "Quaxon", "weights of all"):
@@ -89,13 +90,13 @@ async def test_who_is_called_like_a_reasoner_takes_nothing_of_others_along(folde
     async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         await mind.send("I keep a diary of the tides.")
         await mind.settled()
-        before = len(await mind.memory.store.events("ann", kinds=[Heard.kind, "said", "thought"]))
+        before = len(await mind.memory.store.events(key_of("ann"), kinds=[Heard.kind, "said", "thought"]))
     for name in ("coach", "facts", "sleep"):
         async with Memory.open(folder, name) as stream:
             await stream.remember_all([RecordDraft(text="a note of my own", kind="note")])
         await erase(folder, name)
     store = SqliteStore(folder)
-    rows = await store.events("ann", kinds=[Heard.kind, "said", "thought"])
+    rows = await store.events(key_of("ann"), kinds=[Heard.kind, "said", "thought"])
     await store.close()
     assert len(rows) == before and all("[erased]" not in row.event.model_dump_json() for row in rows)
 

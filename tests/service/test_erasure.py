@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from keys import key_of
 
 from mindstream import Coach, ManualClock, Memory, Mind, SqliteStore
 from mindstream.errors import InputError, StorageError
@@ -74,8 +75,8 @@ async def opened(folder: Path, user: str) -> AsyncIterator[UserData]:
 
 async def test_asked_for_again_it_is_finished(both: Path) -> None:
     async with opened(both, "zorro") as zorro:
-        with contextlib.suppress(KeyboardInterrupt), erasure.declare_intent(both, "zorro"):
-            await zorro.store.erase("zorro")
+        with contextlib.suppress(KeyboardInterrupt), erasure.declare_intent(both, key_of("zorro")):
+            await zorro.store.erase(key_of("zorro"))
             raise KeyboardInterrupt  # as if the process died: rows are gone, bytes and files are left
         assert left(both)
         await erasing.erase(zorro, both, erasing.list_kept(zorro, both))
@@ -85,7 +86,7 @@ async def test_asked_for_again_it_is_finished(both: Path) -> None:
 
 
 async def test_what_was_begun_anew_since_is_not_touched(both: Path) -> None:
-    with contextlib.suppress(KeyboardInterrupt), erasure.declare_intent(both, "zorro"):
+    with contextlib.suppress(KeyboardInterrupt), erasure.declare_intent(both, key_of("zorro")):
         raise KeyboardInterrupt
     async with Memory(store := SqliteStore(both), "zorro", WordLlama(), ManualClock()) as stream:
         await stream.retain("a new beginning", "note")
@@ -96,7 +97,7 @@ async def test_what_was_begun_anew_since_is_not_touched(both: Path) -> None:
 
 
 async def test_while_somebody_is_at_it_others_go_on_and_that_user_waits(both: Path) -> None:
-    with erasure.declare_intent(both, "zorro"):
+    with erasure.declare_intent(both, key_of("zorro")):
         async with opened(both, "bob") as bobs:
             assert len(await bobs.all()) == 100
         with pytest.raises(StorageError, match="another program is erasing that user just now"):
@@ -118,18 +119,18 @@ async def test_while_somebody_is_at_it_others_go_on_and_that_user_waits(both: Pa
     ],
 )
 async def test_an_intent_that_was_not_written_to_its_end_deletes_nothing(content: bytes, both: Path) -> None:
-    with contextlib.suppress(KeyboardInterrupt), erasure.declare_intent(both, "zorro"):
+    with contextlib.suppress(KeyboardInterrupt), erasure.declare_intent(both, key_of("zorro")):
         raise KeyboardInterrupt
     (place,) = intents(both)
     place.write_bytes(content)
-    assert not erasure.pending(both, "zorro")
+    assert not erasure.pending(both, key_of("zorro"))
     async with opened(both, "zorro") as zorro:
         assert len(await zorro.all()) == 1500
     assert not place.exists()
 
 
 def test_an_intent_holds_no_words_and_is_private(both: Path) -> None:
-    with erasure.declare_intent(both, "zorro"):
+    with erasure.declare_intent(both, key_of("zorro")):
         (place,) = intents(both)
         assert SECRET.encode() not in place.read_bytes() and "zorro" not in place.name
         assert place.stat().st_mode & 0o777 == 0o600
@@ -137,10 +138,10 @@ def test_an_intent_holds_no_words_and_is_private(both: Path) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="links are made as on POSIX")
 def test_an_intent_is_not_written_through_a_link(both: Path, tmp_path: Path) -> None:
-    with erasure.declare_intent(both, "zorro"):
+    with erasure.declare_intent(both, key_of("zorro")):
         (place,) = intents(both)
     place.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(StorageError, match="nothing was erased"), erasure.declare_intent(both, "zorro"):
+    with pytest.raises(StorageError, match="nothing was erased"), erasure.declare_intent(both, key_of("zorro")):
         pass
     assert not (tmp_path / "elsewhere").exists()
     with contextlib.closing(sqlite3.connect(both / FILE)) as connection:
@@ -150,14 +151,14 @@ def test_an_intent_is_not_written_through_a_link(both: Path, tmp_path: Path) -> 
 async def test_a_copy_that_was_put_aside_goes_too_whoever_finishes(both: Path) -> None:
     (both / "mended-20261122T032126Z").mkdir()
     shutil.copyfile(both / FILE, both / "mended-20261122T032126Z" / FILE)
-    with contextlib.suppress(KeyboardInterrupt), erasure.declare_intent(both, "zorro"):
+    with contextlib.suppress(KeyboardInterrupt), erasure.declare_intent(both, key_of("zorro")):
         raise KeyboardInterrupt
     async with opened(both, "bob"):
         assert left(both) == []
 
 
 async def test_a_mind_of_whoever_is_being_erased_is_not_opened(both: Path) -> None:
-    with erasure.declare_intent(both, "zorro"):
+    with erasure.declare_intent(both, key_of("zorro")):
         with pytest.raises(StorageError, match="another program is erasing that user just now"):
             async with Mind.open(both, user="zorro", responder=Coach.using()):
                 pass

@@ -23,7 +23,7 @@ def lines(*records: dict[str, Any] | bytes, **header: Any) -> Iterator[bytes]:
 
 def refused(*records: dict[str, Any] | bytes, **header: Any) -> str:
     with pytest.raises(InputError) as caught:
-        read_export(lines(*records, **header), "file", Header, "ann")
+        read_export(lines(*records, **header), "file", Header)
     told = str(caught.value)
     assert len(told) < 500 and told.isprintable() and "nothing was imported" in told
     return told
@@ -76,7 +76,7 @@ def test_what_stands_twice_is_refused_with_both_lines() -> None:
 
 
 def count(*records: dict[str, Any]) -> int:
-    with read_export(lines(*records), "file", Header, "ann") as export:
+    with read_export(lines(*records), "file", Header) as export:
         return len(export)
 
 
@@ -99,4 +99,4 @@ def test_evidence_that_leads_on_and_on_or_in_a_ring_is_refused() -> None:
 )
 def test_a_header_that_lies_is_refused(header: dict[str, Any]) -> None:
     with pytest.raises(InputError):
-        read_export(lines(NOTE, **header), "file", Header, "ann")
+        read_export(lines(NOTE, **header), "file", Header)

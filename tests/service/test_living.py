@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from fake_endpoint import Asked, Behaviour, Calls, FakeEndpoint, Says
+from keys import key_of
 
 from mindstream.clock import MachineZone
 from mindstream.errors import InputError
@@ -73,5 +74,5 @@ async def test_what_tools_ask_of_models_is_on_the_bill_and_within_the_budget(fol
             async with open_life(settings, wanted, opened.stream) as life:
                 assert await life.run() == "halted"
                 assert life.state.spent.calls == 5 == len(door.chats)
-            asked = await opened.store.events(opened.user, kinds=["asked"])
+            asked = await opened.store.events(key_of(opened.user), kinds=["asked"])
             assert {getattr(row.event, "role", "") for row in asked} >= {"M2", "M1", "worker"}

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from keys import key_of
 
 from mindstream import Coach, ManualClock, Memory, Mind, SqliteStore
 from mindstream.errors import StorageError
@@ -117,7 +118,8 @@ DAMAGE = {
     "counters": "DELETE FROM counters",
     "counters that run over": "UPDATE counters SET value = 9223372036854775807",
     "when they changed": "UPDATE records SET changed = 'x' WHERE number = {LAST}",
-    "a last number": "INSERT INTO log SELECT 9223372036854775807, mind, at, by, kind, payload, sum FROM log LIMIT 1",
+    "a last number": "INSERT INTO log (seq, mind, at, by, kind, payload, sum)"
+    " SELECT 9223372036854775807, mind, at, by, kind, payload, sum FROM log LIMIT 1",
     "triggers": "CREATE TRIGGER t AFTER INSERT ON records BEGIN UPDATE records SET text = 'owned'; END",
     "index": "DROP INDEX records_same",
     "marks": "PRAGMA application_id = 7",
@@ -227,7 +229,7 @@ async def test_opening_and_reading_what_is_damaged_ends_in_words(whole: Path, tm
                 for user in ("ann", "bob"):
                     async with Memory(store, user, WordLlama(), ManualClock()) as stream:
                         await stream.recall("trams at night", k=3)
-                        await store.events(user)
+                        await store.events(key_of(user))
                         await stream.retain("One more thing.")
             finally:
                 await store.close()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from keys import key_of
 from numpy.typing import NDArray
 
 from mindstream import ManualClock, Memory, SqliteStore
@@ -65,7 +66,7 @@ async def test_an_import_never_holds_more_than_a_batch_and_lets_others_go_on(
             turns += 1
 
     beside = asyncio.create_task(somebody_else())
-    with read_export(exported, "file", Header, "ann") as export:
+    with read_export(exported, "file", Header) as export:
         done = await transfer.take_in(into, export, progress.append)
         assert done == transfer.Imported(COUNT, 0, 0)
         assert (await transfer.take_in(into, export, progress.append)) == transfer.Imported(0, COUNT, 0)
@@ -84,7 +85,7 @@ async def test_another_user_s_record_at_the_very_end_stops_all_of_it(store: Sqli
     lines = [theirs[0].replace('"records":1', f'"records":{len(mine) + 1}'), *mine, theirs[1]]
     into, _ = memory(store, "ann")
     with (
-        read_export([line.encode() for line in lines], "file", Header, "ann") as export,
+        read_export([line.encode() for line in lines], "file", Header) as export,
         pytest.raises(InputError, match=rf"file:{len(lines)}: the record \w+ belongs to another user") as caught,
     ):
         await transfer.take_in(into, export, lambda _: None)
@@ -97,9 +98,9 @@ async def test_an_export_is_the_memory_of_one_moment(store: SqliteStore) -> None
     lines = transfer.export(memory(store, "ann")[0])
     exported = [await anext(lines) for _ in range(3)]
     await write(store, "ann", ["and one more"])
-    await store.erase("ann", [record.id for record in await store.latest("ann", now=1e10, n=20)])
+    await store.erase(key_of("ann"), [record.id for record in await store.latest(key_of("ann"), now=1e10, n=20)])
     exported += [line async for line in lines]
-    with read_export([line.encode() for line in exported], "file", Header, "ann") as export:
+    with read_export([line.encode() for line in exported], "file", Header) as export:
         assert len(export) == COUNT
 
 
@@ -112,7 +113,7 @@ async def test_beliefs_of_which_this_memory_has_its_own_are_left_out(store: Sqli
         async with Memory(where, "ann", WordLlama(), ManualClock()) as stream:
             await stream.remember_all([version(n, text) for n, text in enumerate(texts, 1)])
     exported = [line.encode() async for line in transfer.export(memory(store, "ann")[0])]
-    with read_export(exported, "file", Header, "ann") as export:
+    with read_export(exported, "file", Header) as export:
         into, _ = memory(other, "ann")
         assert await transfer.take_in(into, export, lambda _: None) == transfer.Imported(0, 0, 2)
         assert [record.text for record in await into.beliefs_and_plans()] == ["c"]

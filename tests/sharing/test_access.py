@@ -152,7 +152,7 @@ async def test_taint_goes_with_what_is_drawn_from_it(folder: Path) -> None:
     async with city_pool(folder) as pool:
         asked = await write(pool, "ann", 0, asked_by="a guest")
         drawn, clean = await write(pool, "ben", 1, asked), await write(pool, "ben", 2)
-        records = await pool.stream.store.records(pool.stream.name, [asked, drawn, clean])
+        records = await pool.stream.store.records(pool.stream.key, [asked, drawn, clean])
         assert list(map(is_tainted, records)) == [True, True, False]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from keys import key_of
 from pools import CITIES, city_pair, city_pool
 
 from mindstream import Coach, Mind
@@ -107,7 +108,7 @@ async def test_whatever_is_wrong_with_a_pool_the_talk_goes_on_and_it_is_told_onc
         folder, user="ann", models=Models(Rules(), {"talker": model}), responder=Coach.using(exemplars=Broken())
     ) as mind:
         assert [await mind.send(ASKED), await mind.send("And through Paris?")] == ["First.", "Second."]
-        failed = await mind.memory.store.events("ann", kinds=["error"])
+        failed = await mind.memory.store.events(key_of("ann"), kinds=["error"])
     assert [(row.event.where, row.event.text) for row in failed] == [  # type: ignore[attr-defined]
         ("exemplars", "RuntimeError: the shelf fell down")
     ]
@@ -116,12 +117,12 @@ async def test_whatever_is_wrong_with_a_pool_the_talk_goes_on_and_it_is_told_onc
 async def test_nothing_that_is_said_in_a_talk_gets_into_a_pool(folder: Path) -> None:
     async with city_pool(folder, seeds=2) as pool:
         member = Member(pool, "ann", scorer=Rules())
-        before = (await pool.stream.store.events(pool.stream.name, limit=1_000))[-1].seq
+        before = (await pool.stream.store.events(pool.stream.key, limit=1_000))[-1].seq
         async with Mind.open(folder, user="ann", responder=Coach.using(exemplars=member)) as mind:
             for line in ("I wake at three.", ASKED, "My daughter is called Iris.", "Can you make me a plan?"):
                 await mind.send(line)
                 await mind.settled()
-        assert not await pool.stream.store.events(pool.stream.name, before)
+        assert not await pool.stream.store.events(pool.stream.key, before)
 
 
 # A life.
@@ -148,7 +149,7 @@ async def live(
         opened = Life.open(stream, Models(model), goal="Keep the lighthouse.", habits=habits, exemplars=source, **more)
         async with opened as life:
             assert await life.run(turns=5, wait=False) == "done"
-        return [row.event for row in await stream.store.events("keeper", kinds=["error"])]
+        return [row.event for row in await stream.store.events(key_of("keeper"), kinds=["error"])]
 
 
 async def test_m1_is_shown_how_like_tasks_were_carried_out(folder: Path) -> None:

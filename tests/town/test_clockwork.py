@@ -10,7 +10,7 @@ from hamlet import hamlet, live
 
 from mindstream.errors import InputError
 from mindstream.town.events import Perceived, Talked
-from mindstream.town.journal import rows_after
+from mindstream.town.journal import resident_of, rows_after
 from mindstream.town.town import Town
 
 NOON = 12 * 360
@@ -24,7 +24,7 @@ async def lived(folder: Path, *stops: int, seed: int = 1, **profile: object) -> 
 
 async def rows(folder: Path, *kinds: type) -> list[tuple[str, object]]:
     async with Town.open(folder) as town:
-        return [(row.mind, row.event) async for row in rows_after(town.store) if isinstance(row.event, kinds)]
+        return [(resident_of(row), row.event) async for row in rows_after(town.store) if isinstance(row.event, kinds)]
 
 
 async def test_the_same_seed_gives_the_same_journal(tmp_path: Path) -> None:

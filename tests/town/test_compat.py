@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hamlet import hamlet
+from keys import key_of_resident
 
 from mindstream.clock import ManualClock
 from mindstream.memory.memory import Memory
@@ -12,7 +13,7 @@ from mindstream.memory.recall.policies import Policy
 from mindstream.memory.store.record import RecordDraft
 from mindstream.town.compat import NEVER, act_end, talk_end
 from mindstream.town.events import DayPlanned, Perceived
-from mindstream.town.journal import rows_after
+from mindstream.town.journal import resident_of, rows_after
 from mindstream.town.profile import COMPAT, Profile
 from mindstream.town.residents.plan import plan_day
 from mindstream.town.residents.ranking import ByRank, policy_of
@@ -32,7 +33,7 @@ def published_hamlet() -> Setting:
 async def lived(folder: Path, until: int) -> list[tuple[str, object]]:
     async with Town.open(folder, hamlet()) as town:
         await town.run(until=until)
-        return [(row.mind, row.event) async for row in rows_after(town.store)]
+        return [(resident_of(row), row.event) async for row in rows_after(town.store)]
 
 
 async def policy_in(stream: Memory, profile: Profile) -> Policy:
@@ -65,7 +66,7 @@ async def test_what_is_idle_is_not_seen_and_under_compat_is_stored_with_poignanc
     async with Town.open(tmp_path / "b", published_hamlet()) as town:
         await town.run(until=3_000)
         stream = town.residents["Ada Brook"].stream
-        records = await stream.store.latest("Ada Brook", ["observation"], 100, now=stream.clock.now())
+        records = await stream.store.latest(key_of_resident("Ada Brook"), ["observation"], 100, now=stream.clock.now())
         idle = [record for record in records if record.text.endswith(" is idle")]
         policy = await policy_in(stream, COMPAT)
         found = await stream.recall("What is idle?", 50, policy=policy, touch=False)

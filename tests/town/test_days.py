@@ -12,7 +12,7 @@ from hamlet import HAMLET, hamlet
 from mindstream.models.rules import Rules
 from mindstream.town.events import DayPlanned
 from mindstream.town.formats.town_file import parse_town
-from mindstream.town.journal import rows_after
+from mindstream.town.journal import resident_of, rows_after
 from mindstream.town.prompts.memory import Memory
 from mindstream.town.prompts.plan_day import DayPlan, PlanDay, Usual
 from mindstream.town.residents.appointment import Appointment
@@ -62,7 +62,7 @@ async def test_days_have_no_gaps_and_everybody_sleeps_at_home(tmp_path: Path) ->
         await town.run(until=3 * 8640)
         rows = [row async for row in rows_after(town.store)]
         homes = {name: person.home for name, person in town.setting.people.items()}
-    plans = [(row.mind, row.event) for row in rows if isinstance(row.event, DayPlanned)]
+    plans = [(resident_of(row), row.event) for row in rows if isinstance(row.event, DayPlanned)]
     assert len(plans) == 3 * 4 or len(plans) == 3 * 3
     for who, plan in plans:
         today = [block for block in plan.blocks if block.start < 1440]

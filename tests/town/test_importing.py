@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hamlet import hamlet
+from keys import key_of_resident
 from numpy.typing import NDArray
 from test_saves import ROOM, SHARED, contents, write
 
@@ -58,7 +59,7 @@ async def test_a_resident_goes_on_where_the_save_ended(tmp_path: Path) -> None:
         assert (state.spot(2_880), state.spot(2_881)) == ((1, 0), (2, 0)), "the rest of her way"
         assert setting.when(state.act.until).strftime("%H:%M:%S") == "08:09:00", "from the next whole minute on"
         assert [block.minutes for block in state.blocks] == [480, 960] and state.seen == (("bed", "is", "idle"),)
-        records = await ann.stream.store.latest("Ann Poe", None, 99, now=setting.moment(2_880))
+        records = await ann.stream.store.latest(key_of_resident("Ann Poe"), None, 99, now=setting.moment(2_880))
         kinds = [(each.kind, each.text, each.depth, each.importance) for each in records if each.kind != "note"]
         assert kinds == [
             ("observation", "bed is idle", 0, 1.0), ("chat", "Hello.", 0, 1.0), ("chat", "Hi.", 0, 1.0),

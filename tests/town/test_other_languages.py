@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from keys import key_of_resident
 from villages import LIUCUN, TAL, Mind, Village
 
 from mindstream.models.roles import Models
 from mindstream.town.events import Acted, Talked
 from mindstream.town.inspect.history import read_history
-from mindstream.town.journal import rows_after
+from mindstream.town.journal import resident_of, rows_after
 from mindstream.town.prompts.is_danger import IsDanger
 from mindstream.town.prompts.plan_day import PlanDay
 from mindstream.town.prompts.take_from_talk import TakeFromTalk
@@ -43,7 +44,9 @@ async def test_what_was_agreed_on_in_a_talk_is_kept(tmp_path: Path, village: Vil
         await town.run(until=14 * HOUR)
         assert room_of(town, village.host) == village.homes[0], "then the day goes on"
         talks = [row async for row in rows_after(town.store) if isinstance(row.event, Talked)]
-        kept = await town.store.latest(village.guest, ("thought",), 20, now=town.setting.moment(town.step))
+        kept = await town.store.latest(
+            key_of_resident(village.guest), ("thought",), 20, now=town.setting.moment(town.step)
+        )
     appointments = [at for each in kept if (at := appointment_of(each.data))]
     (lunch,) = [at for at in appointments if at.what == village.lunch]
     assert lunch.place == village.inn and lunch.who == tuple(sorted((village.host, village.guest)))
@@ -62,7 +65,7 @@ async def test_who_is_invited_may_come_in_until_it_ends_and_nobody_else(tmp_path
         await town.run(until=EVENING)
         rows = [row async for row in rows_after(town.store)]
     hermitage = village.homes[2]
-    went = [row.event.act.place for row in rows if isinstance(row.event, Acted) and row.mind != village.hermit]
+    went = [row.event.act.place for row in rows if isinstance(row.event, Acted) and resident_of(row) != village.hermit]
     assert went and not any(place.startswith(hermitage) for place in went), "it was told of, and agreed to"
     for ask in mind.asked:
         if isinstance(ask, PlanDay) and ask.who != village.hermit:

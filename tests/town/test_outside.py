@@ -5,12 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hamlet import hamlet
+from hamlet import HAMLET, hamlet
 
 from mindstream.errors import InputError
+from mindstream.town.events import JOURNAL
+from mindstream.town.formats.town_file import parse_town
 from mindstream.town.inspect.lookup import find_object, find_place, find_resident
-from mindstream.town.journal import rows_after
+from mindstream.town.journal import resident_of, rows_after
 from mindstream.town.residents.interview import interview
+from mindstream.town.source import setting_of
 from mindstream.town.town import Town
 
 NOON = 12 * 360
@@ -26,7 +29,20 @@ async def test_a_whisper_is_remembered_and_written_by_nobody_there(tmp_path: Pat
             await town.whisper("Cleo Marsh", "  ")
         await town.run(NOON + 360)
         assert "bridge" in (await interview(town, "Cleo Marsh", "Is the bridge closed?")).answer
-        assert [row.mind async for row in rows_after(town.store) if row.by == "whisper"] == ["Cleo Marsh"]
+        assert [resident_of(row) async for row in rows_after(town.store) if row.by == "whisper"] == ["Cleo Marsh"]
+
+
+async def test_a_resident_called_town_has_a_stream_and_a_state_of_its_own(tmp_path: Path) -> None:
+    setting = setting_of(parse_town(HAMLET.replace("Cleo Marsh", "town"), Path()), seed=1)
+    async with Town.open(tmp_path, setting) as town:
+        await town.run(NOON)
+        await town.save()
+        await town.whisper("town", "The bridge is closed on Sunday.")
+        digest, key = await town.digest(), town.residents["town"].stream.key
+        own, journal = await town.store.events(key), await town.store.events(town.store.key(JOURNAL))
+    assert {row.event.kind for row in own} & {row.event.kind for row in journal} == set()
+    async with Town.open(tmp_path) as town:
+        assert town.residents["town"].state.act and await town.digest() == digest
 
 
 def test_what_is_typed_is_found_or_told_with_its_nearest() -> None:

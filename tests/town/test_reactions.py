@@ -8,7 +8,7 @@ import pytest
 from hamlet import hamlet
 
 from mindstream.town.events import Act, Acted, ObjectChanged
-from mindstream.town.journal import rows_after
+from mindstream.town.journal import resident_of, rows_after
 from mindstream.town.setting import Setting
 from mindstream.town.town import Town
 
@@ -30,7 +30,7 @@ async def lived(
     acts: dict[str, list[Act]] = {name: [] for name in setting.people}
     for row in rows:
         if isinstance(row.event, Acted):
-            acts[row.mind].append(row.event.act)
+            acts[resident_of(row)].append(row.event.act)
     return acts, [row.event for row in rows if isinstance(row.event, ObjectChanged)]
 
 

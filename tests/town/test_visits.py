@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from fake_endpoint import Asked, Behaviour, Fails, FakeEndpoint, Says
 from hamlet import hamlet
+from keys import key_of_resident
 
 from mindstream.errors import InputError, ModelError
 from mindstream.log.events import Event, Heard, Piece, Said, Thought
@@ -147,9 +148,9 @@ async def test_a_model_answers_at_once_and_what_was_agreed_on_is_done(tmp_path: 
                 async for row in mind.hear("There is a concert at Oak Cafe today at 3pm. Will you come?"):
                     seen.append(row.event)
                 assert [type(each) for each in seen] == [Heard, *[Piece] * 5, Said], "word by word"
-                assert not await town.store.count("Ada Brook", "thought"), "it thinks behind"
+                assert not await town.store.count(key_of_resident("Ada Brook"), "thought"), "it thinks behind"
                 await mind.settled()
-                assert await town.store.count("Ada Brook", "thought") == 1
+                assert await town.store.count(key_of_resident("Ada Brook"), "thought") == 1
             assert {asked.body["model"] for asked in door.chats} == {"fast", "slow"} and len(door.chats) == 2
             assert any("concert" in block.what for block in town.residents["Ada Brook"].state.blocks)
     async with Town.open(tmp_path) as town:

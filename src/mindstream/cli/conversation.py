@@ -97,7 +97,7 @@ class Conversation:
 
     async def find_opening(self) -> Logged | None:
         """Return the row of the log with which this session began."""
-        last = await self.mind.memory.store.last(self.mind.memory.name, Opened.kind)
+        last = await self.mind.memory.store.last(self.mind.memory.key, Opened.kind)
         return last if last and isinstance(last.event, Opened) and last.event.session == self.mind.session else None
 
     async def _look(self) -> None:
@@ -112,7 +112,7 @@ class Conversation:
 
     async def caught_up(self) -> None:
         """Return when all that has happened so far has been shown."""
-        mark = _Mark(0, self.mind.memory.name, 0.0, "", Failed(text="", where=""))
+        mark = _Mark(0, self.mind.memory.key, 0.0, "", Failed(text="", where=""))
         self.mind.memory.feed.publish(mark)
         await mark.shown.wait()
 

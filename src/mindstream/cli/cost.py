@@ -33,7 +33,7 @@ async def cost(
     Days are those of UTC. Seconds are counted call by call, though calls may run side by side.
     """
     async with memory(settings) as opened:
-        found = await bill(opened.store, user)
+        found = await bill(opened.store, opened.key if user else None)
         if user and not found.total.calls:
             await opened.require_known()
     if json:

@@ -32,7 +32,7 @@ async def report(settings: Settings, user: OneUser = None, json: AsJson = False)
     From the log alone: what was decided for each utterance, and what the reasoner came to afterwards.
     """
     async with memory(settings) as opened:
-        found = await gate_report(opened.store, user)
+        found = await gate_report(opened.store, opened.key if user else None)
         if user and not found:
             await opened.require_known()
     if json:

@@ -203,11 +203,11 @@ class Wishes:
 
 async def newest(opened: UserData) -> int:
     """Return the row of the log after which there is something to show: a turn that goes on is, from its beginning."""
-    last = await opened.store.last(opened.user, "turn_began")
+    last = await opened.store.last(opened.key, "turn_began")
     if last is not None and (await read_state(opened.stream)).in_turn:
         return last.seq - 1
     upto = last.seq if last else 0
-    async for logged in read_log(opened.store, opened.user, upto):
+    async for logged in read_log(opened.store, opened.key, upto):
         upto = logged.seq
     return upto
 
@@ -333,11 +333,11 @@ class _Shown:
         self._opened, self._screen, self._upto = opened, screen, upto
 
     async def follow(self) -> None:
-        await self._show(following(self._opened.store, self._opened.clock, self._opened.user, self._upto))
+        await self._show(following(self._opened.store, self._opened.clock, self._opened.key, self._upto))
 
     async def catch_up(self) -> None:
         """Show what was written meanwhile."""
-        await self._show(read_log(self._opened.store, self._opened.user, self._upto))
+        await self._show(read_log(self._opened.store, self._opened.key, self._upto))
 
     async def _show(self, rows: AsyncIterator[Logged]) -> None:
         async for logged in rows:

@@ -17,6 +17,7 @@ from mindstream.cli.shell.flags import MOST, PLAIN, AsJson, command, flag, switc
 from mindstream.cli.shell.output import clean, print_json, short
 from mindstream.clock import format_iso
 from mindstream.log.events import Logged, ModelCalled
+from mindstream.log.names import shown_name
 from mindstream.memory.store.store import read_log
 from mindstream.service.memory import following, memory
 from mindstream.settings import Settings
@@ -40,7 +41,7 @@ def log(
         async with memory(settings) as opened:
             if not (follow or everybody):  # to follow is to wait for what is to come
                 await opened.require_known()
-            user = None if everybody else opened.user
+            user = None if everybody else opened.key
             rows, upto = read_log(opened.store, user, after), after
             async for logged in _last(rows, limit) if limit else rows:
                 upto = logged.seq
@@ -66,12 +67,12 @@ async def _last(rows: AsyncIterator[Logged], n: int) -> AsyncIterator[Logged]:
 
 def _print(console: Console, logged: Logged, everybody: bool, json: bool) -> None:
     if json:
-        print_json(logged.row() | ({"mind": logged.mind} if everybody else {}))
+        print_json(logged.row() | ({"mind": shown_name(logged.mind)} if everybody else {}))
     else:
         event = logged.event
         told = describe_call(event) if isinstance(event, ModelCalled) else aside(event) or brief(event)
         line = Text(f"{logged.seq:6d} {format_iso(logged.at)[:19].replace('T', ' ')} ", "dim")
-        line.append(f"{clean(logged.mind) + ' ' if everybody else ''}{clean(event.kind)} ")
+        line.append(f"{clean(shown_name(logged.mind)) + ' ' if everybody else ''}{clean(event.kind)} ")
         line.append(f"{short(logged.by)}: ", "dim")
         line.append(clean(told))
         console.print(line, soft_wrap=True)

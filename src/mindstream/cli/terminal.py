@@ -56,7 +56,7 @@ async def _talk(settings: Settings, wishes: Wishes, screen: TextScreen) -> None:
         screen.note(f"{mind.responder.title} · {settings.user} · /help says what else there is, Ctrl-D leaves")
         for record in await mind.memory.latest("chat", AGAIN, episode=mind.session):
             screen.note(f"{'you' if record.data.get('by_user') else record.by}: {record.text}")
-        await Terminal(conversation, screen, history(settings.data, settings.user)).run()
+        await Terminal(conversation, screen, history(settings.data, conversation.mind.memory.key)).run()
         screen.note(f"kept in {settings.data} · --session {shlex.quote(mind.session)} goes on with it")
 
 
@@ -276,7 +276,7 @@ class Commands:
         lines = []
         for work in await self._mind.reasoners.work():
             state = "thinking" if work.running else f"failed, {work.error}" if work.error else "waiting"
-            heard = await self._mind.memory.store.events(self._mind.memory.name, work.cause - 1, ["heard"], 1)
+            heard = await self._mind.memory.store.events(self._mind.memory.key, work.cause - 1, ["heard"], 1)
             about = short(getattr(heard[0].event, "text", ""), 60) if heard else ""
             lines.append(f"{work.slot}: {state}, about “{about}”")
         self._screen.text("\n".join(lines) or "nothing is being thought about")

@@ -81,7 +81,7 @@ class AnswerLog:
 
     async def thought(self, heard: int) -> Thought | None:
         """Return what the Reasoner came to about an utterance."""
-        for logged in await self._stream.store.events(self._stream.name, after=heard, kinds=["thought"]):
+        for logged in await self._stream.store.events(self._stream.key, after=heard, kinds=["thought"]):
             event = logged.event
             if isinstance(event, Thought) and event.slot == self._slot and heard in event.about:
                 return event

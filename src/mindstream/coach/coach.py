@@ -121,7 +121,7 @@ class Coach:
         await self._stream.version(self.pack.name)
         await self._stream.version(plan_slot(self.pack))
         alarmed, after = list[Alarmed](), 0
-        while rows := await self._stream.store.events(self._stream.name, after, [Alarmed.kind]):
+        while rows := await self._stream.store.events(self._stream.key, after, [Alarmed.kind]):
             alarmed += [row.event for row in rows if isinstance(row.event, Alarmed)]
             after = rows[-1].seq
         self._answering.alarms.restore(alarmed)
@@ -193,11 +193,11 @@ class Coach:
         return [Entry(FollowUp(text=words, answers=newest, record=record.id), AGENT, (record,))]
 
     async def _newest_heard(self) -> int:
-        rows = await self._stream.store.events(self._stream.name, max(0, self._heard - 1), ["heard"])
+        rows = await self._stream.store.events(self._stream.key, max(0, self._heard - 1), ["heard"])
         return max((row.seq for row in rows), default=0)
 
     async def _said(self, heard: int) -> Said | None:
-        for logged in await self._stream.store.events(self._stream.name, after=heard, kinds=["said"]):
+        for logged in await self._stream.store.events(self._stream.key, after=heard, kinds=["said"]):
             if isinstance(logged.event, Said) and logged.event.answers == heard:
                 return logged.event
         return None

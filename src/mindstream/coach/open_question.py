@@ -33,10 +33,10 @@ async def open_question(stream: Memory, slot: str, phase: str) -> str:
 
     What it keeps asking for belongs to the phase in which it first did.
     """
-    last = await stream.store.last(stream.name, "thought")
+    last = await stream.store.last(stream.key, "thought")
     rows, event = [] if last is None else [last], last.event if last else None
     if last and not (isinstance(event, Thought) and event.slot == slot and not event.ask_next):
-        rows = await stream.store.events(stream.name, max(0, last.seq - LOOKED_BACK), ["thought"])
+        rows = await stream.store.events(stream.key, max(0, last.seq - LOOKED_BACK), ["thought"])
     question = ""
     for row in reversed(rows):
         if not isinstance(row.event, Thought) or row.event.slot != slot:

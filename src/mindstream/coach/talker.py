@@ -116,8 +116,8 @@ class Talker:
 
     async def unsaid(self) -> str:
         """Return what would have been added to the last answer if anything could have followed it."""
-        store, name = self.stream.store, self.stream.name
-        left, said = await store.last(name, LeftUnsaid.kind), await store.last(name, Said.kind)
+        store, key = self.stream.store, self.stream.key
+        left, said = await store.last(key, LeftUnsaid.kind), await store.last(key, Said.kind)
         current = left and isinstance(left.event, LeftUnsaid) and not (said and said.seq > left.seq)
         return left.event.text if current else ""  # type: ignore[union-attr]
 
@@ -132,7 +132,7 @@ class Talker:
     async def filler(self, text: str, move: str = "wait") -> str:
         """Return what is said while waiting, or (another move) when it takes long: it states nothing."""
         language = language_of(text, self.pack.languages)
-        waits = await self.stream.store.events(self.stream.name, kinds=["waiting"], after=await self._lately())
+        waits = await self.stream.store.events(self.stream.key, kinds=["waiting"], after=await self._lately())
         said = [str(getattr(logged.event, "text", "")) for logged in waits]
         return fresh(phrases(self.pack, move, language), said, len(said))
 

@@ -105,7 +105,7 @@ async def a_run_that_raises_writes_nothing(open_trial: Factory[Trial]) -> None:
         await runner.settled()
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
-        kinds = [row.event.kind for row in await trial.stream.store.events(trial.stream.name)]
+        kinds = [row.event.kind for row in await trial.stream.store.events(trial.stream.key)]
         expect(
             bool(failing.runs) and "thought" not in kinds and "set_aside" in kinds, f"failures in the log, not {kinds}"
         )
@@ -170,7 +170,7 @@ def _thought(trial: Trial, result: RunResult) -> Entry:
 
 
 async def _memory(stream: Memory) -> list[tuple[str, str]]:
-    return [(record.id, record.text) for record in (await stream.store.changes(stream.name, 0)).records]
+    return [(record.id, record.text) for record in (await stream.store.changes(stream.key, 0)).records]
 
 
 def _texts(writing: tuple[Sequence[Entry], Sequence[object]]) -> list[tuple[str, tuple[str, ...]]]:

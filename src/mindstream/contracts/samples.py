@@ -7,10 +7,12 @@ from dataclasses import replace
 import numpy as np
 
 from mindstream.log.events import Remembered
+from mindstream.log.names import StreamName
 from mindstream.memory.store.record import Kind, Record, Triple, new_id
 from mindstream.memory.store.store import Commit, Entry
 
-ANN, BOB, THEN, LATER, NOW = "ann", "bob", 1e9, 2e9, 3e9
+ANN, BOB = StreamName("user", "ann").key, StreamName("user", "bob").key
+THEN, LATER, NOW = 1e9, 2e9, 3e9
 
 
 def build_record(text: str, kind: Kind = "note") -> Record:

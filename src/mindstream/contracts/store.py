@@ -22,6 +22,7 @@ from mindstream.contracts.samples import (
     build_writing,
 )
 from mindstream.errors import Conflict, InputError
+from mindstream.log.names import StreamKey
 from mindstream.memory.store.checkpoints import Checkpoint
 from mindstream.memory.store.record import Kind
 from mindstream.memory.store.store import Commit, Entry, Erasure, Revision, Store
@@ -129,6 +130,23 @@ async def a_checkpoint_follows_the_one_before(open_store: Factory[Store]) -> Non
         expect(len(await store.events(ANN)) == 2, "no row of the log of what was refused")
         await store.erase(ANN)
         expect(await store.checkpoint(ANN, "head") is None, "nothing after the stream was erased")
+
+
+async def what_there_is_one_of_is_taken_once(open_store: Factory[Store]) -> None:
+    async with open_store() as store:
+
+        def take(mind: StreamKey = ANN, unique: str = "created") -> Commit:
+            record = replace(build_record("mine"), stream=mind)
+            return replace(build_writing(record), unique=unique)
+
+        both = await asyncio.gather(*(store.commit(take()) for _ in range(5)), return_exceptions=True)
+        names = sorted(type(each).__name__ for each in both)
+        expect(names == ["Conflict"] * 4 + ["list"], f"one who takes it and four conflicts, not {names}")
+        expect(len(await store.events(ANN)) == 1, "no row of the log of what was refused")
+        await store.commit(take(BOB))
+        await store.commit(take(unique="another"))
+        await store.erase(ANN)
+        await store.commit(take())
 
 
 async def distinct_holds_against_a_writer_at_the_same_moment(open_store: Factory[Store]) -> None:
@@ -291,6 +309,7 @@ PROMISES: tuple[Promise[Store], ...] = (
     a_new_version_supersedes_the_one_before,
     two_writers_of_one_version_conflict,
     a_checkpoint_follows_the_one_before,
+    what_there_is_one_of_is_taken_once,
     distinct_holds_against_a_writer_at_the_same_moment,
     a_guarded_revision_is_refused_where_somebody_was_first,
     what_had_ended_can_hold_again,

@@ -196,7 +196,7 @@ async def read_turn(stream: Memory, number: int) -> list[Logged]:
     await look(stream)
     rows: list[Logged] = []
     after, is_in = 0, False
-    while page := await stream.store.events(stream.name, after, TURN_KINDS, 1_000):
+    while page := await stream.store.events(stream.key, after, TURN_KINDS, 1_000):
         after = page[-1].seq
         for row in page:
             if isinstance(row.event, TurnBegan):

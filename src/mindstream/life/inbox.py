@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from mindstream import caches
 from mindstream.clock import ManualClock, Moment
-from mindstream.life.events import SLOT, Answered, Questioned
+from mindstream.life.events import Answered, Questioned
 from mindstream.life.state import FROM_OUTSIDE, LifeState, read_state
 from mindstream.log.events import Event
 from mindstream.memory.memory import Memory
@@ -26,7 +26,7 @@ SimulatedUser: TypeAlias = Callable[[str], Awaitable[str | None]]
 
 async def newest_from_outside(stream: Memory) -> int:
     """Return the newest row of the kinds that others write; 0 where there is none."""
-    found = [await stream.store.last(stream.name, kind) for kind in FROM_OUTSIDE]
+    found = [await stream.store.last(stream.key, kind) for kind in FROM_OUTSIDE]
     return max((row.seq for row in found if row is not None), default=0)
 
 
@@ -55,7 +55,7 @@ class Inbox:
         Where words were erased, by whatever process, the state is read anew from the log, which holds them no more.
         """
         if await self._is_erased():
-            caches.empty(self._stream.name)
+            caches.empty(self._stream.key)
             fresh = await read_state(self._stream, hears=self._state.hears)
             for event in self.pending():
                 fresh.apply(event, self._stream.clock.now())
@@ -64,10 +64,10 @@ class Inbox:
             self.reread = True
         while True:
             upto, after = self.written, max(self._looked, self._state.seen)
-            rows = await self._stream.store.events(self._stream.name, after, FROM_OUTSIDE, A_PAGE)
+            rows = await self._stream.store.events(self._stream.key, after, FROM_OUTSIDE, A_PAGE)
             for row in rows:
                 self._state.seen = row.seq
-                if row.by != SLOT:
+                if not row.system:
                     self._state.apply(row.event, row.at, row.seq)
             if len(rows) < A_PAGE:
                 self._looked = max(self._looked, upto)  # whatever stands before our own row was there to be read
@@ -76,7 +76,7 @@ class Inbox:
     async def _is_erased(self) -> bool:
         """Tell whether words of this mind were erased since this was asked last; the first time they were not."""
         is_first = self._changed is None
-        changes = await self._stream.store.changes(self._stream.name, self._changed or 0, most=1)
+        changes = await self._stream.store.changes(self._stream.key, self._changed or 0, most=1)
         self._changed = changes.upto
         return bool(changes.gone) and not is_first
 
@@ -96,6 +96,6 @@ class Inbox:
         with self._stream.feed.listening() as events, contextlib.suppress(TimeoutError):
             async with asyncio.timeout(max(0.0, seconds)):
                 async for logged in events:
-                    if logged.event.kind in FROM_OUTSIDE and logged.by != SLOT:
+                    if logged.event.kind in FROM_OUTSIDE and not logged.system:
                         return
                 await asyncio.sleep(seconds)

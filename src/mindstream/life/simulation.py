@@ -175,7 +175,7 @@ class Simulation:
 
     async def _said(self) -> list[tuple[Moment, str]]:
         found: list[tuple[Moment, str]] = []
-        while rows := await self.life.stream.store.events(self.life.stream.name, self._seen, ["turn_ended"], 500):
+        while rows := await self.life.stream.store.events(self.life.stream.key, self._seen, ["turn_ended"], 500):
             self._seen = rows[-1].seq
             found += [(row.at, getattr(row.event, "words", "")) for row in rows]
         return found

@@ -281,18 +281,18 @@ def shown_arguments(arguments: str) -> str:
 
 async def read_state(stream: Memory, *, hears: bool = True) -> LifeState:
     """Read the life of a mind from its log; one without a goal where it has none. `hears`: see LifeState."""
-    last = await stream.store.last(stream.name, "folded")
+    last = await stream.store.last(stream.key, "folded")
     state, after = LifeState(hears=hears), 0
     if last is not None and isinstance(last.event, Folded) and last.event.state:
         state, after = LifeState.model_validate_json(last.event.state), last.seq
         state.hears = hears
         unread = state.seen
-        while rows := await stream.store.events(stream.name, unread, FROM_OUTSIDE, A_PAGE):
+        while rows := await stream.store.events(stream.key, unread, FROM_OUTSIDE, A_PAGE):
             unread = rows[-1].seq
-            _apply_rows(state, [row for row in rows if row.seq < after and row.by != SLOT])
+            _apply_rows(state, [row for row in rows if row.seq < after and not row.system])
             if unread >= after:
                 break
-    while rows := await stream.store.events(stream.name, after, KINDS, A_PAGE):
+    while rows := await stream.store.events(stream.key, after, KINDS, A_PAGE):
         after = rows[-1].seq
         _apply_rows(state, rows)
     return state
@@ -301,5 +301,5 @@ async def read_state(stream: Memory, *, hears: bool = True) -> LifeState:
 def _apply_rows(state: LifeState, rows: list[Logged]) -> None:
     for row in rows:
         state.apply(row.event, row.at, row.seq)
-        if row.event.kind in FROM_OUTSIDE and row.by != SLOT:
+        if row.event.kind in FROM_OUTSIDE and not row.system:
             state.seen = max(state.seen, row.seq)

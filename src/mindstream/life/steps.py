@@ -75,12 +75,12 @@ class Steps:
 
     def note(self, event: Event, records: Sequence[Record] = ()) -> None:
         """Take down what happens; it is written before the next thing happens outside."""
-        self._pending.append(Entry(event, SLOT, tuple(records)))
+        self._pending.append(Entry(event, SLOT, tuple(records), system=True))
         self.state.apply(event, self.stream.clock.now())
 
     def note_applied(self, event: Event, records: Sequence[Record] = ()) -> None:
         """Take down what the state has taken in already."""
-        self._pending.append(Entry(event, SLOT, tuple(records)))
+        self._pending.append(Entry(event, SLOT, tuple(records), system=True))
 
     async def flush(self) -> list[Logged]:
         """Write what was taken down.

@@ -23,6 +23,7 @@ from mindstream.errors import InputError, StorageError
 from mindstream.log.database import FILE, rewrite
 from mindstream.log.files import check_plain, private_file
 from mindstream.log.folder import COPIES, GATES, UNFINISHED_GATES, history
+from mindstream.log.names import StreamKey
 from mindstream.log.sqlite_errors import BUSY_S, explain_errors
 from mindstream.paths import read_text
 
@@ -35,6 +36,7 @@ LOOK_MS = 500
 """So long whoever opens a folder waits for a look at what is left to do; then the next one looks."""
 ROWS = {
     "records": ("stream", "seq"), "log": ("mind", "seq"), "work": ("mind", "cause"), "checkpoints": ("stream", "seq"),
+    "uniques": ("stream", "seq"),
 }  # fmt: skip
 """Where a user's rows are, which column names the user, and which the row of the log that they came from."""
 
@@ -43,11 +45,11 @@ ROWS = {
 class Intent:
     """Whose rows are to be erased, and the last row of the log then: what came later is somebody's new beginning."""
 
-    user: str
+    user: StreamKey
     upto: int
 
 
-def pending(folder: Path, user: str) -> bool:
+def pending(folder: Path, user: StreamKey) -> bool:
     """Tell whether this user's erasure was begun and not finished."""
     try:
         return _parse(read_text(_place(folder, user), LONGEST)) is not None
@@ -56,7 +58,7 @@ def pending(folder: Path, user: str) -> bool:
 
 
 @contextlib.contextmanager
-def declare_intent(folder: Path, user: str) -> Iterator[Intent]:
+def declare_intent(folder: Path, user: StreamKey) -> Iterator[Intent]:
     """Write down that a user is to be erased, before anything is deleted; forget it if the block ends well.
 
     Raises:
@@ -75,7 +77,7 @@ def declare_intent(folder: Path, user: str) -> Iterator[Intent]:
         _settle(folder)
 
 
-def finish_all(folder: Path, user: str) -> None:
+def finish_all(folder: Path, user: StreamKey) -> None:
     """Finish what was broken off in this folder, whosever it is: users' erasures, and the rewriting of the file.
 
     Raises:
@@ -138,11 +140,14 @@ def finish(folder: Path, intent: Intent) -> None:
             if table in there:  # a file of an older version has fewer
                 connection.execute(f"DELETE FROM {table} WHERE {owner} = ? AND {row} <= ?", (intent.user, intent.upto))
         connection.execute("DELETE FROM erased WHERE stream = ?", (intent.user,))  # it names the user
+        if "streams" in there:
+            anew = "SELECT 1 FROM log WHERE mind = streams.key"
+            connection.execute(f"DELETE FROM streams WHERE key = ? AND NOT EXISTS ({anew})", (intent.user,))
         connection.execute("COMMIT")
         rewrite(connection, folder / FILE)
 
 
-def files_of(folder: Path, user: str) -> list[Path]:
+def files_of(folder: Path, user: StreamKey) -> list[Path]:
     """Name the files beside the database that hold something of a user.
 
     Typed history; what gates learned from all, and copies of all from before the folder was mended.
@@ -182,7 +187,7 @@ def connect_beside(folder: Path) -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-def _place(folder: Path, user: str) -> Path:
+def _place(folder: Path, user: StreamKey) -> Path:
     return folder / f"erasing-{hashlib.blake2b(user.encode(), digest_size=12).hexdigest()}.json"
 
 
@@ -227,7 +232,7 @@ def _parse(content: bytes | str) -> Intent | None:
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
     is_sound = isinstance(user, str) and user.isprintable() and isinstance(upto, int) and 0 <= upto < 1 << 63
-    return Intent(user, upto) if is_sound else None
+    return Intent(StreamKey(user), upto) if is_sound else None
 
 
 def _write(place: Path, descriptor: int, intent: Intent) -> None:
@@ -257,7 +262,7 @@ ENTRY = re.compile(r"^(?=# )", re.MULTILINE)
 """An entry begins with the line that says when it was typed; the lines of its text begin with +."""
 
 
-def erase_typed(folder: Path, user: str, is_meant: Callable[[str], bool]) -> None:
+def erase_typed(folder: Path, user: StreamKey, is_meant: Callable[[str], bool]) -> None:
     """Take the entries that are meant out of a user's typed history.
 
     Raises:

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 from mindstream import rooms
 from mindstream.clock import Moment
 from mindstream.log.declared import NoWords, Own, Quotes
+from mindstream.log.names import StreamKey
 
 
 class Event(BaseModel):
@@ -307,13 +308,14 @@ def every_kind() -> dict[str, type[Event]]:
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """A row of the log. `seq` is 0 for an event that is not kept."""
+    """A row of the log. `seq` is 0 for an event that is not kept; `system`: mindstream wrote it, whatever `by` says."""
 
     seq: int
-    mind: str
+    mind: StreamKey
     at: Moment
     by: str
     event: Event
+    system: bool = False
 
     def row(self) -> dict[str, Any]:
         """Return the event as plain data: `event` (its kind), `seq`, `at`, `by`, then its own fields."""

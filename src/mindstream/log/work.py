@@ -94,10 +94,13 @@ def claim(
     return mine
 
 
-def renew(connection: sqlite3.Connection, ids: Sequence[int], owner: str, lease: Moment) -> None:
-    """Hold on to work that is still going on."""
+def renew(
+    connection: sqlite3.Connection, ids: Sequence[int], owner: str, lease: Moment, among: str = "1"
+) -> None:  # fmt: skip
+    """Hold on to work that is still going on; `among`: the condition that it has to meet (SQL)."""
     connection.executemany(
-        "UPDATE work SET lease = ? WHERE id = ? AND owner = ? AND done IS NULL", [(lease, id_, owner) for id_ in ids]
+        f"UPDATE work SET lease = ? WHERE id = ? AND owner = ? AND done IS NULL AND {among}",
+        [(lease, id_, owner) for id_ in ids],
     )
 
 
@@ -145,11 +148,11 @@ def release(
     )
 
 
-def give_up(connection: sqlite3.Connection, owner: str) -> None:
+def give_up(connection: sqlite3.Connection, owner: str, among: str = "1") -> None:
     """Let go of everything that `owner` holds, so that the next process need not wait for the lease."""
     connection.execute(
         "UPDATE work SET attempts = max(0, attempts - running), running = 0, lease = 0"
-        " WHERE owner = ? AND done IS NULL",
+        f" WHERE owner = ? AND done IS NULL AND {among}",
         (owner,),
     )
 

@@ -50,7 +50,7 @@ class Memory(Stream):
 
     async def get(self, id_: str) -> Record | None:
         """Return a record by its id, whatever has become of it; None where it was erased or never was."""
-        return next(iter(await self.store.records(self.name, [id_])), None)
+        return next(iter(await self.store.records(self.key, [id_])), None)
 
     async def history(self, id_: str) -> list[Record]:
         """Return the wordings of a record, from the first to the one that holds, whichever of them is named.

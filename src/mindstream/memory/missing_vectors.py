@@ -102,7 +102,7 @@ class MissingVectors:
         `sure`: the embedder has just answered something else.
         """
         stream, ids = self._stream, list(self._waiting)[: self._at_once]
-        records = await stream.store.records(stream.name, ids)
+        records = await stream.store.records(stream.key, ids)
         rows = await self._embedding.patiently([record.text for record in records]) if records else None
         if records and rows is None:
             if sure and len(ids) == 1:  # it answers, but not to this

@@ -16,6 +16,7 @@ from pydantic import BaseModel, JsonValue
 from mindstream.clock import Clock, Moment, SystemClock
 from mindstream.log.events import Event, Logged
 from mindstream.log.feed import Feed
+from mindstream.log.names import StreamName
 from mindstream.memory import belief as beliefs
 from mindstream.memory import writing
 from mindstream.memory.belief import Belief, read_belief
@@ -30,7 +31,6 @@ from mindstream.memory.store.record import UNIQUE, Ids, Kind, Record, RecordDraf
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Commit, Entry, Fence, NewWork, Revision, Store, WorkDone, WorkReleased
 from mindstream.memory.store.strength import Strength
-from mindstream.memory.store.validation import checked_name
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
 
@@ -46,10 +46,14 @@ Shape = TypeVar("Shape", bound=BaseModel)
 class Stream:
     """What stands under one name in a store. The name is a wall: no other stream is ever read or written.
 
+    Attributes:
+        name: as people call it; `key`: as the store does.
+
     Close it (or leave its `async with`) before the store: touches of the last second may wait to be written, and a task
     may be asking for vectors.
 
     Args:
+        name: a plain one is a user's.
         strength: the laws by which its records last and fade; None: nothing ever does.
         seed: decides the ids of its records, so that the same run gives the same journal; None: chance does.
 
@@ -59,7 +63,7 @@ class Stream:
     def __init__(
         self,
         store: Store,
-        name: str,
+        name: StreamName | str,
         embedder: Embedder,
         clock: Clock,
         feed: Feed | None = None,
@@ -68,7 +72,8 @@ class Stream:
         seed: int | str | None = None,
     ) -> None:
         self.store = store
-        self.name = checked_name(name, "stream")
+        named = StreamName("user", name) if isinstance(name, str) else name
+        self.name, self.key = named.id, store.key(named)
         self.embedder = embedder
         self.clock = clock
         self.feed = feed or Feed()
@@ -77,15 +82,15 @@ class Stream:
         self._recaller = recaller_of(store, embedder)
         self.embedding = self._recaller.embedding
         self.missing = MissingVectors(self, self.embedding)
-        self._touches = Touches(store, self.columns, self.name, clock, strength)
-        self._lately = RecentTexts(self.name)
+        self._touches = Touches(store, self.columns, self.key, clock, strength)
+        self._lately = RecentTexts(self.key)
         self._held: dict[str, Record | None] = {}
 
     @classmethod
     @contextlib.asynccontextmanager
     async def open(
-        cls, data: str | Path | Store, name: str, *, embed: Embedder | str = "wordllama", clock: Clock | None = None,
-        seed: int | str | None = None,
+        cls, data: str | Path | Store, name: StreamName | str, *, embed: Embedder | str = "wordllama",
+        clock: Clock | None = None, seed: int | str | None = None,
     ) -> AsyncIterator[Self]:  # fmt: skip
         """Open a stream of a data folder (made if need be) or of a store; what was opened here is closed here."""
         store: Store = SqliteStore(data) if isinstance(data, str | Path) else data
@@ -118,7 +123,7 @@ class Stream:
 
     async def columns(self) -> Columns:
         """Return the stream's records as arrays, with all that anybody has written; others run while much is read."""
-        return await self._recaller.shelf.columns(self.name)
+        return await self._recaller.shelf.columns(self.key)
 
     async def retain(
         self,
@@ -155,7 +160,7 @@ class Stream:
         if kind not in UNIQUE:
             return {}
         now = self.clock.now()
-        return self._lately.same(texts, now) | await self.store.find_same(self.name, kind, texts, now=now)
+        return self._lately.same(texts, now) | await self.store.find_same(self.key, kind, texts, now=now)
 
     async def recall(
         self, query: str, k: int = 10, *, kinds: Sequence[Kind] | None = None, since: Moment | None = None,
@@ -178,7 +183,7 @@ class Stream:
             await self._touches.overdue()
         filters = Filters(kinds=kinds, since=since, until=until, as_of=as_of, where=where or {}, asked_in=asked_in)
         found = await self._recaller.recall(
-            self.name, query, k, now=self.clock.now(), filters=filters, policy=policy, floor=floor
+            self.key, query, k, now=self.clock.now(), filters=filters, policy=policy, floor=floor
         )
         now, touched = self.clock.now(), None
         self._lately.add(now, [each.record for each in found.returned])
@@ -192,7 +197,7 @@ class Stream:
     async def commit(
         self, *entries: Entry | Event, revisions: Sequence[Revision] = (), wake: NewWork | None = None,
         finish: WorkDone | None = None, put_back: WorkReleased | None = None, fence: Fence | None = None,
-        touch: Touch | None = None, checkpoint: Checkpoint | None = None,
+        touch: Touch | None = None, checkpoint: Checkpoint | None = None, unique: str = "",
     ) -> list[Logged]:  # fmt: skip
         """Write events, records, revisions and work together, durably; hand the events to whoever listens.
 
@@ -200,11 +205,12 @@ class Stream:
             fence: work that must still be its owner's, else LeaseLost; it goes on (`finish` ends it).
             touch: of a recall that was a pure read (`Recollection.touch`): what it does is written with the rest, once.
             checkpoint: what is derived from the stream, in its next version, else Conflict.
+            unique: what there can be one of in the stream, else Conflict.
         """
         made = tuple(entry if isinstance(entry, Entry) else Entry(entry, self.name) for entry in entries)
         commit = Commit(
-            mind=self.name, at=self.clock.now(), entries=made, revisions=tuple(revisions), wake=wake, finish=finish,
-            put_back=put_back, fence=fence, checkpoint=checkpoint,
+            mind=self.key, at=self.clock.now(), entries=made, revisions=tuple(revisions), wake=wake, finish=finish,
+            put_back=put_back, fence=fence, checkpoint=checkpoint, unique=unique,
         )  # fmt: skip
         writing = asyncio.ensure_future(self._published(commit, touch))
         writing.add_done_callback(lambda task: task.cancelled() or task.exception())  # nobody may be left to ask for it
@@ -223,13 +229,13 @@ class Stream:
 
     def show(self, event: Event, by: str = "") -> Logged:
         """Hand an event that is not kept to whoever listens."""
-        logged = Logged(0, self.name, self.clock.now(), by or self.name, event)
+        logged = Logged(0, self.key, self.clock.now(), by or self.name, event)
         self.feed.publish(logged)
         return logged
 
     async def latest(self, kind: Kind, n: int = 1, *, episode: str | None = None) -> list[Record]:
         """Return the newest records of a kind, oldest first."""
-        return await self.store.latest(self.name, [kind], n, now=self.clock.now(), episode=episode)
+        return await self.store.latest(self.key, [kind], n, now=self.clock.now(), episode=episode)
 
     async def belief(self, slot: str, shape: type[Shape]) -> Belief[Shape]:
         """Return the latest version of a belief; 0 before there is one."""
@@ -245,7 +251,7 @@ class Stream:
     async def version(self, slot: str) -> Record | None:
         """Return the record of a slot's latest version; None before there is one."""
         held = self._held.get(slot)
-        found = next(iter(await self.store.latest(self.name, now=self.clock.now(), slot=slot)), None)
+        found = next(iter(await self.store.latest(self.key, now=self.clock.now(), slot=slot)), None)
         if self._held.get(slot) is held:  # else a newer one was written meanwhile
             self._held[slot] = found
         return found

@@ -30,7 +30,7 @@ def for_anybody(slot: str) -> NewWork:
 
 async def is_open(stream: Stream, slot: str) -> bool:
     """Tell whether there is work of a slot that has not ended, whoever is at it."""
-    return any(work.slot == slot for work in await stream.store.open_work(stream.name))
+    return any(work.slot == slot for work in await stream.store.open_work(stream.key))
 
 
 async def find_lease(stream: Stream, slot: str) -> Moment | None:
@@ -69,7 +69,7 @@ async def hold(stream: Stream, slot: str, what: str, lease_s: float = LEASE_S) -
         HeldElsewhere: another process holds it.
     """
     owner, now = f"{os.getpid()}-{chance.token()}", stream.clock.now()
-    claimed = await stream.store.claim(stream.name, slot, owner, now, now + lease_s)
+    claimed = await stream.store.claim(stream.key, slot, owner, now, now + lease_s)
     if not claimed:
         raise _held_elsewhere(await _find_holder(stream, slot), what)
     ids = tuple(work.id for work in claimed)
@@ -96,7 +96,7 @@ async def outlast(stream: Stream, slot: str, what: str) -> None:
 
 async def _find_holder(stream: Stream, slot: str) -> Work | None:
     now = stream.clock.now()
-    found = [work for work in await stream.store.open_work(stream.name) if work.slot == slot]
+    found = [work for work in await stream.store.open_work(stream.key) if work.slot == slot]
     held = [work for work in found if work.running and not work.is_open_to("", now)]
     return max(held, key=lambda work: work.lease, default=None)
 

@@ -75,7 +75,7 @@ def _record(
 ) -> Record:
     created = now if new.created is None else new.created
     record = Record(
-        id=stream.ids.make(checked_moment(created, "created"), new.kind, text), stream=stream.name, kind=new.kind,
+        id=stream.ids.make(checked_moment(created, "created"), new.kind, text), stream=stream.key, kind=new.kind,
         text=text, created=created, accessed=now, by=new.by, episode=new.episode, importance=new.importance,
         valid_from=new.valid_from, valid_until=new.valid_until, about=new.about, keywords=new.keywords,
         evidence=new.evidence, depth=depth if new.depth is None else new.depth, slot=new.slot, version=new.version,
@@ -91,7 +91,7 @@ async def _drawn(stream: Stream, evidence: Sequence[Sequence[str]]) -> list[tupl
     It is tainted where anything is that it is drawn from; it stays so when that is erased.
     """
     ids = list(dict.fromkeys(id_ for some in evidence for id_ in some if isinstance(id_, str)))
-    known = {record.id: record for record in await stream.store.records(stream.name, ids)} if ids else {}
+    known = {record.id: record for record in await stream.store.records(stream.key, ids)} if ids else {}
     found: list[tuple[int, bool]] = []
     for some in evidence:
         there = [known[id_] for id_ in some if isinstance(id_, str) and id_ in known]

@@ -48,7 +48,7 @@ class CallLog:
             calls.append(self._calls.get_nowait())
         if calls:
             with contextlib.suppress(Exception):  # whatever the store does, the talk goes on without its bill
-                await stream.commit(*(Entry(build_event(call), "mindstream") for call in calls))
+                await stream.commit(*(Entry(build_event(call), "mindstream", system=True) for call in calls))
 
 
 def build_event(call: Metered) -> ModelCalled:

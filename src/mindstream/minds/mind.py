@@ -26,12 +26,13 @@ from mindstream.log.events import (
     Waiting,
 )  # fmt: skip
 from mindstream.log.feed import Feed
+from mindstream.log.names import StreamName, checked_name
 from mindstream.memory.curation.curation import Correction
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Entry, Store
-from mindstream.memory.store.validation import checked_name, checked_text
+from mindstream.memory.store.validation import checked_text
 from mindstream.minds.calls import CallLog
 from mindstream.minds.responder import Attention, Host, NullResponder, ResponderFactory
 from mindstream.minds.timeouts import Timeouts
@@ -87,7 +88,7 @@ class Mind:
         cls,
         data: str | Path | Store = "data",
         *,
-        user: str = "you",
+        user: StreamName | str = "you",
         session: str | None = None,
         models: Models | Mapping[str, str] | str = "rules",
         tools: Sequence[Tool] = (),
@@ -101,6 +102,7 @@ class Mind:
 
         Args:
             data: the data folder (made if need be), or a store.
+            user: whose mind it is; a plain name is a user's.
             session: the conversation to go on with; None begins a new one. Memory spans all of them.
             models: a name (`rules`, `openai:gpt-5`, …) or a table role -> name; roles: talker, reasoner, default.
                 A role that is needed and stands nowhere is an error, unless there is a default.
@@ -112,10 +114,10 @@ class Mind:
             UserError: a name that cannot be used, two of the same name.
             StorageError: the data folder cannot be used.
         """
-        checked_name(user, "user")
+        name = StreamName("user", user) if isinstance(user, str) else user
         folder = usable(data) if isinstance(data, str | Path) else None
         if folder is not None:
-            await asyncio.to_thread(finish_all, folder, user)
+            await asyncio.to_thread(finish_all, folder, name.key)
         clock = clock or SystemClock()
         session = checked_name(session, "session") if session else format_iso(clock.now())
         calls = CallLog()
@@ -124,14 +126,14 @@ class Mind:
         embed = embedder(embed) if isinstance(embed, str) else embed
         store: Store = SqliteStore(data) if isinstance(data, str | Path) else data
         try:
-            memory = Memory(store, user, embed, clock, Feed())
+            memory = Memory(store, name, embed, clock, Feed())
             mind = cls(
                 memory, shared.with_listener(calls.take), session, tools=tools, reasoners=reasoners, timeouts=timeouts,
                 responder=responder or NullResponder,
             )  # fmt: skip
             await mind._begin()
             opened = Opened(session=session, pack=mind.responder.name, models=mind.models.names)
-            await memory.commit(Entry(opened, "mindstream"))
+            await memory.commit(Entry(opened, "mindstream", system=True))
             working = [asyncio.ensure_future(mind.reasoners.run()), asyncio.ensure_future(calls.run(memory))]
             try:
                 yield mind
@@ -151,7 +153,7 @@ class Mind:
 
     async def _begin(self) -> None:
         """Read what the mind holds."""
-        self._turn = Turn(await self.memory.store.count(self.memory.name, "heard"), "", "")
+        self._turn = Turn(await self.memory.store.count(self.memory.key, "heard"), "", "")
         await self.responder.begin()
 
     async def hear(self, text: str, *, one_answer: bool = False, by: str = "") -> AsyncGenerator[Logged]:
@@ -246,7 +248,7 @@ class Mind:
             by: who did it; the mind's user where nobody is named.
         """
         stream, phase = self.memory, self._turn.phase
-        turn = Turn(await stream.store.count(stream.name, event.kind) + 1, phase, phase, event.kind)
+        turn = Turn(await stream.store.count(stream.key, event.kind) + 1, phase, phase, event.kind)
         entry = Entry(event, by or stream.name, tuple(await stream.build_records(news)) if news else ())
         (logged,) = await stream.commit(entry, wake=self.reasoners.claims(turn))
         self.reasoners.wake()
@@ -259,7 +261,7 @@ class Mind:
             InputError: see `Stream.supersede`.
         """
         stream, phase, kind = self.memory, self._turn.phase, Corrected.kind
-        turn = Turn(await stream.store.count(stream.name, kind) + 1, phase, phase, kind)
+        turn = Turn(await stream.store.count(stream.key, kind) + 1, phase, phase, kind)
         done = await stream.correct(old, text, by=by, wake=self.reasoners.claims(turn))
         self.reasoners.wake()
         return done

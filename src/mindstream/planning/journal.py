@@ -170,7 +170,7 @@ async def read_runs(stream: Memory, only: str = "") -> dict[str, RunCheckpoint]:
     """Return the runs that the log holds, by name, the oldest first; `only` one of them where it is named."""
     found: dict[str, RunCheckpoint] = {}
     after = 0
-    while rows := await stream.store.events(stream.name, after, KINDS, A_PAGE):
+    while rows := await stream.store.events(stream.key, after, KINDS, A_PAGE):
         after = rows[-1].seq
         for row in rows:
             name = str(getattr(row.event, "run", ""))

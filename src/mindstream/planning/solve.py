@@ -9,9 +9,9 @@ from typing import Literal, TypeAlias, get_args
 
 from mindstream import chance
 from mindstream.errors import BudgetSpent, InputError, SettingsError
+from mindstream.log.names import checked_name
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.exemplars import Exemplars
-from mindstream.memory.store.validation import checked_name
 from mindstream.models.model import Model
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules

@@ -38,7 +38,7 @@ class Calls:
         if self._since is None:
             return given
         stream, slot, now = self._stream, self._slot, self._stream.clock.now()
-        for row in await stream.store.events(stream.name, self._since, ["tool_called", "observed", "thought"], MOST):
+        for row in await stream.store.events(stream.key, self._since, ["tool_called", "observed", "thought"], MOST):
             match row.event:
                 case Thought() if row.event.slot == slot:
                     made.clear()

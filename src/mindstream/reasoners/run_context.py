@@ -37,14 +37,14 @@ async def build_context(
     talk = await stream.latest("chat", REMEMBERED, episode=newest.session)
     before: list[Record] = [record for record in talk if record.id not in own and record.seq < newest.seq]
     reply = "\n".join(r.text for r in talk if r.seq > newest.seq and not r.data.get("by_user"))
-    waiting = await stream.store.events(stream.name, after=newest.seq, kinds=["waiting"], limit=20)
+    waiting = await stream.store.events(stream.key, after=newest.seq, kinds=["waiting"], limit=20)
     waits = any(isinstance(row.event, Waiting) and row.event.answers == newest.seq for row in waiting)
     return RunContext(slot, stream, utterances, before, reply, waits and not reply, taking, tools, rows)
 
 
 async def rows_of(stream: Memory, work: Sequence[Work]) -> list[Logged]:
     """Read from the log what work was caused by; what was erased meanwhile is left out."""
-    found = [await stream.store.events(stream.name, after=each.cause - 1, limit=1) for each in work]
+    found = [await stream.store.events(stream.key, after=each.cause - 1, limit=1) for each in work]
     return [row for rows, each in zip(found, work, strict=True) for row in rows if row.seq == each.cause]
 
 

@@ -91,7 +91,7 @@ class Runner:
 
     async def work(self) -> list[Work]:
         """List what is open for this mind, oldest first."""
-        return [work for work in await self.stream.store.open_work(self.stream.name) if work.slot in self._slots]
+        return [work for work in await self.stream.store.open_work(self.stream.key) if work.slot in self._slots]
 
     def cancel(self, slot: str | None = None) -> int:
         """Stop the runs that go on (of one slot, or all); return how many. What they were about counts as done."""
@@ -197,8 +197,8 @@ class Runner:
         return ours[1].cause if len(ours) > 1 and any(w.failures or w.attempts > TRIES for w in ours) else None
 
     async def _take(self, slot: Slot, before: int | None) -> list[Work]:
-        name, now = self.stream.name, self.stream.clock.now()
-        return await self.stream.store.claim(name, slot.name, self.owner, now, self._lease(), before)
+        key, now = self.stream.key, self.stream.clock.now()
+        return await self.stream.store.claim(key, slot.name, self.owner, now, self._lease(), before)
 
     def _lease(self) -> float:
         return self.stream.clock.now() + self._lease_s

@@ -19,7 +19,7 @@ from mindstream.coach.gates.named import GATES as GATE_NAMES
 from mindstream.coach.packs.load import shipped_packs
 from mindstream.errors import InputError
 from mindstream.log.events import Opened
-from mindstream.memory.store.validation import checked_name
+from mindstream.log.names import checked_name
 from mindstream.service import transfer
 from mindstream.service.export_file import Export, Header, read_export
 from mindstream.service.memory import UserData
@@ -68,7 +68,7 @@ def parse_backup(lines: Iterable[bytes], source: str) -> Export[MindHeader]:
     def is_of_a_gate(data: object) -> bool:
         return isinstance(data, dict) and data.keys() == {"gate", "npz"}
 
-    records = read_export(lines, source, MindHeader, "", is_of_a_gate)
+    records = read_export(lines, source, MindHeader, is_of_a_gate)
     try:
         _check_header(records.header, source)
     except InputError:
@@ -97,8 +97,8 @@ def missing_pack(habits: Habits) -> str:
 
 async def _habits(memory: UserData, settings: Settings) -> Habits:
     opened, decided = (
-        await memory.store.last(memory.user, Opened.kind),
-        await memory.store.last(memory.user, Decided.kind),
+        await memory.store.last(memory.key, Opened.kind),
+        await memory.store.last(memory.key, Decided.kind),
     )
     gate = decided.event.gate if decided and isinstance(decided.event, Decided) else settings.gate
     if opened and isinstance(opened.event, Opened):

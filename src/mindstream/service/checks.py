@@ -16,6 +16,7 @@ from mindstream.coach.packs.load import load, shipped_packs
 from mindstream.errors import MindstreamError, StorageError
 from mindstream.log.database import FILE
 from mindstream.log.files import check_plain
+from mindstream.log.names import shown_name
 from mindstream.models.providers.secrets import KEYS
 from mindstream.service.damage import Damage, faults, standing
 from mindstream.service.found_models import SMALL, Found, find_models
@@ -136,7 +137,7 @@ def _counted(file: Path, found: list[Damage]) -> Iterator[Finding]:
     for fault in found:
         kinds.setdefault((fault.harmless, fault.what), []).append(fault)
     for (harmless, what), some in kinds.items():
-        users = ", ".join(sorted({fault.user for fault in some if fault.user}))
+        users = ", ".join(sorted({shown_name(fault.user) for fault in some if fault.user}))
         rows = [fault.row for fault in some if fault.row]
         where = f" ({'of ' + users + '; ' if users else ''}{', '.join(rows[:2])}{', …' if len(rows) > 2 else ''})"
         state: Literal["note", "broken"] = "note" if harmless else "broken"

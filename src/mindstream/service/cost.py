@@ -10,6 +10,7 @@ from pydantic import JsonValue
 
 from mindstream.clock import format_iso
 from mindstream.log.events import Logged, ModelCalled
+from mindstream.log.names import StreamKey, shown_name
 from mindstream.memory.store.store import LogStore, read_log
 
 By = Literal["day", "user", "role", "model"]
@@ -74,21 +75,21 @@ class Bill:
     by: dict[By, list[Total]]
 
 
-async def bill(store: LogStore, user: str | None = None) -> Bill:
+async def bill(store: LogStore, user: StreamKey | None = None) -> Bill:
     """Add up the calls of a user; None: of all users of the data folder. Days are those of UTC."""
     total = Total("all")
     parts: dict[By, dict[str, Total]] = {by: {} for by in BYS}
     async for logged, call in _calls(store, user):
         total.add(call)
         names: dict[By, str] = {
-            "day": format_iso(logged.at)[:10], "user": logged.mind, "role": call.role, "model": call.model,
+            "day": format_iso(logged.at)[:10], "user": shown_name(logged.mind), "role": call.role, "model": call.model,
         }  # fmt: skip
         for by, name in names.items():
             parts[by].setdefault(name, Total(name)).add(call)
     return Bill(total, {by: [found[name] for name in sorted(found)] for by, found in parts.items()})
 
 
-async def _calls(store: LogStore, user: str | None) -> AsyncIterator[tuple[Logged, ModelCalled]]:
+async def _calls(store: LogStore, user: StreamKey | None) -> AsyncIterator[tuple[Logged, ModelCalled]]:
     async for logged in read_log(store, user, kinds=[ModelCalled.kind]):
         if isinstance(logged.event, ModelCalled):
             yield logged, logged.event

@@ -18,12 +18,13 @@ from typing import Literal
 from mindstream.errors import InputError
 from mindstream.log.database import APPLICATION_ID
 from mindstream.log.events import Unknown, event, every_kind
+from mindstream.log.names import name_of
 from mindstream.memory.store.record import UNIQUE, Record, same_words
 from mindstream.memory.store.rows import FIELDS, row_of
 from mindstream.memory.store.salvage import moment
 from mindstream.memory.store.sums import sum_of_event, sum_of_record, sum_of_vector
 from mindstream.memory.store.tables import MIGRATIONS
-from mindstream.memory.store.validation import checked_name, checked_record
+from mindstream.memory.store.validation import checked_record
 from mindstream.service.readable import CHANGED, SAME, TABLES, VECTOR_SUM, WORDS_SUM, Row, Tables
 
 UNSUMMED = "rows without a sum: from before there were any, or changed on purpose"
@@ -141,9 +142,9 @@ def _shape(connection: sqlite3.Connection) -> set[str]:
 
 
 def _log(tables: Tables) -> Iterator[Damage]:
-    for seq, mind, at, by, kind, payload, total in tables.rows["log"]:
+    for seq, mind, at, by, kind, payload, total, system in tables.rows["log"]:
         user = mind if is_name(mind) else ""
-        whole = sum_agrees(sum_of_event, (mind, at, by, kind, payload), total)
+        whole = sum_agrees(sum_of_event, (mind, at, by, kind, payload, system or 0), total)
         if not 0 < seq <= LAST:
             yield Damage("rows of the log with a number that none has", user, str(seq))
         elif not user or moment(at) is None or not isinstance(by, str):
@@ -236,9 +237,9 @@ def is_work(row: Row, tables: Tables) -> bool:
 
 
 def is_name(value: object) -> bool:
-    """Tell whether something can be the name of a user."""
+    """Tell whether something can be the key of a stream."""
     try:
-        return isinstance(value, str) and bool(checked_name(value))
+        return isinstance(value, str) and bool(name_of(value))
     except InputError:
         return False
 

@@ -80,9 +80,11 @@ def _rows(rows: Iterable[Logged]) -> Iterator[str]:
     for row in rows:
         named, payload = row.event.entry()
         head = {"seq": row.seq, "mind": row.mind, "at": row.at, "by": row.by, "kind": named}
+        head |= {"system": True} if row.system else {}
         yield json.dumps({**head, "payload": json.loads(payload)}, ensure_ascii=False)
 
 
 def _read_row(line: str) -> Logged:
     row = json.loads(line)
-    return Logged(row["seq"], row["mind"], row["at"], row["by"], event(row["kind"], json.dumps(row["payload"])))
+    told = event(row["kind"], json.dumps(row["payload"]))
+    return Logged(row["seq"], row["mind"], row["at"], row["by"], told, row.get("system", False))

@@ -21,6 +21,7 @@ from mindstream.log.database import FILE
 from mindstream.log.erasure import connect_beside
 from mindstream.log.events import event, printable
 from mindstream.log.folder import history
+from mindstream.log.names import StreamKey, id_of, shown_name
 from mindstream.memory.curation.slot_items import texts_in
 from mindstream.memory.store import elsewhere
 from mindstream.memory.store.elsewhere import Left
@@ -28,14 +29,13 @@ from mindstream.memory.store.sqlite import next_change
 from mindstream.memory.store.store import Commit, Entry
 from mindstream.service.memory import UserData, nobody
 from mindstream.sharing.events import ExemplarWithdrawn, PoolCreated
-from mindstream.sharing.pool import PREFIX
 from mindstream.town.events import TownBegan
 
 PROBES, PROBE, SHORTEST = 300, 40, 8
 """So many texts are looked for, so many characters of each; shorter ones say nothing of whose they are."""
 _NAME = re.compile(r"[\x21-\x7e]*")
 """A role, a model, an id: no words."""
-TABLES = {"records": "stream", "log": "mind", "work": "mind", "erased": "stream"}
+TABLES = {"records": "stream", "log": "mind", "work": "mind", "erased": "stream", "streams": "key"}
 """Where a user's rows are, and which column names the user."""
 
 
@@ -64,18 +64,18 @@ def list_kept(memory: UserData, folder: Path) -> Kept:
     Raises:
         InputError: nothing.
     """
-    typed = history(folder, memory.user)
-    unfinished = erasure.pending(folder, memory.user)
+    typed = history(folder, memory.key)
+    unfinished = erasure.pending(folder, memory.key)
     with connect_beside(folder) as connection:
-        rows = {table: _count(connection, table, memory.user) for table in TABLES}
+        rows = {table: _count(connection, table, memory.key) for table in TABLES}
         connection.text_factory = lambda content: content.decode("utf-8", "replace")
-        found = elsewhere.find(connection, memory.user)
-        words = _probes(connection, memory.user, found)
+        found = elsewhere.find(connection, memory.user, memory.key)
+        words = _probes(connection, memory.key, found)
         stays = _staying(connection, memory.user)
     if not any(rows.values()) and not found and not typed.exists() and not unfinished:
         raise InputError(nobody(memory.user))
-    left = {each.stream: len(each.rows) + len(each.ids) for each in found}
-    return Kept(rows, erasure.files_of(folder, memory.user), words, left, stays)
+    left = {shown_name(each.stream): len(each.rows) + len(each.ids) for each in found}
+    return Kept(rows, erasure.files_of(folder, memory.key), words, left, stays)
 
 
 async def erase(memory: UserData, folder: Path, what: Kept, progress: Callable[[int], None] = lambda _: None) -> None:
@@ -87,33 +87,35 @@ async def erase(memory: UserData, folder: Path, what: Kept, progress: Callable[[
         StorageError: something could not be erased; the message says what.
     """
     await _withdraw(memory, folder)  # first: as long as this is not done, the user is there, and asked for again
-    await asyncio.to_thread(_erase_elsewhere, folder, memory.user)
-    with erasure.declare_intent(folder, memory.user) as intent:
-        await memory.store.erase(memory.user)
+    await asyncio.to_thread(_erase_elsewhere, folder, memory.user, memory.key)
+    with erasure.declare_intent(folder, memory.key) as intent:
+        await memory.store.erase(memory.key)
         await asyncio.to_thread(erasure.finish, folder, intent)
-        await asyncio.to_thread(_prove, folder, memory.user, what.words, progress)
+        await asyncio.to_thread(_prove, folder, memory.user, memory.key, what.words, progress)
 
 
 async def _withdraw(memory: UserData, folder: Path) -> None:
     """Have pools serve what the user wrote or asked no more, nor what was drawn from it."""
     with connect_beside(folder) as connection:
         found = [
-            left for left in elsewhere.find(connection, memory.user) if left.stream.startswith(PREFIX) and left.ids
+            left
+            for left in elsewhere.find(connection, memory.user, memory.key)
+            if id_of(left.stream, "pool") and left.ids
         ]
     for left in found:
-        entry = Entry(ExemplarWithdrawn(ids=tuple(sorted(left.ids)), because="erased"), "mindstream")
+        entry = Entry(ExemplarWithdrawn(ids=tuple(sorted(left.ids)), because="erased"), "mindstream", system=True)
         await memory.store.commit(Commit(mind=left.stream, at=memory.clock.now(), entries=(entry,)))
 
 
-def _erase_elsewhere(folder: Path, user: str) -> None:
+def _erase_elsewhere(folder: Path, person: str, own: StreamKey) -> None:
     """Take what the user left in pools and other minds, and documents that nobody else reads, in one transaction."""
     with connect_beside(folder) as connection:
         connection.execute("PRAGMA secure_delete = ON")
         connection.execute("BEGIN IMMEDIATE")
-        found = elsewhere.find(connection, user)
+        found = elsewhere.find(connection, person, own)
         for left in found:
-            elsewhere.erase(connection, user, left, next_change(connection))
-        elsewhere.forget_reader(connection, user)
+            elsewhere.erase(connection, person, left, next_change(connection))
+        elsewhere.forget_reader(connection, person)
         elsewhere.delete_copies(connection)
         connection.execute("COMMIT")
     for left in found:
@@ -141,10 +143,10 @@ def _staying(connection: sqlite3.Connection, user: str) -> list[str]:
 def _pools(connection: sqlite3.Connection) -> Iterator[tuple[str, PoolCreated]]:
     for stream, payload in connection.execute("SELECT mind, payload FROM log WHERE kind = ?", (PoolCreated.kind,)):
         if isinstance(found := event(PoolCreated.kind, payload), PoolCreated):
-            yield stream.removeprefix(PREFIX), found
+            yield shown_name(stream), found
 
 
-def _prove(folder: Path, user: str, words: list[str], progress: Callable[[int], None]) -> None:
+def _prove(folder: Path, person: str, user: StreamKey, words: list[str], progress: Callable[[int], None]) -> None:
     """Look for the words in the bytes, and for the user in the tables.
 
     Raises:
@@ -154,13 +156,19 @@ def _prove(folder: Path, user: str, words: list[str], progress: Callable[[int], 
         left = {table: count for table in TABLES if (count := _count(connection, table, user))}
         if left:
             told = ", ".join(f"{count} rows in {table}" for table, count in left.items())
-            raise StorageError(f"{user!r} is back: {told}; another program writes to that mind. Close it, erase again")
-        if found := elsewhere.find(connection, user):
-            raise StorageError(f"{user!r} is in {found[0].stream!r} still; another program wrote it. Erase again")
+            raise StorageError(
+                f"{shown_name(user)!r} is back: {told}; another program writes to that mind. Close it, erase again"
+            )
+        if found := elsewhere.find(connection, person, user):
+            raise StorageError(
+                f"{person!r} is in {shown_name(found[0].stream)!r} still; another program wrote it. Erase again"
+            )
         for path in sorted(folder.glob(f"{FILE}*")):
             for done, word in enumerate(_found(path, words, progress), 1):
                 if not _lives(connection, word):
-                    raise StorageError(f"words of {user!r} are left in {path}: {word[:12]!r}… and perhaps {done} more")
+                    raise StorageError(
+                        f"words of {shown_name(user)!r} are left in {path}: {word[:12]!r}… and perhaps {done} more"
+                    )
 
 
 def _found(path: Path, words: list[str], progress: Callable[[int], None]) -> Iterator[str]:
@@ -173,7 +181,7 @@ def _found(path: Path, words: list[str], progress: Callable[[int], None]) -> Ite
             progress(done)
 
 
-def _probes(connection: sqlite3.Connection, user: str, found: Sequence[Left]) -> list[str]:
+def _probes(connection: sqlite3.Connection, user: StreamKey, found: Sequence[Left]) -> list[str]:
     """Choose what to look for: the beginnings of the user's longest texts, as they stand in the file."""
     probes = {_probe(printable(word)) for left in found for word in left.words}
     for (text,) in connection.execute("SELECT text FROM records WHERE stream = ?", (user,)):
@@ -203,5 +211,5 @@ def _lives(connection: sqlite3.Connection, word: str) -> bool:
     )
 
 
-def _count(connection: sqlite3.Connection, table: str, user: str) -> int:
+def _count(connection: sqlite3.Connection, table: str, user: StreamKey) -> int:
     return int(connection.execute(f"SELECT count(*) FROM {table} WHERE {TABLES[table]} = ?", (user,)).fetchone()[0])

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from mindstream.clock import Moment
 from mindstream.coach.belief.plan import CoachingPlan
 from mindstream.errors import InputError, StorageError
+from mindstream.log.names import StreamKey
 from mindstream.memory.store.record import Kind, Record, Triple
 from mindstream.memory.store.validation import checked_record
 
@@ -27,6 +28,8 @@ VERSIONS = 1 << 31
 """No slot has ever had so many versions; a higher number would leave no room for those to come."""
 IN_MEMORY = 8 << 20
 """A copy of more bytes than this is put aside on the disk."""
+NOBODYS = StreamKey("")
+"""In whose stream records are until they are written."""
 M = TypeVar("M", bound=BaseModel)
 H = TypeVar("H", bound="Header", covariant=True)
 
@@ -70,7 +73,7 @@ class ExportLine(BaseModel):
     version: int | None = Field(None, le=VERSIONS)
     data: dict[str, JsonValue] = Field(default_factory=dict)
 
-    def record(self, stream: str) -> Record:
+    def record(self) -> Record:
         """Return the record, not yet embedded.
 
         Raises:
@@ -85,7 +88,7 @@ class ExportLine(BaseModel):
         held: dict[str, Any] = {name: getattr(self, name) for name in ExportLine.model_fields}
         held["about"] = Triple(*self.about) if self.about else None
         held["accessed"] = self.created if self.accessed is None else self.accessed
-        return checked_record(Record(stream=stream, **held))
+        return checked_record(Record(stream=NOBODYS, **held))
 
 
 @dataclass(frozen=True)
@@ -98,7 +101,6 @@ class Export(Generic[H]):
 
     header: H
     source: str
-    stream: str
     lines: dict[str, int]
     copy: IO[bytes]
 
@@ -117,7 +119,7 @@ class Export(Generic[H]):
         batch: list[Record] = []
         size = 0
         for text in self.copy:
-            batch.append(ExportLine.model_validate(_json(text)).record(self.stream))
+            batch.append(ExportLine.model_validate(_json(text)).record())
             size += len(text)
             if len(batch) == BATCH or size >= BATCH_BYTES:
                 yield batch
@@ -183,7 +185,6 @@ def read_export(
     lines: Iterable[bytes],
     source: str,
     shape: type[H],
-    stream: str,
     taken: Callable[[object], bool] = lambda _: False,
 ) -> Export[H]:
     """Check the header and the records of an export; `taken` may take a line that is no record.
@@ -208,7 +209,7 @@ def read_export(
                     header = _header(data, shape)
                 elif not taken(data):
                     _check_size(text)
-                    index.add(validate_as(ExportLine, data).record(stream), number)
+                    index.add(validate_as(ExportLine, data).record(), number)
                     _put_aside(copy, text)
             except InputError as error:
                 raise InputError(f"{source}:{number}: {error}; nothing was imported") from None
@@ -219,7 +220,7 @@ def read_export(
     except BaseException:
         copy.close()
         raise
-    return Export(header, source, stream, index.lines, copy)
+    return Export(header, source, index.lines, copy)
 
 
 def _check_size(text: bytes) -> None:

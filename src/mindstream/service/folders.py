@@ -9,7 +9,7 @@ from mindstream.errors import InputError
 from mindstream.log.database import FILE
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Store
-from mindstream.town.events import TOWN, TownBegan
+from mindstream.town.events import JOURNAL, TownBegan
 
 
 async def refuse_town(store: Store, folder: Path) -> None:
@@ -69,4 +69,4 @@ async def require_room_for_town(folder: Path) -> None:
 
 
 async def _holds_town(store: Store) -> bool:
-    return await store.last(TOWN, TownBegan.kind) is not None
+    return await store.last(store.key(JOURNAL), TownBegan.kind) is not None

@@ -17,11 +17,11 @@ from mindstream.log.database import FILE
 from mindstream.log.erasure import finish_all
 from mindstream.log.events import Logged
 from mindstream.log.files import private_folder
+from mindstream.log.names import StreamKey, StreamName
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import KINDS, Kind, Record
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Store, read_log
-from mindstream.memory.store.validation import checked_name
 from mindstream.models.embedders.named import embedder
 from mindstream.service.folders import refuse_town
 from mindstream.settings import Settings
@@ -40,30 +40,35 @@ class UserData:
     clock: Clock
 
     @cached_property
+    def key(self) -> StreamKey:
+        """By which the store keeps it."""
+        return self.store.key(StreamName("user", self.user))
+
+    @cached_property
     def stream(self) -> Memory:
         """The stream; loads the embedder."""
         return Memory(self.store, self.user, embedder(self.embedder_name), self.clock)
 
     async def recent(self, n: int, kinds: Sequence[Kind]) -> dict[Kind, list[Record]]:
         """Return the newest records of each kind that has any, oldest first."""
-        found = {kind: await self.store.latest(self.user, [kind], n, now=self.clock.now()) for kind in kinds}
+        found = {kind: await self.store.latest(self.key, [kind], n, now=self.clock.now()) for kind in kinds}
         return {kind: records for kind, records in found.items() if records}
 
     async def beliefs_and_plans(self) -> list[Record]:
         """Return the latest version of each belief and plan."""
         latest: dict[str, Record] = {}
-        for record in await self.store.latest(self.user, ["belief", "plan"], 1000, now=self.clock.now()):
+        for record in await self.store.latest(self.key, ["belief", "plan"], 1000, now=self.clock.now()):
             if record.slot:  # oldest first, so the newest stays
                 latest[record.slot] = record
         return sorted(latest.values(), key=lambda record: record.slot or "")
 
     async def all(self) -> list[Record]:
         """Return every record, superseded and forgotten ones too, in the order of writing."""
-        return (await self.store.changes(self.user, 0)).records
+        return (await self.store.changes(self.key, 0)).records
 
     async def is_known(self) -> bool:
         """Tell whether something was ever logged of that user."""
-        return bool(await self.store.events(self.user, limit=1))
+        return bool(await self.store.events(self.key, limit=1))
 
     async def require_known(self) -> UserData:
         """Return itself, sure that there is something to work on.
@@ -93,12 +98,12 @@ async def memory(
         InputError: there is no memory in that folder, or a town's; the user's name cannot be used.
         StorageError: it cannot be read.
     """
-    checked_name(settings.user, "user")
+    user = StreamName("user", settings.user)
     if new:
         private_folder(settings.data)
     elif not (settings.data / FILE).exists():
         raise InputError(f"there is no memory in {settings.data} yet: {begins} begins one, --data names another folder")
-    await asyncio.to_thread(finish_all, settings.data, settings.user)
+    await asyncio.to_thread(finish_all, settings.data, user.key)
     async with SqliteStore(settings.data) as store:
         if new or own:
             await refuse_town(store, settings.data)
@@ -106,7 +111,7 @@ async def memory(
         yield await opened.require_known() if known else opened
 
 
-async def following(store: Store, clock: Clock, user: str | None, after: int = 0) -> AsyncIterator[Logged]:
+async def following(store: Store, clock: Clock, user: StreamKey | None, after: int = 0) -> AsyncIterator[Logged]:
     """Yield the rows of the log after a seq, and then each new one as it is written, by whichever process."""
     while True:
         seen = await store.version()

@@ -22,7 +22,9 @@ from mindstream.errors import InputError, MindstreamError, StorageError
 from mindstream.log.database import APPLICATION_ID, FILE
 from mindstream.log.events import Unknown, event, printable
 from mindstream.log.files import BESIDE, check_plain, private_file
+from mindstream.log.names import name_of
 from mindstream.log.sqlite_errors import explain_errors, is_busy
+from mindstream.memory.store import old_streams, registry
 from mindstream.memory.store.record import SLOTTED, Record
 from mindstream.memory.store.rows import FIELDS, INSERT, insertion, row_of
 from mindstream.memory.store.salvage import moment
@@ -33,6 +35,7 @@ from mindstream.service.damage import LAST, chains, is_name, is_work, standing, 
 from mindstream.service.readable import TABLES, WORDS_SUM, Row, Tables, looking_into
 
 ASIDE = "set_aside.jsonl"
+LOG = "INSERT INTO log (seq, mind, at, by, kind, payload, system, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 CHANGE = 1
 """The commit that all rows count as of: nobody has read the new file yet."""
 
@@ -183,7 +186,7 @@ def _write(tables: Tables, fresh: sqlite3.Connection, aside: Quarantine) -> dict
     fresh.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     fresh.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
     for row in _log(tables, aside):
-        fresh.execute("INSERT INTO log (seq, mind, at, by, kind, payload, sum) VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        fresh.execute(LOG, row)
     fresh.executemany(INSERT, [insertion(record, record.seq, CHANGE) for record in _records(tables, aside)])
     into = f"INSERT INTO work ({', '.join(TABLES['work'])}) VALUES ({','.join('?' * len(TABLES['work']))})"
     causes: set[Row] = set()
@@ -193,6 +196,8 @@ def _write(tables: Tables, fresh: sqlite3.Connection, aside: Quarantine) -> dict
             fresh.execute(into, (*row[:-1], row[-1] or 0))
         else:
             aside.add("work that points nowhere, or cannot be read", "work", row)
+    is_old = all(row[-1] is None for row in tables.rows["log"])
+    old_streams.adopt(fresh) if is_old else registry.register_all(fresh)
     counters = tables.counters | {"changed": CHANGE}
     fresh.executemany("INSERT OR REPLACE INTO counters (name, value) VALUES (?, ?)", counters.items())
     fresh.execute("COMMIT")
@@ -204,14 +209,14 @@ def _log(tables: Tables, aside: Quarantine) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of the log, each whole; what cannot be read is kept as it stands."""
     at = 0.0
     for row in {row[0]: row for row in tables.rows["log"]}.values():
-        seq, mind, when, by, kind, payload, total = row
+        seq, mind, when, by, kind, payload, total, system = row
         if not is_name(mind) or not 0 < seq <= LAST:
             aside.add("rows of the log of nobody, or with a number that none has", "log", row)
             continue
         at = at if (sound := moment(when)) is None else sound  # else that of the row before it
         entry = event(kind, payload)
         named = entry.entry() if isinstance(entry, Unknown) else (kind, payload)
-        new = (mind, at, printable(by), *named)
+        new = (mind, at, printable(by), *named, int(system == 1))
         if total is not None and sum_of_event(*new) != total:
             aside.add("rows of the log that are not as they were written; kept as they read", "log", row)
         yield (seq, *new, sum_of_event(*new))
@@ -246,7 +251,7 @@ def _of_its_log(row: Row, record: Record, tables: Tables) -> Record | None:
     mind = tables.minds.get(record.seq, record.stream)
     if not isinstance(mind, str) or not is_name(mind):
         return None
-    of_its_log = replace(record, stream=mind)
+    of_its_log = replace(record, stream=name_of(mind).typed_key)
     return of_its_log if mind == record.stream or _sum(of_its_log) == row[WORDS_SUM] else None
 
 

@@ -15,7 +15,7 @@ from mindstream.memory.store.salvage import salvage
 Row = tuple[Any, ...]
 
 TABLES = {
-    "log": ["seq", "mind", "at", "by", "kind", "payload", "sum"],
+    "log": ["seq", "mind", "at", "by", "kind", "payload", "sum", "system"],
     "records": ["number", *FIELDS, "changed", "same", "words_sum", "vector_sum"],
     "work": [
         "id", "mind", "slot", "cause", "owner", "lease", "running", "attempts", "error", "done", "failures",

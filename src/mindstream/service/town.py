@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from mindstream.clock import ManualClock
 from mindstream.errors import InputError
 from mindstream.log.files import private_folder
+from mindstream.log.names import StreamName
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import KINDS, Record
 from mindstream.memory.store.sqlite import SqliteStore
@@ -23,12 +24,13 @@ from mindstream.models.wrappers.budget import Budget
 from mindstream.service.folders import require_room_for_town, require_town
 from mindstream.service.opening import answering
 from mindstream.settings import Settings
+from mindstream.town.events import JOURNAL
 from mindstream.town.formats.key_mistakes import describe_mistake
 from mindstream.town.inspect.estimate import Counting, cost_usd, count_calls
 from mindstream.town.inspect.history import step_of
 from mindstream.town.inspect.lookup import find_step
 from mindstream.town.inspect.time_words import format_time
-from mindstream.town.journal import TOWN, TownState, journal, read_setting, read_town
+from mindstream.town.journal import TownState, journal, read_setting, read_town
 from mindstream.town.packs.find import find_pack
 from mindstream.town.profile import COMPAT, Profile
 from mindstream.town.setting import Setting
@@ -115,7 +117,8 @@ class Look:
 
     async def newest(self, name: str, step: int, n: int) -> list[Record]:
         """Return the newest memories of somebody at a step, oldest first."""
-        return await self.store.latest(name, KINDS, n, now=self.setting.moment(max(step, 0)))
+        key = self.store.key(StreamName("resident", name))
+        return await self.store.latest(key, KINDS, n, now=self.setting.moment(max(step, 0)))
 
     def step_of(self, moment: float) -> int:
         """Return the step of a moment; what was before the town began is of its first."""
@@ -165,7 +168,7 @@ async def open_town(settings: Settings, usd: float | None = None) -> AsyncIterat
         Town.open(folder, models=models, embed=settings.embedder) as town,
     ):
         any_resident = next(iter(town.residents.values()))
-        bill = Memory(town.store, TOWN, any_resident.stream.embedder, ManualClock(town.setting.start))
+        bill = Memory(town.store, JOURNAL, any_resident.stream.embedder, ManualClock(town.setting.start))
         async with calls.writing(bill):
             yield town
 

@@ -46,7 +46,7 @@ async def export(memory: UserData, header: Callable[..., Header] = Header) -> As
     Raises:
         InputError: nothing is known of that user.
     """
-    async with (await memory.require_known()).store.walk(memory.user) as (count, records):
+    async with (await memory.require_known()).store.walk(memory.key) as (count, records):
         yield header(user=memory.user, exported=format_iso(memory.clock.now()), records=count).model_dump_json()
         async for record in records:
             yield json.dumps(plain(record), ensure_ascii=False)
@@ -77,17 +77,17 @@ async def _write(memory: UserData, records: list[Record]) -> None:
     embedder = memory.stream.embedder
     vectors = (await embedder.embed([record.text for record in records])).astype(np.float16)
     whole = [
-        replace(record, stream=memory.user, embedder=embedder.name, vector=vector)
+        replace(record, stream=memory.key, embedder=embedder.name, vector=vector)
         for record, vector in zip(records, vectors, strict=True)
     ]
     event = Remembered(count=len(whole), kinds=dict(Counter(record.kind for record in whole)))
-    await memory.stream.commit(Entry(event, "import", tuple(whole)))
+    await memory.stream.commit(Entry(event, "import", tuple(whole), system=True))
 
 
 async def _check_owners(memory: UserData, export: Export[Header]) -> None:
     """Raise InputError where a record is another user's; whose is not said: names are private."""
     for id_, owner in (await memory.store.owners(list(export.lines))).items():
-        if owner != memory.user:
+        if owner != memory.key:
             raise InputError(
                 f"{export.source}:{export.lines[id_]}: the record {id_} belongs to another user of this data folder"
                 " already; use another --data; nothing was imported"

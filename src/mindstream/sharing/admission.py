@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 from mindstream.errors import Conflict, InputError, ModelError, ReplyInvalid
 from mindstream.isolation import describe
 from mindstream.log.events import Failed
+from mindstream.log.names import checked_name
 from mindstream.memory.store.record import TAINTED, Record, RecordDraft
 from mindstream.memory.store.store import Entry, NewWork, WorkDone, WorkReleased
-from mindstream.memory.store.validation import checked_name, checked_text
+from mindstream.memory.store.validation import checked_text
 from mindstream.models.ask import ask
 from mindstream.models.model import Model
 from mindstream.sharing.events import ExemplarJudged
@@ -140,7 +141,7 @@ async def _judge(pool: Pool, exemplar: Exemplar, scorer: Model) -> ExemplarJudge
 
 async def _claim(pool: Pool, id_: str) -> tuple[int, ...]:
     now = pool.stream.clock.now()
-    found = await pool.stream.store.claim(pool.stream.name, SLOT + id_, pool.owner_token, now, now + LEASE_S)
+    found = await pool.stream.store.claim(pool.stream.key, SLOT + id_, pool.owner_token, now, now + LEASE_S)
     return tuple(each.id for each in found)
 
 
@@ -178,7 +179,7 @@ async def _verdict(pool: Pool, state: PoolState, exemplar: Exemplar, scorer: Mod
 def _exemplar(pool: Pool, pair: Pair, writer: str) -> Exemplar:
     query, answer = checked_text(pair.query), checked_text(pair.answer)
     asked_by = checked_name(pair.asked_by, "asked_by") if pair.asked_by else ""
-    id_ = exemplar_id(pool.stream.name, checked_name(writer, "writer"), query, answer)
+    id_ = exemplar_id(f"pool:{pool.name}", checked_name(writer, "writer"), query, answer)
     examples = tuple(dict.fromkeys(pair.examples))
     return Exemplar(
         id=id_, query=query, answer=answer, writer=writer, model=pair.model, asked_by=asked_by, examples=examples

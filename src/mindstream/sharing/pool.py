@@ -13,11 +13,11 @@ from pathlib import Path
 
 from mindstream import chance
 from mindstream.clock import Clock
-from mindstream.errors import InputError
+from mindstream.errors import Conflict, InputError
 from mindstream.log.events import Event
+from mindstream.log.names import StreamName, checked_name
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import Entry, Erasure, Store
-from mindstream.memory.store.validation import checked_name
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.model import Model
 from mindstream.sharing import events
@@ -31,8 +31,6 @@ from mindstream.sharing.ranking import Retriever
 from mindstream.sharing.serving import Served, mask_of
 from mindstream.sharing.state import PoolState, Standing
 
-PREFIX = "pool:"
-"""Streams of pools are called so; no user is."""
 SPARE = 4
 """So many are ranked for each that is wanted: two writers may have written the same."""
 MOST_SHOTS = 64
@@ -71,7 +69,7 @@ class Pool:
         retriever: Retriever | None = None, guarded: bool = True, measure_by: MutualInformation | None = None,
     ) -> AsyncIterator[Pool]:  # fmt: skip
         """Open a pool of a data folder or of a store, created or not."""
-        async with Memory.open(data, stream_name(name), embed=embed, clock=clock) as stream:
+        async with Memory.open(data, StreamName("pool", name), embed=embed, clock=clock) as stream:
             pool = cls(stream, retriever=retriever, guarded=guarded, measure_by=measure_by)
             try:
                 yield pool
@@ -85,7 +83,7 @@ class Pool:
     @property
     def name(self) -> str:
         """What it is called."""
-        return self.stream.name.removeprefix(PREFIX)
+        return self.stream.name
 
     async def create(
         self, domain: str, owner: str, *, members: Sequence[str] = (EVERYONE,), shared: bool = True,
@@ -97,17 +95,17 @@ class Pool:
             members: who may write and recall, the owner besides.
             shared: what a member writes all members may read, until it says otherwise; False: none may, until then.
         """
-        if await self.exists():
-            raise InputError(f"there is a pool {self.name!r} already")
         for each in (owner, *members):
             _checked_agent(each)
-        await self.write(
-            events.PoolCreated(domain=domain, owner=owner, members=tuple(members), shared=shared, form=form), owner
-        )
+        created = events.PoolCreated(domain=domain, owner=owner, members=tuple(members), shared=shared, form=form)
+        try:
+            await self.stream.commit(Entry(created, owner), unique="created")
+        except Conflict:
+            raise InputError(f"there is a pool {self.name!r} already") from None
 
     async def exists(self) -> bool:
         """Tell whether it was created."""
-        await self._state.catch_up(self.stream.store, self.stream.name)
+        await self._state.catch_up(self.stream.store, self.stream.key)
         return self._state.created is not None
 
     async def state(self) -> PoolState:
@@ -256,9 +254,9 @@ class Pool:
         """Delete exemplars for good; what was drawn from them stays, and is embedded by its own query alone."""
         rows = frozenset(state.standings[id_].seq for id_ in ids)
         drawn = [id_ for id_, each in state.standings.items() if each.roots & set(ids) and id_ not in ids]
-        records = await self.stream.store.records(self.stream.name, drawn)
+        records = await self.stream.store.records(self.stream.key, drawn)
         bare = tuple(replace(each, text=state.standings[each.id].exemplar.query) for each in records)
-        await self.stream.store.erase(self.stream.name, Erasure(ids=tuple(ids), rows=rows, rewritten=bare))
+        await self.stream.store.erase(self.stream.key, Erasure(ids=tuple(ids), rows=rows, rewritten=bare))
 
     async def helped(self, ids: Sequence[str], value: float, by: str, query: str = "") -> None:
         """Tell how good an answer was, from 0 to 1, that these exemplars stood before; `query`: to which question."""
@@ -277,11 +275,6 @@ class Pool:
         if state.created and by != state.created.owner:
             raise InputError(f"the pool {self.name!r} is {state.created.owner!r}'s, and {by!r} cannot change it")
         return state
-
-
-def stream_name(name: str) -> str:
-    """Return the name of a pool's stream."""
-    return checked_name(PREFIX + checked_name(name, "pool"), "pool")
 
 
 def _checked_agent(name: str) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from mindstream.clock import Moment
 from mindstream.log.events import Logged
+from mindstream.log.names import StreamKey
 from mindstream.memory.store.store import LogStore
 from mindstream.sharing import events
 from mindstream.sharing.events import EVERYONE
@@ -75,7 +76,7 @@ class PoolState:
     trained: Moment = 0.0
     admitted: int = 0
 
-    async def catch_up(self, store: LogStore, pool: str) -> None:
+    async def catch_up(self, store: LogStore, pool: StreamKey) -> None:
         """Fold what any process has written since the last time."""
         while rows := await store.events(pool, self.seq, KINDS):
             self.fold(rows)

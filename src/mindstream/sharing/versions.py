@@ -37,7 +37,7 @@ class Newest:
 
 async def read_newest(stream: Memory, number: int) -> Newest:
     """Read the newest version, which the log says is this one, or a later one."""
-    kept = await stream.store.checkpoint(stream.name, NAME)
+    kept = await stream.store.checkpoint(stream.key, NAME)
     if kept is None:
         return Newest(number, fault=f"the weights of version {number} are lost or damaged; it learns anew")
     number = max(number, kept.version)

@@ -17,6 +17,7 @@ from pydantic import Field
 
 from mindstream.errors import ToolError
 from mindstream.log.events import DocumentsRead
+from mindstream.log.names import StreamName
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import TAINTED, Record, RecordDraft
 from mindstream.memory.store.store import Entry, read_all
@@ -63,7 +64,7 @@ class Documents:
 
     async def _held(self) -> dict[str, list[Record]]:
         held: dict[str, list[Record]] = {}
-        async for portion in read_all(self.stream.store, self.stream.name):
+        async for portion in read_all(self.stream.store, self.stream.key):
             for record in portion:
                 if record.kind == "document":
                     held.setdefault(str(record.data.get("file")), []).append(record)
@@ -98,7 +99,7 @@ class Documents:
 
     async def _erase(self, records: Iterable[Record]) -> None:
         if ids := [record.id for record in records]:
-            await self.stream.store.erase(self.stream.name, ids)
+            await self.stream.store.erase(self.stream.key, ids)
 
     def _skipped(self) -> list[str]:
         """Say in a line which files a package would read."""
@@ -163,11 +164,11 @@ async def open_documents(
         ToolError: there is no such folder.
     """
     found = Folder(folder)
-    name = "documents." + blake2b(str(found.root).encode(), digest_size=8).hexdigest()
+    name = StreamName("documents", blake2b(str(found.root).encode(), digest_size=8).hexdigest())
     with tempfile.TemporaryDirectory(prefix="mindstream-") if data is None else nullcontext(data) as kept:
         async with Memory.open(kept, name, embed=embed) as stream:
             if reader and data is not None:
-                known = await stream.store.events(name, kinds=[DocumentsRead.kind])
+                known = await stream.store.events(stream.key, kinds=[DocumentsRead.kind])
                 if reader not in {row.by for row in known}:
                     await stream.commit(Entry(DocumentsRead(), reader))
             yield Documents(found, stream)

@@ -12,6 +12,7 @@ import asyncio
 import heapq
 from collections.abc import Collection, Coroutine, Mapping, Sequence
 
+from mindstream.log.names import StreamKey
 from mindstream.memory.store.store import Commit, Entry
 from mindstream.town.events import MENDED, Act, ObjectChanged
 from mindstream.town.residents.converse import converse
@@ -31,15 +32,17 @@ class Clockwork:
     """Who has a turn at which step.
 
     Args:
+        journal: the stream of what belongs to no resident.
         conditions: of objects that are not as they should be, by address.
         step: the last step that is done; -1: none.
         changed: the objects that came into another condition in it, by address.
     """
 
     def __init__(
-        self, setting: Setting, residents: Mapping[str, Resident], conditions: dict[str, Condition], step: int = -1,
-        changed: Collection[str] = (),
+        self, journal: StreamKey, setting: Setting, residents: Mapping[str, Resident],
+        conditions: dict[str, Condition], step: int = -1, changed: Collection[str] = (),
     ) -> None:  # fmt: skip
+        self.journal = journal
         self.setting = setting
         self.residents = dict(sorted(residents.items()))
         self.step = step
@@ -122,7 +125,7 @@ class Clockwork:
             self.changed.add(change.place)
         step = max(0, *(change.step for change in changes))
         entries = tuple(Entry(change, change.by or "town") for change in changes)
-        return Commit(mind="town", at=self.setting.moment(step), entries=entries)
+        return Commit(mind=self.journal, at=self.setting.moment(step), entries=entries)
 
     def _ended(self, step: int) -> set[str]:
         """Return whose act has come to its end."""

@@ -12,9 +12,12 @@ from pydantic import BaseModel, ConfigDict
 
 from mindstream.log.declared import NoWords, Quotes
 from mindstream.log.events import Event
+from mindstream.log.names import StreamName
 from mindstream.town.world.walk import read_walk
 
 TOWN = "town"
+"""By whom what belongs to no resident is."""
+JOURNAL = StreamName("town", TOWN)
 """The stream of what belongs to no resident."""
 MENDED = "repaired"
 """What is kept of an act that leaves its object as it should be."""

@@ -16,10 +16,11 @@ from pydantic import BaseModel
 
 from mindstream.errors import InputError
 from mindstream.log.events import Event, Failed, Heard, Logged, ModelCalled, Opened, Said, SetAside, Thought, Unknown
+from mindstream.log.names import StreamName, id_of
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Store, read_all
+from mindstream.town.events import JOURNAL, MovedIn, ObjectChanged, TownBegan, TownEvent, TownSaved
 from mindstream.town.events import TOWN as TOWN
-from mindstream.town.events import MovedIn, ObjectChanged, TownBegan, TownEvent, TownSaved
 from mindstream.town.profile import Profile
 from mindstream.town.setting import Setting
 from mindstream.town.source import load_source
@@ -70,12 +71,12 @@ class TownState:
                 self.conditions[event.place] = Condition(event.condition, event.step, event.danger)
             else:
                 self.conditions.pop(event.place, None)
-        elif row.mind != TOWN:
-            before = self.states.get(row.mind)
+        elif name := resident_of(row):
+            before = self.states.get(name)
             if before is None and isinstance(event, MovedIn):
-                before = ResidentState(name=row.mind)
+                before = ResidentState(name=name)
             if before is not None:
-                self.states[row.mind] = applied(before, event, self.profile)
+                self.states[name] = applied(before, event, self.profile)
 
     def saved(self, step: int) -> TownSaved:
         """Return a row that holds all of it."""
@@ -85,12 +86,22 @@ class TownState:
         return TownSaved(step=step, state=state.model_dump_json())
 
 
+def resident_of(row: Logged) -> str:
+    """Return whose row it is; "" where it is no resident's."""
+    return id_of(row.mind, "resident")
+
+
+def is_of_town(row: Logged, setting: Setting) -> bool:
+    """Tell whether a row is a resident's, or of what belongs to none of them."""
+    return resident_of(row) in setting.people or bool(id_of(row.mind, "town"))
+
+
 async def read_town(store: Store, profile: Profile, upto: int | None = None) -> TownState:
     """Read what a town is now, or was after a step."""
     town, after, until = TownState(profile), 0, math.inf
-    if upto is not None and (began := await store.last(TOWN, TownBegan.kind)) is not None:
+    if upto is not None and (began := await store.last(store.key(JOURNAL), TownBegan.kind)) is not None:
         until = began.at + upto * profile.step_s
-    last = await store.last(TOWN, TownSaved.kind)
+    last = await store.last(store.key(JOURNAL), TownSaved.kind)
     if last is not None and isinstance(last.event, TownSaved) and (upto is None or last.event.step <= upto):
         saved, after = Saved.model_validate_json(last.event.state), last.seq
         town.states, town.step = saved.states, saved.step
@@ -108,7 +119,7 @@ async def read_setting(store: Store) -> Setting:
     Raises:
         InputError: none does.
     """
-    began = await store.last(TOWN, TownBegan.kind)
+    began = await store.last(store.key(JOURNAL), TownBegan.kind)
     if began is None or not isinstance(began.event, TownBegan):
         raise InputError("no town lives in this folder: begin one with `mindstream town new`")
     event = began.event
@@ -130,24 +141,25 @@ async def journal(store: Store, setting: Setting) -> AsyncIterator[bytes]:
     The first says what town it is; each ends with a checksum of itself and of all lines before it.
     """
     remembered: dict[tuple[str, int], list[Record]] = {}
-    minds = (TOWN, *setting.people)
-    for mind in minds:
-        async for records in read_all(store, mind):
+    for name in setting.people:
+        async for records in read_all(store, store.key(StreamName("resident", name))):
             for record in records:
-                remembered.setdefault((mind, record.seq), []).append(record)
+                remembered.setdefault((name, record.seq), []).append(record)
     lines, heard = [], dict[int, str]()
     async for row in rows_after(store):
-        if isinstance(row.event, OF_PROCESS) or row.mind not in minds:
+        if isinstance(row.event, OF_PROCESS) or not is_of_town(row, setting):
             continue
+        name = resident_of(row)
         if isinstance(row.event, Heard):
             heard[row.seq] = row.event.record
         step = -(-int(row.at - setting.start) // setting.profile.step_s)
-        of_row = [_line_of(record) for record in remembered.get((row.mind, row.seq), ())]
+        of_row = [_line_of(record) for record in remembered.get((name, row.seq), ())]
         kind, payload = row.event.kind, _payload(row.event, heard)
         is_after = isinstance(row.event, ObjectChanged)  # things change when all have had their turns
-        lines.append((step, is_after, row.mind, row.seq, [step, row.mind, kind, row.by, payload, of_row]))
+        mind = name or TOWN
+        lines.append((step, is_after, mind, bool(name), row.seq, [step, mind, kind, row.by, payload, of_row]))
     chain = hashlib.blake2b(digest_size=DIGEST)
-    for _, _, _, _, line in sorted(lines, key=lambda each: each[:4]):
+    for *_, line in sorted(lines, key=lambda each: each[:5]):
         said = json.dumps(line, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
         chain.update(said)
         yield said[:-1] + b',"' + chain.hexdigest().encode() + b'"]\n'

@@ -12,8 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from mindstream.clock import ManualClock, SystemClock
-from mindstream.errors import InputError
+from mindstream.errors import Conflict, InputError
 from mindstream.log.events import Opened, Remembered
+from mindstream.log.names import StreamName
 from mindstream.memory import tenure
 from mindstream.memory.lifecycle.rate_importance import RateImportance
 from mindstream.memory.memory import Memory
@@ -29,7 +30,7 @@ from mindstream.models.embedders.named import embedder
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.town.clockwork import Clockwork
-from mindstream.town.events import ObjectChanged, TownBegan
+from mindstream.town.events import JOURNAL, ObjectChanged, TownBegan
 from mindstream.town.journal import TOWN, TownState, digest, journal, read_setting, read_town
 from mindstream.town.prompts.is_danger import IsDanger
 from mindstream.town.residents.keep_visit import KeepVisit, finish_visit
@@ -42,6 +43,7 @@ from mindstream.town.setting import Setting
 from mindstream.town.state import ResidentState
 from mindstream.town.writing import Writing
 
+TAKEN = "a town lives in this folder already: go on with it, or begin the new one in another folder"
 SAVE_EVERY = 2_000
 """So many rows of the log at most lie between two saved states."""
 SLOT, LIVING = "living", "letting this town live"
@@ -61,7 +63,7 @@ class Town:
         self, setting: Setting, store: Store, residents: dict[str, Resident], state: TownState, writing: Writing
     ) -> None:
         self.setting, self.store, self.residents = setting, store, residents
-        self._clockwork = Clockwork(setting, residents, state.conditions, state.step, state.changed)
+        self._clockwork = Clockwork(store.key(JOURNAL), setting, residents, state.conditions, state.step, state.changed)
         self._writing = writing
         self._rows = 0
 
@@ -104,8 +106,11 @@ class Town:
                 async with _residents(
                     setting, TownState(setting.profile), Writing(store), vectors, shared
                 ) as residents:
-                    await move_in(store, setting, residents)
-            async with _hold(Memory(store, TOWN, vectors, SystemClock(), strength=None), setting, lease_s) as fence:
+                    try:
+                        await move_in(store, setting, residents)
+                    except Conflict:
+                        raise InputError(TAKEN) from None
+            async with _hold(Memory(store, JOURNAL, vectors, SystemClock(), strength=None), setting, lease_s) as fence:
                 state, writing = await read_town(store, setting.profile), Writing(store, fence)
                 async with _residents(setting, state, writing, vectors, shared) as residents:
                     yield cls(setting, store, residents, state, writing)
@@ -147,7 +152,7 @@ class Town:
         try:
             return await before.advance(step)
         except BaseException:
-            self._clockwork = Clockwork(self.setting, self.residents, before.conditions, done, changed)
+            self._clockwork = Clockwork(before.journal, self.setting, self.residents, before.conditions, done, changed)
             raise
 
     async def save(self) -> None:
@@ -159,7 +164,7 @@ class Town:
         clock = self._clockwork
         saved = TownState(self.setting.profile, states, clock.conditions, changed=clock.changed).saved(self.step)
         at, fence = self.setting.moment(self.step), self._writing.fence
-        await self.store.commit(Commit(mind=TOWN, at=at, entries=(Entry(saved, TOWN),), fence=fence))
+        await self.store.commit(Commit(mind=self.store.key(JOURNAL), at=at, entries=(Entry(saved, TOWN),), fence=fence))
         self._rows = 0
 
     async def set_object(self, place: str, condition: str, by: str = "", danger: bool | None = None) -> bool:
@@ -203,12 +208,13 @@ class Town:
         await self.finish_visits()
         rated = await ask(resident.models.of("importance"), RateImportance(who=name, memories=(said,)))
         new = RecordDraft(text=said, kind="note", by=name, importance=float(rated.ratings[0]), keywords=(name.lower(),))
-        count = await self.store.count(name, Remembered.kind)
+        called, key = StreamName("resident", name), resident.stream.key
+        count = await self.store.count(key, Remembered.kind)
         seed, embedder = f"{self.setting.seed} {name} whisper {count}", resident.stream.embedder
-        async with Memory(self.store, name, embedder, ManualClock(now), strength=None, seed=seed) as stream:
+        async with Memory(self.store, called, embedder, ManualClock(now), strength=None, seed=seed) as stream:
             records = tuple(await stream.build_records([new]))
-        entry = Entry(Remembered(count=1, kinds={"note": 1}), "whisper", records)
-        await self.store.commit(Commit(mind=name, at=now, entries=(entry,)))
+        entry = Entry(Remembered(count=1, kinds={"note": 1}), "whisper", records, system=True)
+        await self.store.commit(Commit(mind=key, at=now, entries=(entry,)))
         return records[0]
 
     async def finish_visits(self) -> None:
@@ -237,7 +243,7 @@ async def _hold(stream: Memory, setting: Setting, lease_s: float) -> AsyncIterat
     if not await tenure.is_open(stream, SLOT):
         opened = (Entry(Opened(session=TOWN, models={}), TOWN),)
         work = tenure.for_anybody(SLOT)
-        await stream.store.commit(Commit(mind=TOWN, at=setting.start, entries=opened, wake=work))
+        await stream.store.commit(Commit(mind=stream.key, at=setting.start, entries=opened, wake=work))
     async with tenure.hold(stream, SLOT, LIVING, lease_s) as fence:
         yield fence
 
@@ -251,7 +257,14 @@ async def _residents(
         residents = {}
         for name, person in sorted(setting.people.items()):
             clock = ManualClock(setting.moment(max(state.step, 0)))
-            stream = ResidentMemory(writing.store, name, vectors, clock, strength=None, seed=f"{setting.seed} {name}")
+            stream = ResidentMemory(
+                writing.store,
+                StreamName("resident", name),
+                vectors,
+                clock,
+                strength=None,
+                seed=f"{setting.seed} {name}",
+            )
             await opened.enter_async_context(stream)
             stream.policy = policy_of(setting.profile)
             held = state.states.get(name, ResidentState(name=name, currently=person.currently))
@@ -263,8 +276,8 @@ async def _setting_of(store: Store, new: Setting | None) -> Setting:
     """Return the town that begins, or the one that lives here."""
     if new is None:
         return await read_setting(store)
-    if await store.last(TOWN, TownBegan.kind) is not None:
-        raise InputError("a town lives in this folder already: go on with it, or begin the new one in another folder")
+    if await store.last(store.key(JOURNAL), TownBegan.kind) is not None:
+        raise InputError(TAKEN)
     if await store.events(None, limit=1):
         raise InputError("somebody's memory is in this folder: begin the town in a folder of its own")
     return new

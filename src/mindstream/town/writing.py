@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from mindstream.memory.store.store import Commit, Fence, Store
-from mindstream.town.events import TOWN
+from mindstream.town.events import JOURNAL
 
 
 class Writing:
@@ -38,7 +38,7 @@ class Writing:
     async def _write(self) -> None:
         while self._waiting:
             commits, self._waiting = self._waiting, []
-            held = [Commit(mind=TOWN, at=commits[0].at, fence=self.fence)] if self.fence else []
+            held = [Commit(mind=self.store.key(JOURNAL), at=commits[0].at, fence=self.fence)] if self.fence else []
             await self.store.commit(*held, *commits)
 
     async def written(self) -> None:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from keys import key_of
 from pumping import SIZE, attacks, pumped, seconds, words
 
 import mindstream
@@ -144,7 +145,7 @@ def read_formula(text: str) -> None:
 
 READERS: dict[str, Callable[[str], object]] = {
     "topics": lambda text: topics_in(SLEEP, text),
-    "question": lambda text: understood(text, Columns("x"), 1_700_000_000),
+    "question": lambda text: understood(text, Columns(key_of("x")), 1_700_000_000),
     "dates": lambda text: dates.spans(text, 1_700_000_000),
     "views": lambda text: views(f"{random.random()} {text}"),
     "formula": read_formula,

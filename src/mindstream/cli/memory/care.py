@@ -20,6 +20,7 @@ from mindstream.cli.shell.progress import progress
 from mindstream.clock import DAY_S, Moment, format_iso, parse_iso
 from mindstream.errors import InputError
 from mindstream.log import erasure
+from mindstream.log.names import StreamName
 from mindstream.memory.curation.curation import Drawn, Session
 from mindstream.memory.curation.forgetting import Forgotten, Removal
 from mindstream.memory.store.record import Record
@@ -139,7 +140,9 @@ def erase(
     next. Close other programs on that mind first. Exports and recordings that lie elsewhere are yours to delete.
     """
     settings = settings.model_copy(update={"user": user})
-    finished = erasure.pending(settings.data, user)  # what was broken off is finished where the memory is opened
+    finished = erasure.pending(
+        settings.data, StreamName("user", user).key
+    )  # what was broken off is finished where the memory is opened
 
     async def look() -> erasing.Kept | None:
         async with memory(settings) as opened:

@@ -116,7 +116,7 @@ def import_file(settings: Settings, file: Source = None, json: AsJson = False) -
     out, so twice is as good as once; so are beliefs and plans of which this memory has its own versions. Texts are
     embedded anew.
     """
-    with read_export(files.read_lines(file), files.source(file), Header, settings.user) as records:
+    with read_export(files.read_lines(file), files.source(file), Header) as records:
         done = asyncio.run(take_in(settings, records))
     row = {"written": done.written, "known": done.known, "own": done.own}
     tell(json, row, describe_import(done, "memory"))

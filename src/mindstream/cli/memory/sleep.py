@@ -139,7 +139,7 @@ def _review(settings: Settings, n: int, keep: Collection[str], yes: bool, json: 
 
     async def look(stream: Memory, models: Models) -> tuple[Proposal, dict[str, str]]:
         found = await stream.propose_sleep(models.of("M1"), n)
-        return found, {each.id: each.text for each in await stream.store.records(stream.name, found.ids)}
+        return found, {each.id: each.text for each in await stream.store.records(stream.key, found.ids)}
 
     proposal, texts = asyncio.run(_asleep(settings, look))
     if json and not yes:

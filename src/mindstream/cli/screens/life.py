@@ -96,7 +96,7 @@ class LifeScreen:
                     self._line(describe_life(event, self.language), "red")
             case Questioned() | LeaveAsked() | LeaveGiven() | LifeBegan() | Rested():
                 self._asked(event)
-            case TaskChanged() if logged.by == SLOT:
+            case TaskChanged() if logged.system:
                 self._line(
                     f"{'✓' if event.standing == 'done' else '·'} {describe_life(event, self.language)}", "green", 1
                 )

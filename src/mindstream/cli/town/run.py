@@ -21,6 +21,7 @@ from mindstream.cli.shell.progress import Progress, progress
 from mindstream.cli.shell.stopping import run_until_stopped
 from mindstream.cli.town.group import MODEL, ROLE, ProfileOf, Seed
 from mindstream.errors import InputError, ModelError
+from mindstream.log.names import shown_name
 from mindstream.memory.store.store import Commit
 from mindstream.paths import read_text
 from mindstream.service import town as towns
@@ -161,14 +162,13 @@ class Watcher:
 
     def on_commits(self, commits: Sequence[Commit]) -> None:
         for commit in commits:
+            mind = shown_name(commit.mind)
             for entry in commit.entries:
                 event = entry.event
-                self.talks += isinstance(event, Talked) and event.lines[:1] != () and event.lines[0].by == commit.mind
-                if self.wishes.verbose and (
-                    line := describe(commit.mind, event, [each.text for each in entry.records])
-                ):
+                self.talks += isinstance(event, Talked) and event.lines[:1] != () and event.lines[0].by == mind
+                if self.wishes.verbose and (line := describe(mind, event, [each.text for each in entry.records])):
                     at = event.step if isinstance(event, TownEvent) else self.step + 1
-                    row = event_row(self._setting, commit.mind, event, line) if self.wishes.json else {}
+                    row = event_row(self._setting, mind, event, line) if self.wishes.json else {}
                     tell(self.wishes.json, row, f"{self._setting.when(at):%b %d %H:%M}  {line}")
 
 

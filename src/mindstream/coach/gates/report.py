@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from mindstream.coach.events import Decided, Judged
 from mindstream.log.events import Logged
+from mindstream.log.names import StreamKey
 from mindstream.memory.store.store import LogStore
 
 
@@ -46,7 +47,7 @@ class _Counts:
     useless: int = 0
 
 
-async def gate_report(store: LogStore, mind: str | None = None) -> list[GateReport]:
+async def gate_report(store: LogStore, mind: StreamKey | None = None) -> list[GateReport]:
     """Return a report per gate, in the order of first use; `mind` None: all minds of the data folder."""
     counts: dict[str, _Counts] = {}
     undecided: dict[int, Decided] = {}
@@ -67,7 +68,7 @@ async def gate_report(store: LogStore, mind: str | None = None) -> list[GateRepo
     return [_report(gate, count) for gate, count in counts.items()]
 
 
-async def _rows(store: LogStore, mind: str | None) -> AsyncIterator[Logged]:
+async def _rows(store: LogStore, mind: StreamKey | None) -> AsyncIterator[Logged]:
     after = 0
     while found := await store.events(mind, after, [Decided.kind, Judged.kind]):
         for row in found:

@@ -79,7 +79,7 @@ class Audit:
 
 async def audit(stream: Stream) -> Audit:
     """Read the whole stream and report."""
-    records = [record async for some in read_all(stream.store, stream.name) for record in some]
+    records = [record async for some in read_all(stream.store, stream.key) for record in some]
     near = [tuple(each.id for each in group) async for group in duplicates.near(stream)]
     foreign = (await stream.columns()).foreign
     return await asyncio.to_thread(_report, records, near, foreign, stream.clock.now())

@@ -65,8 +65,8 @@ class Closure:
 
 async def read_lineage(stream: Stream) -> Lineage:
     """Read who was drawn from whom, all of the stream once."""
-    lineage = Lineage(log=[row async for row in read_log(stream.store, stream.name, kinds=KINDS)])
-    async for records in read_all(stream.store, stream.name):
+    lineage = Lineage(log=[row async for row in read_log(stream.store, stream.key, kinds=KINDS)])
+    async for records in read_all(stream.store, stream.key):
         for record in records:
             _add(lineage, record)
     heard = {row.seq: str(_of(row, "record")) for row in lineage.log if row.event.kind == "heard"}

@@ -61,7 +61,7 @@ async def supersede(stream: Stream, old: str, text: str, *, by: str = "", eviden
         if normalised(text) == normalised(record.text):
             return record
         now, unique = stream.clock.now(), record.kind in UNIQUE
-        there = await stream.store.find_same(stream.name, record.kind, [text], now=now) if unique else {}
+        there = await stream.store.find_same(stream.key, record.kind, [text], now=now) if unique else {}
         new = there.get(normalised(text)) or await _corrected(stream, record, text, by, evidence)
         now = stream.clock.now()
         fresh = () if there else (new,)
@@ -76,7 +76,7 @@ async def supersede(stream: Stream, old: str, text: str, *, by: str = "", eviden
 
 
 async def _correctable(stream: Stream, id_: str) -> Record:
-    record = next(iter(await stream.store.records(stream.name, [id_])), None)
+    record = next(iter(await stream.store.records(stream.key, [id_])), None)
     if record is None:
         raise InputError(f"there is no record {id_!r} in the stream {stream.name!r}")
     if record.slot is not None:
@@ -110,7 +110,7 @@ async def evidence_of(stream: Stream, id_: str) -> Drawn:
     owner: dict[str, str] = {id_: ""}  # whose evidence it is where it is nearest to the top
     levels = [[id_]]
     for _ in range(DEEPEST):
-        there = await stream.store.records(stream.name, levels[-1])
+        there = await stream.store.records(stream.key, levels[-1])
         found |= {record.id: record for record in there}
         new = {each: record.id for record in reversed(there) for each in record.evidence if each not in owner}
         owner |= new
@@ -138,14 +138,14 @@ async def read_history(stream: Stream, id_: str) -> list[Record]:
     found: dict[str, Record] = {}
     after = [id_]
     while after:
-        there = await stream.store.records(stream.name, after)
+        there = await stream.store.records(stream.key, after)
         found |= {record.id: record for record in there}
         after = [each.superseded_by for each in there if each.superseded_by and each.superseded_by not in found]
     if id_ not in found:
         raise InputError(f"there is no record {id_!r} in the memory of {stream.name!r}")
     before = [each for record in found.values() for each in record.evidence if each not in found]
     while before:
-        there = [each for each in await stream.store.records(stream.name, before) if each.superseded_by in found]
+        there = [each for each in await stream.store.records(stream.key, before) if each.superseded_by in found]
         found |= {record.id: record for record in there}
         before = [each for record in there for each in record.evidence if each not in found]
     return sorted(found.values(), key=lambda record: record.seq)
@@ -153,7 +153,7 @@ async def read_history(stream: Stream, id_: str) -> list[Record]:
 
 async def archive(stream: Stream) -> list[Record]:
     """Return what is forgotten, in the order of writing."""
-    return await stream.store.records(stream.name, await _forgotten(stream, OPEN))
+    return await stream.store.records(stream.key, await _forgotten(stream, OPEN))
 
 
 async def purge(stream: Stream, before: Moment | None = None) -> int:
@@ -168,7 +168,7 @@ async def purge(stream: Stream, before: Moment | None = None) -> int:
     if not ids:
         return 0
     complete = not (await stream.columns()).foreign
-    erased = await stream.store.erase(stream.name, ids)
+    erased = await stream.store.erase(stream.key, ids)
     await finish_erasure(stream, complete)
     return erased
 
@@ -197,7 +197,7 @@ async def reembed(stream: Stream, batch: int = BATCH, tell: Callable[[int], None
     ids, done = list((await stream.columns()).ids), 0
     for start in range(0, len(ids), batch):
         records = [
-            record for record in await stream.store.records(stream.name, ids[start : start + batch])
+            record for record in await stream.store.records(stream.key, ids[start : start + batch])
             if record.embedder != stream.embedder.name or record.vector is None or not is_finite(record.vector)
         ]  # fmt: skip
         if records:
@@ -241,7 +241,7 @@ async def list_sessions(stream: Stream) -> list[Session]:
     lasts = len(there) - 1 - np.unique(episodes[::-1], return_index=True)[1]
     names = list(columns.episodes)
     opening = [columns.ids[at] for at in there[firsts]]
-    records = await stream.store.records(stream.name, opening)
+    records = await stream.store.records(stream.key, opening)
     texts = {record.id: shortened(" ".join(record.text.split()), OPENING) for record in records}
     created = columns.created.values[there]
     found = [
@@ -279,14 +279,14 @@ async def correct(
         InputError: see `supersede`.
     """
     new = await supersede(stream, old, text, by=by, evidence=evidence)
-    (before,) = await stream.store.records(stream.name, [old])
+    (before,) = await stream.store.records(stream.key, [old])
     if new.id == old:
         return Correction(new, before)
     await stream.commit(Entry(Corrected(old=old, new=new.id), by or stream.name), wake=wake)
     lineage = await read_lineage(stream)
     found = close(lineage, [old])
     rests = (found.gone | found.below) - {old, new.id}
-    drawn = await stream.store.records(stream.name, sorted(rests, key=found.order.__getitem__))
+    drawn = await stream.store.records(stream.key, sorted(rests, key=found.order.__getitem__))
     now = stream.clock.now()
     hold = [each for each in drawn if each.slot is None and each.forgotten is None and (each.valid_until or now) >= now]
     items = [item for versions in found.versions.values() for item in find_items(versions) if _rests(item, before)]

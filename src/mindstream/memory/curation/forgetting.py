@@ -121,7 +121,7 @@ async def remove(stream: Stream, removal: Removal) -> Forgotten:
         if round_ and found.gone == gone and not rewritten:
             break
         erasure = Erasure(ids=tuple(found.gone), rows=found.rows, rewritten=tuple(rewritten), is_meant=without.is_meant)
-        erased += await stream.store.erase(stream.name, erasure)
+        erased += await stream.store.erase(stream.key, erasure)
         gone = found.gone
     await finish_erasure(stream, complete)
     for slot in {item.slot for item in removal.items}:
@@ -141,7 +141,7 @@ def _check(request: ForgetRequest) -> None:
 
 async def _asked(stream: Stream, request: ForgetRequest) -> tuple[list[str], list[Record]]:
     """Find the records that are asked for, and those that are near a subject."""
-    known = {record.id for record in await stream.store.records(stream.name, request.ids)}
+    known = {record.id for record in await stream.store.records(stream.key, request.ids)}
     for id_ in request.ids:
         if id_ not in known:
             raise InputError(f"there is no record {id_!r} in the stream {stream.name!r}")
@@ -160,7 +160,7 @@ async def _within(
         return []
     return [
         record.id
-        async for records in read_all(stream.store, stream.name) for record in records
+        async for records in read_all(stream.store, stream.key) for record in records
         if (not request.session or record.episode == request.session)
         and (request.since is None or record.created >= request.since)
         and (request.until is None or record.created <= request.until) and is_meant(record)
@@ -185,7 +185,7 @@ async def _about(stream: Stream, request: ForgetRequest) -> tuple[list[str], lis
 async def _close(stream: Stream, request: ForgetRequest, asked: Iterable[str]) -> tuple[Closure, Without]:
     """Find all that goes with the records that are asked for."""
     found = close(await read_lineage(stream), asked)
-    records = await stream.store.records(stream.name, sorted(found.gone))
+    records = await stream.store.records(stream.key, sorted(found.gone))
     about = bool(request.about.strip()) and not request.narrows
     without = Without(found.gone, ErasedWords(record.text for record in records))
     return found, replace(without, is_meant=mentions(request.about)) if about else without
@@ -193,9 +193,9 @@ async def _close(stream: Stream, request: ForgetRequest, asked: Iterable[str]) -
 
 async def _removal(stream: Stream, request: ForgetRequest, asked: list[str], near: list[Record]) -> Removal:
     found, without = await _close(stream, request, asked)
-    records = await stream.store.records(stream.name, sorted(found.gone, key=found.order.__getitem__))
-    below = await stream.store.records(stream.name, sorted(found.below, key=found.order.__getitem__))
-    said = await stream.store.records(stream.name, found.answers)
+    records = await stream.store.records(stream.key, sorted(found.gone, key=found.order.__getitem__))
+    below = await stream.store.records(stream.key, sorted(found.below, key=found.order.__getitem__))
+    said = await stream.store.records(stream.key, found.answers)
     changed = {
         each.id for each in below if each.slot is None and without.words.redact(words_of(each)) != words_of(each)
     }
@@ -208,16 +208,16 @@ async def _removal(stream: Stream, request: ForgetRequest, asked: list[str], nea
         tuple(record for record in records if record.id not in found.asked),
         tuple(each for each in (*below, *said) if each.id in changed),
         tuple(items),
-        tuple(await stream.store.records(stream.name, [id_ for id_ in sources if id_ not in found.gone])),
+        tuple(await stream.store.records(stream.key, [id_ for id_ in sources if id_ not in found.gone])),
         tuple(record for record in near if record.id not in found.gone),
     )
 
 
 async def _redact_answers(stream: Stream, found: Closure, without: Without) -> list[Record]:
     """Return what the mind itself said of what goes, in other answers, without the lines that say it."""
-    records = await stream.store.records(stream.name, sorted(found.gone))
+    records = await stream.store.records(stream.key, sorted(found.gone))
     is_quoted, redacted = quotes(record.text for record in records), list[Record]()
-    for record in await stream.store.records(stream.name, found.answers):
+    for record in await stream.store.records(stream.key, found.answers):
         lines = [MARK if is_quoted(line) else line for line in without.words.redact(record.text).splitlines()]
         if (text := "\n".join(lines)) != record.text:
             redacted.append(replace(record, text=text, vector=None))

@@ -34,7 +34,7 @@ async def rate(
     pending = np.isnan(columns.importance.values) & columns.holding(kinds, stream.clock.now())
     ids = [columns.ids[at] for at in np.flatnonzero(pending)[::-1][:most]]
     for start in range(0, len(ids), AT_ONCE):
-        records = await stream.store.records(stream.name, ids[start : start + AT_ONCE])
+        records = await stream.store.records(stream.key, ids[start : start + AT_ONCE])
         if not records:
             continue
         question = RateImportance(who=stream.name, memories=tuple(record.text[:LONGEST] for record in records))

@@ -98,7 +98,7 @@ async def propose(stream: Stream, model: Model | None = None, n: int = DRAWN) ->
         raise InputError(f"n says how many records a sleep draws, at least 0, not {n}")
     await stream.settle()
     model, chosen = model or Rules(), await draw(stream, n)
-    forgotten = await stream.store.records(stream.name, chosen.forgotten)
+    forgotten = await stream.store.records(stream.key, chosen.forgotten)
     groups = await find_duplicates(stream, chosen.forgotten)
     text, by, error = "", "", ""
     try:
@@ -167,7 +167,7 @@ async def _still_alike(stream: Stream, proposal: Proposal, without: Collection[s
     groups: list[list[Record]] = []
     used: set[str] = set(without)
     for ids in proposal.merging:
-        there = await stream.store.records(stream.name, [id_ for id_ in dict.fromkeys(ids) if id_ not in used])
+        there = await stream.store.records(stream.key, [id_ for id_ in dict.fromkeys(ids) if id_ not in used])
         there = [each for each in there if each.forgotten is None and each.valid_until is None and each.kind in MERGED]
         group = [each for each in there if each.kind == there[0].kind and alike(there[0].text, each.text)]
         if len(group) > 1:
@@ -226,7 +226,7 @@ async def undo_sleep(stream: Stream, sleep: int = 0) -> UndoneSleep:
 
 async def _steps(stream: Stream, sleep: int) -> dict[str, Logged]:
     nights: dict[int, dict[str, Logged]] = {}
-    async for row in read_log(stream.store, stream.name, kinds=["slept"]):
+    async for row in read_log(stream.store, stream.key, kinds=["slept"]):
         assert isinstance(row.event, Slept)
         begun = row.seq if row.event.step == "fading" else row.event.cause
         nights.setdefault(begun, {})[row.event.step] = row
@@ -266,7 +266,7 @@ async def _read(stream: Stream, steps: dict[str, Logged], step: str, *, may_be_g
     """Read the records that a step tells of."""
     event = steps[step].event if step in steps else Slept(step="undo")
     assert isinstance(event, Slept)
-    found = await stream.store.records(stream.name, event.records)
+    found = await stream.store.records(stream.key, event.records)
     if missing := 0 if may_be_gone else len(event.records) - len(found):
         what = "forgot" if step == "fading" else "made of near-duplicates"
         raise InputError(f"{missing} of what this sleep {what} were deleted for good: it cannot be undone")
@@ -276,14 +276,14 @@ async def _read(stream: Stream, steps: dict[str, Logged], step: str, *, may_be_g
 async def _weakened(stream: Stream, fading: Logged) -> tuple[list[Record], tuple[str, ...]]:
     """Return what is held less well by that sleep still, and the ids of what is held otherwise by now."""
     assert isinstance(fading.event, Slept)
-    records = await stream.store.records(stream.name, fading.event.weakened)
+    records = await stream.store.records(stream.key, fading.event.weakened)
     still = [each for each in records if each.forgotten is None and each.accessed < fading.at and not each.lasting]
     ids = {each.id for each in still}
     return still, tuple(id_ for id_ in fading.event.weakened if id_ not in ids)
 
 
 async def _replaced(stream: Stream, merged: Record) -> Sequence[Record]:
-    found = await stream.store.records(stream.name, merged.evidence)
+    found = await stream.store.records(stream.key, merged.evidence)
     if len(found) < len(merged.evidence) or any(each.superseded_by != merged.id for each in found):
         raise InputError(f"what {merged.id} took the place of was changed or deleted since: it cannot be undone")
     return found

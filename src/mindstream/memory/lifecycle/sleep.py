@@ -68,7 +68,7 @@ class Night:
         """Find what was done already of a sleep that was begun for the same row of the log."""
         if not self.cause:
             return
-        for row in await self.stream.store.events(self.stream.name, self.cause, ["slept"]):
+        for row in await self.stream.store.events(self.stream.key, self.cause, ["slept"]):
             assert isinstance(row.event, Slept)
             begun = self.steps.get("fading")
             if row.event.cause == (begun.seq if begun else self.cause) and (begun or row.event.step == "fading"):
@@ -175,7 +175,7 @@ async def compose_dream(model: Model, forgotten: Sequence[Record]) -> tuple[str,
 async def dream(night: Night, compose: Callable[[Model, Sequence[Record]], Awaitable[tuple[str, str]]]) -> None:
     """Write the dream of what the fading forgot, its evidence that."""
     stream, model = night.stream, night.model
-    forgotten = await stream.store.records(stream.name, night.step("fading").records)
+    forgotten = await stream.store.records(stream.key, night.step("fading").records)
     if "dream" in night.steps or not forgotten:
         return
     ids = tuple(record.id for record in forgotten)
@@ -197,12 +197,12 @@ async def count_fading(stream: Stream) -> int:
 
 async def _finished(stream: Stream) -> Logged | None:
     """Return the end of the last sleep that came to its end; None: not lately, so that everything is looked at."""
-    newest = await stream.store.last(stream.name, "slept")
+    newest = await stream.store.last(stream.key, "slept")
     if newest is None:
         return None
     back = LATELY
     while True:
-        steps = await stream.store.events(stream.name, after=max(0, newest.seq - back), kinds=["slept"])
+        steps = await stream.store.events(stream.key, after=max(0, newest.seq - back), kinds=["slept"])
         ends = [each for each in steps if isinstance(each.event, Slept) and each.event.step == LAST]
         if ends or back >= newest.seq:
             return ends[-1] if ends else None
@@ -264,7 +264,7 @@ async def _expire(night: Night) -> None:
     rows = [columns.ids[at] for at in np.flatnonzero(ended)]
     records: list[Record] = []
     for start in range(0, len(rows), BATCH):
-        records += await stream.store.records(stream.name, rows[start : start + BATCH])
+        records += await stream.store.records(stream.key, rows[start : start + BATCH])
         await asyncio.sleep(0)
     ids = tuple(record.id for record in records if record.superseded_by is None)
     revisions = [Revision(id=id_, forgotten=now) for id_ in ids]

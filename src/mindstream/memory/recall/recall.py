@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from mindstream.clock import Moment
 from mindstream.errors import InputError
+from mindstream.log.names import StreamKey
 from mindstream.memory.recall.embedding import Embedding
 from mindstream.memory.recall.filters import ALL, Filters, allowed_mask, compare_large
 from mindstream.memory.recall.policies import Bounded, Candidates, Floats, Policy, Ranking, Signals
@@ -87,7 +88,7 @@ class Recaller:
 
     async def recall(
         self,
-        stream: str,
+        stream: StreamKey,
         query: str,
         k: int = 10,
         *,
@@ -142,7 +143,13 @@ class Recaller:
         return Recall(returned, ids[k:])
 
     async def about(
-        self, stream: str, keywords: Sequence[str], n: int = 10, *, now: Moment, kinds: Sequence[Kind] | None = None
+        self,
+        stream: StreamKey,
+        keywords: Sequence[str],
+        n: int = 10,
+        *,
+        now: Moment,
+        kinds: Sequence[Kind] | None = None,
     ) -> list[Record]:
         """Return the newest records that have any of these keywords, newest first.
 

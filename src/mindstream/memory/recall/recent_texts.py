@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from mindstream import caches
 from mindstream.clock import MINUTE_S, Moment
+from mindstream.log.names import StreamKey
 from mindstream.memory.store.record import Record, normalised
 
 RECALLS = 100
@@ -20,7 +21,7 @@ FOR_S = 10 * MINUTE_S
 class RecentTexts:
     """The records of the last recalls of this process; texts are compared only when something is to be written."""
 
-    def __init__(self, stream: str) -> None:
+    def __init__(self, stream: StreamKey) -> None:
         self._stream = stream
         caches.watch(self)
         self._recalls: deque[tuple[Moment, list[Record], dict[str, Record]]] = deque(maxlen=RECALLS)

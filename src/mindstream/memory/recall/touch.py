@@ -16,6 +16,7 @@ from typing import NamedTuple
 from mindstream.clock import Clock, Moment
 from mindstream.errors import Conflict
 from mindstream.log.events import Logged
+from mindstream.log.names import StreamKey
 from mindstream.memory.store.columns import OPEN, Columns
 from mindstream.memory.store.record import FADING, KINDS
 from mindstream.memory.store.store import Commit, Revision, Store
@@ -44,7 +45,12 @@ class Touches:
     """
 
     def __init__(
-        self, store: Store, columns: Callable[[], Awaitable[Columns]], stream: str, clock: Clock, laws: Strength | None
+        self,
+        store: Store,
+        columns: Callable[[], Awaitable[Columns]],
+        stream: StreamKey,
+        clock: Clock,
+        laws: Strength | None,
     ) -> None:
         self._store = store
         self._columns = columns

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mindstream.clock import Moment
+from mindstream.log.names import StreamKey
 from mindstream.memory.recall.speakers import Speakers
 from mindstream.memory.store.fields import Fields
 from mindstream.memory.store.growing_array import GrowingArray
@@ -51,7 +52,7 @@ class Columns:
         traces: something was erased that had been taken over: it is not found, but its neighbours still show it.
     """
 
-    def __init__(self, stream: str, embedder: str = "", width: int = 0) -> None:
+    def __init__(self, stream: StreamKey, embedder: str = "", width: int = 0) -> None:
         self.stream = stream
         self.embedder = embedder
         self.width = width

@@ -13,6 +13,7 @@ from typing import Any
 
 from mindstream.log.declared import Declared, Holds, declared
 from mindstream.log.events import DocumentsRead, Unknown, event, every_kind
+from mindstream.log.names import StreamKey
 from mindstream.memory.store import erasure
 from mindstream.memory.store.redaction import MARK
 from mindstream.memory.store.store import Erasure
@@ -30,20 +31,20 @@ class Left:
         whole: nobody else uses the stream: all of it goes.
     """
 
-    stream: str
+    stream: StreamKey
     rows: set[int] = field(default_factory=set)
     ids: set[str] = field(default_factory=set)
     words: list[str] = field(default_factory=list)
     whole: bool = False
 
 
-def find(connection: sqlite3.Connection, person: str) -> list[Left]:
-    """Return what a person left in streams of others."""
-    found: dict[str, Left] = {}
+def find(connection: sqlite3.Connection, person: str, own: StreamKey) -> list[Left]:
+    """Return what a person left in streams of others; `own`: the key of the person's stream."""
+    found: dict[StreamKey, Left] = {}
     named, naming = json.dumps(person, ensure_ascii=False)[1:-1], _naming_streams(connection)
     for stream, seq, by, kind, payload in connection.execute(
         "SELECT mind, seq, by, kind, payload FROM log WHERE mind <> ? AND (by = ? OR instr(payload, ?))",
-        (person, person, named),
+        (own, person, named),
     ):
         held, fields = _read(kind, payload)
         persons = [value for name, value in held.items() if Holds.PERSON in _holds(fields, name)]
@@ -56,7 +57,7 @@ def find(connection: sqlite3.Connection, person: str) -> list[Left]:
                 if _holds(fields, name) & {Holds.OWN, Holds.QUOTES}:
                     left.words += _texts(value)
     for stream, id_, seq, text, kind, data in connection.execute(
-        "SELECT stream, id, seq, text, kind, data FROM records WHERE stream <> ? AND by = ?", (person, person)
+        "SELECT stream, id, seq, text, kind, data FROM records WHERE stream <> ? AND by = ?", (own, person)
     ):
         if stream in naming or (kind == "chat" and '"by_user": false' not in data):  # else a reasoner is called so
             left = found.setdefault(stream, Left(stream))
@@ -67,9 +68,9 @@ def find(connection: sqlite3.Connection, person: str) -> list[Left]:
     return [*whole, *(found[stream] for stream in sorted(found))]
 
 
-def readers_of(connection: sqlite3.Connection) -> dict[str, set[str]]:
+def readers_of(connection: sqlite3.Connection) -> dict[StreamKey, set[str]]:
     """Return who reads the documents that streams hold."""
-    readers: dict[str, set[str]] = {}
+    readers: dict[StreamKey, set[str]] = {}
     for stream, by in connection.execute("SELECT DISTINCT mind, by FROM log WHERE kind = ?", (DocumentsRead.kind,)):
         readers.setdefault(stream, set()).add(by)
     return readers
@@ -116,8 +117,8 @@ def _is_by(connection: sqlite3.Connection, seq: int, person: str) -> bool:
 
 
 def _take_name(connection: sqlite3.Connection, seq: int, person: str) -> None:
-    mind, at, by, kind, payload = connection.execute(
-        "SELECT mind, at, by, kind, payload FROM log WHERE seq = ?", (seq,)
+    mind, at, by, kind, payload, system = connection.execute(
+        "SELECT mind, at, by, kind, payload, system FROM log WHERE seq = ?", (seq,)
     ).fetchone()
     held, fields = _read(kind, payload)
     new = {
@@ -125,7 +126,7 @@ def _take_name(connection: sqlite3.Connection, seq: int, person: str) -> None:
     }
     by = MARK if by == person else by
     payload = payload if new == held else json.dumps(new, ensure_ascii=False)
-    total = sum_of_event(mind, at, by, kind, payload)
+    total = sum_of_event(mind, at, by, kind, payload, system)
     connection.execute("UPDATE log SET by = ?, payload = ?, sum = ? WHERE seq = ?", (by, payload, total, seq))
 
 

@@ -17,6 +17,8 @@ from pydantic import BaseModel
 
 from mindstream.log.declared import UNKNOWN, Declared, Holds, declared
 from mindstream.log.events import Unknown, event, every_kind, printable
+from mindstream.log.names import StreamKey
+from mindstream.memory.store import registry
 from mindstream.memory.store.record import UNIQUE, Record, same_words
 from mindstream.memory.store.redaction import MARK, ErasedWords, rewrite_texts
 from mindstream.memory.store.rows import COLUMNS
@@ -65,7 +67,7 @@ class Carriers:
         return MARK if self.names(text) else self.words.redact(text)
 
 
-def find(connection: sqlite3.Connection, stream: str, erasure: Erasure, words: Iterable[str] = ()) -> Carriers:
+def find(connection: sqlite3.Connection, stream: StreamKey, erasure: Erasure, words: Iterable[str] = ()) -> Carriers:
     """Find every row of a stream that carries words of these records, or others that are to go."""
     said = [*words]
     own: set[int] = set()
@@ -84,7 +86,7 @@ def find(connection: sqlite3.Connection, stream: str, erasure: Erasure, words: I
     return carriers
 
 
-def find_more(connection: sqlite3.Connection, stream: str, carriers: Carriers) -> None:
+def find_more(connection: sqlite3.Connection, stream: StreamKey, carriers: Carriers) -> None:
     """Add what was written since they were looked for."""
     if not (carriers.own or carriers.bare or carriers.rewritten):
         return  # none of them is there
@@ -103,7 +105,7 @@ def find_more(connection: sqlite3.Connection, stream: str, carriers: Carriers) -
             carriers.work.add(id_)
 
 
-def erase(connection: sqlite3.Connection, stream: str, found: Carriers | None, changed: int) -> int:
+def erase(connection: sqlite3.Connection, stream: StreamKey, found: Carriers | None, changed: int) -> int:
     """Delete the records that were looked for, with their words in other rows; None: all of the stream."""
     connection.execute("PRAGMA secure_delete = ON")  # zeros where it stood
     if found is None:
@@ -111,6 +113,7 @@ def erase(connection: sqlite3.Connection, stream: str, found: Carriers | None, c
         connection.execute("DELETE FROM log WHERE mind = ?", (stream,))
         connection.execute("DELETE FROM work WHERE mind = ?", (stream,))
         connection.execute("DELETE FROM checkpoints WHERE stream = ?", (stream,))
+        registry.forget(connection, stream)
     else:
         ids = list(found.ids)
         find_more(connection, stream, found)
@@ -130,15 +133,15 @@ def erase(connection: sqlite3.Connection, stream: str, found: Carriers | None, c
     return erased
 
 
-def redact(connection: sqlite3.Connection, stream: str, carriers: Carriers, changed: int) -> None:
+def redact(connection: sqlite3.Connection, stream: StreamKey, carriers: Carriers, changed: int) -> None:
     """Put a mark in place of the words, in the transaction that erases the records."""
     words = carriers.words
     for seq in sorted(carriers.log):
-        mind, at, by, kind, payload = connection.execute(
-            "SELECT mind, at, by, kind, payload FROM log WHERE seq = ?", (seq,)
+        mind, at, by, kind, payload, system = connection.execute(
+            "SELECT mind, at, by, kind, payload, system FROM log WHERE seq = ?", (seq,)
         ).fetchone()
         new = _redacted_event(kind, payload, seq, carriers)
-        total = sum_of_event(mind, at, by, kind, new)
+        total = sum_of_event(mind, at, by, kind, new, system)
         connection.execute("UPDATE log SET payload = ?, sum = ? WHERE seq = ?", (new, total, seq))
     for number in sorted(carriers.work):
         (error,) = connection.execute("SELECT error FROM work WHERE id = ?", (number,)).fetchone()
@@ -156,7 +159,7 @@ def redact(connection: sqlite3.Connection, stream: str, carriers: Carriers, chan
             _sum_anew(connection, id_)
 
 
-def _find_records(connection: sqlite3.Connection, stream: str, carriers: Carriers) -> None:
+def _find_records(connection: sqlite3.Connection, stream: StreamKey, carriers: Carriers) -> None:
     """Add the records that were drawn from the erased ones, and from those, and carry their words."""
     below: dict[str, list[str]] = {}
     for id_, evidence in connection.execute(
@@ -176,7 +179,7 @@ def _find_records(connection: sqlite3.Connection, stream: str, carriers: Carrier
     (carriers.number,) = connection.execute("SELECT coalesce(max(number), 0) FROM records").fetchone()
 
 
-def _rewrite(connection: sqlite3.Connection, stream: str, carriers: Carriers, changed: int) -> None:
+def _rewrite(connection: sqlite3.Connection, stream: StreamKey, carriers: Carriers, changed: int) -> None:
     """Give versions of beliefs and plans the text and the data that they are to have, and their rows of the log."""
     for id_, record in carriers.rewritten.items():
         connection.execute(
@@ -185,14 +188,16 @@ def _rewrite(connection: sqlite3.Connection, stream: str, carriers: Carriers, ch
             (record.text, json.dumps(dict(record.data), ensure_ascii=False), changed, id_, stream),
         )
         _sum_anew(connection, id_)
-        row = connection.execute("SELECT mind, at, by, kind, payload FROM log WHERE seq = ?", (record.seq,)).fetchone()
+        row = connection.execute(
+            "SELECT mind, at, by, kind, payload, system FROM log WHERE seq = ?", (record.seq,)
+        ).fetchone()
         held: dict[str, Any] = _parsed(row[4], dict) if row else {}
         if held and row[0] == stream:
             says = {"patch": record.data.get("patch", {})} if row[3] == "belief_changed" else {"text": record.text}
-            mind, at, by, kind, payload = row
+            mind, at, by, kind, payload, system = row
             is_own = all(Holds.OWN in _fields(kind, payload).get(name, UNKNOWN).holds for name in says)
             new = json.dumps(held | says, ensure_ascii=False) if is_own else payload
-            total = sum_of_event(mind, at, by, kind, new)
+            total = sum_of_event(mind, at, by, kind, new, system)
             connection.execute("UPDATE log SET payload = ?, sum = ? WHERE seq = ?", (new, total, record.seq))
 
 

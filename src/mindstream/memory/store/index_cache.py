@@ -6,6 +6,7 @@ import asyncio
 from weakref import WeakValueDictionary
 
 from mindstream import caches
+from mindstream.log.names import StreamKey
 from mindstream.memory.store.columns import Columns
 from mindstream.memory.store.store import Store
 
@@ -33,7 +34,7 @@ class IndexCache:
         self._filling: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         caches.watch(self)
 
-    async def columns(self, stream: str) -> Columns:
+    async def columns(self, stream: StreamKey) -> Columns:
         """Return a stream's columns, caught up with the store: where much is new, in portions, others running between.
 
         Whoever asks meanwhile shares the work; where it is broken off, the next one goes on from there.

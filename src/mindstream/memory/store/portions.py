@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from mindstream.log.names import StreamKey
 from mindstream.memory.store.record import KINDS
 
 PORTION_SIZE = 50_000
@@ -44,7 +45,7 @@ class Portion(NamedTuple):
 def read_portion(
     connection: sqlite3.Connection,
     columns: Sequence[str],
-    stream: str,
+    stream: StreamKey,
     since: int,
     after: int = 0,
     most: int | None = None,
@@ -67,7 +68,7 @@ def read_portion(
     return Portion(rows, gone, upto, left, ahead)
 
 
-def _newest(connection: sqlite3.Connection, stream: str) -> tuple[int, int]:
+def _newest(connection: sqlite3.Connection, stream: StreamKey) -> tuple[int, int]:
     """Return the number of the last change to a stream's records, and that of the last erasure."""
     written, erased = connection.execute(NEWEST, (stream, stream)).fetchone()
     if isinstance(written, int) and isinstance(erased, int):
@@ -77,14 +78,16 @@ def _newest(connection: sqlite3.Connection, stream: str) -> tuple[int, int]:
     return int(written), int(erased)
 
 
-def _gone(connection: sqlite3.Connection, stream: str, since: int, after: int) -> list[str]:
+def _gone(connection: sqlite3.Connection, stream: StreamKey, since: int, after: int) -> list[str]:
     if after:
         return []
     rows = connection.execute("SELECT id FROM erased WHERE stream = ? AND changed > ?", (stream, since))
     return [row[0] for row in rows]
 
 
-def _numbers(connection: sqlite3.Connection, stream: str, since: int, after: int, most: int) -> tuple[list[int], bool]:
+def _numbers(
+    connection: sqlite3.Connection, stream: StreamKey, since: int, after: int, most: int
+) -> tuple[list[int], bool]:
     """Return the numbers to look at, in order, and whether there are no more."""
     if since and not after:
         few = connection.execute(CHANGED, (stream, since, most + 1)).fetchall()

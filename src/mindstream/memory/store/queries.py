@@ -35,9 +35,9 @@ def read_log(
 ) -> list[Logged]:
     """Read rows of the log; who asks for kinds gets none that cannot be read."""
     read = [
-        Logged(seq, mind, moment(at) or 0.0, printable(by), event(kind, payload))
-        for seq, mind, at, by, kind, payload in connection.execute(
-            f"SELECT seq, mind, at, by, kind, payload FROM log {where}", values
+        Logged(seq, mind, moment(at) or 0.0, printable(by), event(kind, payload), system == 1)
+        for seq, mind, at, by, kind, payload, system in connection.execute(
+            f"SELECT seq, mind, at, by, kind, payload, system FROM log {where}", values
         )
     ]
     return [each for each in read if kinds is None or not isinstance(each.event, Unknown)]

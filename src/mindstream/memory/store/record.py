@@ -15,6 +15,7 @@ from pydantic import JsonValue
 
 from mindstream import chance
 from mindstream.clock import Moment
+from mindstream.log.names import StreamKey
 
 Kind: TypeAlias = Literal[
     "observation", "chat", "note", "thought", "plan", "belief", "feedback", "exemplar", "evidence", "document", "dream"
@@ -59,7 +60,7 @@ class Record:
     """
 
     id: str
-    stream: str
+    stream: StreamKey
     kind: Kind
     text: str
     created: Moment

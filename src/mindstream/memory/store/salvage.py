@@ -14,6 +14,7 @@ import numpy as np
 
 from mindstream.clock import Moment
 from mindstream.log.events import printable
+from mindstream.log.names import StreamKey
 from mindstream.memory.store.record import KINDS, SLOTTED, Kind, Record, Triple, Vector
 from mindstream.memory.store.validation import (
     CONTROL,
@@ -44,7 +45,7 @@ def salvage(row: tuple[Any, ...]) -> Record:
     about = (subject, predicate, object_)
     other = _ids([superseded_by], id_)
     return Record(
-        id=printable(id_), stream=printable(stream), kind=known, text=printable(text) or UNREADABLE,
+        id=printable(id_), stream=StreamKey(printable(stream)), kind=known, text=printable(text) or UNREADABLE,
         created=written, accessed=_or(moment(accessed), written), by=name(by), episode=name(episode),
         importance=float(importance) if _is_number(importance) and 1 <= importance <= 10 else None,
         level=_whole(level, -1, MAX_LEVEL + 1, 0), lasting=lasting == 1, valid_from=moment(valid_from, EARLIEST),

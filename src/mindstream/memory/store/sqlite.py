@@ -15,19 +15,22 @@ from mindstream import caches
 from mindstream.clock import Moment
 from mindstream.errors import Conflict
 from mindstream.log import work
-from mindstream.log.database import Database
+from mindstream.log.database import FILE, Database
 from mindstream.log.erasure import delete_copies, erase_typed, rewrite_where_due
 from mindstream.log.events import Logged
-from mindstream.memory.store import checkpoints, portions, queries
+from mindstream.log.names import StreamKey, StreamName
+from mindstream.memory.store import checkpoints, portions, queries, registry
 from mindstream.memory.store import erasure as carriers
+from mindstream.memory.store.checked_commit import checked_commit
 from mindstream.memory.store.checkpoints import Checkpoint
 from mindstream.memory.store.erasure import Carriers
 from mindstream.memory.store.record import UNIQUE, Kind, Record, normalised, same_words
 from mindstream.memory.store.rows import COLUMNS, FIELDS, INSERT, insertion, record_of
-from mindstream.memory.store.store import Changes, Commit, Entry, Erasure, Revision, checked_commit
+from mindstream.memory.store.store import Changes, Commit, Entry, Erasure, Revision
 from mindstream.memory.store.strength import StrengthState
 from mindstream.memory.store.sums import sum_of_event, sum_of_vector
 from mindstream.memory.store.tables import MIGRATIONS
+from mindstream.memory.store.tenant import Tenant
 from mindstream.memory.store.validation import MAX_VERSION
 from mindstream.paths import usable
 
@@ -37,18 +40,31 @@ HOLDS = "(valid_until IS NULL OR valid_until > ?) AND forgotten IS NULL"
 
 
 class SqliteStore(AbstractAsyncContextManager["SqliteStore"]):
-    """A data folder with one file, mindstream.db, in it."""
+    """A data folder with one file, mindstream.db, in it.
 
-    def __init__(self, folder: str | Path) -> None:
+    Args:
+        tenant: whose streams are seen and written, and no others'; "": those that are no tenant's.
+    """
+
+    def __init__(self, folder: str | Path, tenant: str = "") -> None:
         self.folder = usable(folder)
+        self.tenant = Tenant(tenant)
         self._database = Database(self.folder, MIGRATIONS)
+        self._typed = registry.read_typed(self.folder / FILE)
+
+    def key(self, name: StreamName) -> StreamKey:
+        name = replace(name, tenant=name.tenant or self.tenant.name)
+        self.tenant.own(name.key)
+        found = self._typed.get((name.tenant, name.kind, name.normal), [])
+        return next((key for key in (name.typed_key, name.key) if key in found), found[0] if found else name.key)
 
     async def commit(self, *commits: Commit) -> list[Logged]:
-        checked = [checked_commit(commit) for commit in commits]
+        checked = [checked_commit(commit) for commit in commits if self.tenant.own(commit.mind)]
         return await self._database.write(lambda each: [row for one in checked for row in _commit(each, one)])
 
-    async def erase(self, stream: str, what: Sequence[str] | Erasure | None = None) -> int:
+    async def erase(self, stream: StreamKey, what: Sequence[str] | Erasure | None = None) -> int:
         erasure = Erasure(ids=tuple(what)) if isinstance(what, Sequence) else what
+        self.tenant.own(stream)
         found = None if erasure is None else await self._carriers(stream, erasure)
         if found is not None and isinstance(what, Erasure):
             await asyncio.to_thread(self._erase_beside, stream, found)
@@ -56,12 +72,12 @@ class SqliteStore(AbstractAsyncContextManager["SqliteStore"]):
         caches.empty(stream)
         return erased
 
-    async def _carriers(self, stream: str, erasure: Erasure) -> Carriers:
+    async def _carriers(self, stream: StreamKey, erasure: Erasure) -> Carriers:
         """Search the log before the write, which would hold up everybody."""
         async with self._database.snapshot() as snapshot:
             return await snapshot.read(lambda connection: carriers.find(connection, stream, erasure))
 
-    def _erase_beside(self, stream: str, found: Carriers) -> None:
+    def _erase_beside(self, stream: StreamKey, found: Carriers) -> None:
         """Take the words out of typed history, and delete copies from before a mending: they hold all words."""
         erase_typed(self.folder, stream, found.is_meant)
         delete_copies(self.folder)
@@ -69,15 +85,17 @@ class SqliteStore(AbstractAsyncContextManager["SqliteStore"]):
     async def version(self) -> int:
         return await self._database.read(queries.last_change)
 
-    async def changes(self, stream: str, since: int, after: int = 0, most: int | None = None) -> Changes:
+    async def changes(self, stream: StreamKey, since: int, after: int = 0, most: int | None = None) -> Changes:
         def look(connection: sqlite3.Connection) -> Changes:
-            found = portions.read_portion(connection, FIELDS, stream, since, after, most)
+            found = portions.read_portion(connection, FIELDS, self.tenant.own(stream), since, after, most)
             return Changes([record_of(row) for row in found.rows], found.gone, found.upto, found.left, found.ahead)
 
         return await self._database.read(look)
 
     @contextlib.asynccontextmanager
-    async def walk(self, stream: str) -> AsyncIterator[tuple[int, AsyncIterator[Record]]]:
+    async def walk(self, stream: StreamKey) -> AsyncIterator[tuple[int, AsyncIterator[Record]]]:
+        self.tenant.own(stream)
+
         def begin(connection: sqlite3.Connection) -> tuple[int, sqlite3.Cursor]:
             (count,) = connection.execute("SELECT count(*) FROM records WHERE stream = ?", (stream,)).fetchone()
             sql = f"SELECT {COLUMNS} FROM records WHERE +stream = ? ORDER BY number"
@@ -87,14 +105,14 @@ class SqliteStore(AbstractAsyncContextManager["SqliteStore"]):
             count, rows = await snapshot.read(begin)
             yield count, queries.walk_on(snapshot, rows)
 
-    async def owners(self, ids: Sequence[str]) -> dict[str, str]:
+    async def owners(self, ids: Sequence[str]) -> dict[str, StreamKey]:
         if not ids:
             return {}
-        return await self._database.read(
-            lambda connection: dict(queries.among(connection, "SELECT id, stream FROM records WHERE id IN ({})", ids))
-        )
+        sql = f"SELECT id, stream FROM records WHERE id IN ({{}}) AND {self.tenant.owned('stream')}"
+        return await self._database.read(lambda connection: dict(queries.among(connection, sql, ids)))
 
-    async def records(self, stream: str, ids: Sequence[str]) -> list[Record]:
+    async def records(self, stream: StreamKey, ids: Sequence[str]) -> list[Record]:
+        self.tenant.own(stream)
         if not ids:
             return []
 
@@ -109,7 +127,7 @@ class SqliteStore(AbstractAsyncContextManager["SqliteStore"]):
 
     async def latest(
         self,
-        stream: str,
+        stream: StreamKey,
         kinds: Sequence[Kind] | None = None,
         n: int = 1,
         *,
@@ -119,7 +137,7 @@ class SqliteStore(AbstractAsyncContextManager["SqliteStore"]):
     ) -> list[Record]:
         # What is newest in a slot holds, whatever became of its mark: a version is written after it or never.
         where: list[str] = ["stream = ?", HOLDS if slot is None else f"version BETWEEN 1 AND {MAX_VERSION}"]
-        values: list[Any] = [stream, now] if slot is None else [stream]
+        values: list[Any] = [self.tenant.own(stream), now] if slot is None else [self.tenant.own(stream)]
         n = n if slot is None else min(n, 1)
         for column, value in (("episode", episode), ("slot", slot)):
             if value is not None:
@@ -136,27 +154,26 @@ class SqliteStore(AbstractAsyncContextManager["SqliteStore"]):
 
         return await self._database.read(look)
 
-    async def find_same(self, stream: str, kind: Kind, texts: Sequence[str], *, now: Moment) -> dict[str, Record]:
+    async def find_same(self, stream: StreamKey, kind: Kind, texts: Sequence[str], *, now: Moment) -> dict[str, Record]:
         wanted = {same_words(text): normalised(text) for text in texts}
         if not wanted:
             return {}
         sql = f"SELECT {COLUMNS} FROM records WHERE same IN ({{}}) AND stream = ? AND kind = ? AND {HOLDS}"
 
         def look(connection: sqlite3.Connection) -> dict[str, Record]:
-            rows = queries.among(connection, f"{sql} ORDER BY number DESC", list(wanted), stream, kind, now)
+            rows = queries.among(
+                connection, f"{sql} ORDER BY number DESC", list(wanted), self.tenant.own(stream), kind, now
+            )
             found = {normalised(record.text): record for record in map(record_of, rows)}
             return {text: found[text] for text in wanted.values() if text in found}
 
         return await self._database.read(look)
 
     async def events(
-        self, mind: str | None = None, after: int = 0, kinds: Sequence[str] | None = None, limit: int = 1000
+        self, mind: StreamKey | None = None, after: int = 0, kinds: Sequence[str] | None = None, limit: int = 1000
     ) -> list[Logged]:
-        where: list[str] = ["seq > ?"]
-        values: list[Any] = [after]
-        if mind is not None:
-            where.append("mind = ?")
-            values.append(mind)
+        where: list[str] = ["seq > ?", self.tenant.owned("mind") if mind is None else "mind = ?"]
+        values: list[Any] = [after] if mind is None else [after, self.tenant.own(mind)]
         if kinds is not None:
             where.append(f"kind IN ({','.join('?' * len(kinds))})")
             values.extend(kinds)
@@ -165,7 +182,9 @@ class SqliteStore(AbstractAsyncContextManager["SqliteStore"]):
             lambda connection: queries.read_log(connection, select, [*values, limit], kinds)
         )
 
-    async def last(self, mind: str, kind: str) -> Logged | None:
+    async def last(self, mind: StreamKey, kind: str) -> Logged | None:
+        self.tenant.own(mind)
+
         def look(connection: sqlite3.Connection) -> Logged | None:
             for limit in (1, -1):  # nearly always the newest can be read
                 newest = "WHERE mind = ? AND kind = ? ORDER BY seq DESC LIMIT ?"
@@ -175,37 +194,43 @@ class SqliteStore(AbstractAsyncContextManager["SqliteStore"]):
 
         return await self._database.read(look)
 
-    async def count(self, mind: str, kind: str) -> int:
+    async def count(self, mind: StreamKey, kind: str) -> int:
+        self.tenant.own(mind)
         sql = "SELECT count(*) FROM log WHERE mind = ? AND kind = ?"
         return await self._database.read(lambda connection: int(connection.execute(sql, (mind, kind)).fetchone()[0]))
 
-    async def checkpoint(self, mind: str, name: str) -> Checkpoint | None:
+    async def checkpoint(self, mind: StreamKey, name: str) -> Checkpoint | None:
+        self.tenant.own(mind)
+
         def look(connection: sqlite3.Connection) -> Checkpoint | None:
             return checkpoints.read(connection.execute(checkpoints.QUERY, (mind, name)).fetchall(), name)
 
         return await self._database.read(look)
 
-    async def streams(self) -> list[str]:
-        sql = "SELECT DISTINCT stream FROM records ORDER BY stream"
+    async def streams(self) -> list[StreamKey]:
+        sql = f"SELECT DISTINCT stream FROM records WHERE {self.tenant.owned('stream')} ORDER BY stream"
         return await self._database.read(lambda connection: [row[0] for row in connection.execute(sql)])
 
-    async def open_work(self, mind: str) -> list[work.Work]:
+    async def open_work(self, mind: StreamKey) -> list[work.Work]:
         # The index is named, because SQLite would rather walk through all work that was ever done (index work_once).
         open_ones = f"SELECT {work.COLUMNS} FROM work INDEXED BY work_open WHERE mind = ? AND done IS NULL ORDER BY id"
         return await self._database.read(
-            lambda connection: list(map(work.read, connection.execute(open_ones, (mind,))))
+            lambda connection: list(map(work.read, connection.execute(open_ones, (self.tenant.own(mind),))))
         )
 
     async def claim(
-        self, mind: str, slot: str, owner: str, now: Moment, lease: Moment, before: int | None = None
+        self, mind: StreamKey, slot: str, owner: str, now: Moment, lease: Moment, before: int | None = None
     ) -> list[work.Work]:
-        return await self._database.write(lambda each: work.claim(each, mind, slot, owner, now, lease, before))
+        return await self._database.write(
+            lambda each: work.claim(each, self.tenant.own(mind), slot, owner, now, lease, before)
+        )
 
     async def renew(self, work_ids: Sequence[int], owner: str, lease: Moment) -> None:
-        await self._database.write(lambda connection: work.renew(connection, work_ids, owner, lease))
+        owned = self.tenant.owned("mind")
+        await self._database.write(lambda connection: work.renew(connection, work_ids, owner, lease, owned))
 
     async def give_up(self, owner: str) -> None:
-        await self._database.write(lambda connection: work.give_up(connection, owner))
+        await self._database.write(lambda connection: work.give_up(connection, owner, self.tenant.owned("mind")))
 
     async def compact(self) -> None:
         if not await asyncio.to_thread(rewrite_where_due, self.folder):
@@ -219,16 +244,19 @@ class SqliteStore(AbstractAsyncContextManager["SqliteStore"]):
 
 
 def _commit(connection: sqlite3.Connection, commit: Commit) -> list[Logged]:
+    if commit.entries:
+        registry.register(connection, commit.mind)
     if commit.fence:
         work.check_held(connection, commit.mind, commit.fence.work, commit.fence.owner)
     logged, changed = [], next_change(connection)
     for entry in commit.entries:
-        row = (commit.mind, commit.at, entry.by, *entry.event.entry())
+        row = (commit.mind, commit.at, entry.by, *entry.event.entry(), int(entry.system))
         seq = connection.execute(
-            "INSERT INTO log (mind, at, by, kind, payload, sum) VALUES (?, ?, ?, ?, ?, ?)", (*row, sum_of_event(*row))
+            "INSERT INTO log (mind, at, by, kind, payload, system, sum) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (*row, sum_of_event(*row)),
         ).lastrowid
         assert seq is not None
-        logged.append(Logged(seq, commit.mind, commit.at, entry.by, entry.event))
+        logged.append(Logged(seq, commit.mind, commit.at, entry.by, entry.event, entry.system))
         if entry.distinct:
             _check_distinct(connection, entry, commit)
         if not entry.records:
@@ -238,22 +266,12 @@ def _commit(connection: sqlite3.Connection, commit: Commit) -> list[Logged]:
         except sqlite3.IntegrityError as error:
             raise Conflict(f"a record with that id, or that version of the slot, is there already ({error})") from None
         for record in entry.records:
-            if record.slot is not None:  # a new version of a slot supersedes the one before
-                connection.execute(
-                    "UPDATE records SET valid_until = ?, superseded_by = ?, changed = ?"
-                    " WHERE stream = ? AND slot = ? AND version = ? AND (valid_until IS NULL OR valid_until > ?)",
-                    (
-                        record.created,
-                        record.id,
-                        changed,
-                        record.stream,
-                        record.slot,
-                        (record.version or 0) - 1,
-                        record.created,
-                    ),
-                )
+            if record.slot is not None:
+                _supersede(connection, record, changed)
     for revision in commit.revisions:
         _revise(connection, commit, revision, changed)
+    if commit.unique:
+        registry.take(connection, commit.mind, commit.unique, logged[0].seq)
     if commit.wake:
         work.add(connection, commit.mind, commit.wake.slots, logged[0].seq, commit.wake.owner, commit.wake.lease)
     if commit.finish:
@@ -265,6 +283,16 @@ def _commit(connection: sqlite3.Connection, commit: Commit) -> list[Logged]:
         back = commit.put_back
         work.release(connection, commit.mind, back.work, back.owner, back.error, counts=back.counts)
     return logged
+
+
+def _supersede(connection: sqlite3.Connection, new: Record, changed: int) -> None:
+    """End the version of a slot that was there before a new one."""
+    before = (new.stream, new.slot, (new.version or 0) - 1, new.created)
+    connection.execute(
+        "UPDATE records SET valid_until = ?, superseded_by = ?, changed = ?"
+        " WHERE stream = ? AND slot = ? AND version = ? AND (valid_until IS NULL OR valid_until > ?)",
+        (new.created, new.id, changed, *before),
+    )
 
 
 def _check_distinct(connection: sqlite3.Connection, entry: Entry, commit: Commit) -> None:
@@ -305,7 +333,7 @@ def _revise(connection: sqlite3.Connection, commit: Commit, revision: Revision, 
         raise Conflict(f"the record {revision.id} was changed, superseded or forgotten meanwhile")
 
 
-def _is_still(connection: sqlite3.Connection, stream: str, id_: str, was: StrengthState) -> bool:
+def _is_still(connection: sqlite3.Connection, stream: StreamKey, id_: str, was: StrengthState) -> bool:
     """Tell whether a row in which something odd stands is read as it was before."""
     rows = connection.execute(f"SELECT {COLUMNS} FROM records WHERE id = ? AND stream = ?", (id_, stream)).fetchall()
     return [(record.level, record.accessed) for record in map(record_of, rows)] == [(was.level, was.time)]

@@ -9,26 +9,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field, replace
-from operator import is_
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from mindstream.clock import Moment
-from mindstream.errors import InputError
 from mindstream.log.events import Event, Logged
+from mindstream.log.names import StreamKey, StreamName
 from mindstream.log.work import Work
 from mindstream.memory.store.checkpoints import Checkpoint
 from mindstream.memory.store.record import Kind, Record, Vector
 from mindstream.memory.store.strength import StrengthState
-from mindstream.memory.store.validation import (
-    EARLIEST,
-    MAX_LEVEL,
-    check_vector,
-    check_whole,
-    checked_importance,
-    checked_moment,
-    checked_record,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +28,14 @@ class Entry:
     Attributes:
         distinct: Conflict where a note, thought or exemplar that holds says the same as one of `records` already (see
             `Store.find_same`): the one check that a writer at the same moment cannot slip past.
+        system: mindstream wrote it, of the kinds of rows that people write too; whatever name stands in `by`.
     """
 
     event: Event
     by: str
     records: tuple[Record, ...] = ()
     distinct: bool = False
+    system: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,9 +101,13 @@ class Fence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """What is written together: all of it, or nothing."""
+    """What is written together: all of it, or nothing.
 
-    mind: str
+    Attributes:
+        unique: what there can be one of in the stream: Conflict where a commit has taken it already.
+    """
+
+    mind: StreamKey
     at: Moment
     entries: tuple[Entry, ...] = ()
     revisions: tuple[Revision, ...] = ()
@@ -120,42 +116,7 @@ class Commit:
     put_back: WorkReleased | None = None
     fence: Fence | None = None
     checkpoint: Checkpoint | None = None
-
-
-def checked_commit(commit: Commit) -> Commit:
-    """Return a commit fit to be written; every store asks before it writes.
-
-    Raises:
-        InputError: something in it could not be read again, or belongs to another stream.
-    """
-    checked_moment(commit.at, "at")
-    if commit.fence and not commit.fence.work:
-        raise InputError("a fence names the work that must still be its owner's, and this one names none")
-    for revision in commit.revisions:
-        _check_revision(revision)
-    entries = tuple(map(_checked_entry, commit.entries, [commit.mind] * len(commit.entries)))
-    return commit if all(map(is_, entries, commit.entries)) else replace(commit, entries=entries)
-
-
-def _checked_entry(entry: Entry, mind: str) -> Entry:
-    for record in entry.records:
-        if record.stream != mind:
-            raise InputError(f"a record of the stream {record.stream!r} cannot be written by the mind {mind!r}")
-    records = tuple(map(checked_record, entry.records))
-    return entry if all(map(is_, records, entry.records)) else replace(entry, records=records)
-
-
-def _check_revision(revision: Revision) -> None:
-    checked_importance(revision.importance)
-    if odd := set(revision.emptied) - {"forgotten", "valid_until", "superseded_by"}:
-        raise InputError(f"forgotten, valid_until and superseded_by can be emptied, and not {sorted(odd)}")
-    if revision.level is not None:
-        check_whole(revision.level, "level", -1, MAX_LEVEL + 1)  # one more than comes in: it may have been returned
-    for name, earliest in (("accessed", 0.0), ("forgotten", 0.0), ("valid_until", EARLIEST)):
-        if (at := getattr(revision, name)) is not None:
-            checked_moment(at, name, earliest)
-    if revision.vector is not None:
-        check_vector(revision.vector)
+    unique: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +156,7 @@ class Erasure:
     is_meant: Callable[[str], bool] = lambda _: False
 
 
-async def read_all(store: Store, stream: str, most: int = 256) -> AsyncIterator[list[Record]]:
+async def read_all(store: Store, stream: StreamKey, most: int = 256) -> AsyncIterator[list[Record]]:
     """Yield all records of a stream in portions, in the order of writing; others run between them."""
     after = 0
     while True:
@@ -213,29 +174,30 @@ class LogStore(Protocol):
         """Write them durably, of one mind or of several: all of them or nothing; return the log rows.
 
         Raises:
-            InputError: something in it could not be read again (see `checked_commit`).
+            InputError: something in it could not be read again (see memory/store/checked_commit).
+            InputError: a stream begins whose name looks like another's of its kind.
             Conflict: a belief or plan of that version is there already, or a checkpoint of another than the one before;
-                what `distinct`, `was` or `holds` asks for is not so.
+                what `distinct`, `was`, `holds` or `unique` asks for is not so.
             LeaseLost: the work that it ends, or that `fence` names, was taken over by another process, or has ended.
         """
 
     async def events(
-        self, mind: str | None = None, after: int = 0, kinds: Sequence[str] | None = None, limit: int = 1000
+        self, mind: StreamKey | None = None, after: int = 0, kinds: Sequence[str] | None = None, limit: int = 1000
     ) -> list[Logged]:
         """Return rows of the log after the seq `after`, oldest first."""
 
-    async def last(self, mind: str, kind: str) -> Logged | None:
+    async def last(self, mind: StreamKey, kind: str) -> Logged | None:
         """Return the newest row of a mind's log of that kind."""
 
-    async def count(self, mind: str, kind: str) -> int:
+    async def count(self, mind: StreamKey, kind: str) -> int:
         """Return how many events of a kind the mind's log holds."""
 
-    async def checkpoint(self, mind: str, name: str) -> Checkpoint | None:
+    async def checkpoint(self, mind: StreamKey, name: str) -> Checkpoint | None:
         """Return the newest checkpoint of a name; None where there is none, or it is damaged."""
 
 
 async def read_log(
-    store: LogStore, mind: str | None, after: int = 0, kinds: Sequence[str] | None = None
+    store: LogStore, mind: StreamKey | None, after: int = 0, kinds: Sequence[str] | None = None
 ) -> AsyncIterator[Logged]:
     """Yield the rows of the log after a seq, oldest first; of all minds where `mind` is None."""
     while rows := await store.events(mind, after, kinds):
@@ -247,12 +209,12 @@ async def read_log(
 class RecordStore(Protocol):
     """The records of streams; a stream's name is a wall."""
 
-    async def records(self, stream: str, ids: Sequence[str]) -> list[Record]:
+    async def records(self, stream: StreamKey, ids: Sequence[str]) -> list[Record]:
         """Return those records of this stream, in the order asked for; unknown ids are left out."""
 
     async def latest(
         self,
-        stream: str,
+        stream: StreamKey,
         kinds: Sequence[Kind] | None = None,
         n: int = 1,
         *,
@@ -262,10 +224,10 @@ class RecordStore(Protocol):
     ) -> list[Record]:
         """Return the newest records that hold now and are not forgotten, oldest first."""
 
-    async def find_same(self, stream: str, kind: Kind, texts: Sequence[str], *, now: Moment) -> dict[str, Record]:
+    async def find_same(self, stream: StreamKey, kind: Kind, texts: Sequence[str], *, now: Moment) -> dict[str, Record]:
         """Return what of a kind (one of UNIQUE) holds now and says the same as these texts, by normalised text."""
 
-    async def changes(self, stream: str, since: int, after: int = 0, most: int | None = None) -> Changes:
+    async def changes(self, stream: StreamKey, since: int, after: int = 0, most: int | None = None) -> Changes:
         """Return what changed in a stream after the point `since` (0: from the beginning), as of one moment.
 
         Args:
@@ -274,24 +236,24 @@ class RecordStore(Protocol):
                 with a portion, or comes when asked from the first portion's `upto`; `gone` comes with the first.
         """
 
-    def walk(self, stream: str) -> AbstractAsyncContextManager[tuple[int, AsyncIterator[Record]]]:
+    def walk(self, stream: StreamKey) -> AbstractAsyncContextManager[tuple[int, AsyncIterator[Record]]]:
         """Give the number of a stream's records and each of them, as it all stands now, a few in memory at a time.
 
         In the order of writing; superseded and forgotten ones too.
         """
 
-    async def owners(self, ids: Sequence[str]) -> dict[str, str]:
+    async def owners(self, ids: Sequence[str]) -> dict[str, StreamKey]:
         """Return whose stream each of these records is in, by id; unknown ids are left out."""
 
 
 class WorkStore(Protocol):
     """What reasoners have to do, by lease (see log/work)."""
 
-    async def open_work(self, mind: str) -> list[Work]:
+    async def open_work(self, mind: StreamKey) -> list[Work]:
         """Return the mind's unfinished work, oldest first."""
 
     async def claim(
-        self, mind: str, slot: str, owner: str, now: Moment, lease: Moment, before: int | None = None
+        self, mind: StreamKey, slot: str, owner: str, now: Moment, lease: Moment, before: int | None = None
     ) -> list[Work]:
         """Take up a slot's open work (see log/work); `before` (a seq): only what was caused before that row."""
 
@@ -303,15 +265,22 @@ class WorkStore(Protocol):
 
 
 class MaintenanceStore(Protocol):
-    """What is done to a data folder as a whole."""
+    """What is done to a data folder as a whole: to what one tenant has in it."""
+
+    def key(self, name: StreamName) -> StreamKey:
+        """Return by which key a stream is kept; asked once, where it is opened.
+
+        Raises:
+            InputError: it is another tenant's.
+        """
 
     async def version(self) -> int:
         """Return a number that changes when anybody has committed."""
 
-    async def streams(self) -> list[str]:
+    async def streams(self) -> list[StreamKey]:
         """Name the streams that hold records."""
 
-    async def erase(self, stream: str, what: Sequence[str] | Erasure | None = None) -> int:
+    async def erase(self, stream: StreamKey, what: Sequence[str] | Erasure | None = None) -> int:
         """Delete records (ids) for good and return how many; None: all of the stream with its log and work.
 
         The words of those records go from rows of the log, and from records that were drawn from them, too: a mark
@@ -327,4 +296,7 @@ class MaintenanceStore(Protocol):
 
 
 class Store(LogStore, RecordStore, WorkStore, MaintenanceStore, Protocol):
-    """Where a data folder's log, records and work are kept. All methods raise StorageError."""
+    """Where a data folder's log, records and work are kept: one tenant's, or what is no tenant's.
+
+    All methods raise StorageError; those that take a key, InputError where it is another tenant's.
+    """

@@ -6,9 +6,10 @@ import zlib
 from typing import Any
 
 
-def sum_of_event(mind: str, at: float, by: str, kind: str, payload: str) -> int:
+def sum_of_event(mind: str, at: float, by: str, kind: str, payload: str, system: int = 0) -> int:
     """Return the sum of a row of the log."""
-    return _sum((mind, float(at), by, kind, payload))
+    row = (mind, float(at), by, kind, payload)
+    return _sum((*row, system) if system else row)
 
 
 def sum_of_record(row: tuple[Any, ...]) -> int:

@@ -6,7 +6,7 @@ import sqlite3
 
 from mindstream.log import work
 from mindstream.log.database import Migration
-from mindstream.memory.store import checkpoints
+from mindstream.memory.store import checkpoints, old_streams, registry
 from mindstream.memory.store.record import UNIQUE, same_words
 
 
@@ -77,7 +77,14 @@ def _m005_checkpoints(connection: sqlite3.Connection) -> None:
     checkpoints.create(connection)
 
 
+def _m006_names(connection: sqlite3.Connection) -> None:
+    """Keep streams by kind and name, and what the system wrote by a mark; so nobody's name is either of them."""
+    registry.create(connection)
+    connection.execute("ALTER TABLE log ADD COLUMN system INTEGER NOT NULL DEFAULT 0")
+    old_streams.adopt(connection)
+
+
 MIGRATIONS: list[Migration] = [
-    _m001_log_records_work, _m002_same_words, _m003_failures_of_work, _m004_sums, _m005_checkpoints,
+    _m001_log_records_work, _m002_same_words, _m003_failures_of_work, _m004_sums, _m005_checkpoints, _m006_names,
 ]  # fmt: skip
 """Append only: a file remembers how many of these it has seen."""

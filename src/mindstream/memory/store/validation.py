@@ -70,20 +70,6 @@ def checked_importance(importance: float | None) -> float | None:
     return importance
 
 
-def checked_name(name: str, what: str = "name") -> str:
-    """Return a name of a stream, user or session as it stands.
-
-    Raises:
-        InputError: it is empty, too long, or holds other than letters, digits and ` ._:|@+/-`.
-    """
-    if not re.fullmatch(r"\w[\w .:|@+/-]{0,99}", name):
-        raise InputError(
-            f"{what} {name!r}: use 1 to 100 letters, digits, spaces and . _ : | @ + / -,"
-            " beginning with a letter or digit"
-        )
-    return name
-
-
 def checked_record(record: Record) -> Record:
     """Return a record fit to be kept, without control characters: whatever is written comes through this door.
 

@@ -47,7 +47,7 @@ class RememberedPlans:
         """Return the plan of a task that differs in names and numbers only, with this one's; None: none would run."""
         if len(task) > LONGEST:
             return None
-        found = await self.stream.recall(task, LOOKED_AT, kinds=["exemplar"], where={"by": PLANNER}, touch=False)
+        found = await self.stream.recall(task, LOOKED_AT, kinds=["exemplar"], touch=False)
         for each in found:
             plan = _plan_for(task, each.record.text, each.record.data)
             if plan and not check(plan, tools):

@@ -63,7 +63,7 @@ async def _notes(context: RunContext, found: Facts, known: list[Record], by: str
     stream, now = context.memory, context.memory.clock.now()
     there = await stream.find_same("note", [fact.text for fact in found.facts if not fact.replaces])
     corrected = [fact.text for fact in found.facts if fact.replaces]  # news, even where recall gave it lately: it ended
-    there |= await stream.store.find_same(stream.name, "note", corrected, now=now)
+    there |= await stream.store.find_same(stream.key, "note", corrected, now=now)
     first = {normalised(fact.text): fact for fact in reversed(found.facts)}
     fresh = [fact for said, fact in reversed(first.items()) if said not in there]
     evidence = tuple(utterance.record for utterance in context.utterances)

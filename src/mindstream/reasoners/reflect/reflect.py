@@ -46,7 +46,7 @@ async def counter(stream: Memory, start: float = START, counted: Sequence[Kind] 
     What is not rated yet does not count.
     """
     columns = await stream.columns()
-    last = await stream.store.last(stream.name, "reflected")
+    last = await stream.store.last(stream.key, "reflected")
     new = np.isin(columns.kind.values, [KIND_CODES[kind] for kind in counted])
     if last and isinstance(last.event, Reflected):
         at = columns.position.get(last.event.upto)
@@ -71,7 +71,7 @@ async def reflect(stream: Memory, model: Model) -> list[Record]:
         except Conflict:
             await asyncio.sleep(0)  # one of the thoughts was written meanwhile
             continue
-        return await stream.store.records(stream.name, [record.id for record in entry.records])
+        return await stream.store.records(stream.key, [record.id for record in entry.records])
 
 
 async def reflection_entry(stream: Memory, model: Model) -> Entry:
@@ -144,7 +144,7 @@ class _Reflection:
 async def _reflection(stream: Memory, model: Model) -> _Reflection:
     ids = (await stream.columns()).ids
     upto = ids[-1] if ids else ""
-    recent = await stream.store.latest(stream.name, REFLECTED_ON, RECENT, now=stream.clock.now())
+    recent = await stream.store.latest(stream.key, REFLECTED_ON, RECENT, now=stream.clock.now())
     if not recent:
         return _Reflection(upto, (), ())
     memories = tuple(record.text[:LONGEST] for record in recent)

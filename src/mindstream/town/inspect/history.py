@@ -12,11 +12,12 @@ from typing import TypeVar
 
 from mindstream.clock import Moment
 from mindstream.log.events import Event, Logged
+from mindstream.log.names import StreamName
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Store, read_all
 from mindstream.town.events import Talked, TownEvent
-from mindstream.town.journal import TOWN, read_setting, rows_after
+from mindstream.town.journal import is_of_town, read_setting, resident_of, rows_after
 from mindstream.town.setting import Setting
 from mindstream.town.state import ResidentState, applied
 from mindstream.town.town import Town
@@ -131,15 +132,15 @@ async def read_history(source: Source, upto: int | None = None) -> History:
     """
     async with open_store(source) as store:
         setting = await read_setting(store)
-        rows: dict[str, list[Logged]] = {TOWN: [], **{name: [] for name in setting.people}}
+        rows: dict[str, list[Logged]] = {name: [] for name in ("", *setting.people)}
         last = -1
         async for row in rows_after(store):
-            if row.mind in rows and (upto is None or step_of(setting, row.at) <= upto):
-                rows[row.mind].append(row)
+            if is_of_town(row, setting) and (upto is None or step_of(setting, row.at) <= upto):
+                rows[resident_of(row)].append(row)
                 last = max(last, row.event.step if isinstance(row.event, TownEvent) else -1)
         records = {}
         for name in setting.people:
-            kept = [each async for part in read_all(store, name) for each in part]
+            kept = [each async for part in read_all(store, store.key(StreamName("resident", name))) for each in part]
             records[name] = tuple(each for each in kept if upto is None or step_of(setting, each.created) <= upto)
     step = last if upto is None else upto
     return History(setting, step, {name: tuple(each) for name, each in rows.items()}, records)

@@ -161,7 +161,7 @@ def _from_outside(history: History, name: str) -> Iterator[Moment]:
             yield Moment(step, step, f"is visited by {row.by}, who says: “{row.event.text}”")
         elif isinstance(row.event, Said):
             yield Moment(step, step, f"answers: “{row.event.text}”")
-        elif isinstance(row.event, Remembered) and row.by == "whisper":
+        elif isinstance(row.event, Remembered) and row.system:
             notes = [each for each in history.records[name] if each.created == row.at and each.kind == "note"]
             if len(notes) > whispered[row.at]:
                 yield Moment(step, step, f"has a thought from outside: {notes[whispered[row.at]].text}")

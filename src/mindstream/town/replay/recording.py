@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from mindstream.errors import InputError
 from mindstream.log.events import Logged, Reflected, Unknown
+from mindstream.log.names import StreamName
 from mindstream.memory.store.store import Store
 from mindstream.town.events import (
     Act,
@@ -26,7 +27,7 @@ from mindstream.town.events import (
     TownSaved,
 )
 from mindstream.town.inspect.time_words import format_time
-from mindstream.town.journal import TOWN, TownState, rows_after
+from mindstream.town.journal import TOWN, TownState, is_of_town, resident_of, rows_after
 from mindstream.town.residents.person import Person
 from mindstream.town.setting import Setting
 
@@ -86,7 +87,7 @@ async def record(store: Store, setting: Setting, since: int | None, until: int |
 
 
 def _counts(row: Logged, setting: Setting) -> bool:
-    return not isinstance(row.event, Unknown | TownSaved) and (row.mind == TOWN or row.mind in setting.people)
+    return not isinstance(row.event, Unknown | TownSaved) and is_of_town(row, setting)
 
 
 def _step(row: Logged, setting: Setting) -> int:
@@ -98,7 +99,7 @@ def _step_at(moment: float, setting: Setting) -> int:
 
 
 def _key(row: Logged, setting: Setting) -> tuple[int, str, int]:
-    return _step(row, setting), row.mind, row.seq
+    return _step(row, setting), resident_of(row) or TOWN, row.seq
 
 
 class _Recorder:
@@ -121,21 +122,22 @@ class _Recorder:
             step = _step(row, self._setting)
             if step > last:
                 break
-            before = town.states.get(row.mind)
+            name = resident_of(row)
+            before = town.states.get(name)
             town.apply(row)
-            after = town.states.get(row.mind)
+            after = town.states.get(name)
             if after is not None:
-                homes.setdefault(row.mind, after.home)
+                homes.setdefault(name, after.home)
                 if after.act is not None and (before is None or after.act is not before.act):
-                    self._act(self._lives[row.mind], step, after.act, row)
+                    self._act(self._lives[name], step, after.act, row)
                 if before is not None and after.blocks is not before.blocks:
                     blocks = [self._block(block) for block in after.blocks]
-                    self._lives[row.mind].plans.append([step, blocks])
+                    self._lives[name].plans.append([step, blocks])
             self._take_in(row, step)
         return self._written(first, last, homes)
 
     async def _remember(self, name: str, life: Life, last: int) -> None:
-        async with self._store.walk(name) as (_, records):
+        async with self._store.walk(self._store.key(StreamName("resident", name))) as (_, records):
             async for each in records:
                 step = _step_at(each.created, self._setting)
                 if step <= last:
@@ -166,28 +168,29 @@ class _Recorder:
         ])  # fmt: skip
 
     def _take_in(self, row: Logged, step: int) -> None:
+        name = resident_of(row)
         match event := row.event:
             case ObjectChanged():
                 by = self._people.get(event.by, -1)
                 self._things.append([step, self._place(event.place), self._text(event.condition), by])
             case MovedIn():
-                self._lives[row.mind].places.append([step, self._numbers(event.knows)])
+                self._lives[name].places.append([step, self._numbers(event.knows)])
             case DayPlanned():
                 broad = [self._text(each) for each in event.broad]
-                self._lives[row.mind].days.append([step, self._text(event.currently), broad])
+                self._lives[name].days.append([step, self._text(event.currently), broad])
             case Perceived():
-                self._see(self._lives[row.mind], step, event)
+                self._see(self._lives[name], step, event)
             case Decided():
-                life = self._lives[row.mind]
+                life = self._lives[name]
                 recalled = [[life.numbers[id_], score] for id_, score in event.recalled if id_ in life.numbers]
                 other = self._people.get(event.other, -1)
                 life.decisions.append([step, self._text(event.about), other, event.p, int(event.yes), recalled])
             case Talked():
                 lines = [[self._people.get(line.by, -1), self._text(line.text)] for line in event.lines]
                 talk = [step, self._people.get(event.partner, -1), event.until - step, lines]
-                self._lives[row.mind].talks.append(talk)
-            case Reflected() if row.mind in self._lives:
-                life = self._lives[row.mind]
+                self._lives[name].talks.append(talk)
+            case Reflected() if name in self._lives:
+                life = self._lives[name]
                 thoughts = [life.numbers[id_] for id_ in event.thoughts if id_ in life.numbers]
                 life.reflections.append([step, thoughts])
             case _:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from mindstream.errors import InputError
+from mindstream.log.names import StreamName
 from mindstream.memory.recall.filters import Filters
 from mindstream.memory.recall.policies import Generative, Policy
 from mindstream.memory.recall.recall import Recalled, Recaller, recaller_of
@@ -23,7 +24,7 @@ from mindstream.text.support import SHARE
 from mindstream.text.windows import sentences
 from mindstream.text.words import plain_words, terms
 from mindstream.town.inspect.history import Source, open_store, step_of
-from mindstream.town.journal import TOWN, TownState, read_setting, read_town
+from mindstream.town.journal import TownState, read_setting, read_town
 from mindstream.town.prompts.answer_interview import AnswerInterview
 from mindstream.town.residents.places import words_of
 from mindstream.town.residents.ranking import policy_of
@@ -125,13 +126,14 @@ class Interviewer:
         """Return what a question brings up, what the names in it do, and what was asked before; only what is left."""
         if condition == "none":
             return []
+        key = self._recaller.store.key(StreamName("resident", name))
         now = self.setting.moment(max(self.step, 0))
         filters = Filters(as_of=now, kinds=None if condition == "full" else OF_WORLD, asked_in=asked_in)
         queries = [(question, RECALLED), *((other, OF_NAME) for other in self._named(name, question))]
         queries += [(lines[-2].partition(": ")[2], OF_NAME)] if len(lines) > 1 else []
         found: dict[str, Recalled] = {}
         for query, k in queries:
-            recall = await self._recaller.recall(name, query, k, now=now, filters=filters, policy=self._policy)
+            recall = await self._recaller.recall(key, query, k, now=now, filters=filters, policy=self._policy)
             nearest = sorted(recall.returned, key=lambda each: -each.parts.get("relevance", 0.0))
             found |= {each.record.id: each for each in nearest if each.record.id not in found}
         hidden = condition == "no_reflection_no_plan"
@@ -168,7 +170,7 @@ class Interviewer:
         return tuple(
             other
             for other, state in sorted(states.items())
-            if other != name and other != TOWN and world.arena_of(state.spot(step)) == world.arena_of(spot)
+            if other != name and world.arena_of(state.spot(step)) == world.arena_of(spot)
             and world.distance(state.spot(step), spot) <= self.setting.profile.vision
         )  # fmt: skip
 

@@ -16,6 +16,7 @@ from mindstream.clock import ManualClock
 from mindstream.errors import ModelError
 from mindstream.log.events import Heard, Logged, Remembered
 from mindstream.log.feed import Feed
+from mindstream.log.names import StreamName
 from mindstream.log.work import LONGEST_LEASE_S
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Kind, Record, RecordDraft, normalised
@@ -107,7 +108,7 @@ class KeepVisit:
         self, turn: Turn, heard: Logged, about: str, kept: Sequence[Kept], stream: Memory
     ) -> list[RecordDraft]:
         learned = [each.text for each in kept]
-        known = await stream.store.find_same(turn.name, "thought", learned, now=stream.clock.now()) if learned else {}
+        known = await stream.store.find_same(stream.key, "thought", learned, now=stream.clock.now()) if learned else {}
         evidence = (heard.event.record,) if isinstance(heard.event, Heard) else ()
         met = RecordDraft(
             text=f"{turn.name} talked with {heard.by} about {about}", by=turn.name, importance=IMPORTANCE,
@@ -143,13 +144,14 @@ async def finish_visit(keep: KeepVisit, feed: Feed | None = None) -> None:
         ModelError: nobody could be asked; nothing is lost, and the next time it is tried again.
     """
     resident, setting, owner = keep.resident, keep.setting, chance.token()
-    store, name, now = resident.stream.store, resident.name, setting.moment(keep.step)
-    if not any(work.slot == keep.slot for work in await store.open_work(name)):
+    store, key, now = resident.stream.store, resident.stream.key, setting.moment(keep.step)
+    name, called = resident.name, StreamName("resident", resident.name)
+    if not any(work.slot == keep.slot for work in await store.open_work(key)):
         return
     # the town's time stands still: no lease runs out by itself, and whoever held one is gone
     late = now + LONGEST_LEASE_S + 1
-    work = await store.claim(name, keep.slot, owner, late, late)
-    async with Memory(store, name, resident.stream.embedder, ManualClock(now), feed, strength=None) as stream:
+    work = await store.claim(key, keep.slot, owner, late, late)
+    async with Memory(store, called, resident.stream.embedder, ManualClock(now), feed, strength=None) as stream:
         rows = await rows_of(stream, work)
         stream.ids = replace(stream.ids, seed=f"{setting.seed} {name} visit {_first_record(rows)}")
         context = await build_context(stream, keep.slot, rows, nothing_newer)

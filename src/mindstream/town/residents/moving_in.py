@@ -6,8 +6,7 @@ from mindstream.log.events import Remembered
 from mindstream.memory.lifecycle.rate_importance import RateImportance
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.store import Commit, Entry, Store
-from mindstream.town.events import MovedIn, TownBegan
-from mindstream.town.journal import TOWN
+from mindstream.town.events import JOURNAL, TOWN, MovedIn, TownBegan
 from mindstream.town.residents.appointment import KEY
 from mindstream.town.residents.places import find_home
 from mindstream.town.residents.turn import Resident, Turn
@@ -16,10 +15,15 @@ from mindstream.town.source import dump_source
 
 
 async def move_in(store: Store, setting: Setting, residents: dict[str, Resident]) -> None:
-    """Write who lives here, where each stands and what each knows: one commit."""
+    """Write who lives here, where each stands and what each knows: one commit.
+
+    Raises:
+        Conflict: a town has begun there meanwhile.
+    """
     profile, source = setting.profile.model_dump_json(), dump_source(setting)
     began = TownBegan(step=0, seed=setting.seed, start=setting.start, profile=profile, source=source)
-    commits = [Commit(mind=TOWN, at=setting.start, entries=(Entry(began, TOWN),))]
+    entries: tuple[Entry, ...] = (Entry(began, TOWN),)
+    commits = [Commit(mind=store.key(JOURNAL), at=setting.start, entries=entries, unique="began")]
     for name, resident in residents.items():
         spot, knows = find_home(setting, resident.person)
         moved = MovedIn(step=0, spot=spot, knows=knows)
@@ -40,6 +44,6 @@ async def move_in(store: Store, setting: Setting, residents: dict[str, Resident]
         records = tuple(await resident.stream.build_records(news))
         told = Remembered(count=len(records), kinds={"note": len(records)})
         entries = (Entry(moved, name), *turn.rows, Entry(told, name, records))
-        commits.append(Commit(mind=name, at=setting.start, entries=entries))
+        commits.append(Commit(mind=resident.stream.key, at=setting.start, entries=entries))
         resident.state = resident.state.model_copy(update={"home": spot, "knows": frozenset(knows)})
     await store.commit(*commits)

@@ -23,7 +23,7 @@ class ResidentMemory(Memory):
     def begin_turn(self) -> None:
         """Let go of what this process keeps between writes: a turn is the same for one that has just begun."""
         self._recalls = ()
-        self._lately.forget(self.name)
+        self._lately.forget(self.key)
         self.ids = Ids(self.name, self.ids.seed)
 
     async def recall(self, query: str, k: int = 10, *, touch: bool = True, **asked: Any) -> Recollection:

@@ -184,7 +184,7 @@ class Turn:
         stream = self.resident.stream
         recaller = recaller_of(stream.store, stream.embedder)
         return await recaller.about(
-            stream.name, lookup_words(words, self.profile), k, now=stream.clock.now(), kinds=kinds
+            stream.key, lookup_words(words, self.profile), k, now=stream.clock.now(), kinds=kinds
         )
 
     async def recall_appointments(self) -> list[tuple[Record, Appointment]]:
@@ -246,4 +246,4 @@ class Turn:
         revisions = await self.resident.stream.take_touched(self.resident.written)
         if not self.rows and not revisions:
             return None
-        return Commit(mind=self.name, at=self.now, entries=tuple(self.rows), revisions=tuple(revisions))
+        return Commit(mind=self.resident.stream.key, at=self.now, entries=tuple(self.rows), revisions=tuple(revisions))

@@ -15,10 +15,10 @@ from functools import partial
 from mindstream.clock import ManualClock
 from mindstream.errors import InputError
 from mindstream.log.events import Logged, Piece, Said
+from mindstream.log.names import StreamName, checked_name
 from mindstream.memory.recall.recall import recaller_of
 from mindstream.memory.store.record import Ids, RecordDraft
 from mindstream.memory.store.store import Entry
-from mindstream.memory.store.validation import checked_name
 from mindstream.minds.mind import Mind
 from mindstream.minds.responder import Attention, Host
 from mindstream.models.ask import speak
@@ -69,9 +69,9 @@ async def visit(town: Town, name: str, by: str = "a visitor") -> AsyncIterator[M
     interviewer = Interviewer(town.setting, state, recaller, policy, resident.models, step)
     keep = KeepVisit(resident, town.setting, step)
     async with Visit.open(
-        town.store, user=name, models=resident.models, clock=ManualClock(town.setting.moment(step)),
-        embed=resident.stream.embedder, responder=lambda host: ResidentResponder(host, keep, interviewer, by),
-        session=f"visit {step} {by}"[:100],
+        town.store, user=StreamName("resident", name), models=resident.models,
+        clock=ManualClock(town.setting.moment(step)), embed=resident.stream.embedder,
+        responder=lambda host: ResidentResponder(host, keep, interviewer, by), session=f"visit {step} {by}"[:100],
     ) as mind:  # fmt: skip
         yield mind
         await mind.settled()
@@ -98,7 +98,7 @@ class ResidentResponder:
     async def attend(self, text: str, *, one_answer: bool) -> Attention:  # noqa: ARG002
         """Take it in with an id that follows from the town's seed."""
         memory = self._host.memory
-        number = await memory.store.count(memory.name, "heard")
+        number = await memory.store.count(memory.key, "heard")
         memory.ids = Ids(memory.name, f"{self._keep.setting.seed} {memory.name} heard {number}")
         return Attention(partial(self._answer, text), hold=True, by=self._by)
 

@@ -66,7 +66,7 @@ async def _write(
     if records:
         event = Remembered(count=len(records), kinds=dict(Counter[str](record.kind for record in records)))
         entry = Entry(event, stream.name, tuple(records))
-        await stream.store.commit(Commit(mind=stream.name, at=stream.clock.now(), entries=(entry,)))
+        await stream.store.commit(Commit(mind=stream.key, at=stream.clock.now(), entries=(entry,)))
 
 
 def news_of(node: ConceptNode, evidence: tuple[str, ...]) -> list[RecordDraft]:

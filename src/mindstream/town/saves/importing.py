@@ -21,17 +21,17 @@ from mindstream.clock import ManualClock
 from mindstream.errors import InputError
 from mindstream.log.database import FILE
 from mindstream.log.events import Remembered
+from mindstream.log.names import StreamName
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Commit, Entry, Store
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
-from mindstream.town.events import TownBegan, TownImported
+from mindstream.town.events import JOURNAL, TOWN, TownBegan, TownImported
 from mindstream.town.formats.save_clock import settle_clock
 from mindstream.town.formats.saves import PersonaSave, Save
 from mindstream.town.formats.typed import parse_clock
-from mindstream.town.journal import TOWN
 from mindstream.town.missing_keys import missing_keys
 from mindstream.town.profile import Profile
 from mindstream.town.residents.person import FirstMemory, Person
@@ -170,16 +170,17 @@ async def _begin(store: Store, save: Save, setting: Setting, vectors: Embedder) 
         commits = []
         for name, persona in save.personas.items():
             clock = ManualClock(setting.moment(step))
-            stream = Memory(store, name, vectors, clock, strength=None, seed=f"{seed} {name}")
+            stream = Memory(store, StreamName("resident", name), vectors, clock, strength=None, seed=f"{seed} {name}")
             stack.push_async_callback(stream.close)
             await _remember_who(stream, setting, persona)
             await import_memory(stream, persona.memory)
             entries = tuple(Entry(row, name) for row in rows_of_scratch(setting, persona, step))
-            commits.append(Commit(mind=name, at=clock.now(), entries=entries))
+            commits.append(Commit(mind=stream.key, at=clock.now(), entries=entries))
         told = TownImported(step=step, source=save.meta.fork_sim_code or "")
         constants = setting.profile.model_dump_json()
         began = TownBegan(step=0, seed=seed, start=setting.start, profile=constants, source=dump_source(setting))
-        own = Commit(mind=TOWN, at=setting.start, entries=(Entry(began, TOWN), Entry(told, TOWN)))
+        entries = (Entry(began, TOWN), Entry(told, TOWN))
+        own = Commit(mind=store.key(JOURNAL), at=setting.start, entries=entries, unique="began")
         await store.commit(own, *commits)
 
 
@@ -199,7 +200,7 @@ async def _remember_who(stream: Memory, setting: Setting, persona: PersonaSave) 
         ]
     )
     entry = Entry(Remembered(count=len(records), kinds={"note": len(records)}), persona.name, tuple(records))
-    await stream.store.commit(Commit(mind=persona.name, at=setting.start, entries=(entry,)))
+    await stream.store.commit(Commit(mind=stream.key, at=setting.start, entries=(entry,)))
 
 
 def _check_standing(world: World, person: Person) -> None:

@@ -1,0 +1,140 @@
+"""What a stream is called: a kind, a name within it, whose it is; and the one key by which a store keeps it.
+
+A name that somebody types names one thing of one kind: a kind is never read out of a name.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from typing import Literal, NewType, TypeAlias, get_args
+
+from mindstream.errors import InputError
+
+StreamKind: TypeAlias = Literal["user", "pool", "resident", "town", "documents"]
+StreamKey = NewType("StreamKey", str)
+"""A stream's name as it stands in a store's rows; made by `StreamName.key` alone."""
+MARK = "#"
+"""Stands between the parts of a key, and in no name."""
+NAME = re.compile(r"\w[\w .:|@+/-]{0,99}")
+TENANT = re.compile(r"\w[\w.-]{0,63}")
+INVISIBLE = dict.fromkeys(map(ord, "\u115f\u1160\u3164\uffa0"))
+"""Letters, as Unicode has it, of which nothing is to be seen."""
+ALIKE = str.maketrans(
+    "аеорсухіјѕԁһԛԝӏѵүгАВЕНІЈКМОРЅСТХҮԚԜӀѴԌЗ"
+    "αονρικυγχηΑΒΕΖΗΙΚΜΝΟΡΤΥΧ"
+    "օսցհզոյՏՍՕԼ"
+    "ıɑɡɩɪᴏᴄᴜᴠᴡᴢꜱǀ"
+    "ᎪᏴᏟᎬᏀᎻᎫᏦᏞᎷᏢᎡᏚᎢᏙᎳᏃ"
+    "ꓮꓐꓚꓓꓰꓝꓖꓧꓲꓙꓗꓡꓟꓠꓳꓑꓣꓢꓔꓴꓦꓪꓫꓬꓜ",
+    "aeopcyxijsdhqwlvyrABEHIJKMOPSCTXYQWIVG3"
+    "aovpikuyxnABEZHIKMNOPTYX"
+    "oughqnjSUOL"
+    "iagiiocuvwzsl"
+    "ABCEGHJKLMPRSTVWZ"
+    "ABCDEFGHIJKLMNOPRSTUVWXYZ",
+)
+"""Letters of other scripts that look like Latin ones."""
+
+
+def checked_name(name: str, what: str = "name") -> str:
+    """Return a name of a user, agent or session as it stands.
+
+    Raises:
+        InputError: it is empty, too long, or holds other than letters, digits and ` ._:|@+/-`.
+    """
+    if not NAME.fullmatch(name):
+        raise InputError(
+            f"{what} {name!r}: use 1 to 100 letters, digits, spaces and . _ : | @ + / -,"
+            " beginning with a letter or digit"
+        )
+    return name
+
+
+@dataclass(frozen=True, slots=True)
+class StreamName:
+    """The name of a stream.
+
+    Attributes:
+        id: as it was typed; two are the same where their normal forms are.
+        tenant: "": that of the store in which it is opened.
+
+    Raises:
+        InputError: nothing can be called so.
+    """
+
+    kind: StreamKind
+    id: str
+    tenant: str = ""
+
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(StreamKind):
+            raise InputError(f"there is no kind of stream {self.kind!r}")
+        checked_name(self.normal, self.kind)
+        checked_tenant(self.tenant)
+
+    @property
+    def normal(self) -> str:
+        """The form in which names are compared: NFKC; where nothing could be called so, the name as it stands."""
+        normal = unicodedata.normalize("NFKC", self.id)
+        return normal if NAME.fullmatch(normal) else self.id
+
+    @property
+    def looks(self) -> str:
+        """What is the same for names that look the same."""
+        return " ".join(self.normal.translate(ALIKE).translate(INVISIBLE).split())
+
+    @property
+    def key(self) -> StreamKey:
+        """How a store keeps it, unless it keeps it from before names had a normal form (see `Store.key`)."""
+        return self.key_of(self.normal)
+
+    @property
+    def typed_key(self) -> StreamKey:
+        """How a store keeps it that has it from before names had a normal form."""
+        return self.key_of(self.id)
+
+    def key_of(self, id_: str) -> StreamKey:
+        # users' rows had their name alone before there were kinds, and no name holds a MARK
+        return StreamKey(id_ if self.kind == "user" and not self.tenant else MARK.join((self.tenant, self.kind, id_)))
+
+
+def checked_tenant(tenant: str) -> str:
+    """Return a tenant's name, or "" for none.
+
+    Raises:
+        InputError: it is too long, or holds other than letters, digits, dots, dashes and underscores.
+    """
+    if tenant and not TENANT.fullmatch(tenant):
+        raise InputError(f"tenant {tenant!r}: use 1 to 64 letters, digits, . _ and -, beginning with a letter or digit")
+    return tenant
+
+
+def name_of(key: str) -> StreamName:
+    """Return the name that a key stands for.
+
+    Raises:
+        InputError: it is the key of nothing.
+    """
+    tenant, *kind, id_ = key.split(MARK) if MARK in key else ("", "user", key)
+    name = StreamName(kind[0], id_, tenant) if len(kind) == 1 else None  # type: ignore[arg-type]
+    if name is None or name.typed_key != key:
+        raise InputError(f"{key!r} names no stream")
+    return name
+
+
+def shown_name(key: str) -> str:
+    """Return what people call whatever a key stands for, even where it is damaged."""
+    return key.rpartition(MARK)[2]
+
+
+def id_of(key: str, kind: StreamKind) -> str:
+    """Return what a stream of that kind is called; "" where it is of another."""
+    parts = key.split(MARK) if MARK in key else ["", "user", key]
+    return parts[2] if len(parts) == 3 and parts[1] == kind else ""
+
+
+def tenant_of(key: str) -> str:
+    """Return whose a stream is; "": no tenant's."""
+    return key.partition(MARK)[0] if MARK in key else ""

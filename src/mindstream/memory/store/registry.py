@@ -1,0 +1,122 @@
+"""Which streams a file holds, by name, and what there can be one of in each: SQLite sees to both."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+from mindstream.errors import Conflict, InputError
+from mindstream.log.database import connect
+from mindstream.log.names import StreamKey, StreamKind, StreamName, name_of
+from mindstream.log.sqlite_errors import explain_errors
+
+UNIQUES = {"pool_created": "created", "town_began": "began"}
+"""Of which events there is one in a stream, and what it takes."""
+
+
+def create(connection: sqlite3.Connection) -> None:
+    """Make the tables."""
+    connection.execute(
+        "CREATE TABLE streams (key TEXT NOT NULL PRIMARY KEY, tenant TEXT NOT NULL, kind TEXT NOT NULL,"
+        " normal TEXT NOT NULL, looks TEXT) WITHOUT ROWID"
+    )
+    connection.execute("CREATE UNIQUE INDEX streams_looks ON streams (tenant, kind, looks)")
+    connection.execute("CREATE INDEX streams_normal ON streams (tenant, kind, normal)")
+    connection.execute(
+        "CREATE TABLE uniques (stream TEXT NOT NULL, name TEXT NOT NULL, seq INTEGER NOT NULL,"
+        " PRIMARY KEY (stream, name)) WITHOUT ROWID"
+    )
+
+
+def register(connection: sqlite3.Connection, key: StreamKey) -> None:
+    """Know a stream from its first commit on.
+
+    Raises:
+        InputError: it looks like another of its kind and tenant, or is the key of nothing.
+    """
+    if connection.execute("SELECT 1 FROM streams WHERE key = ?", (key,)).fetchone():
+        return
+    name = name_of(key)
+    try:
+        _insert(connection, key, name, name.looks)
+    except sqlite3.IntegrityError:
+        raise InputError(
+            f"{name.kind} {name.id!r}: one is there already whose name looks the same but is written with other"
+            " letters; type it as it was typed first, or choose another name"
+        ) from None
+
+
+def take(connection: sqlite3.Connection, key: StreamKey, unique: str, seq: int) -> None:
+    """Take what there can be one of in a stream.
+
+    Raises:
+        Conflict: it is taken.
+    """
+    try:
+        connection.execute("INSERT INTO uniques (stream, name, seq) VALUES (?, ?, ?)", (key, unique, seq))
+    except sqlite3.IntegrityError:
+        raise Conflict(f"{unique!r} is taken already in {name_of(key).kind} {name_of(key).id!r}") from None
+
+
+def forget(connection: sqlite3.Connection, key: StreamKey) -> None:
+    """Know a stream no more."""
+    connection.execute("DELETE FROM streams WHERE key = ?", (key,))
+    connection.execute("DELETE FROM uniques WHERE stream = ?", (key,))
+
+
+def _insert(connection: sqlite3.Connection, key: str, name: StreamName, looks: str | None) -> None:
+    row = (key, name.tenant, name.kind, name.normal, looks)
+    connection.execute("INSERT INTO streams (key, tenant, kind, normal, looks) VALUES (?, ?, ?, ?, ?)", row)
+
+
+def register_all(connection: sqlite3.Connection) -> None:
+    """Know all streams of which there are rows; of names that look the same the others stay, and open as they are."""
+    for key in list(unknown_keys(connection)):
+        try:
+            register_old(connection, name_of(key))
+        except InputError:  # damaged; the doctor sees to it
+            continue
+
+
+def register_old(connection: sqlite3.Connection, name: StreamName) -> None:
+    """Know a stream that was there before, whatever it looks like."""
+    same = (name.tenant, name.kind, name.looks)
+    alike = connection.execute("SELECT 1 FROM streams WHERE tenant = ? AND kind = ? AND looks = ?", same).fetchone()
+    _insert(connection, name.typed_key, name, None if alike else name.looks)
+    for event, unique in UNIQUES.items():
+        if seq := first_of(connection, name.typed_key, event):
+            take(connection, name.typed_key, unique, seq)
+
+
+def read_typed(path: Path) -> dict[tuple[str, StreamKind, str], list[StreamKey]]:
+    """Return the keys of streams from before names had a normal form, by tenant, kind and normal form.
+
+    No such stream is made any more: what a file held when it was opened is all.
+    """
+    found: dict[tuple[str, StreamKind, str], list[StreamKey]] = {}
+    with explain_errors(path), contextlib.closing(connect(path)) as connection:
+        rows = connection.execute("SELECT tenant, kind, normal, key FROM streams ORDER BY key").fetchall()
+    for tenant, kind, normal, key in rows:
+        if StreamName(kind, normal, tenant).key != key:
+            found.setdefault((tenant, kind, normal), []).append(key)
+    return found
+
+
+def unknown_keys(connection: sqlite3.Connection) -> Iterator[str]:
+    """Yield whose rows there are that is not known, each once, without reading them all."""
+    known = {row[0] for row in connection.execute("SELECT key FROM streams")}
+    for table, column in (("log", "mind"), ("records", "stream")):
+        (key,) = connection.execute(f"SELECT min({column}) FROM {table}").fetchone()
+        while isinstance(key, str):
+            if key not in known:
+                known.add(key)
+                yield key
+            (key,) = connection.execute(f"SELECT min({column}) FROM {table} WHERE {column} > ?", (key,)).fetchone()
+
+
+def first_of(connection: sqlite3.Connection, key: str, kind: str) -> int | None:
+    """Return the first row of a kind in a stream's log."""
+    (seq,) = connection.execute("SELECT min(seq) FROM log WHERE mind = ? AND kind = ?", (key, kind)).fetchone()
+    return None if seq is None else int(seq)

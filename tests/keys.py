@@ -1,0 +1,13 @@
+"""The keys by which a store keeps streams."""
+
+from __future__ import annotations
+
+from mindstream.log.names import StreamKey, StreamName
+
+
+def key_of(user: str) -> StreamKey:
+    return StreamName("user", user).key
+
+
+def key_of_resident(name: str) -> StreamKey:
+    return StreamName("resident", name).key

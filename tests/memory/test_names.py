@@ -1,0 +1,271 @@
+"""A stream's name has a kind: nothing that a person types as the one reaches the other, whatever it looks like."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sqlite3
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from world import Words
+
+from mindstream import Memory, Mind, SqliteStore
+from mindstream.errors import Conflict, InputError, MindstreamError
+from mindstream.log.database import FILE, open_database
+from mindstream.log.events import Failed, Remembered
+from mindstream.log.folder import history
+from mindstream.log.names import StreamKey, StreamKind, StreamName, id_of, name_of, shown_name, tenant_of
+from mindstream.memory.store.record import Kind, Record, new_id
+from mindstream.memory.store.rows import INSERT, insertion
+from mindstream.memory.store.store import Commit, Entry
+from mindstream.memory.store.sums import sum_of_event
+from mindstream.memory.store.tables import MIGRATIONS
+from mindstream.service.damage import faults
+from mindstream.service.mending import mend
+from mindstream.service.readable import looking_into
+from mindstream.sharing.admission import Pair, lay_in
+from mindstream.sharing.pool import Pool
+from mindstream.tools.documents import open_documents
+
+KINDS: tuple[StreamKind, ...] = ("user", "pool", "resident", "town", "documents")
+TYPED = ["verse", "pool:verse", "#pool#verse", "acme#user#ann", "town", "life", "documents.0123456789abcdef", "ann"]
+AWKWARD = "anAÀаοI1l０Ａﬀ Ⅳé:|/.@+-_ᅠㅤ茶\u0301\u200b\u202e#'\0"
+
+
+# The attacks.
+
+
+async def test_a_user_called_as_a_pool_was_reads_nothing_of_it(tmp_path: Path) -> None:
+    async with Pool.open(tmp_path, "verse") as pool:
+        await pool.create("verse", "olga", members=(), shared=False)
+        await lay_in(pool, [Pair("A line on tea?", "Steam climbs the window.")], "olga")
+        key = pool.stream.key
+    async with Mind.open(tmp_path, user="pool:verse") as mind:
+        assert await mind.memory.recall("tea, steam, window", touch=False) == []
+        assert "Steam" not in str(await mind.memory.store.events(mind.memory.key))
+        await mind.memory.store.erase(mind.memory.key)
+        assert len((await mind.memory.store.changes(key, 0)).records) == 1
+
+
+async def test_a_user_called_as_documents_were_neither_reads_nor_poisons_them(tmp_path: Path) -> None:
+    (tmp_path / "papers").mkdir()
+    (tmp_path / "papers" / "a.md").write_text("The violin is under the stairs.")
+    async with open_documents(tmp_path / "papers", tmp_path / "data", embed=Words()) as documents:
+        await documents.refresh()
+        typed = f"documents.{documents.stream.name}"
+        async with Memory.open(documents.stream.store, typed, embed=Words()) as attacker:
+            assert await attacker.recall("violin stairs") == []
+            await attacker.retain("The violin is in the attic.", "document")
+        assert len(await documents.stream.recall("violin", 9, kinds=["document"], touch=False)) == 1
+
+
+async def test_of_two_who_create_a_pool_at_once_one_does(tmp_path: Path) -> None:
+    async with Pool.open(tmp_path, "verse") as one, Pool.open(tmp_path, "verse") as other:
+        both = await asyncio.gather(one.create("a", "ann"), other.create("b", "bob"), return_exceptions=True)
+        assert sorted(type(each).__name__ for each in both) == ["InputError", "NoneType"]
+        state = await one.state()
+        assert state.created and state.created == (await other.state()).created
+
+
+async def test_a_plain_key_is_no_stream_of_another_kind_nor_a_nameless_one(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path)
+    for typed in ("#pool#verse", "acme#user#ann", "a#b", ""):
+        with pytest.raises(InputError):
+            store.key(StreamName("user", typed))
+    for made in ("#user#ann", "##", "#pool#", "x#pool#a#b", "#king#ann"):
+        with pytest.raises(InputError):
+            await store.commit(said(StreamKey(made)))
+    await store.close()
+
+
+# What looks alike.
+
+
+@pytest.mark.parametrize(("there", "typed"), [("ann", "аnn"), ("ann", "ann "), ("ann", "annᅠ"), ("Ivo", "Ӏvo")])
+async def test_a_name_that_looks_like_another_is_refused_and_nothing_is_written(
+    there: str, typed: str, tmp_path: Path
+) -> None:
+    async with Mind.open(tmp_path, user=there) as mind:
+        with pytest.raises(InputError, match="looks the same"):
+            async with Mind.open(mind.memory.store, user=typed):
+                pass
+        pool = StreamName("pool", typed)
+        await mind.memory.store.commit(said(mind.memory.store.key(pool)))  # of another kind it is no danger
+
+
+async def test_names_are_one_in_the_normal_form_and_case_is_kept(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path)
+    assert store.key(StreamName("user", "Ａnn")) == store.key(StreamName("user", "Ann"))
+    assert store.key(StreamName("user", "e\u0301va")) == store.key(StreamName("user", "éva"))
+    for typed in ("Ann", "ann", "ANN"):
+        await store.commit(said(store.key(StreamName("user", typed))))
+    async with Memory.open(store, "Ａnn", embed=Words()) as stream:
+        assert stream.name == "Ａnn", "as it was typed"
+        assert len(await store.events(stream.key)) == 1
+    await store.close()
+
+
+# Ten thousand pairs.
+
+
+names = st.builds(
+    lambda kind, typed: (kind, typed),
+    st.sampled_from(KINDS),
+    st.sampled_from(TYPED) | st.text(AWKWARD, min_size=1, max_size=5) | st.text(min_size=1, max_size=4),
+)
+"""A kind, and what somebody types."""
+
+
+def test_ten_thousand_pairs_of_names_read_nothing_of_each_other(tmp_path: Path) -> None:
+    pairs = crossings = 0
+    written: set[str] = set()
+
+    @settings(max_examples=90, suppress_health_check=list(HealthCheck), database=None, derandomize=True)
+    @given(st.lists(names, min_size=32, max_size=40, unique=True))
+    def across(drawn: list[tuple[StreamKind, str]]) -> None:
+        nonlocal pairs, crossings
+        found: list[StreamName] = []
+        for kind, typed in drawn:
+            with contextlib.suppress(InputError):
+                found.append(StreamName(kind, typed))
+        runner.run(write_all(store, found, written))
+        for name in found:
+            texts = {record.text for record in runner.run(store.changes(store.key(name), 0)).records}
+            rows = runner.run(store.events(store.key(name)))
+            assert {row.mind for row in rows} <= {store.key(name)}
+            crossings += len(texts - {whose(name)})
+        pairs += len(list(combinations(found, 2)))
+
+    with asyncio.Runner() as runner:
+        store = SqliteStore(tmp_path)
+        across()
+        runner.run(store.close())
+    assert pairs >= 10_000 and crossings == 0
+
+
+async def write_all(store: SqliteStore, found: list[StreamName], written: set[str]) -> None:
+    """Let each write into its stream what tells whose it is, once."""
+    fresh = {store.key(name): name for name in found if store.key(name) not in written}
+    written.update(fresh)
+    commits = (store.commit(said(key, whose(name))) for key, name in fresh.items())
+    for done in await asyncio.gather(*commits, return_exceptions=True):
+        assert isinstance(done, list | InputError), "written, or refused since it looks like another"
+
+
+def whose(name: StreamName) -> str:
+    return f"{name.kind} {name.normal!r}"
+
+
+def said(key: StreamKey, text: str = "hello") -> Commit:
+    record = Record(id=new_id(1e9), stream=key, kind="chat", text=text, created=1e9, accessed=1e9)
+    return Commit(mind=key, at=1e9, entries=(Entry(Remembered(count=1, kinds={"chat": 1}), "x", (record,)),))
+
+
+@given(st.sampled_from(KINDS), st.text(AWKWARD, min_size=1, max_size=5), st.sampled_from(["", "acme", "a-1"]))
+def test_a_key_is_read_as_the_name_that_made_it(kind: StreamKind, typed: str, tenant: str) -> None:
+    try:
+        name = StreamName(kind, typed, tenant)
+    except InputError:
+        return
+    again = name_of(name.key)
+    assert (again.kind, again.id, again.tenant, again.key) == (kind, name.normal, tenant, name.key)
+    assert (shown_name(name.key), id_of(name.key, kind), tenant_of(name.key)) == (name.normal, name.normal, tenant)
+
+
+# Names of an earlier version.
+
+
+def old_folder(folder: Path) -> None:
+    """Write a folder as the version before names had kinds did."""
+    folder.mkdir()
+    connection = open_database(folder / FILE, MIGRATIONS[:5])
+    rows = [
+        ("pool:verse", "pool_created", "olga"), ("pool:ann", "heard", "pool:ann"), ("town", "town_began", "town"),
+        ("Ada Brook", "moved_in", "Ada Brook"), ("Ada Brook", "remembered", "whisper"),
+        ("documents.0123456789abcdef", "remembered", "x"),
+        ("ann", "heard", "ann"), ("аnn", "heard", "аnn"), ("Ａnn", "heard", "Ａnn"), ("Ann", "heard", "Ann"),
+        ("ann", "task_changed", "life"), ("ann", "task_changed", "ann"),
+    ]  # fmt: skip
+    for seq, (mind, kind, by) in enumerate(rows, 1):
+        row = (mind, 1e9, by, kind, "{}")
+        connection.execute("INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?)", (seq, *row, sum_of_event(*row)))
+        held: Kind = "document" if mind.startswith("documents.") else "chat"
+        record = Record(id=new_id(1e9), stream=StreamKey(mind), kind=held, text=mind, created=1e9, accessed=1e9)
+        connection.execute(INSERT, insertion(record, seq, 1))
+    connection.execute("UPDATE counters SET value = 1 WHERE name = 'changed'")
+    connection.close()
+
+
+def of_old(name: StreamName) -> str:
+    return {"pool": "pool:", "documents": "documents."}.get(name.kind, "") + name.id
+
+
+OLD = [
+    StreamName("pool", "verse"), StreamName("user", "pool:ann"), StreamName("town", "town"),
+    StreamName("resident", "Ada Brook"), StreamName("documents", "0123456789abcdef"), StreamName("user", "ann"),
+    StreamName("user", "аnn"), StreamName("user", "Ａnn"), StreamName("user", "Ann"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("mended", [False, True])
+async def test_old_streams_are_what_they_were_even_where_names_clash(mended: bool, tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    old_folder(folder)
+    if mended:
+        assert not mend(folder).aside
+    store = SqliteStore(folder)
+    for name in OLD:
+        texts = {record.text for record in (await store.changes(store.key(name), 0)).records}
+        assert texts == {of_old(name)}, name
+        await store.commit(said(store.key(name)))
+    for gone in ("pool:verse", "documents.0123456789abcdef", "town", "Ada Brook"):
+        assert await store.events(store.key(StreamName("user", gone))) == []
+    told = [(row.event.entry()[0], row.by) for row in await store.events() if row.system]
+    assert told == [("remembered", "whisper"), ("task_changed", "life")]
+    with pytest.raises(Conflict):
+        created = Commit(
+            mind=store.key(OLD[0]), at=1e9, entries=(Entry(Failed(text="", where=""), "x"),), unique="created"
+        )
+        await store.commit(created)
+    await store.close()
+    with looking_into(folder / FILE) as connection:
+        wrong = {fault.what for fault in faults(connection) if not fault.harmless}
+    assert wrong <= {"rows of the log that this mindstream cannot read"}, "which are not whole in this test"
+
+
+async def test_a_row_that_was_damaged_before_is_damaged_still(tmp_path: Path) -> None:
+    old_folder(tmp_path / "data")
+    with contextlib.closing(sqlite3.connect(tmp_path / "data" / FILE, isolation_level=None)) as connection:
+        connection.execute("UPDATE records SET words_sum = 7 WHERE stream = 'pool:verse'")
+        connection.execute("UPDATE log SET sum = 7 WHERE mind = 'pool:verse'")
+    await SqliteStore(tmp_path / "data").close()
+    with looking_into(tmp_path / "data" / FILE) as connection:
+        found = [fault.what for fault in faults(connection) if fault.user == StreamName("pool", "verse").key]
+    assert {"rows of the log that are not as they were written", "records that are not as they were written"} <= {
+        *found
+    }
+
+
+# Files.
+
+
+def test_names_that_differ_in_case_alone_have_files_of_their_own(tmp_path: Path) -> None:
+    typed = ("ann", "Ann", "ANN", "ÉVA", "éva", "%41nn")
+    files = []
+    for each in typed:
+        with contextlib.suppress(MindstreamError):
+            files.append(history(tmp_path, StreamName("user", each).key).name)
+    assert len({each.casefold() for each in files}) == len(files) == 5
+
+
+def test_typed_history_of_an_earlier_version_is_found(tmp_path: Path) -> None:
+    old = tmp_path / "history" / "Ann.txt"
+    old.parent.mkdir()
+    old.write_text("+hello\n")
+    assert history(tmp_path, StreamName("user", "ann").key).exists() is False
+    assert history(tmp_path, StreamName("user", "Ann").key).read_text() == "+hello\n"
+    assert not old.exists()
