@@ -24,8 +24,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from keys import key_of
-
 from mindstream import Coach, FakeModel, ManualClock, Memory, Mind, SqliteStore, Timeouts
 from mindstream.cli.shell.files import write_lines
 from mindstream.coach.packs.check import new as new_pack
@@ -272,7 +270,7 @@ async def _answers(folder: Path, pack: str) -> None:
         async for _ in mind.hear("Are you there?"):
             pass
         await asyncio.wait_for(mind.settled(), 20)
-        assert not await mind.memory.store.open_work(key_of("ann")), "open work is left"
+        assert not await mind.memory.store.open_work(StreamName("user", "ann").key), "open work is left"
 
 
 THINGS: dict[str, Thing] = {
@@ -335,7 +333,7 @@ def begin(work: Path) -> Path:
                 await stream.remember_all(
                     [RecordDraft(text=f"{user} forgot thing {n}", kind="observation") for n in range(6)]
                 )
-        forgotten = [each.id for each in await store.latest(key_of("ann"), ["observation"], 6, now=NOW)]
+        forgotten = [each.id for each in await store.latest(StreamName("user", "ann").key, ["observation"], 6, now=NOW)]
         async with Memory(store, "ann", WordLlama(), ManualClock(NOW - 86_400)) as stream:
             await stream.commit(revisions=[Revision(id=id_, forgotten=NOW - 86_400) for id_ in forgotten])
         await store.close()

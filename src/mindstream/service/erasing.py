@@ -21,7 +21,7 @@ from mindstream.log.database import FILE
 from mindstream.log.erasure import connect_beside
 from mindstream.log.events import event, printable
 from mindstream.log.folder import history
-from mindstream.log.names import StreamKey, id_of, shown_name
+from mindstream.log.names import StreamKey, id_of, name_of, shown_name
 from mindstream.memory.curation.slot_items import texts_in
 from mindstream.memory.store import elsewhere
 from mindstream.memory.store.elsewhere import Left
@@ -74,7 +74,7 @@ def list_kept(memory: UserData, folder: Path) -> Kept:
         stays = _staying(connection, memory.user)
     if not any(rows.values()) and not found and not typed.exists() and not unfinished:
         raise InputError(nobody(memory.user))
-    left = {shown_name(each.stream): len(each.rows) + len(each.ids) for each in found}
+    left = {_told(each.stream): len(each.rows) + len(each.ids) for each in found}
     return Kept(rows, erasure.files_of(folder, memory.key), words, left, stays)
 
 
@@ -138,6 +138,11 @@ def _staying(connection: sqlite3.Connection, user: str) -> list[str]:
     if held - readers.keys():
         said.append("passages of documents that an earlier version read stay: for whom is not known")
     return said
+
+
+def _told(key: StreamKey) -> str:
+    name = name_of(key)
+    return f"{name.kind}:{name.id}"
 
 
 def _pools(connection: sqlite3.Connection) -> Iterator[tuple[str, PoolCreated]]:

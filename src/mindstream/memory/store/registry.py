@@ -91,7 +91,7 @@ def register_old(connection: sqlite3.Connection, name: StreamName) -> None:
 
 
 def read_typed(path: Path) -> dict[tuple[str, StreamKind, str], list[StreamKey]]:
-    """Return the keys of streams from before names had a normal form, by tenant, kind and normal form.
+    """Return the keys of names of which some are from before there was a normal form, by tenant, kind and normal form.
 
     No such stream is made any more: what a file held when it was opened is all.
     """
@@ -99,9 +99,12 @@ def read_typed(path: Path) -> dict[tuple[str, StreamKind, str], list[StreamKey]]
     with explain_errors(path), contextlib.closing(connect(path)) as connection:
         rows = connection.execute("SELECT tenant, kind, normal, key FROM streams ORDER BY key").fetchall()
     for tenant, kind, normal, key in rows:
-        if StreamName(kind, normal, tenant).key != key:
-            found.setdefault((tenant, kind, normal), []).append(key)
-    return found
+        found.setdefault((tenant, kind, normal), []).append(key)
+    return {
+        (tenant, kind, normal): keys
+        for (tenant, kind, normal), keys in found.items()
+        if keys != [StreamName(kind, normal, tenant).key]
+    }
 
 
 def unknown_keys(connection: sqlite3.Connection) -> Iterator[str]:
