@@ -26,12 +26,12 @@ async def observed(world: World, *texts: str, kind: Kind = "observation") -> lis
 async def test_what_is_forgotten_becomes_a_dream_with_it_as_evidence(world: World) -> None:
     ids = await observed(world, "a red boat", "a song in the night", "grandmother's clock")
     world.clock.advance(OLD)
-    model = FakeModel({"dream": ["I was in a red boat that sang."]}, "M1")
+    model = FakeModel({"dream": ["I was in a red boat that sang."]}, "reasoner")
     assert await world.stream.sleep(model) == "I was in a red boat that sang."
     asked = model.asked[0]
     assert all(text in asked.messages[-1].text for text in ("a red boat", "grandmother's clock"))
     assert "make a dream" in asked.messages[-1].text
-    assert asked.role == "M1"
+    assert asked.role == "reasoner"
     dream = (await world.stream.latest("dream"))[0]
     assert (dream.text, dream.depth, set(dream.evidence)) == ("I was in a red boat that sang.", 1, set(ids))
     assert {record.id for record in await world.stream.archive()} == set(ids)

@@ -81,6 +81,8 @@ class Mind:
         self.responder = responder(Host(memory, models, session, self.timeouts, self.reasoners))
         self.reasoners.add(*self.responder.reasoners, *reasoners)
         self._turn = Turn(0, "", "")
+        self._taking_in = asyncio.Lock()
+        """What is said at once is attended to and written down in the order in which it was said."""
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -171,8 +173,15 @@ class Mind:
             StorageError: it could not be kept, or the answer could not.
         """
         text = checked_text(text)
-        attention = await self.responder.attend(text, one_answer=one_answer)
-        heard = await self._write_down(text, attention, by or attention.by or self.memory.name)
+        async with self._taking_in:
+            attention = await self.responder.attend(text, one_answer=one_answer)
+            heard = await self._write_down(text, attention, by or attention.by or self.memory.name)
+        try:
+            async with self._taking_in:  # whoever spoke meanwhile is heard before anything is answered
+                pass
+        except asyncio.CancelledError:
+            self.reasoners.release(heard.seq)
+            raise
         async with aclosing(attention.answer(heard)) as rows:
             async for logged in rows:
                 yield logged
@@ -234,7 +243,7 @@ class Mind:
             try:
                 (heard,) = await memory.commit(Entry(event, by, (record,)), wake=wake)
             except StorageError:
-                self._turn = before if self._turn is turn else self._turn  # what was not heard does not count
+                self._turn = before  # what was not heard does not count
                 raise
             if attention.hold:
                 self.reasoners.hold(heard.seq)
