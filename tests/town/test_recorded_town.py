@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +46,7 @@ class EachTheirOwn:
             (folder / f"{who}.jsonl").write_text("\n".join(own) + "\n", "utf-8")
             self._own[who] = Playback(folder / f"{who}.jsonl")
 
-    async def reply(self, request: Request) -> AsyncIterator[Part]:
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
         who = re.findall("<who>(.+?)</who>", request.messages[-1].text)[0]
         async for part in self._own[who].reply(request):
             yield part
