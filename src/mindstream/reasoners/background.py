@@ -138,10 +138,10 @@ class Background(Runner):
             if idle_s is not None or is_due:
                 slot.idle_due = slot.idle_due and is_due
                 await self._think(slot, Run([]))
-        slot.woken.clear()
 
     async def _claim(self, slot: Slot) -> list[Work]:
         """Take up what is open; where something has failed before, one by one, so that it stands in nobody's way."""
+        slot.woken.clear()  # whoever wakes it from here on wants it looked up again
         if self._hearing or slot.is_resting:
             return []
         slot.due = None
