@@ -256,6 +256,19 @@ async def test_a_server_that_does_not_open_says_why_and_takes_no_other(how: str,
             raise ToolError(tools.refused["raw"])
 
 
+@pytest.mark.parametrize("address", [f"{sys.executable} weather.py", "./weather.py"])
+async def test_a_file_of_the_working_directory_is_named_as_it_has_to_be_written(
+    address: str, pins: Pins, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "weather.py").touch()
+    (tmp_path / "home").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ToolError) as caught:
+        async with opened(McpServer(address, folder=tmp_path / "home"), pins=pins):
+            pass
+    assert f"(it runs in {tmp_path / 'home'}: write {tmp_path / 'weather.py'})" in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("how", "found"),
     [
@@ -263,7 +276,7 @@ async def test_a_server_that_does_not_open_says_why_and_takes_no_other(how: str,
         ("line without end", "raw: it sent a line of more than 8,000,000 bytes"),
         ("flood", "raw: it sent more than 10,000 lines that nobody asked for"),
         ("error", "echo: no such file"),
-        ("wants input", "raw asks for something before it answers, and is given nothing"),
+        ("wants input", "raw: it asks for something before it answers, and is given nothing"),
         ("hangs", "raw did not answer within 0.5 seconds"),
     ],
 )
