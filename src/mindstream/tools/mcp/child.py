@@ -1,10 +1,10 @@
 """The process that speaks a server's protocol in our place: what a server sends is read here, within limits.
 
-JSON, a line each way. In comes first what to open (`McpServer.opening`), then calls, `{"id", "tool", "accepted",
-"arguments"}`, and `{"cancel": id}`; the end of the input is the end of all. Out goes first what is offered,
-`{"tools": [[name, description, schema, hints], …], "refused": {name: why}}`, or `{"fault"}`; then for each call `{"id"}`
-with `text` and `failed`, with `changed` (the tool as it is now, or null), or with `fault`, and `over` where no more calls
-are taken.
+JSON, a line each way. In comes first what to open (`McpServer.opening`), then calls (`id`, `tool`, `accepted`: a
+fingerprint, `arguments`), and `cancel` with an id; the end of the input is the end of all. Out goes first what is
+offered, `tools` (each as name, description, schema, hints) and `refused` (why, by name), or `fault`; then for each call
+its `id` with `text` and `failed`, with `changed` (the tool as it is now, or null), or with `fault`, and `over` where no
+more calls are taken.
 """
 
 from __future__ import annotations

@@ -148,7 +148,8 @@ async def _accepted(
         same = list(offered.values())
     else:
         refused.update(_refusals(changes))
-    return [_tool(connection, tool) for tool in same]
+    unasked = pins.unasked(server.identity) | server.reads
+    return [_tool(connection, tool, reads=tool.name in unasked) for tool in same]
 
 
 def _refusals(changes: Changes) -> dict[str, str]:
@@ -164,9 +165,8 @@ def _refusals(changes: Changes) -> dict[str, str]:
 # What a model is told.
 
 
-def _tool(connection: Connection, accepted: Definition) -> McpTool:
+def _tool(connection: Connection, accepted: Definition, *, reads: bool) -> McpTool:
     server = connection.server
-    reads = accepted.only_reads or accepted.name in server.reads
     description = _readable(accepted.description).strip() or f"A tool of {server.name}, without a description."
     name = ODD.sub("_", accepted.name).strip("_")[:LONGEST_NAME] or "tool"
     spec = ToolSpec(name, description, _readable_schema(accepted.parameters))
