@@ -11,11 +11,15 @@ import os
 import sys
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from mindstream.errors import ToolError
 from mindstream.tools import limited
 
+MOST = 4
+"""So many children work at once; the next ones wait for their turn."""
 _KEPT = ("PATH", "LANG", "LC_ALL", "SYSTEMROOT")
+_turns = WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore]()
 
 
 def child_environment() -> dict[str, str]:
@@ -30,6 +34,11 @@ async def run_child(script: Path, given: object, *, seconds: int, megabytes: int
     Raises:
         ToolError: it took too long or too much memory, ended badly, or says itself what was wrong.
     """
+    async with _turns.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(MOST)):
+        return await _run(script, given, seconds, megabytes)
+
+
+async def _run(script: Path, given: object, seconds: int, megabytes: int) -> Any:
     child = await asyncio.create_subprocess_exec(
         sys.executable, "-P", limited.__file__, str(script), str(seconds), str(megabytes), env=child_environment(),
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
