@@ -58,7 +58,10 @@ def test_a_tool_is_allowed_by_name_but_never_with_strangers_words(door: FakeEndp
     first, second = told["evidence"]
     assert done.err == "" and told["missing"] == ["E2"] and told["spent"]["tool_calls"] == 1
     assert first["text"] == "not set" and first["foreign"]
-    assert second["failed"] and "nobody gave leave" in second["text"]
+    assert second["failed"] and "nobody gave leave" in second["text"] and "--allow" not in second["text"]
+    door.will(Says(plan), Says("Done."))
+    (told,) = run("solve", "Which?", *model(door), "--data", folder, *flags[:-2], "--json").rows
+    assert "nobody gave leave for it (--allow variable does)" in told["evidence"][0]["text"]
     refused = run("solve", "Which?", *model(door), "--data", folder.with_name("other"), "--mcp", SERVER)
     assert refused.code == 2 and "accept it with --trust" in refused.err
 
@@ -67,7 +70,7 @@ def test_in_a_terminal_steps_are_seen_and_what_changes_things_is_asked_about(doo
     door.will(Says('#E1 = add[{"a": 2, "b": 3}]\n#E2 = variable[{"name": "#E1"}]\n'), Says("Done."))
     with terminal("solve", "Which?", *model(door), "--data", folder, "--mcp", SERVER) as screen:
         shown = screen.until("Accept these tools? [y/N]")
-        assert "it says that it only reads" in shown
+        assert "it says that it only reads" in shown and "called without a question: add." in shown
         screen.type("y\r")
         screen.until("E2 wants to call variable, which may change something:")
         assert "name: 5" in screen.until("Words of strangers stand in it.")

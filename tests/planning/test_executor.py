@@ -48,6 +48,18 @@ async def test_what_is_independent_runs_side_by_side_and_what_depends_comes_afte
     assert found["E4"] == "ABC"
 
 
+async def test_a_short_plan_writes_no_endless_arguments() -> None:
+    def page(name: str) -> str:
+        """Give a long text."""
+        return name * 7_000
+
+    many = "#E1" * 300
+    steps = "".join(f"#E{n} = shout[{many}]\n" for n in range(2, 12))
+    found = await run(plan_of(f"#E1 = page[x]\n{steps}", ["page", "shout"]), Executor([tool(page), tool(shout)]))
+    over = [text for text in found.values() if "have over 5,000,000 characters together" in text]
+    assert len(over) == 8
+
+
 async def test_evidence_is_filled_in_once_and_never_read_for_references() -> None:
     def odd(text: str) -> str:
         """Give what looks like references."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from mindstream.models.embedders.embedder import unit
 from mindstream.models.rules import Rules
 from mindstream.sharing.admission import Pair, lay_in, offer
 from mindstream.sharing.events import RetrieverTrained
+from mindstream.sharing.growth import growth_curve, size_curve
 from mindstream.sharing.learning import LEAST, PoolLearner
 from mindstream.sharing.pool import Pool
 
@@ -60,7 +62,7 @@ async def test_a_pool_of_sixty_learns_and_a_smaller_one_does_not(folder: Path) -
         await learner(pool).settle()
         assert (await pool.state()).versions == [] and pool.retriever.version == 0
         with pytest.raises(InputError, match="59 exemplars to learn from, and 60"):
-            await learner(pool).train()
+            await learner(pool).train("olga")
         await lay_in(pool, pairs(1, LEAST), "olga")
         await learner(pool).settle()
         (first,) = (await pool.state()).versions
@@ -108,17 +110,31 @@ async def test_damaged_weights_are_said_and_learned_anew(folder: Path) -> None:
     async with city_pool(folder) as pool:
         await lay_in(pool, pairs(LEAST), "olga")
         await learner(pool).settle()
-    for damage in ("UPDATE checkpoints SET data = substr(data, 9)", "DELETE FROM checkpoints"):
+    nested = b"[" * 100_000
+    again = "UPDATE checkpoints SET data = ?, version = 1, sum = ?", (nested, zlib.crc32(nested, 1))
+    damages = (again, ("UPDATE checkpoints SET data = substr(data, 9)", ()), ("DELETE FROM checkpoints", ()))
+    for damage in damages:
         with sqlite3.connect(folder / FILE) as connection:
-            connection.execute(damage)
+            connection.execute(*damage)
         connection.close()
         async with Pool.open(folder, "cities") as pool:
             assert len(await pool.recall("Write a toast to sand", 3, reader="ann")) == 3
-            assert pool.retriever.version == 0 and "lost or damaged" in learner(pool).fault
-            row = await learner(pool).train()
+            assert pool.retriever.version == 0 and "it learns anew" in learner(pool).fault
+            row = await learner(pool).train("olga")
             assert row.anew and row.number == row.parent + 1 == pool.retriever.version
             assert learner(pool).fault == ""
             check_line((await pool.state()).versions)
+
+
+async def test_who_is_no_member_has_nothing_learned_nor_measured(folder: Path) -> None:
+    async with city_pool(folder) as pool:
+        await lay_in(pool, pairs(LEAST), "olga")
+        await pool.set_members(["ann"], by="olga")
+        with pytest.raises(InputError, match="'mallory' is no member"):
+            await learner(pool).train("mallory")
+        for curve in (size_curve, growth_curve):
+            with pytest.raises(InputError, match="'mallory' is no member"):
+                await curve(pool, "mallory")
 
 
 async def test_another_embedder_ranks_untrained_and_learns_only_when_told_to(folder: Path) -> None:
@@ -131,5 +147,5 @@ async def test_another_embedder_ranks_untrained_and_learns_only_when_told_to(fol
         await lay_in(pool, pairs(1, 200), "olga")
         await learner(pool).settle()
         assert (await pool.state()).version == 1
-        row = await learner(pool).train()
+        row = await learner(pool).train("olga")
         assert row.anew and (row.number, row.embedder) == (2, "other") and pool.retriever.version == 2

@@ -46,7 +46,7 @@ async def test_versions_are_one_line_and_cover_each_admission_once(folder: Path)
             assert state.standings[id_].judged, "what was acknowledged is there"
         assert isinstance(pool.retriever, PoolLearner)
         if state.admitted > state.covered:  # the one that was killed admitted last
-            await pool.retriever.train()
+            await pool.retriever.train("olga")
         state = await pool.state()
         rows = state.versions
         assert [each.number for each in rows] == list(range(1, len(rows) + 1))

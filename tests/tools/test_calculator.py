@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,7 +17,7 @@ from mindstream.contracts import tool as promises
 from mindstream.contracts.promise import Promise
 from mindstream.errors import ToolError
 from mindstream.tools.calculator import calculator
-from mindstream.tools.child import run_child
+from mindstream.tools.child import MOST, run_child
 from mindstream.tools.tool import tool
 
 
@@ -129,6 +130,20 @@ async def test_work_without_end_ends_with_its_process(tmp_path: Path) -> None:
     script.write_text("x = bytearray(10**10)")
     with pytest.raises(ToolError, match="over 500 MB"):
         await run_child(script, None, seconds=5, megabytes=500)
+
+
+async def test_only_so_many_children_work_at_once(tmp_path: Path) -> None:
+    script = tmp_path / "count.py"
+    script.write_text(
+        "import json, os, pathlib, sys, time\n"
+        "folder = pathlib.Path(json.load(sys.stdin)); mine = folder / str(os.getpid()); mine.touch()\n"
+        "time.sleep(.1); print(json.dumps(len(list(folder.iterdir())) * [1])); sys.stdout.flush(); mine.unlink()"
+    )
+    (tmp_path / "working").mkdir()
+    told = await asyncio.gather(
+        *(run_child(script, str(tmp_path / "working"), seconds=20, megabytes=500) for _ in range(3 * MOST))
+    )
+    assert 1 <= max(map(len, told)) <= MOST
 
 
 async def test_the_process_knows_no_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

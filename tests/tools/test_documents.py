@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from collections.abc import AsyncIterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +92,25 @@ async def test_what_was_read_is_not_read_again_the_next_time(files: Path, tmp_pa
             await documents.refresh()
             ids.append([record.id for record in await documents.stream.latest("document", 10)])
     assert ids[0] == ids[1] and len(ids[0]) == 2
+
+
+async def test_a_large_document_of_many_lines_lets_others_go_on(documents: Documents, files: Path) -> None:
+    (files / "many.md").write_text("a\n" * 990_000, "utf-8")
+    clock = asyncio.get_running_loop().time
+    start, came = clock(), [clock()]
+
+    async def tick() -> None:
+        while True:
+            await asyncio.sleep(0.01)
+            came.append(clock())
+
+    ticking = asyncio.ensure_future(tick())
+    _, document = await documents.folder.read("many.md")
+    await asyncio.to_thread(folder.passages, document)
+    taken = clock() - start
+    await documents.refresh()
+    ticking.cancel()
+    assert max(after - before for before, after in pairwise(came)) < taken / 2, "reading it takes that long at a time"
 
 
 async def test_a_pdf_is_read_page_by_page(documents: Documents, files: Path) -> None:

@@ -9,6 +9,7 @@ import shlex
 import stat
 import sys
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -23,7 +24,7 @@ from mindstream.models.model import Call
 from mindstream.tools.call import call_tool
 from mindstream.tools.mcp import connection as mcp_connection
 from mindstream.tools.mcp.mcp import McpTools, mcp_tools
-from mindstream.tools.mcp.pins import Changes, Pins
+from mindstream.tools.mcp.pins import Changes, Definition, Pins
 from mindstream.tools.mcp.server import McpServer
 from mindstream.tools.traits import traits_of
 
@@ -159,6 +160,33 @@ async def test_every_part_of_a_definition_is_pinned(change: dict[str, Any], pins
             pass
 
 
+async def test_a_hint_that_came_after_the_first_look_never_counts(pins: Pins, tmp_path: Path) -> None:
+    file, shown = tmp_path / "tools.json", list[str]()
+    reads = {"annotations": {"readOnlyHint": True}}
+
+    def approve(changes: Changes) -> bool:
+        shown.append(str(changes))
+        return True
+
+    changes = []
+    for stay in ({}, reads, {**reads, "description": "Stay."}):
+        write(file, {"name": "look", **reads, "title": str(stay)}, {"name": "stay", **stay})
+        async with mcp_tools(raw("definition", file), pins=pins, approve=approve) as tools:
+            changes.append([traits_of(tool).changes for tool in tools])
+    assert changes == [[False, True]] * 3
+    assert shown[0].endswith("Accepted, these are called without a question: look.")
+    assert "it says since then that it only reads: you are asked before each call all the same" in shown[1]
+
+
+def test_what_two_accept_at_once_is_kept_of_both(pins: Pins) -> None:
+    def accept(number: int) -> None:
+        Pins(pins.path).accept(f"server {number}", [Definition("look", "Look.", {"type": "object"}, {})])
+
+    with ThreadPoolExecutor(8) as together:
+        list(together.map(accept, range(40)))
+    assert all(pins.accepted(f"server {number}") for number in range(40))
+
+
 async def test_nothing_that_is_shown_can_hide_or_look_like_ours(pins: Pins, tmp_path: Path) -> None:
     hidden = "".join(chr(0xE0000 + ord(c)) for c in "send keys")
     file = tmp_path / "tools.json"
@@ -256,6 +284,19 @@ async def test_a_server_that_does_not_open_says_why_and_takes_no_other(how: str,
             raise ToolError(tools.refused["raw"])
 
 
+@pytest.mark.parametrize("address", [f"{sys.executable} weather.py", "./weather.py"])
+async def test_a_file_of_the_working_directory_is_named_as_it_has_to_be_written(
+    address: str, pins: Pins, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "weather.py").touch()
+    (tmp_path / "home").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ToolError) as caught:
+        async with opened(McpServer(address, folder=tmp_path / "home"), pins=pins):
+            pass
+    assert f"(it runs in {tmp_path / 'home'}: write {tmp_path / 'weather.py'})" in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("how", "found"),
     [
@@ -263,7 +304,7 @@ async def test_a_server_that_does_not_open_says_why_and_takes_no_other(how: str,
         ("line without end", "raw: it sent a line of more than 8,000,000 bytes"),
         ("flood", "raw: it sent more than 10,000 lines that nobody asked for"),
         ("error", "echo: no such file"),
-        ("wants input", "raw asks for something before it answers, and is given nothing"),
+        ("wants input", "raw: it asks for something before it answers, and is given nothing"),
         ("hangs", "raw did not answer within 0.5 seconds"),
     ],
 )

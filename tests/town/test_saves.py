@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from mindstream.errors import InputError
+from mindstream.town.formats.files import whole_folder
 from mindstream.town.formats.save_clock import settle_clock
 from mindstream.town.formats.saves import read_save, write_save
 from mindstream.town.world.address import parse_address
@@ -235,6 +236,18 @@ def test_what_can_be_made_anew_may_be_missing(tmp_path: Path) -> None:
     assert memory.strength.kw_strength_thought == {}, "what is idle does not count"
     write_save(save, tmp_path / "out")
     assert not (tmp_path / "out" / MEMORY / "embeddings.json").exists()
+
+
+def test_a_folder_that_was_not_written_whole_is_not_there(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with pytest.raises(InputError, match="broken off"), whole_folder(out) as beside:
+        (beside / "half").mkdir()
+        raise InputError("broken off")
+    assert list(tmp_path.iterdir()) == []
+    out.mkdir()
+    with whole_folder(out) as beside:
+        (beside / "whole").touch()
+    assert [each.name for each in tmp_path.rglob("*")] == ["out", "whole"]
 
 
 def test_residents_are_believed_where_the_meta_file_contradicts_its_own_times(tmp_path: Path) -> None:

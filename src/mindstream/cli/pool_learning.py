@@ -39,8 +39,8 @@ async def train(settings: Settings, name: Name, json: AsJson = False) -> None:
     """
     async with pools.open_pool(settings, name) as pool:
         with progress(f"learning from {name}") as bar:
-            total = len((await pool.state()).teaching(pool.guarded))
-            row = await PoolLearner(pool).train(lambda done: bar(done, total))
+            total = len((await pool.member_state(settings.user)).teaching(pool.guarded))
+            row = await PoolLearner(pool).train(settings.user, lambda done: bar(done, total))
     tell(json, {"pool": name, **row.model_dump(mode="json")}, describe_version(row))
 
 
@@ -73,9 +73,10 @@ async def curve(
     """
     async with pools.open_pool(settings, name) as pool:
         with progress(f"learning from {name} as it grew") as bar:
-            total = len((await pool.state()).teaching(pool.guarded))
-            grown = await growth_curve(pool, lambda done: bar(done, total)) if total >= LEAST else []
-        curves = Curves(name, await pools.size_curves(pool, form), grown, (await pool.state()).versions)
+            total = len((await pool.member_state(settings.user)).teaching(pool.guarded))
+            learns = total >= LEAST
+            grown = await growth_curve(pool, settings.user, lambda done: bar(done, total)) if learns else []
+        curves = Curves(name, await pools.size_curves(pool, settings.user, form), grown, (await pool.state()).versions)
     if file:
         write_text(file, _picture(curves))
     if json:

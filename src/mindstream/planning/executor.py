@@ -21,7 +21,7 @@ from mindstream.models.model import Call
 from mindstream.planning.arguments import Reference, bind, find_parts
 from mindstream.planning.batches import Batches
 from mindstream.planning.evidence import Evidence
-from mindstream.planning.leave import Approver, Wish, refuse
+from mindstream.planning.leave import Approver, Wish, refusal, refuse
 from mindstream.planning.plan import PlannedStep
 from mindstream.planning.watcher import RunWatcher
 from mindstream.tools.call import Observation, call_tool
@@ -30,6 +30,8 @@ from mindstream.tools.traits import PLAIN, Traits, traits_of
 
 CLOCK = SystemClock()
 EMPTY = "the tool gave nothing"
+MOST_WRITTEN = 5_000_000
+"""So long may the arguments of a plan's calls be together: a short plan can name long evidence often."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,7 @@ class Executor:
         self._tools = {tool.spec.name: tool for tool in checked_tools(tools)}
         self._run, self._limits, self._leave, self._watchers = run, limits or Limits(), leave, watchers
         self._take_call = take_call
+        self._written = 0
         self._free = asyncio.Semaphore(self._limits.at_once)
         self._free_of: dict[str, asyncio.Semaphore] = {}
         self._batches = Batches()
@@ -178,8 +181,14 @@ class Executor:
         if traits.key and traits.key in tool.spec.parameters.get("properties", {}):
             arguments[traits.key] = key_of(self._run, step.id, {**arguments, traits.key: ""})
         written = json.dumps(arguments, ensure_ascii=False)
-        if traits.changes and not await self._leave(Wish(step, written, foreign)):
-            return failed("not called: it changes the world, and nobody gave leave for it", arguments)
+        self._written += len(written)
+        if self._written > MOST_WRITTEN:
+            return failed(
+                f"not called: the arguments of this plan's calls have over {MOST_WRITTEN:,} characters together"
+            )
+        wish = Wish(step, written, foreign)
+        if traits.changes and not await self._leave(wish):
+            return failed(refusal(wish), arguments)
         began = CLOCK.elapsed()
         observed, tries = await self._observe(step, tool, traits, written)
         seconds = CLOCK.elapsed() - began

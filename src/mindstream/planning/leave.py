@@ -28,6 +28,13 @@ Approver: TypeAlias = Callable[[Wish], Awaitable[bool]]
 """Says whether a call may be made."""
 
 
+def refusal(wish: Wish) -> str:
+    """Say that a call was not made, and what would let it."""
+    if wish.foreign:
+        return "not called: it changes the world, words of strangers fill its arguments, and nobody gave leave for it"
+    return f"not called: it changes the world, and nobody gave leave for it (--allow {wish.step.tool} does)"
+
+
 async def refuse(_: Wish) -> bool:
     """Give no leave: what stands in where there is nobody to ask."""
     return False

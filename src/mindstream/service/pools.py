@@ -94,13 +94,13 @@ async def _domain_and_samples(pool: Pool, reader: str) -> tuple[str, tuple[str, 
     return domain, tuple(render_shot(state.standings[id_].exemplar) for id_ in served[::step][:SAMPLES])
 
 
-async def size_curves(pool: Pool, form: Form | None = None) -> list[SizeCurve]:
+async def size_curves(pool: Pool, reader: str, form: Form | None = None) -> list[SizeCurve]:
     """Measure a pool at tenths of its size, with both forms of what is embedded where they differ."""
-    state = await pool.state()
+    state = await pool.member_state(reader)
     own = form_of(state)
     differ = any(each.exemplar.examples for each in state.standings.values())
     forms: list[Form] = [form] if form else [own, "bare" if own == "composed" else "composed"] if differ else [own]
-    return [await size_curve(pool, each) for each in forms]
+    return [await size_curve(pool, reader, each) for each in forms]
 
 
 async def trim(pool: Pool, capacity: str, by: str) -> list[str]:
@@ -111,7 +111,9 @@ async def trim(pool: Pool, capacity: str, by: str) -> list[str]:
     """
     if capacity != "best" and not (capacity.isascii() and capacity.isdigit() and len(capacity) < 10):
         raise InputError(f"--capacity takes a number of exemplars, or best, not {capacity!r}")
-    return await capacity_policy.trim(pool, (await size_curve(pool)).best if capacity == "best" else int(capacity), by)
+    return await capacity_policy.trim(
+        pool, (await size_curve(pool, by)).best if capacity == "best" else int(capacity), by
+    )
 
 
 # A person's place in a pool, as their settings and a flag name it: what `--pool` hands to a talk, a run, a life.

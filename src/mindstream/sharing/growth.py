@@ -100,13 +100,13 @@ class Probes:
         return helped
 
 
-async def size_curve(pool: Pool, form: Form | None = None) -> SizeCurve:
+async def size_curve(pool: Pool, reader: str, form: Form | None = None) -> SizeCurve:
     """Measure a pool at tenths of its size; `form`: of what is embedded, None: the pool's own.
 
     Raises:
-        InputError: it is too small.
+        InputError: it is too small, or the reader is no member.
     """
-    state, ids = await _state_of(pool)
+    state, ids = await _state_of(pool, reader)
     by_hand = sum(bool(each.verdict and each.verdict.by_hand) for each in map(state.standings.__getitem__, ids))
     lessons = [lesson_of(state, id_, form) for id_ in await keeping_order(pool, state, ids)]
     asked = await _ask(pool, lessons)
@@ -124,13 +124,13 @@ async def size_curve(pool: Pool, form: Form | None = None) -> SizeCurve:
     )  # fmt: skip
 
 
-async def growth_curve(pool: Pool, tell: Tell = lambda _: None) -> list[SizePoint]:
+async def growth_curve(pool: Pool, reader: str, tell: Tell = lambda _: None) -> list[SizePoint]:
     """Let a retriever learn from a pool as it grew, and measure it at each tenth, always by the same pairs.
 
     Raises:
-        InputError: the pool is too small.
+        InputError: the pool is too small, or the reader is no member.
     """
-    state, ids = await _state_of(pool)
+    state, ids = await _state_of(pool, reader)
     lessons = [lesson_of(state, id_) for id_ in ids]
     asked = await _ask(pool, lessons)
     plain = Head.untrained(asked.memories.shape[1])
@@ -147,8 +147,8 @@ async def growth_curve(pool: Pool, tell: Tell = lambda _: None) -> list[SizePoin
     return points
 
 
-async def _state_of(pool: Pool) -> tuple[PoolState, list[str]]:
-    state = await pool.state()
+async def _state_of(pool: Pool, reader: str) -> tuple[PoolState, list[str]]:
+    state = await pool.member_state(reader)
     ids = state.teaching(pool.guarded)
     if len(ids) < LEAST:
         raise InputError(f"the pool has {len(ids)} exemplars that all may read, and a curve wants {LEAST}")

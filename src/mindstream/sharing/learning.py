@@ -196,12 +196,13 @@ class PoolLearner(Retriever):
 
     # When somebody asks for it.
 
-    async def train(self, tell: Tell = lambda _: None) -> RetrieverTrained:
-        """Learn from all now, and write what comes of it; broken off, what held until then is written.
+    async def train(self, by: str, tell: Tell = lambda _: None) -> RetrieverTrained:
+        """Learn from all now, for a member, and write what comes of it; broken off, what held until then is written.
 
         Raises:
-            InputError: there is too little to learn from.
+            InputError: there is too little to learn from, or `by` is no member.
         """
+        await self._pool.member_state(by)
         async with self._one_at_a_time:
             return await self._train(tell)
 

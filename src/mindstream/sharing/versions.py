@@ -54,7 +54,7 @@ async def read_newest(stream: Memory, number: int) -> Newest:
 def _read(kept: Checkpoint) -> Version:
     try:
         data = json.loads(kept.data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(str(error)) from None
     return Version.from_data(data if isinstance(data, dict) else {})
 

@@ -11,19 +11,21 @@ import os
 import sys
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from mindstream.errors import ToolError
+from mindstream.tools import limited
 
-_LIMITED = (
-    "import sys, runpy\n"
-    "try:\n"
-    "    import resource\n"
-    "    resource.setrlimit(resource.RLIMIT_CPU, (int(sys.argv[2]),) * 2)\n"
-    "    resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[3]) * 1_000_000,) * 2)\n"
-    "except (ImportError, ValueError, OSError): pass\n"
-    "runpy.run_path(sys.argv[1], run_name='__main__')"
-)
+MOST = 4
+"""So many children work at once; the next ones wait for their turn."""
 _KEPT = ("PATH", "LANG", "LC_ALL", "SYSTEMROOT")
+_turns = WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore]()
+
+
+def child_environment() -> dict[str, str]:
+    """Return what a child sees of our environment: how to find its modules, and no keys."""
+    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    return {**kept, "PYTHONPATH": os.pathsep.join(each for each in sys.path if each)}
 
 
 async def run_child(script: Path, given: object, *, seconds: int, megabytes: int) -> Any:
@@ -32,10 +34,13 @@ async def run_child(script: Path, given: object, *, seconds: int, megabytes: int
     Raises:
         ToolError: it took too long or too much memory, ended badly, or says itself what was wrong.
     """
-    environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
-    environment["PYTHONPATH"] = os.pathsep.join(each for each in sys.path if each)
+    async with _turns.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(MOST)):
+        return await _run(script, given, seconds, megabytes)
+
+
+async def _run(script: Path, given: object, seconds: int, megabytes: int) -> Any:
     child = await asyncio.create_subprocess_exec(
-        sys.executable, "-P", "-c", _LIMITED, str(script), str(seconds), str(megabytes), env=environment,
+        sys.executable, "-P", limited.__file__, str(script), str(seconds), str(megabytes), env=child_environment(),
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
     )  # fmt: skip
     try:

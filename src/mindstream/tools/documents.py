@@ -48,8 +48,7 @@ class Documents:
     async def refresh(self) -> None:
         """Bring the stream into step with the folder: what changed is read anew, what is gone is erased."""
         async with self._lock:
-            names = list(self.folder.names())
-            stamps = {name: self.folder.stamp(name) for name in names}
+            stamps = await asyncio.to_thread(lambda: {name: self.folder.stamp(name) for name in self.folder.names()})
             if stamps == self._stamps:
                 return
             held = await self._held()
@@ -57,7 +56,7 @@ class Documents:
             self.unread = {name: why for name, why in self.unread.items() if name in stamps}
             await self._erase(gone)
             left = MOST_PASSAGES - sum(len(records) for name, records in held.items() if name in stamps)
-            for name in names:
+            for name in stamps:
                 if self._stamps.get(name) != stamps[name]:
                     left -= await self._read(name, held.get(name, []), left)
             self._stamps = stamps
@@ -78,7 +77,7 @@ class Documents:
             is_same = all(record.data.get("hash") == digest for record in there)
             if there and is_same and len(there) == there[0].data.get("parts"):  # all were written
                 return 0
-            found = passages(document)
+            found = await asyncio.to_thread(passages, document)  # a large file is seconds of work
             if len(found) > room + len(there):
                 raise ToolError(f"{name} is not searched: at most {MOST_PASSAGES:,} passages are kept of a folder")
         except ToolError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 import re
@@ -107,7 +108,7 @@ class Folder:
         Raises:
             ToolError: it is not in the folder, or is no text.
         """
-        content = self.content(name)
+        content = await asyncio.to_thread(self.content, name)
         is_html = name.lower().endswith(HTML)
         digest = hashlib.blake2b(content, digest_size=16, salt=b"html" * is_html).hexdigest()
         if _is_pdf(name):
@@ -119,7 +120,7 @@ class Folder:
             text = content.decode("utf-8", "replace").lstrip("\ufeff")
             if is_html:
                 text = str((await _parsed(name, "selectolax", HTML_SCRIPT, text))["text"])
-            numbered = [(line, 0) for line in text.splitlines()]
+            return digest, await asyncio.to_thread(_unpaged, text)
         return digest, Document(tuple(line for line, _ in numbered), tuple(page for _, page in numbered))
 
     def _path(self, name: str) -> Path:
@@ -140,6 +141,11 @@ async def _parsed(name: str, package: str, script: Path, given: str) -> Any:
     if find_spec(package) is None:
         raise ToolError(f"{name} needs a package: {PACKAGE}")
     return await run_child(script, given, seconds=PARSER_SECONDS, megabytes=PARSER_MEGABYTES)
+
+
+def _unpaged(text: str) -> Document:
+    lines = tuple(text.splitlines())
+    return Document(lines, (0,) * len(lines))
 
 
 def _is_pdf(name: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -18,6 +19,26 @@ TOOL: dict[str, Any] = {
     "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
 }
 FORM = {"message": "Your password?", "mode": "form", "requestedSchema": {"type": "object", "properties": {}}}
+
+
+RUNS_AWAY = """
+import os, pathlib, signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if os.fork():
+    os._exit(0)
+os.setsid()
+pathlib.Path(sys.argv[1] + ".new").write_text(str(os.getpid()))
+os.rename(sys.argv[1] + ".new", sys.argv[1])
+time.sleep(600)
+"""
+"""What leaves its group, its session and its parent."""
+
+
+def deep(levels: int) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for _ in range(levels):
+        found = {"a": found}
+    return found
 
 
 def send(message: dict[str, Any]) -> None:
@@ -47,7 +68,19 @@ def tools(params: dict[str, Any]) -> dict[str, Any]:
         return {"tools": [], "nextCursor": "again"}
     if HOW == "not an object":
         TOOL["inputSchema"] = {"type": "string"}
+    if HOW == "many patterns":
+        return {"tools": [TOOL, *({"name": f"p{n}", "inputSchema": patterns(n)} for n in range(20))]}
+    if HOW == "too long a list":
+        return {"tools": [{**TOOL, "name": f"t{n}", "description": "x" * 7_000} for n in range(500)]}
+    if HOW == "half a character":
+        return {"tools": [TOOL, {**TOOL, "name": "half", "description": "Look at \ud83d it."}]}
     return {"tools": [TOOL]}
+
+
+def patterns(number: int) -> dict[str, Any]:
+    """Return a schema of nearly 40,000 characters whose patterns take a hundred megabytes to read."""
+    fields = {f"a{n}": {"pattern": rf"\w{{500}}{number}x{n}"} for n in range(950)}
+    return {"type": "object", "properties": fields}
 
 
 def call(params: dict[str, Any]) -> dict[str, Any]:
@@ -80,6 +113,20 @@ def call(params: dict[str, Any]) -> dict[str, Any]:
         case "tells":
             print("the key is", os.environ["NAMED"], file=sys.stderr)
             os._exit(1)
+        case "empty blocks":
+            return {"content": [{}] * 300_000}
+        case "many texts":
+            return {"content": [{"type": "text", "text": ""}] * 200_000}
+        case "deep":
+            return {"content": [], "structuredContent": deep(3_000)}
+        case "runs away":
+            subprocess.Popen([sys.executable, "-c", RUNS_AWAY, MORE], start_new_session=True)
+            while not Path(MORE).exists():
+                time.sleep(0.01)
+            if said == "die":
+                os._exit(3)
+        case "half a character":
+            return text("half of \ud83d it")
         case "error":
             return text("no such file", isError=True)
         case "structured":
@@ -111,6 +158,7 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
     return call(params) if method == "tools/call" else None
 
 
+sys.setrecursionlimit(100_000)
 if HOW == "evil pattern":
     schema = {"type": "object", "properties": {"value": {"type": "string", "pattern": "^(a+)+$"}}}
     TOOL["outputSchema"] = schema

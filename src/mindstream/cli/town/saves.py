@@ -18,6 +18,7 @@ from mindstream.service import town as towns
 from mindstream.service.folders import require_room_for_town
 from mindstream.settings import Settings
 from mindstream.text.counting import count_of
+from mindstream.town.formats.files import whole_folder
 from mindstream.town.formats.maps import find_map, load_map, save_map
 from mindstream.town.formats.save_clock import settle_clock
 from mindstream.town.formats.saves import read_save, write_save
@@ -116,9 +117,10 @@ async def _export(
         if out is not None:
             step = towns.find_past_step(look.setting, at, look.now) if at else None
             save = await save_of_town(look.store, look.setting, embedder(settings.embedder), upto=step, saved=began)
-            write_save(save, out)
-            if isinstance(look.setting.world, TileWorld):
-                save_map(look.setting.world, out / save.meta.maze_name)
+            with whole_folder(out) as beside:
+                write_save(save, beside)
+                if isinstance(look.setting.world, TileWorld):
+                    save_map(look.setting.world, beside / save.meta.maze_name)
             who, time = len(save.personas), format_time(look.setting, save.meta.step - 1)
             row |= {"out": str(out), "residents": who, "step": save.meta.step - 1, "time": time}
             told.append(f"{who} residents as of {time}, and their map, are in {out}")

@@ -14,7 +14,7 @@ from mindstream.models.reply import first_json
 from mindstream.planning.arguments import find_parts
 from mindstream.planning.evidence import Evidence
 from mindstream.planning.executor import CLOCK, EMPTY, key_of
-from mindstream.planning.leave import Wish
+from mindstream.planning.leave import Wish, refusal
 from mindstream.planning.plan import TOOL_NAME, Plan, PlannedStep
 from mindstream.planning.prompts.act_on_task import ActOnTask
 from mindstream.planning.run import Run
@@ -64,7 +64,7 @@ class _Guarded:
         if self.traits.changes:
             wish = Wish(self.watched.step(call), call.arguments, foreign=self.watched.foreign)
             if not await run.leave(wish):
-                raise ToolError("not called: it changes the world, and nobody gave leave for it")
+                raise ToolError(refusal(wish))
         timeout_s = self.traits.timeout_s or run.limits.timeout_s
         found = await call_tool(self.watched.with_key(call, self), [self.tool], timeout_s)
         if found.failed or not found.text.strip():

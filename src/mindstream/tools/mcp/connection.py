@@ -1,50 +1,39 @@
-"""A connection to an MCP server: opened, asked, opened again after it ended, closed without waiting for anybody."""
+"""A connection to an MCP server: opened, asked, opened again after it ended, closed without waiting for anybody.
+
+Each life of it is a process beside us, which speaks the protocol and reads what the server sends (`child.py`).
+"""
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
-import logging
-from collections.abc import AsyncIterator, Awaitable, Collection, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+import signal
+import sys
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
-
-import anyio
-import httpx2
-import jsonschema_rs
-import mcp_types as types
-from mcp import Client
-from mcp.client.streamable_http import streamable_http_client
-from mcp.shared.exceptions import MCPError
-from mcp_types import CONNECTION_CLOSED
-from pydantic import TypeAdapter, ValidationError
+from typing import Any
 
 from mindstream.clock import SystemClock
-from mindstream.errors import MindstreamError, ToolError
-from mindstream.isolation import describe
+from mindstream.errors import ToolError
 from mindstream.models.legible import without_controls
 from mindstream.models.providers.secrets import mask
-from mindstream.tools.mcp.http import CONNECT_S, FAILED, GuardedTransport, check_url
+from mindstream.tools.child import child_environment
 from mindstream.tools.mcp.pins import Definition, difference
-from mindstream.tools.mcp.server import McpServer
-from mindstream.tools.mcp.stdio import LastWords, stdio_transport
+from mindstream.tools.mcp.server import MEGABYTES, OUT_OF_MEMORY, SECONDS, McpServer
 
-logging.getLogger("mcp").addHandler(logging.NullHandler())  # else what servers send is printed on the terminal
-
-T = TypeVar("T")
-
-MOST_PAGES, MOST_TOOLS = 50, 500
-LONGEST_DESCRIPTION, LONGEST_SCHEMA = 8_000, 40_000
+CHILD = "mindstream.tools.mcp.child"
+LONGEST_LINE = 16_000_000
+"""What the child tells in one line is shorter."""
+LOADING_S = 30.0
+"""How long the child may take besides, to load what it needs."""
 REST_S = 5.0
 """How long a server that could not be opened is left alone."""
 CLOSE_S = 8.0
-"""How long closing may take, before what is left is cancelled."""
-QUOTED = 500
-
-_ANSWER = TypeAdapter[types.CallToolResult | types.InputRequiredResult](
-    types.CallToolResult | types.InputRequiredResult
-)
+"""How long closing may take, before what is left is killed."""
+LONGEST_FAULT = 500
 
 
 @dataclass
@@ -56,10 +45,7 @@ class Listing:
 
 
 class Connection:
-    """A server, in one life after another; its calls go side by side.
-
-    Each life runs in a task of its own: whatever happens there, whoever calls gets an answer or a ToolError.
-    """
+    """A server, in one life after another; its calls go side by side."""
 
     def __init__(self, server: McpServer, allow: Collection[str]) -> None:
         self.server = server
@@ -76,27 +62,27 @@ class Connection:
         Raises:
             ToolError: it cannot be had.
         """
-        return (await self._ready())[1]
+        return await (await self._ready()).listing
 
-    async def call(self, accepted: Definition, arguments: Mapping[str, Any]) -> types.CallToolResult:
-        """Call a tool that is still what was accepted.
+    async def call(self, accepted: Definition, arguments: Mapping[str, Any]) -> tuple[str, bool]:
+        """Call a tool that is still what was accepted; return its text, and whether it says that it failed.
 
         Raises:
             ToolError: it has changed, it failed, it wants something of us, or the server cannot be had.
         """
         name = self.server.name
         try:
+            life = await self._ready()
             async with asyncio.timeout(self.server.timeout_s):
-                life, listing = await self._ready()
-                now = listing.tools.get(accepted.name)
-                if now != accepted:
-                    raise ToolError(_changed(name, accepted, now))
-                return await life.call(accepted.name, arguments)
+                answer = await life.ask(tool=accepted.name, accepted=accepted.fingerprint, arguments=arguments)
         except TimeoutError:
             raise ToolError(f"{name} did not answer within {self.server.timeout_s:g} seconds") from None
+        if "changed" in answer:
+            raise ToolError(_changed(name, accepted, answer["changed"] and Definition(*answer["changed"])))
+        return answer["text"], answer["failed"]
 
-    async def _ready(self) -> tuple[_Life, Listing]:
-        """Return a life that takes calls, and what is offered in it; whoever stops waiting does not stop it."""
+    async def _ready(self) -> _Life:
+        """Return a life that takes calls; whoever stops waiting does not stop it."""
         life = self._life
         if life is None or life.is_over():
             if self._clock.elapsed() < self._rests_until:
@@ -105,19 +91,22 @@ class Connection:
                 life.retire()
             self._life = life = _Life(self.server, self._allow)
             self._lives = {each for each in self._lives if not each.task.done()} | {life}
-        elif life.is_stale and life.listing.done():
-            life.list_again()
         try:
-            return life, await asyncio.shield(life.listing)
+            async with asyncio.timeout(self.server.start_s + LOADING_S):
+                await asyncio.shield(life.listing)
+        except TimeoutError:
+            life.stop()
+            raise ToolError(f"{self.server.name}: its process was not ready in time") from None
         except ToolError as error:
             self._fault, self._rests_until = str(error), self._clock.elapsed() + REST_S
             life.retire()
             raise
+        return life
 
     async def close(self) -> None:
         """End it; what does not end is left behind."""
         for life in self._lives:
-            life.stop.set()
+            life.stop()
         tasks = {life.task for life in self._lives}
         for patience_s in (CLOSE_S, 2.0):
             if tasks:
@@ -127,164 +116,131 @@ class Connection:
 
 
 class _Life:
-    """One life of a connection, from its start to its end."""
+    """One life of a connection: a process, from its start to its end."""
 
     def __init__(self, server: McpServer, allow: Collection[str]) -> None:
-        self.stop = asyncio.Event()
-        self.is_stale = False
         self.listing: asyncio.Future[Listing] = asyncio.get_running_loop().create_future()
-        self._server, self._allow = server, allow
-        self._last = LastWords()
-        self._client: Client | None = None
-        self._calls = 0
+        self._server, self._opening = server, server.opening(allow)
+        self._process: Process | None = None
+        self._asked: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._numbers = itertools.count()
         self._is_retired = False
         self.task = asyncio.ensure_future(self._live())
 
     def is_over(self) -> bool:
         """Tell whether the next call needs another life."""
-        return self._is_retired or self._last.is_over or self.stop.is_set() or self.task.done()
+        return self._is_retired or self.task.done()
 
     def retire(self) -> None:
         """Take no more calls, and end with the last of those that are going on."""
         self._is_retired = True
-        if not self._calls:
-            self.stop.set()
+        if not self._asked:
+            self.stop()
 
-    def list_again(self) -> None:
-        """Ask what is offered, since the server says that it is something else now."""
-        assert self._client is not None
-        self.is_stale = False
-        self.listing = asyncio.ensure_future(self._answered(_list_tools(self._client)))
-        self.listing.add_done_callback(lambda done: done.cancelled() or done.exception())  # perhaps nobody waits
+    def stop(self) -> None:
+        """Ask it to end; what is not open yet is ended at once."""
+        self._is_retired = True
+        if self._process is None:
+            self.task.cancel()
+        elif not self.listing.done():
+            self._signal(signal.SIGTERM)
+        elif self._process.stdin:
+            self._process.stdin.close()
 
-    async def call(self, name: str, arguments: Mapping[str, Any]) -> types.CallToolResult:
-        assert self._client is not None
-        request = types.CallToolRequest(params=types.CallToolRequestParams(name=name, arguments=dict(arguments)))
-        self._calls += 1
+    async def ask(self, **wish: object) -> dict[str, Any]:
+        """Have a tool called, and return what the child says of it.
+
+        Raises:
+            ToolError: it came to nothing.
+        """
+        number = next(self._numbers)
+        self._asked[number] = answered = asyncio.get_running_loop().create_future()
         try:
-            # not `call_tool`: it runs the server's patterns over what the server says, in Python's own engine
-            answer = await self._answered(self._client.session.send_request(request, _ANSWER))
+            self._send({"id": number, **wish})
+            answer: dict[str, Any] = await answered
+        except asyncio.CancelledError:
+            self._send({"cancel": number})
+            raise
         finally:
-            self._calls -= 1
+            del self._asked[number]
             if self._is_retired:
                 self.retire()
-        if isinstance(answer, types.InputRequiredResult):
-            raise ToolError(f"{self._server.name} asks for something before it answers, and is given nothing")
+        if "fault" in answer:
+            raise ToolError(self._say(answer["fault"]))
         return answer
 
-    async def _answered(self, asking: Awaitable[T]) -> T:
-        try:
-            return await asking
-        except MCPError as error:
-            self._is_retired = self._is_retired or error.code == FAILED or self._last.is_over
-            raise ToolError(self._say(error)) from None
-        except (ValueError, RuntimeError, anyio.ClosedResourceError) as error:
-            raise ToolError(f"{self._server.name} gave no answer that can be read: {_short(error)}") from None
-
     async def _live(self) -> None:
-        """Live until `stop`, or until it goes wrong."""
+        fault = "it was stopped"
         try:
-            async with AsyncExitStack() as stack:
-                async with asyncio.timeout(self._server.start_s):
-                    self._client = await stack.enter_async_context(self._connect())
-                    listing = await _list_tools(self._client)
-                self.listing.set_result(listing)
-                await self.stop.wait()
-        except BaseException as error:
-            if not self.listing.done():
-                self.listing.set_exception(ToolError(self._say(error)))
-                self.listing.exception()  # nobody may be waiting any more
-            if isinstance(error, asyncio.CancelledError | KeyboardInterrupt):
-                raise
+            self._process = process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-P", "-m", CHILD), stdin=PIPE, stdout=PIPE, stderr=DEVNULL,
+                env=child_environment(), limit=LONGEST_LINE,
+            )  # fmt: skip
+            self._send(self._opening)
+            assert process.stdout is not None
+            while line := await process.stdout.readline():
+                self._hear(json.loads(line))
+            self._is_retired = True
+            fault = _ended(await process.wait())
+        except (OSError, ValueError) as error:
+            fault = f"its process fails: {error}"
         finally:
-            self.stop.set()
+            self._is_retired = True
+            self._tell_all(fault)
+            await self._end()
 
-    def _connect(self) -> Client:
-        server = self._server
-        stdio = server.command and stdio_transport(server.command, server.env, server.folder, self._last)
-        return Client(
-            stdio or _http_transport(server, self._allow),
-            cache=None,
-            client_info=types.Implementation(name="mindstream", version="1"),
-            read_timeout_seconds=max(server.start_s, server.timeout_s),
-            message_handler=self._hear,
-        )
+    def _send(self, message: Mapping[str, object]) -> None:
+        stdin = self._process and self._process.stdin
+        if stdin and not stdin.is_closing():
+            stdin.write(json.dumps(message).encode() + b"\n")
 
-    async def _hear(self, message: object) -> None:
-        if isinstance(message, types.ToolListChangedNotification):
-            self.is_stale = True
-
-    def _say(self, error: BaseException) -> str:
-        while isinstance(error, BaseExceptionGroup):
-            error = error.exceptions[0]
-        if isinstance(error, MCPError) and error.code == CONNECTION_CLOSED and self._server.command:
-            words = str(self._last)
-        elif isinstance(error, MCPError):
-            words = error.message
-        elif isinstance(error, TimeoutError):
-            words = f"it was not ready within {self._server.start_s:g} seconds"
+    def _hear(self, said: Mapping[str, Any]) -> None:
+        if "id" in said:
+            self._is_retired = self._is_retired or said.get("over", False)
+            answered = self._asked.get(said["id"])
+            if answered and not answered.done():
+                answered.set_result(dict(said))
+        elif "fault" in said:
+            self._tell_all(said["fault"])
         else:
-            words = _short(error)
-        words = without_controls(mask(words[: 4 * QUOTED]))[:QUOTED]
+            self.listing.set_result(Listing({tool[0]: Definition(*tool) for tool in said["tools"]}, said["refused"]))
+
+    def _tell_all(self, fault: str) -> None:
+        """Tell whoever still waits that nothing will come."""
+        if not self.listing.done():
+            where = self._server.misplaced()
+            self.listing.set_exception(ToolError(self._say(fault) + (where and f" ({where})")))
+            self.listing.exception()  # nobody may be waiting any more
+        for answered in self._asked.values():
+            if not answered.done():
+                answered.set_result({"fault": fault})
+
+    async def _end(self) -> None:
+        """Make the child end, which ends what it has started."""
+        if self._process is None:
+            return
+        with suppress(TimeoutError):
+            self._signal(signal.SIGTERM)
+            await asyncio.wait_for(self._process.wait(), 1.0)
+        self._signal(signal.SIGKILL)
+
+    def _signal(self, which: signal.Signals) -> None:
+        with suppress(ProcessLookupError):
+            if self._process and self._process.returncode is None:
+                self._process.send_signal(which)
+
+    def _say(self, fault: str) -> str:
+        words = without_controls(mask(fault))[:LONGEST_FAULT]
         return f"{self._server.name}: {words or 'it failed, and does not say why'}"
 
 
-@asynccontextmanager
-async def _http_transport(server: McpServer, allow: Collection[str]) -> AsyncIterator[Any]:
-    url = check_url(server.address, allow)
-    headers = {**server.expanded_headers(), "accept-encoding": "identity"}
-    timeout = httpx2.Timeout(server.timeout_s, connect=CONNECT_S)
-    async with (
-        httpx2.AsyncClient(
-            headers=headers, timeout=timeout, transport=GuardedTransport(allow), trust_env=False
-        ) as client,
-        streamable_http_client(str(url), http_client=client) as streams,
-    ):
-        yield streams
-
-
-async def _list_tools(client: Client) -> Listing:
-    listing, cursor = Listing(), None
-    for _ in range(MOST_PAGES):
-        page = await client.list_tools(cursor=cursor)
-        for tool in page.tools:
-            _take(tool, listing)
-        cursor = page.next_cursor
-        if cursor is None:
-            return listing
-    raise ToolError(f"its list of tools has more than {MOST_PAGES} pages")
-
-
-def _take(tool: types.Tool, listing: Listing) -> None:
-    """Put a tool on the list, or say why not."""
-    name = tool.name[:200]
-    if len(listing.tools) + len(listing.refused) >= MOST_TOOLS:
-        raise ToolError(f"it offers more than {MOST_TOOLS} tools")
-    if name in listing.tools or name in listing.refused:
-        listing.tools.pop(name, None)
-        listing.refused[name] = "it is offered twice: which would be called?"
-        return
-    hints = tool.annotations.model_dump(by_alias=True, exclude_none=True) if tool.annotations else {}
-    schema = {"type": "object", **tool.input_schema}
-    if fault := _fault(tool, schema):
-        listing.refused[name] = fault
-    else:
-        listing.tools[name] = Definition(name, tool.description or "", schema, hints)
-
-
-def _fault(tool: types.Tool, schema: dict[str, Any]) -> str:
-    """Say why a tool cannot be used at all; "" where it can."""
-    if not tool.name or len(tool.name) > 200:
-        return "its name is empty or too long"
-    if len(tool.description or "") > LONGEST_DESCRIPTION:
-        return f"its description has more than {LONGEST_DESCRIPTION:,} characters"
-    try:
-        if len(json.dumps(schema)) > LONGEST_SCHEMA:
-            return f"its schema has more than {LONGEST_SCHEMA:,} characters"
-        jsonschema_rs.validator_for(schema, offline=True)
-    except (ValueError, RecursionError) as error:
-        return f"its schema cannot be read: {str(error)[:200]}"
-    return ""
+def _ended(code: int) -> str:
+    """Say why a child ended, by the code that it ended with: over 128 a signal's."""
+    if code == 128 + signal.SIGXCPU:
+        return f"it sent what takes more than {SECONDS} seconds to read"
+    if code in (OUT_OF_MEMORY, 128 + signal.SIGABRT, 128 + signal.SIGSEGV):
+        return f"it sent what takes more than {MEGABYTES} MB to read"
+    return f"its process ended with {code}" if code else "its process ended"
 
 
 def _changed(name: str, accepted: Definition, now: Definition | None) -> str:
@@ -292,10 +248,3 @@ def _changed(name: str, accepted: Definition, now: Definition | None) -> str:
         return f"{name} does not offer {accepted.name} any more"
     lines = "\n".join(difference(accepted, now))[:2_000]
     return f"{name} has changed {accepted.name} since it was accepted, so it is not called:\n{lines}"
-
-
-def _short(error: BaseException) -> str:
-    if isinstance(error, ValidationError):
-        fault = error.errors()[0]
-        return f"it does not fit the protocol: {'.'.join(map(str, fault['loc']))}: {fault['msg']}"
-    return str(error) if isinstance(error, MindstreamError) else describe(error)

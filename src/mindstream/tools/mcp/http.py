@@ -1,4 +1,4 @@
-"""A server at a URL: which addresses are asked, and how much is taken of what they answer."""
+"""A server at a URL: which addresses are asked, and how much is taken of what they answer; the child's side of it."""
 
 from __future__ import annotations
 
@@ -9,30 +9,12 @@ from collections.abc import AsyncIterator, Collection
 
 import httpx2
 
-from mindstream.errors import SettingsError, ToolError
-from mindstream.tools.web.addresses import is_allowed, may_reach
-from mindstream.tools.web.web import checked_url
+from mindstream.tools.mcp.server import MOST_BYTES
+from mindstream.tools.web.addresses import may_reach
 
-MOST_BYTES = 8_000_000
-"""An answer is not read further."""
 CONNECT_S = 10.0
 FAILED = -31_999
 """The code of our own errors: there is no connection any more."""
-
-
-def check_url(url: str, allow: Collection[str]) -> httpx2.URL:
-    """Return a server's URL.
-
-    Raises:
-        SettingsError: it is none, holds a password, or is not encrypted, with a host that is not allowed by name.
-    """
-    try:
-        parsed = httpx2.URL(checked_url(url))
-    except (httpx2.InvalidURL, ToolError) as error:
-        raise SettingsError(f"{error} (a password goes into a header)") from None
-    if parsed.scheme == "http" and not is_allowed(parsed.host, allow):
-        raise SettingsError(f"{parsed.host} is asked over https only, unless it is allowed by name (allow)")
-    return parsed
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):

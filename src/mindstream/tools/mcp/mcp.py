@@ -1,35 +1,29 @@
 """MCP servers as tools: their words are shown and accepted first, what they do is held at arm's length.
 
-Needs the extra `mcp`; nothing of it is loaded before a server is opened.
+Needs the extra `mcp`, which is loaded in a process beside each server (`child.py`), never in this one.
 """
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-import json
 from collections import Counter
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mindstream.errors import SettingsError, ToolError
-from mindstream.models.legible import without_controls
 from mindstream.models.model import Call, ToolSpec
 from mindstream.models.providers.secrets import mask
 from mindstream.tools.arguments import read_arguments
+from mindstream.tools.mcp.connection import Connection
 from mindstream.tools.mcp.pins import Approve, Changes, Definition, Pins, difference, show
 from mindstream.tools.mcp.server import ODD, McpServer
 from mindstream.tools.traits import Traits
 
-if TYPE_CHECKING:
-    from mcp_types import CallToolResult
-
-    from mindstream.tools.mcp.connection import Connection
-
-LONGEST_NAME, LONGEST_ERROR, QUOTED = 64, 2_000, 200
+LONGEST_NAME, LONGEST_ERROR = 64, 2_000
 
 
 @dataclass(frozen=True)
@@ -50,9 +44,8 @@ class McpTool:
 
     async def __call__(self, call: Call) -> str:
         given = read_arguments(call, self.spec)
-        result = await self._connection.call(self.accepted, given)
-        text = result_text(result)
-        if result.is_error:
+        text, failed = await self._connection.call(self.accepted, given)
+        if failed:
             raise ToolError(f"{self.spec.name}: {mask(text[:LONGEST_ERROR]) or 'it failed, and does not say why'}")
         return text
 
@@ -92,8 +85,6 @@ async def mcp_tools(
     """
     if find_spec("mcp") is None:
         raise SettingsError("an MCP server needs a package that is not installed: pip install 'mindstream[mcp]'")
-    from mindstream.tools.mcp.connection import Connection
-
     wanted = _checked([McpServer(each) if isinstance(each, str) else each for each in servers], allow)
     connections = [Connection(each, allow) for each in wanted]
     try:
@@ -121,14 +112,10 @@ def _checked(servers: list[McpServer], allow: Collection[str]) -> list[McpServer
     Raises:
         SettingsError: see `mcp_tools`.
     """
-    from mindstream.tools.mcp.http import check_url
-
     names: Counter[str] = Counter()
     checked = []
     for server in servers:
-        if not server.command:
-            check_url(server.address, allow)
-            server.expanded_headers()
+        server.check(allow)
         names[server.name] += 1
         number = names[server.name]
         checked.append(server if number == 1 else replace(server, name=f"{server.name[:26]}_{number}"))
@@ -161,7 +148,8 @@ async def _accepted(
         same = list(offered.values())
     else:
         refused.update(_refusals(changes))
-    return [_tool(connection, tool) for tool in same]
+    unasked = pins.unasked(server.identity) | server.reads
+    return [_tool(connection, tool, reads=tool.name in unasked) for tool in same]
 
 
 def _refusals(changes: Changes) -> dict[str, str]:
@@ -177,9 +165,8 @@ def _refusals(changes: Changes) -> dict[str, str]:
 # What a model is told.
 
 
-def _tool(connection: Connection, accepted: Definition) -> McpTool:
+def _tool(connection: Connection, accepted: Definition, *, reads: bool) -> McpTool:
     server = connection.server
-    reads = accepted.only_reads or accepted.name in server.reads
     description = _readable(accepted.description).strip() or f"A tool of {server.name}, without a description."
     name = ODD.sub("_", accepted.name).strip("_")[:LONGEST_NAME] or "tool"
     spec = ToolSpec(name, description, _readable_schema(accepted.parameters))
@@ -217,30 +204,3 @@ def _readable_schema(value: Any, key: str = "") -> Any:
     if isinstance(value, list):
         return [_readable_schema(each) for each in value]
     return _readable(value) if isinstance(value, str) and key in ("description", "title") else value
-
-
-# What came of a call.
-
-
-def result_text(result: CallToolResult) -> str:
-    """Write a result as text: texts as they are, structured data where there is no text; the rest is named."""
-    parts = [_block_text(block) for block in result.content]
-    if result.structured_content is not None and not any(block.type == "text" for block in result.content):
-        parts.append(json.dumps(result.structured_content, ensure_ascii=False, indent=1))
-    return without_controls("\n".join(parts))
-
-
-def _block_text(block: Any) -> str:
-    """Write a part of a result; what is no text is only named."""
-    match block.type:
-        case "text":
-            return str(block.text)
-        case "image" | "audio":
-            return f"({block.type}, {block.mime_type[:QUOTED]}, {len(block.data) * 3 // 4:,} bytes: not shown)"
-        case "resource_link":
-            return f"(a resource, {block.name[:QUOTED]!r}, at {str(block.uri)[:QUOTED]}: not fetched)"
-        case _:
-            held = block.resource
-            if text := getattr(held, "text", ""):
-                return f"(the resource {str(held.uri)[:QUOTED]})\n{text}"
-            return f"(the resource {str(held.uri)[:QUOTED]}, {held.mime_type or 'of no known kind'}: not shown)"

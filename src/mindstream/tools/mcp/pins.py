@@ -6,7 +6,9 @@ import difflib
 import hashlib
 import json
 import os
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+import sys
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +21,9 @@ from mindstream.errors import InputError, StorageError, UserError
 from mindstream.models.model import JsonSchema
 from mindstream.paths import read_text
 from mindstream.private_files import make_private_folder, write_private
+
+if sys.platform != "win32":
+    import fcntl
 
 MOST_BYTES = 50_000_000
 LINES = 500
@@ -81,12 +86,17 @@ class Changes:
         for tool in self.new:
             lines += tool.lines()
             if tool.only_reads:
-                lines.append("    it says that it only reads: accepted, it is called without a question")
+                lines.append("    it says that it only reads")
         if self.changed:
             lines.append(f"{self.server} ({show(self.address)}) has changed tools since they were accepted:")
         for before, now in self.changed:
             lines += [f"  {show(now.name)}", *difference(before, now)]
-        return "\n".join(lines)
+            if now.only_reads and not before.only_reads:
+                lines.append("    it says since then that it only reads: you are asked before each call all the same")
+        unasked = [tool.name for tool in self.new if tool.only_reads]
+        unasked += [now.name for before, now in self.changed if before.only_reads and now.only_reads]
+        names = ", ".join(map(show, unasked)) or "none of them"
+        return "\n".join([*lines, f"Accepted, these are called without a question: {names}."])
 
 
 def difference(before: Definition, now: Definition) -> list[str]:
@@ -103,8 +113,11 @@ Approve: TypeAlias = Callable[[Changes], bool | Awaitable[bool]]
 
 @dataclass(frozen=True)
 class _Pin:
+    """An accepted definition; `reads`: its hint to read only counts. None (written before there was this): it does."""
+
     hash: str
     definition: Definition
+    reads: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -130,6 +143,16 @@ class Pins:
         pins = self._read().servers.get(server, {})
         return {name: pin.definition for name, pin in pins.items() if pin.hash == pin.definition.fingerprint}
 
+    def unasked(self, server: str) -> frozenset[str]:
+        """Return the tools of a server that are called without a question, as they said that they only read.
+
+        A hint counts where it stood there when the tool was first accepted: one that came later does not, whoever
+        accepted the change.
+        """
+        return frozenset(
+            name for name, pin in self._read().servers.get(server, {}).items() if _reads(pin, pin.definition)
+        )
+
     def accept(self, server: str, definitions: Iterable[Definition]) -> None:
         """Write down that definitions are accepted, in place of others of the same name.
 
@@ -137,14 +160,18 @@ class Pins:
             UserError: the file cannot be read.
             StorageError: it cannot be written.
         """
-        found = self._read()
-        pins = {each.name: _Pin(each.fingerprint, each) for each in definitions}
-        servers = {**found.servers, server: {**found.servers.get(server, {}), **pins}}
         beside = self.path.with_name(f"{self.path.name}.{token()}")
         try:
             make_private_folder(self.path.parent)
-            write_private(beside, _FILE.dump_json(_File(servers), indent=1))
-            os.replace(beside, self.path)  # noqa: PTH105
+            with _alone_in(self.path.parent):
+                found = self._read()
+                held = found.servers.get(server, {})
+                pins = {
+                    each.name: _Pin(each.fingerprint, each, _reads(held.get(each.name), each)) for each in definitions
+                }
+                servers = {**found.servers, server: {**held, **pins}}
+                write_private(beside, _FILE.dump_json(_File(servers), indent=1))
+                os.replace(beside, self.path)  # noqa: PTH105
         except OSError as error:
             beside.unlink(missing_ok=True)
             raise StorageError(f"{self.path} cannot be written: {error.strerror}") from None
@@ -160,3 +187,22 @@ class Pins:
             raise UserError(
                 f"{self.path}, where accepted tools are kept, is damaged: delete it, and you are asked again"
             ) from None
+
+
+def _reads(before: _Pin | None, now: Definition) -> bool:
+    """Tell whether a hint to read only counts: it was always there."""
+    return now.only_reads and (before is None or (before.definition.only_reads and before.reads is not False))
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Hold others that write here up: what two accept at once is kept of both."""
+    if sys.platform == "win32":
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

@@ -6,17 +6,30 @@ import hashlib
 import os
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from mindstream.errors import SettingsError
-from mindstream.models.providers.secrets import remember
+from mindstream.errors import SettingsError, ToolError
+from mindstream.models.providers.secrets import NO_KEY, remember
+from mindstream.paths import home
+from mindstream.tools.web.addresses import is_allowed
 
+MOST_BYTES = 8_000_000
+"""A longer message is not read."""
+SECONDS, MEGABYTES = 10, 700
+"""So much time and memory may it take to read what comes after a question."""
+OUT_OF_MEMORY = 77
+"""What that process ends with where Python has no more memory; other libraries abort."""
 VARIABLE = re.compile(r"\$(\w+)|\$\{(\w+)\}")
 RUNNERS = ("python", "node", "npx", "uvx", "uv", "bash", "sh")
+HARMLESS = (
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TEMP", "TMP",
+    "SYSTEMROOT", "SYSTEMDRIVE", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "PATHEXT", "COMSPEC",
+)  # fmt: skip
+"""The variables that a command gets in any case."""
 ODD = re.compile(r"[^A-Za-z0-9_-]+")
 
 
@@ -86,6 +99,52 @@ class McpServer:
         """
         return {name: VARIABLE.sub(self._value, text) for name, text in self.headers.items()}
 
+    def check(self, allow: Collection[str]) -> None:
+        """Make sure that it can be opened.
+
+        Raises:
+            SettingsError: the command or the URL is none, the URL holds a password, or is not encrypted, with a host
+                that is not allowed by name; a variable of a header is not set.
+        """
+        if self.command:
+            return
+        from mindstream.tools.web.web import checked_url  # what asks the web is not loaded for a command
+
+        try:
+            parts = urlsplit(checked_url(self.address))
+        except ToolError as error:
+            raise SettingsError(f"{error} (a password goes into a header)") from None
+        if parts.scheme == "http" and not is_allowed(parts.hostname or "", allow):
+            raise SettingsError(f"{parts.hostname} is asked over https only, unless it is allowed by name (allow)")
+        self.expanded_headers()
+
+    def opening(self, allow: Collection[str]) -> dict[str, object]:
+        """Return what the process that speaks with it has to know (see `child.py`)."""
+        for name in self.env:
+            remember(os.environ.get(name, NO_KEY))
+        return {
+            "command": self.command,
+            "environment": {name: os.environ[name] for name in (*HARMLESS, *self.env) if name in os.environ},
+            "folder": str(self._folder),
+            "url": self.address,
+            "headers": self.expanded_headers(),
+            "allow": list(allow),
+            "start_s": self.start_s,
+            "timeout_s": self.timeout_s,
+        }
+
+    def misplaced(self) -> str:
+        """Say which words of the command are files of the working directory, and not of where it runs; "": none."""
+        folder, here = self._folder, Path.cwd()
+        lost = [word for word in self.command if _is_file(here / word) and not _is_file(folder / word)]
+        if not lost:
+            return ""
+        return f"it runs in {folder}: write {', '.join(str(here / word) for word in lost)}"
+
+    @property
+    def _folder(self) -> Path:
+        return self.folder or home() or Path("/")
+
     def _value(self, found: re.Match[str]) -> str:
         variable = found[1] or found[2]
         value = os.environ.get(variable, "")
@@ -107,3 +166,10 @@ class McpServer:
             runs = Path(self.command[0]).stem.rstrip("0123456789.") in RUNNERS
             word = Path(words[0] if runs and words else self.command[0]).stem
         return ODD.sub("_", word).strip("_")[:30] or "server"
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # no word that could be a file's
+        return False

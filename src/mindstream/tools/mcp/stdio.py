@@ -1,15 +1,15 @@
-"""A server as a process of this machine: JSON, line by line, over its input and output."""
+"""A server as a process of this machine: JSON, line by line, over its input and output; the child's side of it."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
-from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator, Sequence
+from asyncio.subprocess import Process
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
@@ -17,12 +17,8 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, jsonrpc_message_adapter
 
-from mindstream.errors import ToolError
-from mindstream.models.providers.secrets import NO_KEY, remember
-from mindstream.paths import home
+from mindstream.tools.mcp.server import MOST_BYTES
 
-MOST_BYTES = 8_000_000
-"""A longer line ends the connection."""
 MOST_LINES = 10_000
 """So many lines may come after what was last asked; more is no answer."""
 TAIL = 2_000
@@ -30,12 +26,6 @@ TAIL = 2_000
 END_S = 1.0
 """How long it may take to end after its input is closed, and again after it is asked to."""
 LIST_CHANGED = "notifications/tools/list_changed"
-HARMLESS = (
-    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TEMP", "TMP",
-    "SYSTEMROOT", "SYSTEMDRIVE", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "PATHEXT", "COMSPEC",
-)  # fmt: skip
-"""The variables that a process gets in any case."""
-
 Got = MemoryObjectSendStream[SessionMessage | Exception]
 Sending = MemoryObjectReceiveStream[SessionMessage]
 Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
@@ -45,6 +35,7 @@ Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObj
 class LastWords:
     """What is known of a connection that has ended; `lines`: so many came after what was last asked."""
 
+    over: asyncio.Event = field(default_factory=asyncio.Event)
     lines: int = 0
     is_over: bool = False
     fault: str = ""
@@ -58,35 +49,9 @@ class LastWords:
         return f"{ended}: {said}" if said else ended
 
 
-def environment(names: Sequence[str]) -> dict[str, str]:
-    """Return what a process gets to see of our environment: what is harmless, and what is named, perhaps a key."""
-    for name in names:
-        remember(os.environ.get(name, NO_KEY))
-    return {name: os.environ[name] for name in (*HARMLESS, *names) if name in os.environ}
-
-
 @asynccontextmanager
-async def stdio_transport(
-    command: Sequence[str], names: Sequence[str], folder: Path | None, last: LastWords
-) -> AsyncIterator[Streams]:
-    """Start a command and give the streams to it; at the end it is asked to end, then made to.
-
-    Raises:
-        ToolError: it cannot be started.
-    """
-    try:
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=PIPE,
-            stdout=PIPE,
-            stderr=PIPE,
-            env=environment(names),
-            cwd=folder or home() or Path("/"),
-            start_new_session=True,
-            limit=MOST_BYTES,
-        )
-    except (OSError, ValueError) as error:
-        raise ToolError(f"{command[0]!r} cannot be started: {getattr(error, 'strerror', None) or error}") from None
+async def stdio_transport(process: Process, last: LastWords) -> AsyncIterator[Streams]:
+    """Give the streams to a process; at the end it is asked to end, then made to."""
     try:
         got, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         write, sending = anyio.create_memory_object_stream[SessionMessage](1_000)
@@ -94,6 +59,7 @@ async def stdio_transport(
             listening = group.create_task(_keep_tail(process, last))
             talking = (_read(process, got, last, listening), _write(process, sending, got, last))
             tasks = [listening, *map(group.create_task, talking)]
+            tasks.append(group.create_task(_watch(process, tasks[1], last)))
             try:
                 yield read, write
                 await _end(process)
@@ -111,34 +77,49 @@ async def stdio_transport(
 
 async def _read(process: Process, got: Got, last: LastWords, listening: asyncio.Task[None]) -> None:
     """Pass messages on; what is none is left out, as servers do print what does not belong there."""
+    try:
+        with got, suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            await _pass_on(process, got, last, listening)
+    finally:
+        last.over.set()
+
+
+async def _pass_on(process: Process, got: Got, last: LastWords, listening: asyncio.Task[None]) -> None:
     assert process.stdout is not None
-    with got, suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-        try:
-            while line := await process.stdout.readline():
-                last.lines += 1
-                if last.lines > MOST_LINES:
-                    last.fault = f"it sent more than {MOST_LINES:,} lines that nobody asked for"
-                    return
-                if (message := _parse(line)) is not None:
-                    await got.send(SessionMessage(message))
-                await asyncio.sleep(0)  # lines that are there already come without a pause
-        except ValueError:
-            last.fault = f"it sent a line of more than {MOST_BYTES:,} bytes"
-            return
-        finally:
-            last.is_over = True
-        if await _has_ended(process):
-            last.code = process.returncode
-            await asyncio.wait({listening}, timeout=END_S)
+    try:
+        while line := await process.stdout.readline():
+            last.lines += 1
+            if last.lines > MOST_LINES:
+                last.fault = f"it sent more than {MOST_LINES:,} lines that nobody asked for"
+                return
+            if (message := _parse(line)) is not None:
+                await got.send(SessionMessage(message))
+            await asyncio.sleep(0)  # lines that are there already come without a pause
+    except ValueError:
+        last.fault = f"it sent a line of more than {MOST_BYTES:,} bytes"
+        return
+    finally:
+        last.is_over = True
+    if await _has_ended(process):
+        last.code = process.returncode
+        await asyncio.wait({listening}, timeout=END_S)
 
 
 def _parse(line: bytes) -> JSONRPCMessage | None:
     """Return the message of a line, or None for what is none, or tells of progress that nobody watches."""
     try:
-        message = jsonrpc_message_adapter.validate_json(line, by_name=False)
-    except ValueError:
+        message = jsonrpc_message_adapter.validate_json(_mend(line), by_name=False)
+    except (ValueError, RecursionError):
         return None
     return None if isinstance(message, JSONRPCNotification) and message.method != LIST_CHANGED else message
+
+
+def _mend(line: bytes) -> bytes:
+    """Return JSON with a mark for each half of a character, which the SDK refuses whole messages for."""
+    if b"\\ud" not in line.lower():
+        return line
+    text = json.dumps(json.loads(line), ensure_ascii=False)
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
 
 
 async def _write(process: Process, sending: Sending, got: Got, last: LastWords) -> None:
@@ -155,6 +136,15 @@ async def _write(process: Process, sending: Sending, got: Got, last: LastWords) 
                 last.fault = "it takes no more questions"
                 last.is_over = True
                 got.close()  # whoever waits is told; of a process that has ended the reader tells why
+
+
+async def _watch(process: Process, reading: asyncio.Task[None], last: LastWords) -> None:
+    """End the reading soon after the process has ended: another may still hold its output."""
+    while not await _has_ended(process):
+        pass
+    await asyncio.wait({reading}, timeout=END_S)
+    last.code, last.is_over = process.returncode, True
+    reading.cancel()
 
 
 async def _keep_tail(process: Process, last: LastWords) -> None:

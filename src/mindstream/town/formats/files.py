@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from shutil import rmtree
 
 from pydantic import JsonValue
 
+from mindstream.chance import token
 from mindstream.errors import InputError
 from mindstream.paths import read_text, usable
 
@@ -88,6 +92,28 @@ def make_new_folder(folder: Path) -> Path:
     except OSError as error:
         raise InputError(f"{folder}: cannot be made: {error.strerror}") from None
     return folder
+
+
+@contextmanager
+def whole_folder(folder: Path) -> Iterator[Path]:
+    """Give a folder to write into, which takes the place of a new or empty one when all is written, and else is gone.
+
+    Raises:
+        InputError: it cannot be made, or holds something.
+    """
+    was_there = usable(folder).exists()
+    folder = make_new_folder(folder).resolve()
+    beside = folder.with_name(f".{folder.name}.{token()}")
+    try:
+        yield make_new_folder(beside)
+        beside.rename(folder)
+    except BaseException as error:
+        rmtree(beside, ignore_errors=True)
+        if not was_there:
+            folder.rmdir()
+        if isinstance(error, OSError):
+            raise InputError(f"{folder}: cannot be written: {error.strerror}") from None
+        raise
 
 
 def write_text(path: Path, text: str) -> None:
