@@ -11,7 +11,6 @@ import pytest
 from mindstream import Coach, Mind, Models
 from mindstream.coach.belief.plan import CoachingPlan, NamedResource, PlanStep, StepEdit
 from mindstream.coach.belief.think_in_phase import PhaseThought, ThinkInPhase
-from mindstream.coach.coach import coach_of
 from mindstream.coach.packs.load import load
 from mindstream.errors import ReplyInvalid
 from mindstream.log.events import FollowUp, Said, Thought
@@ -158,7 +157,7 @@ async def run(folder: Path, *lines: Scene, talk: str = "Hm.") -> tuple[list[Any]
             pass
         await mind.settled()
         events = [row.event for row in await mind.memory.store.events("ann")]
-        return events, coach_of(mind).plan, reasoner
+        return events, Coach.of(mind).plan, reasoner
 
 
 BAD = PhaseThought(

@@ -11,7 +11,6 @@ from pydantic import BaseModel, JsonValue
 from world import World
 
 from mindstream import Coach, Memory, Mind
-from mindstream.coach.coach import coach_of
 from mindstream.errors import InputError
 from mindstream.log.database import FILE
 from mindstream.log.erasure import finish_all
@@ -288,7 +287,7 @@ async def test_what_is_being_thought_about_it_comes_to_nothing(folder: Path) -> 
         assert left(folder, "zorro", "screams") == []
         await mind.send("The tram is loud at night.")
         await mind.settled()
-        assert coach_of(mind).belief.version
+        assert Coach.of(mind).belief.version
     assert left(folder, "zorro") == []
 
 
