@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from mindstream import Coach, Mind, Models, Timeouts
-from mindstream.coach.coach import coach_of
 
 SILENCE_S = 1_800
 
@@ -33,7 +32,7 @@ async def believed_after(models: Models, lines: list[str]) -> list[str]:
                 async for _ in mind.hear(line):
                     pass
                 await mind.settled()
-            belief = coach_of(mind).belief.value.model_dump(mode="json", exclude={"phase"})
+            belief = Coach.of(mind).belief.value.model_dump(mode="json", exclude={"phase"})
             notes = [note.text for note in await mind.memory.latest("note", 1_000)]
     held = [item for value in belief.values() for item in (value if isinstance(value, list) else [value])]
     return notes + [f"{item:g}" if isinstance(item, float) else str(item) for item in held if item is not None]

@@ -27,7 +27,6 @@ import yaml
 from pydantic import BaseModel
 
 from mindstream import Coach, Mind, Timeouts
-from mindstream.coach.coach import coach_of
 from mindstream.log.events import Failed, Said, Thought
 from mindstream.memory.store.store import read_log
 from mindstream.models.calibration import Judged, accuracy, brier_score, calibration_error, coin
@@ -164,7 +163,7 @@ async def turns(model: str, lines: Sequence[str] = TALK) -> dict[str, Any]:
             rows = [each.event async for each in read_log(mind.memory.store, mind.memory.key)]
             logged = [each for each in rows if isinstance(each, Failed)]
             held = [
-                *_texts(coach_of(mind).belief.value),
+                *_texts(Coach.of(mind).belief.value),
                 *(note.text for note in await mind.memory.latest("note", 1_000)),
             ]
         asked = [RecordedCall.model_validate_json(line) for line in kept.read_text("utf-8").splitlines()]

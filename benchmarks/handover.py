@@ -27,7 +27,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 
 from mindstream.coach.belief.belief import plan_slot
 from mindstream.coach.belief.plan import CoachingPlan, PlanStep
-from mindstream.coach.coach import Coach, coach_of
+from mindstream.coach.coach import Coach
 from mindstream.coach.handover import Handover, Way
 from mindstream.errors import MindstreamError
 from mindstream.log.events import PlanChanged
@@ -71,7 +71,7 @@ async def put(case: Case, models: Models, patience_s: float) -> dict[str, Any]:
         async with Mind.open(
             folder, user="ann", session="now", models=models, responder=Coach.using(gate="talker")
         ) as mind:
-            coach = coach_of(mind)
+            coach = Coach.of(mind)
             await prime(mind, coach, case)
             await mind.memory.retain(case.says, "chat", by="ann", episode="now", data={"by_user": True})
             heard = (await mind.memory.store.events(key_of("ann")))[-1].seq

@@ -38,7 +38,6 @@ import numpy as np
 from talker_faults import Taken, broken_bars, count_faults, draw, put, watch
 
 from mindstream import Coach
-from mindstream.coach.coach import coach_of
 from mindstream.coach.gates.gate import Decision, Situation
 from mindstream.coach.packs.load import load as load_pack
 from mindstream.log.events import Heard, Piece, Said, Thought, Waiting
@@ -253,7 +252,7 @@ async def faults(given: argparse.Namespace) -> dict[str, Any]:
                     due = begun + (n + chance.random()) / given.per_second
                     await asyncio.sleep(max(0.0, due - time.monotonic()))
                     mind = talking[n % count]
-                    kind, text = draw(n % count, n // count, coach_of(mind).plan.now is not None)
+                    kind, text = draw(n % count, n // count, Coach.of(mind).plan.now is not None)
                     running.append(group.create_task(put(mind, Taken(n % count, kind, text, time.monotonic()))))
             await asyncio.gather(*(mind.settled() for mind in talking))
             watching.cancel()

@@ -4,7 +4,6 @@ import asyncio
 import tempfile
 
 from mindstream import Coach, Mind
-from mindstream.coach.coach import coach_of
 
 
 async def main() -> None:
@@ -13,7 +12,7 @@ async def main() -> None:
             async for logged in mind.hear("I wake at three and my thoughts race. Work is stressful."):
                 print(f"{logged.event.kind:6}", getattr(logged.event, "text", ""))
             await mind.settled()
-            print("believes", coach_of(mind).belief.value.model_dump(exclude_defaults=True))
+            print("believes", Coach.of(mind).belief.value.model_dump(exclude_defaults=True))
             for found in await mind.memory.recall("what disturbs the sleep?", k=1):
                 print(f"recalls {found.record.text}")
 

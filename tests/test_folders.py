@@ -11,7 +11,6 @@ import pytest
 from keys import key_of
 
 from mindstream import Coach, Memory, Mind, SqliteStore, SystemClock
-from mindstream.coach.coach import coach_of
 from mindstream.log.events import Said, Unknown
 from mindstream.memory.store.salvage import UNREADABLE
 from mindstream.memory.store.validation import checked_record
@@ -64,15 +63,15 @@ async def test_every_record_and_event_is_read(written: Path) -> None:
 
 async def test_it_recalls_believes_plans_and_goes_on_talking(written: Path) -> None:
     async with Mind.open(written, user="ann", session="later", responder=Coach.using()) as mind:
-        assert coach_of(mind).belief.version > 1 and coach_of(mind).plan.steps
+        assert Coach.of(mind).belief.version > 1 and Coach.of(mind).plan.steps
         assert [found.record.stream for found in await mind.memory.recall("what wakes me at night?", k=3)] == [
             "ann"
         ] * 3
-        version = coach_of(mind).belief.version
+        version = Coach.of(mind).belief.version
         said = [each.event async for each in mind.hear("My bedroom is too hot, and I nap in the afternoon.")]
         assert isinstance(said[-1], Said) and said[-1].text
         await mind.settled()
-        assert coach_of(mind).belief.version > version
+        assert Coach.of(mind).belief.version > version
     async with Mind.open(
         written, user="carol", responder=Coach.using()
     ) as mind:  # what the process that is gone had begun

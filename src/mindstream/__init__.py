@@ -1,10 +1,13 @@
 """mindstream: a talker that answers at once, reasoners that think behind, one memory that joins them.
 
     async with Mind.open("data", user="ann", responder=Coach.using(pack="sleep")) as mind:
-        async for logged in mind.hear("Noise keeps me awake. Can you make me a plan?"):
-            print(logged.event)
+        async for event in mind.stream("Noise keeps me awake. Can you make me a plan?"):
+            match event:
+                case Said(text=text):
+                    print(text)
 
-Names are loaded when they are first used, so that importing the package is quick.
+docs/python.md shows every name that stands here in an example that runs. Names are loaded when they are first used, so
+that importing the package is quick.
 """
 
 from __future__ import annotations
@@ -15,86 +18,159 @@ from typing import TYPE_CHECKING
 from mindstream import coach, life, planning, rooms, sharing, town
 
 if TYPE_CHECKING:
-    from mindstream.clock import ManualClock, SystemClock
+    from mindstream.clock import Clock, ManualClock, SystemClock
     from mindstream.coach.coach import Coach
-    from mindstream.coach.packs.load import load as load_pack
-    from mindstream.errors import InputError, MindstreamError, ModelError, StorageError, UserError
-    from mindstream.log.events import Remembered
+    from mindstream.errors import (
+        BudgetSpent,
+        Conflict,
+        HeldElsewhere,
+        InputError,
+        MindstreamError,
+        ModelError,
+        ModelRefused,
+        ModelUnavailable,
+        PackError,
+        ReplyInvalid,
+        SettingsError,
+        StorageError,
+        ToolError,
+        UserError,
+    )
+    from mindstream.life.life import Life, LifeConfig
+    from mindstream.log.events import BeliefChanged, FollowUp, Heard, Logged, Piece, PlanChanged, Said, Waiting
     from mindstream.memory.memory import Memory
     from mindstream.memory.store.record import Record, RecordDraft
     from mindstream.memory.store.sqlite import SqliteStore
     from mindstream.memory.store.store import Entry, Store
-    from mindstream.minds.mind import Mind
+    from mindstream.minds.mind import Mind, TalkEvent
+    from mindstream.minds.responder import Attention, Host, Responder, ResponderFactory, answer_with
     from mindstream.minds.timeouts import Timeouts
     from mindstream.models.ask import act, ask, speak
+    from mindstream.models.embedders.embedder import Embedder
     from mindstream.models.fake import FakeModel
-    from mindstream.models.model import Call
+    from mindstream.models.model import Call, Model
     from mindstream.models.prompt import Prompt, rule
     from mindstream.models.roles import Models
-    from mindstream.reasoners.reasoner import Reasoner, RunContext, RunResult
+    from mindstream.models.wrappers.budget import Budget
+    from mindstream.planning.plan import Plan, PlannedStep
+    from mindstream.planning.planner import Planner
+    from mindstream.planning.solution import Solution
+    from mindstream.reasoners.reasoner import BeliefPatch, Reasoner, RunContext, RunResult
     from mindstream.reasoners.trigger import Trigger
+    from mindstream.sharing.member import Member
+    from mindstream.sharing.pool import Pool
     from mindstream.tools.loop import ToolLog, run_tool_loop
     from mindstream.tools.tool import Tool, tool
+    from mindstream.town.town import Town
 
 __version__ = "0.1.0"
 
 rooms.register(coach.ROOM, planning.ROOM, life.ROOM, sharing.ROOM, town.ROOM)
 
 _HOMES = {
-    "ManualClock": "clock", "SystemClock": "clock",
+    "Clock": "clock", "ManualClock": "clock", "SystemClock": "clock",
     "Coach": "coach.coach",
-    "load_pack": "coach.packs.load",
-    "InputError": "errors", "MindstreamError": "errors", "ModelError": "errors",
-    "StorageError": "errors", "UserError": "errors",
-    "Remembered": "log.events",
-    "RecordDraft": "memory.store.record", "Record": "memory.store.record",
+    "BudgetSpent": "errors", "Conflict": "errors", "HeldElsewhere": "errors", "InputError": "errors",
+    "MindstreamError": "errors", "ModelError": "errors", "ModelRefused": "errors", "ModelUnavailable": "errors",
+    "PackError": "errors", "ReplyInvalid": "errors", "SettingsError": "errors", "StorageError": "errors",
+    "ToolError": "errors", "UserError": "errors",
+    "Life": "life.life", "LifeConfig": "life.life",
+    "BeliefChanged": "log.events", "FollowUp": "log.events", "Heard": "log.events", "Logged": "log.events",
+    "Piece": "log.events", "PlanChanged": "log.events", "Said": "log.events", "Waiting": "log.events",
+    "Memory": "memory.memory",
+    "Record": "memory.store.record", "RecordDraft": "memory.store.record",
     "SqliteStore": "memory.store.sqlite",
     "Entry": "memory.store.store", "Store": "memory.store.store",
-    "Memory": "memory.memory",
-    "Mind": "minds.mind",
+    "Mind": "minds.mind", "TalkEvent": "minds.mind",
+    "Attention": "minds.responder", "Host": "minds.responder", "Responder": "minds.responder",
+    "ResponderFactory": "minds.responder", "answer_with": "minds.responder",
     "Timeouts": "minds.timeouts",
     "act": "models.ask", "ask": "models.ask", "speak": "models.ask",
-    "Call": "models.model",
+    "Embedder": "models.embedders.embedder",
+    "FakeModel": "models.fake",
+    "Call": "models.model", "Model": "models.model",
     "Prompt": "models.prompt", "rule": "models.prompt",
     "Models": "models.roles",
-    "FakeModel": "models.fake",
-    "RunResult": "reasoners.reasoner", "RunContext": "reasoners.reasoner", "Reasoner": "reasoners.reasoner",
+    "Budget": "models.wrappers.budget",
+    "Plan": "planning.plan", "PlannedStep": "planning.plan",
+    "Planner": "planning.planner",
+    "Solution": "planning.solution",
+    "BeliefPatch": "reasoners.reasoner", "Reasoner": "reasoners.reasoner", "RunContext": "reasoners.reasoner",
+    "RunResult": "reasoners.reasoner",
     "Trigger": "reasoners.trigger",
+    "Member": "sharing.member",
+    "Pool": "sharing.pool",
     "ToolLog": "tools.loop", "run_tool_loop": "tools.loop",
     "Tool": "tools.tool", "tool": "tools.tool",
+    "Town": "town.town",
 }  # fmt: skip
 
 __all__ = [
+    "Attention",
+    "BeliefChanged",
+    "BeliefPatch",
+    "Budget",
+    "BudgetSpent",
     "Call",
+    "Clock",
     "Coach",
+    "Conflict",
+    "Embedder",
     "Entry",
     "FakeModel",
+    "FollowUp",
+    "Heard",
+    "HeldElsewhere",
+    "Host",
     "InputError",
+    "Life",
+    "LifeConfig",
+    "Logged",
     "ManualClock",
+    "Member",
     "Memory",
     "Mind",
     "MindstreamError",
+    "Model",
     "ModelError",
+    "ModelRefused",
+    "ModelUnavailable",
     "Models",
+    "PackError",
+    "Piece",
+    "Plan",
+    "PlanChanged",
+    "PlannedStep",
+    "Planner",
+    "Pool",
     "Prompt",
     "Reasoner",
     "Record",
     "RecordDraft",
-    "Remembered",
+    "ReplyInvalid",
+    "Responder",
+    "ResponderFactory",
     "RunContext",
     "RunResult",
+    "Said",
+    "SettingsError",
+    "Solution",
     "SqliteStore",
     "StorageError",
     "Store",
     "SystemClock",
+    "TalkEvent",
     "Timeouts",
     "Tool",
+    "ToolError",
     "ToolLog",
+    "Town",
     "Trigger",
     "UserError",
+    "Waiting",
     "act",
+    "answer_with",
     "ask",
-    "load_pack",
     "rule",
     "run_tool_loop",
     "speak",
@@ -105,8 +181,7 @@ __all__ = [
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'mindstream' has no attribute {name!r}")
-    module = importlib.import_module(f"mindstream.{_HOMES[name]}")
-    return getattr(module, "load" if name == "load_pack" else name)
+    return getattr(importlib.import_module(f"mindstream.{_HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:

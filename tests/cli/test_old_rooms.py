@@ -13,7 +13,6 @@ from keys import key_of
 from running import Done, run
 
 from mindstream import Coach, Mind
-from mindstream.coach.coach import coach_of
 from mindstream.coach.events import Alarmed
 from mindstream.log.events import Said, Unknown, every_kind
 from mindstream.memory.store.sqlite import SqliteStore
@@ -70,12 +69,12 @@ def test_the_doctor_finds_it_whole_and_a_log_is_printed(written: Path) -> None:
 
 async def test_a_talk_goes_on_from_what_was_believed_and_planned(written: Path) -> None:
     async with Mind.open(written / "people", user="ann", session="later", responder=Coach.using()) as mind:
-        belief, plan = coach_of(mind).belief, coach_of(mind).plan
+        belief, plan = Coach.of(mind).belief, Coach.of(mind).plan
         assert belief.version > 5 and belief.value.phase == "planning" and plan.now is not None
         said = [row.event async for row in mind.hear("It is too hot in my bedroom.")]
         assert isinstance(said[-1], Said) and said[-1].text
         await mind.settled()
-        assert coach_of(mind).belief.version >= belief.version and coach_of(mind).plan.steps
+        assert Coach.of(mind).belief.version >= belief.version and Coach.of(mind).plan.steps
 
 
 async def test_an_alarm_of_a_session_is_known_to_whoever_goes_on_with_it(written: Path) -> None:

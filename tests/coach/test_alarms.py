@@ -11,7 +11,7 @@ from keys import key_of
 from spoken import Silent, Waits, said, turn
 
 from mindstream import Coach, FakeModel, Memory, Mind, Models
-from mindstream.coach.coach import coach_of, second_listener
+from mindstream.coach.coach import second_listener
 from mindstream.coach.events import Alarmed
 from mindstream.coach.packs.load import load
 from mindstream.coach.suggests_danger import SuggestsDanger
@@ -309,7 +309,7 @@ async def test_after_an_alarm_a_stand_in_speaks_of_nothing_else(folder: Path) ->
         for text in ("Noise wakes me.", "I want to kill myself", "no, nobody is here", "ok"):
             said = await mind.send(text)
             await mind.settled()
-        assert not coach_of(mind).plan.steps and "step" not in said.lower() and "noise" not in said.lower()
+        assert not Coach.of(mind).plan.steps and "step" not in said.lower() and "noise" not in said.lower()
 
 
 async def test_a_question_that_is_open_is_put_again_however_many_alarms_came_before(folder: Path) -> None:

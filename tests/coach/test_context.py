@@ -8,7 +8,6 @@ import pytest
 
 from mindstream import Coach, Mind
 from mindstream.clock import ManualClock
-from mindstream.coach.coach import coach_of
 from mindstream.coach.context import MEMORY_TOKENS
 from mindstream.models.shorten import estimate_tokens
 from mindstream.text.context import Part, fit
@@ -43,7 +42,7 @@ async def talk(folder: Path, clock: ManualClock, session: str, lines: tuple[str,
 
 async def in_prompt(mind: Mind, question: str) -> tuple[str, int]:
     """Return what the Talker is given of memory for a question of a new session, and its tokens."""
-    asked = await coach_of(mind).talker.question(question, 10**9)
+    asked = await Coach.of(mind).talker.question(question, 10**9)
     told = [*map(str, asked.notes), *map(str, asked.recalled), *map(str, asked.talks)]
     return "\n".join(told), sum(map(estimate_tokens, told))
 

@@ -12,7 +12,6 @@ from keys import key_of
 from mindstream import Coach, Mind, Models
 from mindstream.coach.belief.plan import CoachingPlan, NamedResource, PlanStep, StepEdit
 from mindstream.coach.belief.think_in_phase import PhaseThought, ThinkInPhase
-from mindstream.coach.coach import coach_of
 from mindstream.coach.packs.load import load
 from mindstream.errors import ReplyInvalid
 from mindstream.log.events import FollowUp, Said, Thought
@@ -159,7 +158,7 @@ async def run(folder: Path, *lines: Scene, talk: str = "Hm.") -> tuple[list[Any]
             pass
         await mind.settled()
         events = [row.event for row in await mind.memory.store.events(key_of("ann"))]
-        return events, coach_of(mind).plan, reasoner
+        return events, Coach.of(mind).plan, reasoner
 
 
 BAD = PhaseThought(

@@ -14,7 +14,6 @@ from keys import key_of
 from spoken import Silent, said, turn
 
 from mindstream import Coach, FakeModel, Mind, Models, Timeouts
-from mindstream.coach.coach import coach_of
 from mindstream.coach.events import Decided
 from mindstream.coach.handover import Handover
 from mindstream.log.events import FollowUp, Logged, Piece, Said, Thought, Waiting
@@ -288,5 +287,5 @@ async def test_garbage_is_shown_as_words_or_said_to_be_no_answer(
 
 async def test_a_gate_that_decides_itself_leaves_the_marks_out_of_the_prompt(folder: Path) -> None:
     async with Mind.open(folder, user="ann", models=thinking([], []), responder=Coach.using(gate="belief")) as mind:
-        question = await coach_of(mind).talker.question("hello", 1)
+        question = await Coach.of(mind).talker.question("hello", 1)
         assert "[WAIT]" not in question.messages()[0].text

@@ -10,7 +10,6 @@ import pytest
 from mindstream import Coach, FakeModel, Mind, Models
 from mindstream.cli.screens.events import plan_told
 from mindstream.coach.belief.plan import CoachingPlan, PlanStep, StepEdit, read_coaching_plan
-from mindstream.coach.coach import coach_of
 from mindstream.models.rules import Rules
 
 KEPT = "Get up at seven"
@@ -62,6 +61,6 @@ async def test_with_a_model_what_became_of_a_step_is_what_the_reply_says(
             await mind.settled()
         held = [record.data["polarity"] for record in await mind.memory.latest("feedback", 9)]
         assert held == ([polarity] if polarity else [])
-        made = coach_of(mind).plan
+        made = Coach.of(mind).plan
         assert made.now and made.now.told and states(made) == {"Listen for the noise": "now"}
-        assert coach_of(mind).belief.value.sleep_concern == ["noise"]
+        assert Coach.of(mind).belief.value.sleep_concern == ["noise"]

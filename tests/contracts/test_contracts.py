@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 from fake_endpoint import Fails, FakeEndpoint, Says
 
-from mindstream import FakeModel, SqliteStore, SystemClock, load_pack, tool
+from mindstream import FakeModel, SqliteStore, SystemClock, tool
 from mindstream.chance import token
 from mindstream.coach.belief.belief import BeliefReasoner
 from mindstream.coach.belief.library import resource_tool
+from mindstream.coach.packs.load import load as load_pack
 from mindstream.contracts import model, reasoner, store, tenants
 from mindstream.contracts import tool as tools
 from mindstream.contracts.promise import Promise, keep

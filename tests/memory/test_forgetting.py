@@ -12,7 +12,6 @@ from pydantic import BaseModel, JsonValue
 from world import World
 
 from mindstream import Coach, Memory, Mind
-from mindstream.coach.coach import coach_of
 from mindstream.errors import InputError
 from mindstream.log.database import FILE
 from mindstream.log.erasure import finish_all
@@ -289,7 +288,7 @@ async def test_what_is_being_thought_about_it_comes_to_nothing(folder: Path) -> 
         assert left(folder, "zorro", "screams") == []
         await mind.send("The tram is loud at night.")
         await mind.settled()
-        assert coach_of(mind).belief.version
+        assert Coach.of(mind).belief.version
     assert left(folder, "zorro") == []
 
 

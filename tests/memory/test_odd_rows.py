@@ -11,7 +11,6 @@ from keys import key_of
 from world import World
 
 from mindstream import Coach, Mind
-from mindstream.coach.coach import coach_of
 from mindstream.errors import InputError
 from mindstream.log.events import Said, Unknown, event, every_kind
 from mindstream.memory.curation.curation import Drawn
@@ -95,7 +94,7 @@ async def test_a_talk_goes_on_over_odd_beliefs_plans_and_events(folder: Path) ->
             said = [each.event async for each in mind.hear(words)]
             assert isinstance(said[-1], Said)
             await mind.settled()
-            assert coach_of(mind).plan is not None and coach_of(mind).belief is not None
+            assert Coach.of(mind).plan is not None and Coach.of(mind).belief is not None
 
     await talk("I wake at three and my thoughts race. Make me a plan.")
     for sql in (

@@ -13,7 +13,6 @@ from world import World
 
 from mindstream import Coach, FakeModel, Memory, Mind
 from mindstream.coach.belief.plan import MOST_CLOSED, MOST_OPEN, CoachingPlan, NamedResource, StepEdit
-from mindstream.coach.coach import coach_of
 from mindstream.errors import InputError
 from mindstream.log.events import Remembered
 from mindstream.memory.belief import LONGEST, MOST, Belief, merged
@@ -72,7 +71,7 @@ async def test_a_belief_with_hundreds_of_wishes_goes_on_changing(folder: Path) -
             [
                 RecordDraft(
                     text="an old belief, from before there were limits", kind="belief", slot="sleep", version=1,
-                    data={"value": {"phase": coach_of(mind).pack.phases[0].name, "goals": wishes(0, 400)}},
+                    data={"value": {"phase": Coach.of(mind).pack.phases[0].name, "goals": wishes(0, 400)}},
                 )
             ]
         )  # fmt: skip
@@ -83,8 +82,8 @@ async def test_a_belief_with_hundreds_of_wishes_goes_on_changing(folder: Path) -
             await mind.settled()
         assert await mind.memory.store.events(key_of("ann"), kinds=["error"]) == []
         assert await mind.reasoners.work() == []
-        assert coach_of(mind).belief.version > 1
-        assert coach_of(mind).plan.now
+        assert Coach.of(mind).belief.version > 1
+        assert Coach.of(mind).plan.now
 
 
 BIG = "长 word " * 9_000

@@ -33,7 +33,7 @@ class CountingStore(SqliteStore):
         self.asked += 1
         if after and self.between:
             self.between()
-        changes = await super().changes(stream, since, after, most)
+        changes = await super().changes(key_of(stream), since, after, most)
         self.given += len(changes.records)
         return changes
 

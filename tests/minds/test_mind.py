@@ -11,7 +11,6 @@ import pytest
 from keys import key_of
 
 from mindstream import Coach, FakeModel, Mind, Models, Timeouts
-from mindstream.coach.coach import coach_of
 from mindstream.coach.gates.gate import Decision, Gate, Situation
 from mindstream.coach.packs.pack import Alarm, Field_, Pack, Phase
 from mindstream.errors import InputError, StorageError
@@ -126,7 +125,7 @@ async def test_in_a_waiting_phase_the_reasoners_words_are_spoken_as_they_are(fol
         assert isinstance(waiting, Waiting) and waiting.text
         assert isinstance(said, Said) and said.waited and said.text == "First warm the pot." and said.model == "thinker"
         assert len(talker.asked) == 1, "the talker's model was not needed"
-        step = coach_of(mind).plan.now
+        step = Coach.of(mind).plan.now
         assert step is not None and step.title == "Warm the pot"
 
 
@@ -167,7 +166,7 @@ async def test_a_belief_that_does_not_fit_is_not_written(folder: Path) -> None:
     async with opened(folder, says("One."), thinks(bad, phases=["asking"])) as mind:
         await turn(mind, "hello")
         await mind.settled()
-        assert "colour" not in coach_of(mind).belief.value.model_dump()
+        assert "colour" not in Coach.of(mind).belief.value.model_dump()
         assert any("has no field 'colour'" in str(row.event) for row in await kept(mind, Failed))
 
 

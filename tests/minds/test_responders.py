@@ -12,7 +12,7 @@ from keys import key_of
 from pydantic import BaseModel
 
 from mindstream import InputError, Mind, RunContext, RunResult, Trigger, tool
-from mindstream.coach.coach import Coach, coach_of
+from mindstream.coach.coach import Coach
 from mindstream.coach.packs.load import load
 from mindstream.log.events import BeliefChanged, Failed, Heard, Logged, Piece, Said
 from mindstream.memory.store.record import RecordDraft
@@ -87,7 +87,7 @@ async def test_nobody_answers_and_all_is_remembered_and_thought_about(tmp_path: 
         with pytest.raises(InputError, match="nobody answers"):
             await mind.send("Hello?")
         with pytest.raises(InputError, match="no coach"):
-            coach_of(mind)
+            Coach.of(mind)
         rows = await mind.memory.store.events(key_of("ann"))
         assert not any(row.by == "coach" for row in rows)
         assert not any(record.by == "coach" for record in (await mind.memory.store.changes(key_of("ann"), 0)).records)
@@ -104,13 +104,13 @@ async def test_a_responder_of_ones_own_is_handed_over(tmp_path: Path) -> None:
         assert seen.reply == "Hello!"
         assert (await mind.memory.store.events(key_of("ann"), kinds=["opened"]))[0].event.pack == "echo"  # type: ignore[attr-defined]
         with pytest.raises(InputError, match="no coach"):
-            coach_of(mind)
+            Coach.of(mind)
 
 
 async def test_a_coach_is_handed_over(tmp_path: Path) -> None:
     for made in (Coach.using(), Coach.using(pack="sleep", gate="belief"), Coach.using(load("sleep"))):
         async with Mind.open(tmp_path, user="ann", responder=made) as mind:
-            assert isinstance(coach_of(mind), Coach)
+            assert isinstance(Coach.of(mind), Coach)
             assert await mind.send("Hello!")
 
 

@@ -12,7 +12,6 @@ import pytest
 from keys import key_of
 
 from mindstream import Coach, Mind, SqliteStore, SystemClock, Timeouts
-from mindstream.coach.coach import coach_of
 from mindstream.log.events import Failed, Heard, Logged, SetAside, Thought
 from mindstream.log.work import LONGEST_LEASE_S
 from mindstream.memory.store.store import Commit, Entry, NewWork
@@ -95,7 +94,7 @@ async def test_whatever_a_reasoner_raises_is_its_own_failure(folder: Path, error
         assert isinstance(row.event, SetAside) and row.event.about == (first,) and row.event.attempts == 3
         assert row.event.reason.startswith("extra: ") and len(row.event.reason) < 600
         assert await about(mind, Thought, "sleep") == await about(mind, Thought, "facts") == Counter([first])
-        assert coach_of(mind).belief.version == 1 and await mind.reasoners.work() == []
+        assert Coach.of(mind).belief.version == 1 and await mind.reasoners.work() == []
 
 
 async def test_one_utterance_that_cannot_be_thought_about_stands_in_nobodys_way(folder: Path) -> None:

@@ -12,7 +12,6 @@ from pools import CITIES, city_pair, city_pool
 
 from mindstream import Coach, Mind
 from mindstream.clock import ManualClock
-from mindstream.coach.coach import coach_of
 from mindstream.life.leave import Permits
 from mindstream.life.life import Life, LifeConfig
 from mindstream.memory.memory import Memory
@@ -56,7 +55,7 @@ class Broken(Texts):
 
 async def asked_of(mind: Mind) -> Any:
     """Return what the Talker would be asked."""
-    return await coach_of(mind).talker.question(ASKED, 10**9)
+    return await Coach.of(mind).talker.question(ASKED, 10**9)
 
 
 # The talker.

@@ -25,7 +25,7 @@ from mindstream.cli.screens.events import describe_patch, plan_told
 from mindstream.cli.screens.talk import TextScreen
 from mindstream.cli.shell.keys import leaving_keys, silent_keys
 from mindstream.cli.shell.output import short
-from mindstream.coach.coach import coach_of
+from mindstream.coach.coach import Coach
 from mindstream.errors import MindstreamError
 from mindstream.log.events import Logged
 from mindstream.log.files import private_file
@@ -218,7 +218,7 @@ class Commands:
                 case "/belief":
                     self._belief()
                 case "/plan":
-                    self._screen.text(plan_told(coach_of(self._mind).plan) or "there is no plan yet")
+                    self._screen.text(plan_told(Coach.of(self._mind).plan) or "there is no plan yet")
                 case "/keep":
                     await self._keep(rest.strip())
                 case "/memory":
@@ -246,7 +246,7 @@ class Commands:
         return True
 
     def _belief(self) -> None:
-        belief = coach_of(self._mind).belief
+        belief = Coach.of(self._mind).belief
         value = {
             name: held for name, held in belief.value.model_dump(mode="json").items() if held not in (None, [], "")
         }

@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import AsyncGenerator, Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from mindstream.coach import stand_in  # noqa: F401 (registers the rule)
 from mindstream.coach.alarms import is_about_danger
@@ -39,17 +40,6 @@ from mindstream.reasoners.facts.facts import FactsReasoner
 from mindstream.reasoners.reasoner import Reasoner, RunContext, RunResult, Utterance
 
 
-def coach_of(mind: Mind) -> Coach:
-    """Return the coach that speaks for a mind.
-
-    Raises:
-        InputError: somebody else does, or nobody.
-    """
-    if not isinstance(mind.responder, Coach):
-        raise InputError("no coach speaks for this mind")
-    return mind.responder
-
-
 def second_listener(models: Models) -> Model | None:
     """Return who hears danger beside the Talker: the model of the role `safety`, else who notes facts."""
     model = models.of("safety")
@@ -57,7 +47,15 @@ def second_listener(models: Models) -> Model | None:
 
 
 class Coach:
-    """Speaks for a mind: hears with its gate, answers by its Talker, and lets the belief reasoner think behind."""
+    """Answers for a mind: hears with its gate, answers by its Talker, a reasoner thinks behind (Christakopoulou 2024).
+
+    `Mind.open(…, responder=Coach.using(pack="sleep"))` makes one, `Coach.of(mind)` finds it.
+
+    Attributes:
+        pack: the domain that it coaches in.
+        belief: what is believed of the user now: `value`, `version`, `evidence`.
+        plan: what the user is to do, in steps.
+    """
 
     def __init__(
         self, host: Host, pack: Pack, gate: Gate, exemplars: Exemplars | None = None, follow_ups: bool = True
@@ -106,9 +104,20 @@ class Coach:
 
         return make
 
+    @staticmethod
+    def of(mind: Mind) -> Coach:
+        """Return the coach that answers for a mind: `Coach.of(mind).belief`, `.plan`.
+
+        Raises:
+            InputError: somebody else does, or nobody.
+        """
+        if not isinstance(mind.responder, Coach):
+            raise InputError("no coach answers for this mind")
+        return mind.responder
+
     @property
-    def belief(self) -> Belief:  # type: ignore[type-arg]
-        """What is believed of the user now."""
+    def belief(self) -> Belief[Any]:
+        """What is believed of the user now; the pack says in which fields."""
         return read_belief(self.pack.name, self._stream.last_version(self.pack.name), self.pack.belief)
 
     @property

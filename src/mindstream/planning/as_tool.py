@@ -8,8 +8,9 @@ from dataclasses import replace
 from mindstream.errors import ToolError
 from mindstream.models.model import Model
 from mindstream.models.roles import Models
+from mindstream.planning.planner import Planner
 from mindstream.planning.solution import Solution
-from mindstream.planning.solve import Strategy, solve
+from mindstream.planning.solve import Strategy
 from mindstream.tools.tool import FunctionTool, Tool, tool
 from mindstream.tools.traits import Traits, traits_of
 
@@ -28,13 +29,13 @@ def planner_tool(
     It changes nothing, and gives words of strangers where one of its tools does.
     """
     able = ", ".join(each.spec.name for each in tools)
+    planner = Planner(models=models, tools=tools, how=how, seconds=SECONDS, tool_calls=CALLS)
 
     async def solve_task(task: str) -> str:
         """Have a task solved that takes several steps; returns the answer, and what was found on the way."""
         if not task.strip() or len(task) > LONGEST:
             raise ToolError(f"a task has 1 to {LONGEST:,} characters")
-        solution = await solve(task.strip(), how, tools=tools, models=models, seconds=SECONDS, tool_calls=CALLS)
-        return _describe(solution)
+        return _describe(await planner.solve(task.strip()))
 
     foreign = any(traits_of(each).foreign for each in tools)
     made = tool(solve_task, Traits(foreign=foreign, timeout_s=SECONDS + 5))

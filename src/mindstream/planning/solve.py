@@ -88,7 +88,8 @@ async def solve(
     limits = limits or Limits()
     run = checked_name(run or chance.token(), "run")
     allowance = Allowance(budget or Budget(), tool_calls)
-    named = _models(models, how, allowance.budget)
+    roles = ("worker",) if how == "react" else ("planner", "solver")
+    named = choose_models(models, roles, allowance.budget)
     if told_before:
         await outlast(told_before, run)
         before = await read_run(told_before, run)
@@ -155,13 +156,14 @@ def _ended(begun: RunCheckpoint, task: str, how: Strategy) -> Solution | None:
     )  # fmt: skip
 
 
-def _models(models: Models | Model | Mapping[str, Model], how: Strategy, budget: Budget) -> dict[str, Model]:
-    """Return who answers in each role that this way of solving needs, within the budget; who plans mends plans, too.
+def choose_models(
+    models: Models | Model | Mapping[str, Model], roles: Sequence[str], budget: Budget
+) -> dict[str, Model]:
+    """Return who answers in each of these roles, within the budget; who plans (the first) mends plans, too.
 
     Raises:
         SettingsError: a table names nobody for a role.
     """
-    roles = ("worker",) if how == "react" else ("planner", "solver")
     if isinstance(models, Models):
         named = {role: models.of(role) for role in roles} | {"replanner": models.of("replanner", roles[0])}
     elif isinstance(models, Mapping):
