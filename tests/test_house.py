@@ -117,10 +117,10 @@ def words_of(call: ast.Call, path: Path) -> list[str]:
 
 PROSE = {
     "coach/alarms.py",
-    "coach/packs/together.py",
+    "coach/packs/safety.py",
     "text/dates.py",
     "text/numerals.py",
-    "text/persons.py",
+    "memory/recall/question.py",
     "text/times.py",
 }
 """Where patterns look for words that people say: what alarms must be sure of, and dates and numbers."""

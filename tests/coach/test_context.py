@@ -8,7 +8,7 @@ import pytest
 
 from mindstream import Coach, Mind
 from mindstream.clock import ManualClock
-from mindstream.coach.context import MEMORY_TOKENS
+from mindstream.coach.talker import MEMORY_TOKENS
 from mindstream.models.shorten import estimate_tokens
 from mindstream.text.context import Part, fit
 

@@ -11,7 +11,7 @@ from spoken import turn
 from mindstream import Coach, FakeModel, Mind, Models
 from mindstream.coach.events import Decided, Judged
 from mindstream.coach.gates.gate import Decision, Situation
-from mindstream.coach.gates.named import BeliefGate, TalkerGate, gate_named
+from mindstream.coach.gates.keeper import BeliefGate, TalkerGate, gate_named
 from mindstream.coach.gates.report import gate_report
 from mindstream.errors import SettingsError
 from mindstream.models.rules import Rules

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 import pytest
 from world import World
 
-from mindstream.memory.recall.question import find_bearer, understood
+from mindstream.memory.recall.question import find_bearer, find_persons, understood
 from mindstream.memory.recall.speakers import Speakers
 from mindstream.memory.store.record import RecordDraft
-from mindstream.text.persons import find_persons
 
 Said = tuple[str, str]
 """Who, and what."""

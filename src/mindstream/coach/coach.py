@@ -18,8 +18,7 @@ from mindstream.coach.belief.plan import CoachingPlan
 from mindstream.coach.events import Alarmed, LeftUnsaid
 from mindstream.coach.exchange import Exchange
 from mindstream.coach.gates.gate import Decision, Gate, Situation
-from mindstream.coach.gates.keeper import Gatekeeper
-from mindstream.coach.gates.named import gate_named
+from mindstream.coach.gates.keeper import Gatekeeper, gate_named
 from mindstream.coach.gates.outcomes import judge_outcome
 from mindstream.coach.packs.load import load
 from mindstream.coach.packs.pack import Pack

@@ -23,8 +23,7 @@ from mindstream import chance
 from mindstream.clock import SystemClock
 from mindstream.errors import StorageError
 from mindstream.log.files import private_database, private_folder
-from mindstream.log.pending import Pending
-from mindstream.log.readers import Readers, Snapshot, readable_text
+from mindstream.log.readers import Pending, Readers, Snapshot, readable_text
 from mindstream.log.sqlite_errors import BUSY_S, MEND, explain_errors, is_busy
 
 T = TypeVar("T")

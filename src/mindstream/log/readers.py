@@ -14,9 +14,8 @@ import sqlite3
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
-from mindstream.log.pending import Pending
 from mindstream.log.sqlite_errors import explain_errors
 
 T = TypeVar("T")
@@ -151,6 +150,12 @@ class Snapshot:
         self._path, self._connect = path, connect
         self._lock = threading.Lock()  # whoever gave up waiting has left its work behind
         self._connection: sqlite3.Connection | None = None
+        self._cursors: list[sqlite3.Cursor] = []
+
+    def held(self, cursor: sqlite3.Cursor) -> sqlite3.Cursor:
+        """Return a cursor that is closed with the snapshot, also where nobody waits for it any more."""
+        self._cursors.append(cursor)
+        return cursor
 
     async def read(self, look: Callable[[sqlite3.Connection], T]) -> T:
         """Run `look`, after all that was asked before, and return its result."""
@@ -166,6 +171,8 @@ class Snapshot:
     def close(self) -> None:
         """Wait for what is running and let the file go."""
         with self._lock, contextlib.suppress(sqlite3.Error):
+            for cursor in self._cursors:
+                cursor.close()
             if self._connection is not None:
                 self._connection.close()
 
@@ -176,3 +183,25 @@ def readable_text(content: bytes) -> str:
         return content.decode()
     except UnicodeDecodeError:
         return content.decode("utf-8", "replace")
+
+
+class Pending(Generic[T]):
+    """Work on a connection, and the future of the task that waits for it. Made in the task's event loop."""
+
+    def __init__(self, work: Callable[[sqlite3.Connection], T]) -> None:
+        self.work = work
+        self.future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+
+    def settle(self, result: T | None, failure: BaseException | None) -> None:
+        """Hand over, from any thread, what came of it. Whoever gave up waiting hears nothing."""
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            self.future.get_loop().call_soon_threadsafe(_hand_over, self.future, result, failure)
+
+
+def _hand_over(future: asyncio.Future[Any], result: object, failure: BaseException | None) -> None:
+    if future.done():
+        return
+    if failure is None:
+        future.set_result(result)
+    else:
+        future.set_exception(failure)

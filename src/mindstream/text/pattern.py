@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from mindstream.text.relax import LARGE, Form, translate
-from mindstream.text.windows import windows
+from mindstream.text.words import windows
 
 if TYPE_CHECKING:
     import re2

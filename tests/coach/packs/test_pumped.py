@@ -36,8 +36,7 @@ from mindstream.models.shorten import estimate_tokens
 from mindstream.text import dates
 from mindstream.text.classifier import views
 from mindstream.text.pattern import pattern
-from mindstream.text.windows import sentences
-from mindstream.text.words import terms
+from mindstream.text.words import sentences, terms
 from mindstream.tools.algebra.formula import read_formulas
 
 SLEEP = load("sleep")

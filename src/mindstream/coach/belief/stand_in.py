@@ -14,7 +14,7 @@ from mindstream.coach.packs.saying import phrases, say
 from mindstream.coach.packs.topics import topics_in
 from mindstream.models.model import Message
 from mindstream.models.prompt import rule
-from mindstream.text.windows import sentences
+from mindstream.text.words import sentences
 
 AHEAD = 4
 """How many steps a new plan has."""

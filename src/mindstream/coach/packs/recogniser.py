@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mindstream.caches import remember
 from mindstream.text.classifier import TOKEN, Classifier, View, views
-from mindstream.text.windows import sentences, windows
+from mindstream.text.words import sentences, windows
 
 FILE = Path(__file__).with_name("danger.npz")
 """Written by benchmarks/train_recogniser.py."""

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import re
+from bisect import bisect_left
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Generic, Literal, TypeAlias, TypeVar
 
 from mindstream.caches import remember
 from mindstream.coach.packs.pack import Alarm, Pack, all_texts
 from mindstream.coach.packs.recogniser import recognises_danger
-from mindstream.coach.packs.together import Together
+from mindstream.text.language import CJK, Language, simplify
 from mindstream.text.pattern import Patterns, pattern
-from mindstream.text.traditional import simplify
+from mindstream.text.words import stem
 
 SAFETY = "safety"
 """Named as the model of an answer that an alarm gave."""
@@ -152,3 +154,155 @@ def _patterns(pack: Pack, part: Part) -> Patterns[int]:
             in_doubt=part != "unless",
         ),
     )
+
+
+Name = TypeVar("Name", bound=Hashable)
+Span: TypeAlias = tuple[int, int]
+"""From where to where words stand in a text."""
+Groups: TypeAlias = Sequence[str]
+"""Of each group one cue must stand near the others: 'wheel|driving'; of a group that begins with '-' none may."""
+NEAR, NEAR_ZH = 150, 48
+"""In so many characters all of them must stand."""
+GAP, WIDEST = "*", 3
+"""In a cue a star stands for up to three words, or six Chinese characters: 'wake * times'."""
+WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?|\*")
+BREAKS = re.compile(
+    r"[.,;:!?。，；：！？\n]+|\b(?:but|because|since|when|although|though|so|while|just|only)\b|但是|但|因为|不过|只是",
+    re.IGNORECASE,
+)
+"""What ends a clause."""
+DENIES = re.compile(r"\b(?:no|not|never|without|none|neither|nor|\w+n['’]t|dont|doesnt|didnt|isnt|stopped)\b", re.I)
+UNDENIES = re.compile(r"\b(?:can(?:no|['’])?t|cannot|could ?n['’]?t|won['’]t|not (?:only|just)|no matter)\b", re.I)
+DENIES_ZH = re.compile(r"(?:没有?|不是|不会|从来?不|无)$")
+OTHERS = re.compile(r"\b(?:he|she|they|(?:my|our|his|her|the) \w+)\b", re.IGNORECASE)
+OLD_STORY = re.compile(r"\b(?:years ago|in (?:19|20)\d\d|as a (?:child|kid)|decades)\b|年前|小时候|以前|当年", re.I)
+"""What happened then to somebody else is a story."""
+
+
+class Together(Generic[Name]):
+    """Sets of groups in one language, by what they show."""
+
+    def __init__(self, language: Language, named: Mapping[Name, Sequence[Groups]]) -> None:
+        self._chinese = language == "zh"
+        self._near = NEAR_ZH if self._chinese else NEAR
+        self._sets = [(name, groups) for name, each in named.items() for groups in each]
+        self._cues: dict[str, list[tuple[str, ...]]] = {}
+        for _, groups in self._sets:
+            for group in groups:
+                self._cues[group] = [self._parts(cue) for cue in group.removeprefix("-").split("|")]
+
+    def matching(self, text: str) -> frozenset[Name]:
+        """Return the names of which all groups are met near each other, and none that may not be."""
+        if not self._sets or (self._chinese and not CJK.search(text)):
+            return frozenset()
+        stand = self._stand(text)
+        blank = _without_cues_of_several_words(text, (span for spans in stand.values() for span in spans))
+        story = bool(OLD_STORY.search(text))
+
+        def counts(begin: int) -> bool:
+            before = BREAKS.split(blank[max(0, begin - NEAR) : begin])[-1]
+            return not self._is_denied(before) and not (story and _is_of_others(before))
+
+        met = {group: sorted(span for span in spans if counts(span[0])) for group, spans in stand.items()}
+        return frozenset(name for name, groups in self._sets if self._is_met(groups, met))
+
+    def _stand(self, text: str) -> dict[str, list[Span]]:
+        """Return where the cues of each group stand, denied or not."""
+        clauses = list(_clauses(text))
+        if self._chinese:
+            return {
+                group: [span for start, clause in clauses for span in _in_chinese(start, clause, cues)]
+                for group, cues in self._cues.items()
+            }
+        words = [_stemmed_words(start, clause) for start, clause in clauses]
+        said = {word for each in words for word, _ in each} | {GAP}
+        possible = {group: [cue for cue in cues if said.issuperset(cue)] for group, cues in self._cues.items()}
+        return {
+            group: [span for each in words for span in _in_words(each, cues)]
+            for group, cues in possible.items()
+            if cues
+        }
+
+    def _parts(self, cue: str) -> tuple[str, ...]:
+        if self._chinese:
+            return tuple(cue.strip().split(GAP))
+        return tuple(word if word == GAP else _stemmed(word) for word in WORD.findall(cue))
+
+    def _is_met(self, groups: Groups, met: Mapping[str, Sequence[Span]]) -> bool:
+        wanted = [met.get(group, ()) for group in groups if group[0] != "-"]
+        spoilt = [met.get(group, ()) for group in groups if group[0] == "-"]
+        return any(
+            all(_stands_in(spans, start, start + self._near) for spans in wanted)
+            and not any(_stands_in(spans, start - self._near, start + 2 * self._near) for spans in spoilt)
+            for start in (start for spans in wanted for start, _ in spans)
+        )
+
+    def _is_denied(self, before: str) -> bool:
+        if self._chinese:
+            return bool(DENIES_ZH.search(before[-4:]))
+        return bool(DENIES.search(UNDENIES.sub("", " ".join(before.split()[-5:]))))
+
+
+def _clauses(text: str) -> Iterator[tuple[int, str]]:
+    """Give a text's clauses and where they begin; a very long one in parts that overlap."""
+    start = 0
+    for mark in [*BREAKS.finditer(text), None]:
+        end = mark.start() if mark else len(text)
+        for at in range(start, max(start + 1, end - NEAR), NEAR):
+            yield at, text[at : min(end, at + 2 * NEAR)]
+        start = mark.end() if mark else end
+
+
+def _stands_in(spans: Sequence[Span], begin: int, end: int) -> bool:
+    """Tell whether one of these spans, which are sorted, lies between two places."""
+    at = bisect_left(spans, (begin, 0))
+    return at < len(spans) and spans[at][1] <= end
+
+
+def _without_cues_of_several_words(text: str, spans: Iterable[Span]) -> str:
+    """Return a text with spaces for such cues: the 'no' of 'no memory' denies nothing that follows."""
+    signs = list(text)
+    for start, end in spans:
+        if " " in text[start:end]:
+            signs[start:end] = " " * (end - start)
+    return "".join(signs)
+
+
+def _stemmed(word: str) -> str:
+    """Return how a word is compared: 'can't' and 'cant' are one."""
+    return stem(word.lower().replace("’", "'").replace("n't", "nt"))
+
+
+def _stemmed_words(start: int, clause: str) -> list[tuple[str, Span]]:
+    return [(_stemmed(found[0]), (start + found.start(), start + found.end())) for found in WORD.finditer(clause)]
+
+
+def _in_words(words: Sequence[tuple[str, Span]], cues: Sequence[tuple[str, ...]]) -> Iterator[Span]:
+    for cue in cues:
+        for at in range(len(words)):
+            if end := _end(cue, words, at):
+                yield words[at][1][0], words[end - 1][1][1]
+
+
+def _end(cue: Sequence[str], words: Sequence[tuple[str, Span]], at: int) -> int:
+    """Return where a cue ends that begins at a word; 0 where it does not stand there. What is skipped is the least."""
+    ends = [at]
+    for part in cue:
+        if part == GAP:
+            ends = list(dict.fromkeys(end + skipped for end in ends for skipped in range(WIDEST + 1)))
+        else:
+            ends = [end + 1 for end in ends if end < len(words) and words[end][0] == part]
+    return ends[0] if ends else 0
+
+
+def _in_chinese(start: int, clause: str, cues: Sequence[tuple[str, ...]]) -> Iterator[Span]:
+    for cue in cues:
+        if all(piece in clause for piece in cue):
+            for found in re.finditer(f".{{0,{2 * WIDEST}}}?".join(map(re.escape, cue)), clause):
+                yield start + found.start(), start + found.end()
+
+
+def _is_of_others(before: str) -> bool:
+    """Tell whether the words before a mention make somebody else its subject."""
+    last = next(reversed(list(OTHERS.finditer(before))), None)
+    return last is not None and not re.search(r"\b(?:i|i'm|im|i've|me|my|we|us)\b", before[last.end() :], re.IGNORECASE)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mindstream.coach.packs.pack import Pack
-from mindstream.text.language import CJK
-from mindstream.text.traditional import simplify
-from mindstream.text.windows import both_ends
-from mindstream.text.words import terms
+from mindstream.text.language import CJK, simplify
+from mindstream.text.words import both_ends, terms
 
 
 def topics_in(pack: Pack, text: str) -> list[str]:

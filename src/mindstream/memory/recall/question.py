@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +16,7 @@ from mindstream.caches import remember
 from mindstream.clock import Moment
 from mindstream.memory.store.columns import KIND_CODES, Columns
 from mindstream.text.dates import DateSpan, spans
-from mindstream.text.persons import find_persons
-from mindstream.text.windows import both_ends, first_and_last
-from mindstream.text.words import STOP, plain_words, terms
+from mindstream.text.words import STOP, both_ends, first_and_last, plain_words, terms
 
 MOST_TERMS = 400
 """So many words of a question are looked up, the first and the last of it."""
@@ -154,3 +153,25 @@ def _find_called(holds: NDArray[np.int64], columns: Columns) -> int:
     if episodes < 2 or len(np.unique(group[holds])) < EPISODES * episodes:
         return -1
     return called
+
+
+WISH = re.compile(r"\b(?:can|could|would|will|do)\s+you\b", re.IGNORECASE)
+"""Such a "you" wants something done or thought now; it does not ask what was said."""
+WORD = re.compile(r"[a-z]+|[我你您]们?", re.IGNORECASE)
+ASKER = frozenset({"i", "me", "my", "mine", "myself", "我"})
+ASKED = frozenset({"you", "your", "yours", "yourself", "你", "您"})
+BOTH = frozenset({"we", "us", "our", "ours", "ourselves", "我们"})
+
+
+class Persons(NamedTuple):
+    """Whether a question means the one who asks, and the one who is asked."""
+
+    asker: bool
+    asked: bool
+
+
+def find_persons(text: str) -> Persons:
+    """Return whom the pronouns of a question in English or Chinese mean."""
+    words = set(WORD.findall(WISH.sub(" ", text).lower()))
+    both = bool(words & BOTH)
+    return Persons(both or bool(words & ASKER), both or bool(words & ASKED))

@@ -26,7 +26,7 @@ FADING: frozenset[Kind] = frozenset({"note", "observation", "thought", "dream"})
 UNIQUE: frozenset[Kind] = frozenset({"note", "thought", "exemplar"})
 """Kinds in which the same words are not kept twice."""
 TAINTED = "tainted"
-"""The field of data that is true where strangers wrote a record, or what it was drawn from (see memory/writing)."""
+"""The field of data that is true where strangers wrote a record, or what it was drawn from (see memory/stream)."""
 SLOTTED: frozenset[Kind] = frozenset({"belief", "plan"})
 
 Vector: TypeAlias = NDArray[np.float16]

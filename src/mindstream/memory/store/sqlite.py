@@ -21,12 +21,11 @@ from mindstream.log.events import Logged
 from mindstream.log.names import StreamKey, StreamName
 from mindstream.memory.store import checkpoints, portions, queries, registry
 from mindstream.memory.store import erasure as carriers
-from mindstream.memory.store.checked_commit import checked_commit
 from mindstream.memory.store.checkpoints import Checkpoint
 from mindstream.memory.store.erasure import Carriers
 from mindstream.memory.store.record import UNIQUE, Kind, Record, normalised, same_words
 from mindstream.memory.store.rows import COLUMNS, FIELDS, INSERT, insertion, record_of
-from mindstream.memory.store.store import Changes, Commit, Entry, Erasure, Revision
+from mindstream.memory.store.store import Changes, Commit, Entry, Erasure, Revision, checked_commit
 from mindstream.memory.store.strength import StrengthState
 from mindstream.memory.store.sums import sum_of_event, sum_of_vector
 from mindstream.memory.store.tables import MIGRATIONS
@@ -95,13 +94,13 @@ class SqliteStore(AbstractAsyncContextManager["SqliteStore"]):
     @contextlib.asynccontextmanager
     async def walk(self, stream: StreamKey) -> AsyncIterator[tuple[int, AsyncIterator[Record]]]:
         self.tenant.own(stream)
-
-        def begin(connection: sqlite3.Connection) -> tuple[int, sqlite3.Cursor]:
-            (count,) = connection.execute("SELECT count(*) FROM records WHERE stream = ?", (stream,)).fetchone()
-            sql = f"SELECT {COLUMNS} FROM records WHERE +stream = ? ORDER BY number"
-            return count, connection.execute(sql, (stream,))  # "+": as they lie in the file, not sorted in memory first
-
         async with self._database.snapshot() as snapshot:
+
+            def begin(connection: sqlite3.Connection) -> tuple[int, sqlite3.Cursor]:
+                (count,) = connection.execute("SELECT count(*) FROM records WHERE stream = ?", (stream,)).fetchone()
+                sql = f"SELECT {COLUMNS} FROM records WHERE +stream = ? ORDER BY number"  # "+": as they lie in the file
+                return count, snapshot.held(connection.execute(sql, (stream,)))
+
             count, rows = await snapshot.read(begin)
             yield count, queries.walk_on(snapshot, rows)
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mindstream.models.embedders.embedder import Embedder
-from mindstream.text.windows import first_and_last, sentences
+from mindstream.text.words import first_and_last, sentences
 
 Floats = NDArray[np.float64]
 FILE = Path(__file__).with_name("orders.tsv")

@@ -21,8 +21,7 @@ from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
 from mindstream.models.roles import Models
 from mindstream.text.support import SHARE
-from mindstream.text.windows import sentences
-from mindstream.text.words import plain_words, terms
+from mindstream.text.words import plain_words, sentences, terms
 from mindstream.town.inspect.history import Source, open_store, step_of
 from mindstream.town.journal import TownState, read_setting, read_town
 from mindstream.town.prompts.answer_interview import AnswerInterview
