@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ from mindstream.coach.packs.load import load
 from mindstream.log.events import BeliefChanged, Failed, Heard, Logged, Piece, Said
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.store import Entry
-from mindstream.minds.responder import Attention, Host, answer_with
+from mindstream.minds.responder import Attention, Host, NullResponder, answer_with
 from mindstream.reasoners.reasoner import BeliefPatch, Reasoner
 
 
@@ -125,6 +127,39 @@ async def test_what_would_be_passed_over_is_refused(tmp_path: Path, more: dict[s
     with pytest.raises(InputError, match=words):
         async with Mind.open(tmp_path, user="ann", **more):
             pass
+
+
+class Hesitant(NullResponder):
+    """Answers before anybody thinks; takes in what is said second only when it is let."""
+
+    def __init__(self, host: Host) -> None:
+        super().__init__(host)
+        self.asked, self.let = asyncio.Event(), asyncio.Event()
+
+    async def attend(self, text: str, *, one_answer: bool) -> Attention:
+        if text == "second":
+            self.asked.set()
+            await self.let.wait()
+        return replace(await super().attend(text, one_answer=one_answer), hold=text == "first")
+
+
+async def test_who_leaves_before_the_answer_is_thought_about(tmp_path: Path) -> None:
+    reasoner = Notes()
+    reasoner.trigger = Trigger()
+
+    async def said(mind: Mind, text: str) -> list[Logged]:
+        return [logged async for logged in mind.hear(text)]
+
+    async with Mind.open(tmp_path, user="ann", responder=Hesitant, reasoners=[reasoner]) as mind:
+        assert isinstance(mind.responder, Hesitant)
+        first, second = asyncio.ensure_future(said(mind, "first")), asyncio.ensure_future(said(mind, "second"))
+        await mind.responder.asked.wait()
+        first.cancel()
+        await asyncio.wait({first})
+        mind.responder.let.set()
+        assert first.cancelled() and len(await second) == 1
+        await mind.settled()
+        assert [each.text for seen in reasoner.seen for each in seen.utterances] == ["first", "second"]
 
 
 class Mood(BaseModel):

@@ -51,6 +51,16 @@ async def test_a_run_that_differs_a_little_is_played_by_order(tmp_path: Path) ->
     assert [text_of(await parts_of(again, talk(text))) for text in ("x", "y")] == ["first", "second"]
 
 
+async def test_what_differs_a_little_gets_the_answer_of_what_is_most_alike_whatever_the_order(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    model = await recorded(path, "to Ann", "to Ben")
+    await parts_of(model, talk("I am Ann.\nIt is nine."))
+    await parts_of(model, talk("I am Ben.\nIt is nine."))
+    again = Playback(path)
+    later = [talk(f"I am {name}.\nIt is ten.") for name in ("Ben", "Ann")]
+    assert [text_of(await parts_of(again, each)) for each in later] == ["to Ben", "to Ann"]
+
+
 async def test_the_very_same_request_gets_its_own_answer_whatever_the_order(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     model = await recorded(path, "to a", "to b")

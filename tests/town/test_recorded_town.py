@@ -8,14 +8,11 @@ Who answered knew nothing of the town. Rules rated what was seen.
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
 from hamlet import hamlet
 
-from mindstream.models.model import Part, Request
 from mindstream.models.recording import Playback
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
@@ -29,29 +26,6 @@ RECORDINGS = Path(__file__).parents[1] / "recordings"
 STORY: dict[str, Any] = json.loads((RECORDINGS / "town.json").read_text("utf-8"))
 
 
-class EachTheirOwn:
-    """Plays to each resident what was recorded of that one: who asks first is the event loop's to say.
-
-    A line of the recording names the resident in the place of what was asked.
-    """
-
-    name = "playback"
-
-    def __init__(self, folder: Path) -> None:
-        lines: dict[str, list[str]] = {}
-        for line in (RECORDINGS / "town.jsonl").read_text("utf-8").splitlines():
-            lines.setdefault(json.loads(line)["messages"][0]["text"], []).append(line)
-        self._own: dict[str, Playback] = {}
-        for who, own in lines.items():
-            (folder / f"{who}.jsonl").write_text("\n".join(own) + "\n", "utf-8")
-            self._own[who] = Playback(folder / f"{who}.jsonl")
-
-    async def reply(self, request: Request) -> AsyncGenerator[Part]:
-        who = re.findall("<who>(.+?)</who>", request.messages[-1].text)[0]
-        async for part in self._own[who].reply(request):
-            yield part
-
-
 async def live(folder: Path, models: Models, story: dict[str, Any] = STORY) -> list[str]:
     """Let the morning pass; return what was answered in the interview."""
     async with Town.open(folder, hamlet(**story["profile"]), models=models) as town:
@@ -62,8 +36,8 @@ async def live(folder: Path, models: Models, story: dict[str, Any] = STORY) -> l
     return [each.answer for each in asked]
 
 
-async def test_a_morning_with_a_mind_behind_three_residents(folder: Path, tmp_path: Path) -> None:
-    model = EachTheirOwn(tmp_path)
+async def test_a_morning_with_a_mind_behind_three_residents(folder: Path) -> None:
+    model = Playback(RECORDINGS / "town.jsonl", strict=False)
     answers = await live(folder, Models(model, {"importance": Rules()}))
     history = await read_history(folder)
     planned = {name: [e.broad for _, e in history.events(name, DayPlanned)] for name in history.names}

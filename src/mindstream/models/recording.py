@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 from dataclasses import asdict
 from pathlib import Path
@@ -90,7 +90,8 @@ class Playback:
     """Answers from a recording.
 
     Each line is played once. `strict`: a line answers only the very request that it was recorded for. Otherwise that
-    line comes first, and else the next one of the same prompt, so that a run may differ a little.
+    line comes first, and else, of those of the same prompt, the one that shares most lines with it (the next one where
+    no messages were kept), so that a run may differ a little.
     """
 
     def __init__(self, path: Path | str, *, strict: bool = False) -> None:
@@ -113,7 +114,8 @@ class Playback:
         left = [line for line in self._lines if line.prompt == label]
         found = next((line for line in left if line.hash == key), None)
         if found is None and left and not self._strict:
-            found = left[0]
+            asked = _lines_of(request.messages)
+            found = max(left, key=lambda line: len(asked & _lines_of(line.messages)))  # the first of equals
         if found is None:
             raise ModelRefused(self._divergence(request, left))
         self._lines.remove(found)
@@ -129,6 +131,10 @@ class Playback:
             if now != then:
                 return f"{start}: its message {number} is {now.text[:120]!r}, recorded was {then.text[:120]!r}"
         return f"{start}: it has {len(asked)} messages and other tools perhaps, recorded were {len(recorded)}"
+
+
+def _lines_of(messages: Iterable[Message]) -> set[str]:
+    return {line for message in messages for line in message.text.splitlines()}
 
 
 def fingerprint(request: Request, *more: str) -> str:
