@@ -12,12 +12,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from mindstream import ManualClock
+from mindstream import LifeConfig, ManualClock, Memory, Record
 from mindstream.life.leave import Permits
-from mindstream.life.life import LifeConfig
 from mindstream.life.simulation import Day, ScriptedUser, Simulation
-from mindstream.memory.memory import Memory
-from mindstream.memory.store.record import Record
 from mindstream.tools.documents import open_documents
 from mindstream.tools.write_file import write_file_tool
 

@@ -7,14 +7,11 @@ import asyncio
 import tempfile
 from pathlib import Path
 
-from mindstream import Coach, ManualClock, Mind
+from mindstream import Coach, Life, LifeConfig, ManualClock, Mind, Models, Planner
 from mindstream.clock import DAY_S, HOUR_S
 from mindstream.life.events import TurnEnded
-from mindstream.life.life import Life, LifeConfig
 from mindstream.memory.store.record import KINDS
-from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
-from mindstream.planning.solve import solve
 from mindstream.reasoners.reflect.reflect import reflect_if_due
 from mindstream.tools.named import Means, named_tools
 
@@ -69,9 +66,8 @@ async def main() -> None:
                 if task := TASKS.get(day):
                     names = ("calculator", f"documents:{DOCUMENTS}")
                     async with named_tools(names, Means(stream=mind.memory, data=Path(folder))) as tools:
-                        solution = await solve(
-                            task, tools=tools, models=Rules(), stream=mind.memory, run=f"task {day + 1}"
-                        )  # fmt: skip
+                        planner = Planner(models=Rules(), tools=tools, memory=mind.memory)
+                        solution = await planner.solve(task, run=f"task {day + 1}")
                     print(f"? {task}\n  {solution.answer or solution.stopped} ({len(solution.plan.steps)} steps)")
                 for said in await live(mind, day):
                     print(f"  life: {said}")
