@@ -41,12 +41,12 @@ async def main(days: int, data: Path, out: Path) -> None:
     """Live the month, and tell of it."""
     clock = ManualClock(BEGINS.timestamp())
     tools = write_file_tool(out)
-    habits = LifeConfig(permits=Permits(always=("write_file",)))
+    config = LifeConfig(permits=Permits(always=("write_file",)))
     async with Memory.open(data, "ann", clock=clock) as stream, open_documents(HERE / "documents") as documents:
         lived: list[Day] = []
         async with Simulation.open(
             stream, goal=GOAL, orders=ORDERS, user=ScriptedUser.load(HERE / "user.jsonl"),
-            tools=(*documents.tools(), tools), habits=habits,
+            tools=(*documents.tools(), tools), config=config,
         ) as simulation:  # fmt: skip
             async for day in simulation.days(days):
                 print(f"\nDay {day.number}")

@@ -74,8 +74,8 @@ async def share(folder: Path, pool: Pool, ann: Member, clock: ManualClock) -> No
         planner = Planner(models=Shown(), tools=[tool(calculator)], exemplars=plans, memory=mind.memory)
         solution = await planner.solve(SUM)
         print(f"? {SUM}\n  {solution.answer} ({solution.plan.steps[0].why})")
-        habits = LifeConfig(hears=False, offers=True)
-        life = Life.open(mind.memory, Models(Shown()), goal=TASK, habits=habits, exemplars=ann)
+        config = LifeConfig(hears=False, offers=True)
+        life = Life.open(mind.memory, Models(Shown()), goal=TASK, config=config, exemplars=ann)
         async with life as living:
             await living.run(turns=3)
         offered = [each for each in (await pool.state()).standings.values() if each.exemplar.writer == "ann"]

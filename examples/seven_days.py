@@ -42,9 +42,9 @@ async def live(mind: Mind, day: int) -> list[str]:
     async def answer(_: str) -> str:
         return GOOD[day]
 
-    stream, habits = mind.memory, LifeConfig(hears=False)
+    stream, config = mind.memory, LifeConfig(hears=False)
     before = await stream.store.last(stream.name, "turn_ended")
-    async with Life.open(stream, Models(Rules()), goal=GOAL, orders=[ORDER], habits=habits, user=answer) as life:
+    async with Life.open(stream, Models(Rules()), goal=GOAL, orders=[ORDER], config=config, user=answer) as life:
         await life.run(until=stream.clock.now() + 12 * HOUR_S)
     ended = await stream.store.events(stream.name, before.seq if before else 0, ["turn_ended"])
     return [row.event.words for row in ended if isinstance(row.event, TurnEnded)]
