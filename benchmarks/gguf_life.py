@@ -31,13 +31,13 @@ GOAL = "Find out from the documents what there is to know about Jannik Sinner, a
 
 async def live(model: str, turns: int, docs: Path, limit: int, minutes: float) -> dict[str, object]:
     """Live so many turns, or minutes, with this model in every role; return what happened."""
-    habits = LifeConfig(prompt_tokens=limit)
+    config = LifeConfig(prompt_tokens=limit)
     with tempfile.TemporaryDirectory() as folder:
         async with (
             Models.named({"default": model}) as models,
             open_documents(docs) as documents,
             Memory.open(folder, "small", seed=1) as stream,
-            Life.open(stream, models, goal=GOAL, tools=documents.tools(), habits=habits) as life,
+            Life.open(stream, models, goal=GOAL, tools=documents.tools(), config=config) as life,
         ):
             began, lived = time.perf_counter(), 0
             while lived < turns and not life.state.halted and time.perf_counter() - began < minutes * 60:

@@ -107,12 +107,12 @@ async def live(folder: Path, turns: int, *, forgets: bool = False) -> bool:
     script, last = Script(turns), await store.events(StreamName("user", "keeper").key, limit=1_000_000)
     clock = ManualClock(last[-1].at if last else BEGAN)
     model = LifeModel(clock, script.m2, script.m1, hours=6)
-    habits = LifeConfig(permits=Permits(always=NAMES), prompt_tokens=4_000, lease_s=1e-9)
+    config = LifeConfig(permits=Permits(always=NAMES), prompt_tokens=4_000, lease_s=1e-9)
     try:
         goal = "" if last else GOAL
         async with (
             Memory(store, "keeper", embedder("wordllama"), clock, seed=1) as stream,
-            Life.open(stream, Models(model), goal=goal, tools=tools(folder), habits=habits) as life,
+            Life.open(stream, Models(model), goal=goal, tools=tools(folder), config=config) as life,
         ):
             if forgets:
                 _forget_steps(life.state)

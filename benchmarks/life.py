@@ -83,7 +83,7 @@ async def live(folder: Path, turns: int, sleeps: bool, told: bool) -> dict[str, 
     ms: list[float] = []
     rss: list[float] = []
     async with Memory.open(folder, "keeper", clock=clock, seed=1) as stream:
-        async with Life.open(stream, Models(model), goal=GOAL, habits=LifeConfig(prompt_tokens=6_000)) as life:
+        async with Life.open(stream, Models(model), goal=GOAL, config=LifeConfig(prompt_tokens=6_000)) as life:
             while len(ms) < turns and life.state.turn < turns:
                 began = REAL.elapsed()
                 await life.run(turns=1, wait=False)
@@ -103,7 +103,7 @@ async def live(folder: Path, turns: int, sleeps: bool, told: bool) -> dict[str, 
             at_once = model.calls > calls + idle
         found = await stream.recall(LOST, 5, kinds=("note",), where=MARK, touch=False)
         return {
-            "turns": len(ms), "prompt_tokens_max": longest, "prompt_limit": life.habits.prompt_tokens,
+            "turns": len(ms), "prompt_tokens_max": longest, "prompt_limit": life.config.prompt_tokens,
             "ms_per_turn_first": round(statistics.mean(ms[:1000]), 2),
             "ms_per_turn_last": round(statistics.mean(ms[-1000:]), 2),
             "rss_mb_first": round(rss[min(9, len(rss) - 1)], 1), "rss_mb_last": round(rss[-1], 1),

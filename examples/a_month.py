@@ -12,12 +12,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from mindstream import ManualClock
+from mindstream import LifeConfig, ManualClock, Memory, Record
 from mindstream.life.leave import Permits
-from mindstream.life.life import LifeConfig
 from mindstream.life.simulation import Day, ScriptedUser, Simulation
-from mindstream.memory.memory import Memory
-from mindstream.memory.store.record import Record
 from mindstream.tools.documents import open_documents
 from mindstream.tools.write_file import write_file_tool
 
@@ -44,12 +41,12 @@ async def main(days: int, data: Path, out: Path) -> None:
     """Live the month, and tell of it."""
     clock = ManualClock(BEGINS.timestamp())
     tools = write_file_tool(out)
-    habits = LifeConfig(permits=Permits(always=("write_file",)))
+    config = LifeConfig(permits=Permits(always=("write_file",)))
     async with Memory.open(data, "ann", clock=clock) as stream, open_documents(HERE / "documents") as documents:
         lived: list[Day] = []
         async with Simulation.open(
             stream, goal=GOAL, orders=ORDERS, user=ScriptedUser.load(HERE / "user.jsonl"),
-            tools=(*documents.tools(), tools), habits=habits,
+            tools=(*documents.tools(), tools), config=config,
         ) as simulation:  # fmt: skip
             async for day in simulation.days(days):
                 print(f"\nDay {day.number}")

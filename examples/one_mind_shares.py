@@ -10,19 +10,13 @@ import tempfile
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
-from mindstream import Coach, ManualClock, Mind
-from mindstream.life.life import Life, LifeConfig
-from mindstream.models.ask import ask
-from mindstream.models.model import Call, Part, Piece, Request
-from mindstream.models.roles import Models
+from mindstream import Call, Coach, Life, LifeConfig, ManualClock, Member, Mind, Models, Planner, Pool, ask, tool
+from mindstream.models.model import Part, Piece, Request
 from mindstream.models.rules import Rules
-from mindstream.planning.solve import solve
 from mindstream.sharing.admission import Pair, lay_in
 from mindstream.sharing.grading.draft_rubric import DraftRubric
-from mindstream.sharing.member import Member, plan_shot
-from mindstream.sharing.pool import Pool
+from mindstream.sharing.member import plan_shot
 from mindstream.tools.calculator import calculator
-from mindstream.tools.tool import tool
 
 SEEDS = (
     Pair("How do I water a fern?", "From below: stand the pot in water for ten minutes, once a week."),
@@ -77,10 +71,11 @@ async def share(folder: Path, pool: Pool, ann: Member, clock: ManualClock) -> No
         print(f"> {ASKED}\n  {await mind.send(ASKED)}")
         await mind.settled()
         plans = Member(pool, "ann", render=plan_shot)
-        solution = await solve(SUM, tools=[tool(calculator)], models=Shown(), exemplars=plans, stream=mind.memory)
+        planner = Planner(models=Shown(), tools=[tool(calculator)], exemplars=plans, memory=mind.memory)
+        solution = await planner.solve(SUM)
         print(f"? {SUM}\n  {solution.answer} ({solution.plan.steps[0].why})")
-        habits = LifeConfig(hears=False, offers=True)
-        life = Life.open(mind.memory, Models(Shown()), goal=TASK, habits=habits, exemplars=ann)
+        config = LifeConfig(hears=False, offers=True)
+        life = Life.open(mind.memory, Models(Shown()), goal=TASK, config=config, exemplars=ann)
         async with life as living:
             await living.run(turns=3)
         offered = [each for each in (await pool.state()).standings.values() if each.exemplar.writer == "ann"]

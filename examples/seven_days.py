@@ -7,14 +7,11 @@ import asyncio
 import tempfile
 from pathlib import Path
 
-from mindstream import Coach, ManualClock, Mind
+from mindstream import Coach, Life, LifeConfig, ManualClock, Mind, Models, Planner
 from mindstream.clock import DAY_S, HOUR_S
 from mindstream.life.events import TurnEnded
-from mindstream.life.life import Life, LifeConfig
 from mindstream.memory.store.record import KINDS
-from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
-from mindstream.planning.solve import solve
 from mindstream.reasoners.reflect.reflect import reflect_if_due
 from mindstream.tools.named import Means, named_tools
 
@@ -45,9 +42,9 @@ async def live(mind: Mind, day: int) -> list[str]:
     async def answer(_: str) -> str:
         return GOOD[day]
 
-    stream, habits = mind.memory, LifeConfig(hears=False)
+    stream, config = mind.memory, LifeConfig(hears=False)
     before = await stream.store.last(stream.name, "turn_ended")
-    async with Life.open(stream, Models(Rules()), goal=GOAL, orders=[ORDER], habits=habits, user=answer) as life:
+    async with Life.open(stream, Models(Rules()), goal=GOAL, orders=[ORDER], config=config, user=answer) as life:
         await life.run(until=stream.clock.now() + 12 * HOUR_S)
     ended = await stream.store.events(stream.name, before.seq if before else 0, ["turn_ended"])
     return [row.event.words for row in ended if isinstance(row.event, TurnEnded)]
@@ -69,9 +66,8 @@ async def main() -> None:
                 if task := TASKS.get(day):
                     names = ("calculator", f"documents:{DOCUMENTS}")
                     async with named_tools(names, Means(stream=mind.memory, data=Path(folder))) as tools:
-                        solution = await solve(
-                            task, tools=tools, models=Rules(), stream=mind.memory, run=f"task {day + 1}"
-                        )  # fmt: skip
+                        planner = Planner(models=Rules(), tools=tools, memory=mind.memory)
+                        solution = await planner.solve(task, run=f"task {day + 1}")
                     print(f"? {task}\n  {solution.answer or solution.stopped} ({len(solution.plan.steps)} steps)")
                 for said in await live(mind, day):
                     print(f"  life: {said}")

@@ -3,11 +3,11 @@
 import asyncio
 import tempfile
 
+from mindstream import Town
 from mindstream.town.packs.find import find_pack
 from mindstream.town.residents.interview import interview
 from mindstream.town.residents.visiting import visit
 from mindstream.town.source import setting_of
-from mindstream.town.town import Town
 
 WHO, FACT = "Isabella Rodriguez", "The fair at Johnson Park on Saturday was moved to Sunday at 3pm."
 

@@ -13,15 +13,9 @@ import json
 import tempfile
 from pathlib import Path
 
-from mindstream.clock import ManualClock
+from mindstream import Call, FakeModel, Life, ManualClock, Memory, Models, tool
 from mindstream.life.events import Asked, Replied, TurnBegan, TurnEnded
-from mindstream.life.life import Life
 from mindstream.log.events import Event, Observed
-from mindstream.memory.memory import Memory
-from mindstream.models.fake import FakeModel
-from mindstream.models.model import Call
-from mindstream.models.roles import Models
-from mindstream.tools.tool import tool
 
 ROOMS = {"kitchen": 12.5, "study": 9.0, "hall": 6.25}
 

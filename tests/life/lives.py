@@ -30,12 +30,12 @@ def script(
 
 @asynccontextmanager
 async def living(
-    folder: Path, model: FakeModel, *, clock: Clock | None = None, habits: LifeConfig | None = None, **more: Any
+    folder: Path, model: FakeModel, *, clock: Clock | None = None, config: LifeConfig | None = None, **more: Any
 ) -> AsyncIterator[Life]:
     """Open a life; its goal is "Keep the lighthouse." where none is given."""
     async with Memory.open(folder, "keeper", clock=clock or ManualClock(), seed=1) as stream:
         goal = more.pop("goal", "Keep the lighthouse.")
-        async with Life.open(stream, Models(model), goal=goal, habits=habits or LifeConfig(), **more) as life:
+        async with Life.open(stream, Models(model), goal=goal, config=config or LifeConfig(), **more) as life:
             yield life
 
 

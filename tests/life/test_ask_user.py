@@ -93,7 +93,7 @@ async def test_in_quiet_hours_nobody_is_disturbed(tmp_path: Path) -> None:
     clock = ManualClock(1_700_000_000.0)  # 22:13 UTC
     rhythm = Rhythm(ActiveHours("08:00-22:00"))
     model = script([[call("I", tip="Asleep?", timeout=600)], FINISH, "ok"])
-    async with living(tmp_path, model, clock=clock, habits=LifeConfig(rhythm=rhythm)) as life:
+    async with living(tmp_path, model, clock=clock, config=LifeConfig(rhythm=rhythm)) as life:
         await commands.say(life.stream, "Are you awake?")
         before = clock.now()
         await life.run(turns=1)
@@ -109,8 +109,8 @@ async def test_the_words_of_a_day_are_a_budget(tmp_path: Path) -> None:
         return "yes"
 
     wished = [call("I", tip="one two three", timeout=9), call("I", tip="four five six", timeout=9)]
-    habits = LifeConfig(budget=LifeBudget(words_per_day=5))
-    async with living(tmp_path, script([wished, FINISH, "ok"]), user=user, habits=habits) as life:
+    config = LifeConfig(budget=LifeBudget(words_per_day=5))
+    async with living(tmp_path, script([wished, FINISH, "ok"]), user=user, config=config) as life:
         await life.run(turns=1)
     assert asked == ["one two three"]
 

@@ -29,7 +29,7 @@ async def test_no_byte_stays_of_what_is_forgotten(tmp_path: Path) -> None:
         [SECRET], fold_turns=[SECRET] * turns,
     )  # fmt: skip
     clock = ManualClock()
-    async with living(tmp_path, model, clock=clock, habits=LifeConfig(prompt_tokens=2_500)) as life:
+    async with living(tmp_path, model, clock=clock, config=LifeConfig(prompt_tokens=2_500)) as life:
         await life.run(turns=turns)
         stream = life.stream
         notes = [record for record in await stream.latest("note", 50) if "Ottoline" in record.text]

@@ -65,11 +65,11 @@ async def test_a_budget_is_exceeded_by_one_call_at_most_across_lives(tmp_path: P
     asked = 0
     for _ in range(4):  # each a process of its own, as far as the log is concerned
         model = script(["I lived."] * 20)
-        async with living(tmp_path, model, clock=clock, habits=LifeConfig(budget=budget)) as life:
+        async with living(tmp_path, model, clock=clock, config=LifeConfig(budget=budget)) as life:
             assert await life.run(turns=4, wait=False) in ("turns", "halted")
             before = life.state.spent.tokens
         asked += len(model.asked)
-    async with living(tmp_path, script(["I live again."]), clock=clock, habits=LifeConfig(budget=LifeBudget())) as life:
+    async with living(tmp_path, script(["I live again."]), clock=clock, config=LifeConfig(budget=LifeBudget())) as life:
         spent = life.state.spent
         assert await life.run(turns=1, wait=False) == "turns", "with more allowed it goes on"
     dearest = 1_500
@@ -79,7 +79,7 @@ async def test_a_budget_is_exceeded_by_one_call_at_most_across_lives(tmp_path: P
 async def test_a_day_s_money_is_there_again_on_the_next(tmp_path: Path) -> None:
     clock = ManualClock()
     async with living(
-        tmp_path, script(["one", "two"]), clock=clock, habits=LifeConfig(budget=LifeBudget(usd_per_day=1.0))
+        tmp_path, script(["one", "two"]), clock=clock, config=LifeConfig(budget=LifeBudget(usd_per_day=1.0))
     ) as life:
         life.state.spent.usd_today, life.state.spent.day = 2.0, "2023-11-14"
         assert await life.run(turns=1, wait=False) == "turns"
@@ -170,8 +170,8 @@ async def test_requests_that_a_step_sends_again_are_counted(tmp_path: Path) -> N
 
 async def test_a_file_that_changes_waits_for_the_active_hours_and_the_user_does_not(tmp_path: Path) -> None:
     clock = ManualClock(1_700_000_000.0)  # 22:13 UTC
-    habits = LifeConfig(rhythm=Rhythm(ActiveHours("08:00-22:00")))
-    async with living(tmp_path, script(["heard", FINISH, "seen"]), clock=clock, habits=habits) as life:
+    config = LifeConfig(rhythm=Rhythm(ActiveHours("08:00-22:00")))
+    async with living(tmp_path, script(["heard", FINISH, "seen"]), clock=clock, config=config) as life:
         await commands.notice(life.stream, "a file came")
         assert await life.run(turns=1, wait=False) == "waiting"
         await commands.say(life.stream, "Good evening.")
@@ -196,10 +196,10 @@ async def test_what_was_said_while_the_model_was_down_is_answered_once_it_is_bac
 
 
 async def test_turns_stay_as_they_are_where_no_model_folds_them(tmp_path: Path) -> None:
-    habits = LifeConfig(prompt_tokens=2_500)
+    config = LifeConfig(prompt_tokens=2_500)
     told = ["the sea was grey " * 60] * 20
     model = script(told, fold_turns=[ModelUnavailable("down"), "The sea was grey."])
-    async with living(tmp_path, model, habits=habits) as life:
+    async with living(tmp_path, model, config=config) as life:
         await life.run(turns=6)
         folded = await rows(life.stream, "folded")
         asked = [

@@ -103,8 +103,8 @@ async def test_older_turns_fold_into_memory_and_can_be_read_again(tmp_path: Path
     turns = 40
     story = [f"Turn {n}: " + "the wind blew and the sea was grey, " * 12 for n in range(turns)]
     model = script(story, fold_turns=["Long ago the wind blew."] * turns)
-    habits = LifeConfig(prompt_tokens=2_500)
-    async with living(tmp_path, model, habits=habits) as life:
+    config = LifeConfig(prompt_tokens=2_500)
+    async with living(tmp_path, model, config=config) as life:
         await life.run(turns=turns)
         asked = await rows(life.stream, "asked")
         folded = await rows(life.stream, "folded")
@@ -120,7 +120,7 @@ async def test_older_turns_fold_into_memory_and_can_be_read_again(tmp_path: Path
 async def test_the_state_in_a_fold_is_all_there_is(tmp_path: Path) -> None:
     """What was said to it while it folded, and before, is not lost and not heard twice."""
     model = script(["so it goes " * 60] * 30, fold_turns=["folded"] * 30)
-    async with living(tmp_path, model, habits=LifeConfig(prompt_tokens=2_500)) as life:
+    async with living(tmp_path, model, config=LifeConfig(prompt_tokens=2_500)) as life:
         for n in range(30):
             await commands.notice(life.stream, f"ship {n} came in")
             await life.run(turns=1)
@@ -178,8 +178,8 @@ async def test_m1_is_shown_the_tools_that_its_task_needs(tmp_path: Path) -> None
         [[call("M1", task="How high is the tide?")], FINISH, "ok"],
         [[call("find_tools", need="what plays at the theatre")], [call("theatre_report")], "Hamlet plays."],
     )
-    habits = LifeConfig(attached=2)
-    async with living(tmp_path, model, tools=[make(each) for each in subjects], habits=habits) as life:
+    config = LifeConfig(attached=2)
+    async with living(tmp_path, model, tools=[make(each) for each in subjects], config=config) as life:
         await life.run(turns=2)
         assert ("theatre_report", "theatre") in await results(life.stream)
     offered = [[spec.name for spec in request.tools] for request in model.asked if request.role == "M1"]

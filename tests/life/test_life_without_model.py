@@ -26,10 +26,10 @@ async def live(root: Path, goal: str, documents: Mapping[str, str]) -> tuple[str
     folder.mkdir()
     for name, text in documents.items():
         (folder / name).write_text(text, "utf-8")
-    habits = LifeConfig(permits=Permits(always=("write_file",)))
+    config = LifeConfig(permits=Permits(always=("write_file",)))
     async with Memory.open(root / "data", "ann", clock=ManualClock(MORNING)) as stream, open_documents(folder) as docs:
         tools = (*docs.tools(), write_file_tool(root / "out"))
-        async with Simulation.open(stream, goal=goal, tools=tools, habits=habits) as found:
+        async with Simulation.open(stream, goal=goal, tools=tools, config=config) as found:
             ended = await found.life.run(60)
             tasks = {task.text: str(task.standing) for task in found.life.state.ledger.ordered()}
         rows = await stream.store.events(stream.key, 0, ["turn_ended"], 500)

@@ -47,8 +47,8 @@ async def converse(folder: Path, model: Playback, story: dict[str, Any], clock: 
         Memory.open(folder, "museum", clock=clock, seed=1) as stream,
     ):
         tools = [*documents.tools(), tool(calculator), write_file_tool(folder / "out")]
-        habits = LifeConfig(prompt_tokens=8_000, permits=Permits(always=("write_file",)))
-        opened = Life.open(stream, Models(model), goal=story["goal"], tools=tools, habits=habits, user=user)
+        config = LifeConfig(prompt_tokens=8_000, permits=Permits(always=("write_file",)))
+        opened = Life.open(stream, Models(model), goal=story["goal"], tools=tools, config=config, user=user)
         async with opened as life:
             says = iter(story["says"])
             while life.state.turn < story["most"]:

@@ -64,7 +64,7 @@ def keeper() -> Models:
     )
 
 
-HABITS = LifeConfig(lease_s=1.0, hears=False)
+CONFIG = LifeConfig(lease_s=1.0, hears=False)
 ORDER = "every 2 seconds: wind the clock"
 
 
@@ -72,7 +72,7 @@ async def sessions(folder: Path, n: int, seconds: float) -> None:
     """Open so many sessions of one mind in this process, each with a life beside it, for so long."""
 
     async def session(name: int) -> None:
-        life = LifeReasoner(keeper(), goal="Wind the clock.", orders=[ORDER], habits=HABITS)
+        life = LifeReasoner(keeper(), goal="Wind the clock.", orders=[ORDER], config=CONFIG)
         opened = Mind.open(folder, user="keeper", session=f"{os.getpid()}-{name}", responder=None, reasoners=[life])
         async with opened:
             await asyncio.sleep(seconds)
@@ -101,7 +101,7 @@ def test_ten_sessions_and_three_processes_beat_once_a_period(tmp_path: Path, mon
     beats, turns = asyncio.run(beats_and_turns(tmp_path))
     periods = Counter(due for due, _ in beats)
     assert len(periods) >= 3 and set(periods.values()) == {1}, periods
-    assert min(at for _, at in beats if at > killed) - killed < 2 + HABITS.lease_s + 4
+    assert min(at for _, at in beats if at > killed) - killed < 2 + CONFIG.lease_s + 4
     assert turns == list(range(1, len(turns) + 1))
 
 

@@ -143,9 +143,9 @@ async def live(
     **more: Any,
 ) -> list[Any]:
     """Live until nothing is left; return what failed."""
-    habits = LifeConfig(offers=offers, permits=permits or Permits())
+    config = LifeConfig(offers=offers, permits=permits or Permits())
     async with Memory.open(folder, "keeper", clock=ManualClock(), seed=1) as stream:
-        opened = Life.open(stream, Models(model), goal="Keep the lighthouse.", habits=habits, exemplars=source, **more)
+        opened = Life.open(stream, Models(model), goal="Keep the lighthouse.", config=config, exemplars=source, **more)
         async with opened as life:
             assert await life.run(turns=5, wait=False) == "done"
         return [row.event for row in await stream.store.events(key_of("keeper"), kinds=["error"])]

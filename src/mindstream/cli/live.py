@@ -233,7 +233,7 @@ class Session:
         if self.wishes.folder:
             beside.append(file_changes.watch(self.stream, self.wishes.folder, out))
         running = life.run(self.wishes.turns, until, stay=self.wishes.stay)
-        ended = await self._attend(running, since, lambda: life.state, life.habits.rhythm, beside)
+        ended = await self._attend(running, since, lambda: life.state, life.config.rhythm, beside)
         return self._end(life.state, ended)
 
     async def watch(self) -> bool:
@@ -366,7 +366,7 @@ async def _tell_rests(life: Life, screen: Screen) -> None:
     while True:
         await asyncio.sleep(LOOK_S)
         now = life.stream.clock.now()
-        wakes = life.habits.rhythm.next_wake(life.state, now)
+        wakes = life.config.rhythm.next_wake(life.state, now)
         if life.state.in_turn or (wakes is not None and wakes <= now):
             told = before = ""
             continue

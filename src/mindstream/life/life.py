@@ -75,7 +75,7 @@ class LifeConfig:
 
 
 class Life:
-    """A life that this process lives. Open one with `Life.open`.
+    """A goal pursued turn by turn, over crashes, by M2, M1 and M0. Open one with `Life.open`, then `run` it.
 
     Attributes:
         state: what it is made of now; changed by its own rows only.
@@ -85,24 +85,24 @@ class Life:
 
     def __init__(
         self, stream: Memory, models: Models, state: LifeState, fence: Fence, *, tools: Sequence[Tool],
-        habits: LifeConfig, user: SimulatedUser | None, exemplars: Exemplars | None = None,
+        config: LifeConfig, user: SimulatedUser | None, exemplars: Exemplars | None = None,
     ) -> None:  # fmt: skip
-        self.stream, self.state, self.habits = stream, state, habits
+        self.stream, self.state, self.config = stream, state, config
         self.models, self._exemplars = models, exemplars
         self._inbox = Inbox(stream, state, user)
-        self.steps = Steps(stream, state, habits.budget, self._inbox, fence)
+        self.steps = Steps(stream, state, config.budget, self._inbox, fence)
         self._outside = OutsideTools(
-            ToolShelf(tools, stream.embedder), state, habits.permits, stream.name, habits.attached
+            ToolShelf(tools, stream.embedder), state, config.permits, stream.name, config.attached
         )
         model, _, _ = (models.of(role) for role in ("M2", "M1", "M0"))  # what is missing is missed here
-        self._m2 = M2(self.steps, model, self._own_tools(), habits.prompt_tokens, habits.rhythm.zone)
+        self._m2 = M2(self.steps, model, self._own_tools(), config.prompt_tokens, config.rhythm.zone)
         self._failed = 0
 
     @classmethod
     @contextlib.asynccontextmanager
     async def open(
         cls, stream: Memory, models: Models, *, goal: str = "", orders: Sequence[str] = (), tools: Sequence[Tool] = (),
-        habits: LifeConfig = LifeConfig(), user: SimulatedUser | None = None, exemplars: Exemplars | None = None,
+        config: LifeConfig = LifeConfig(), user: SimulatedUser | None = None, exemplars: Exemplars | None = None,
     ) -> AsyncIterator[Life]:  # fmt: skip
         """Take up a mind's life, or begin one, and hold it until the block ends.
 
@@ -110,6 +110,7 @@ class Life:
             goal: what it is to reach; "": the one that it has. A new goal, or new orders, take the place of the old.
             orders: standing orders, when and what: "every day at 8:00: ask me how I slept".
             tools: what M1 may call; which of them it is shown is found by the need of its task.
+            config: its budget, its hours, what it may do without asking, and so on.
             user: who answers what M2 asks, in simulations; people answer through the log (see life/commands).
             exemplars: who finds how like tasks were carried out, before M1 carries one out: a member of a pool, say.
 
@@ -120,9 +121,9 @@ class Life:
         """
         if goal or orders:
             await give_goal(stream, goal, orders)
-        async with lives.hold(stream, habits.lease_s) as fence:
-            state = await read_state(stream, hears=habits.hears)
-            life = cls(stream, models, state, fence, tools=tools, habits=habits, user=user, exemplars=exemplars)
+        async with lives.hold(stream, config.lease_s) as fence:
+            state = await read_state(stream, hears=config.hears)
+            life = cls(stream, models, state, fence, tools=tools, config=config, user=user, exemplars=exemplars)
             try:
                 yield life
             finally:
@@ -151,7 +152,7 @@ class Life:
                 lived += 1
                 continue
             state = self.state
-            wakes = self.habits.rhythm.next_wake(state, self.stream.clock.now())
+            wakes = self.config.rhythm.next_wake(state, self.stream.clock.now())
             if state.halted.startswith("stopped") or not wait:
                 return "halted" if state.halted else "waiting" if wakes else "done"
             if wakes is None and not stay and not state.halted.startswith("paused") and not state.wishes:
@@ -170,11 +171,11 @@ class Life:
             return state.turns[-1].because  # what woke the turn that failed has had no answer yet
         if any(news.by_user for news in state.unread):
             return "user"
-        if not self.habits.rhythm.is_active(now):
+        if not self.config.rhythm.is_active(now):
             return ""
         if state.unread:
             return "news"
-        for due in self.habits.rhythm.due_orders(state, now):
+        for due in self.config.rhythm.due_orders(state, now):
             if await self._beat(due):
                 return f"order {due.number}"
         return "task" if next(state.ledger.to_do(now), None) else ""
@@ -204,7 +205,7 @@ class Life:
     async def _fold(self) -> None:
         turns = [message for turn in self.state.turns for message in turn.messages]
         tokens = request_tokens(self._m2.request(turns))
-        if oldest := turns_to_fold(self.state, tokens, self.habits.prompt_tokens):
+        if oldest := turns_to_fold(self.state, tokens, self.config.prompt_tokens):
             with contextlib.suppress(BudgetSpent, Halted):  # the turn will say so
                 await fold(self.steps, self._m2.model, oldest)
 
@@ -247,7 +248,7 @@ class Life:
         state, now = self.state, self.stream.clock.now()
         if state.halted or halted:  # what is said to it meanwhile waits, too
             return state.halted != halted
-        is_active = self.habits.rhythm.is_active(now)
+        is_active = self.config.rhythm.is_active(now)
         by_user = any(news.by_user for news in state.unread)
         return by_user or (is_active and bool(state.unread or any(state.ledger.to_do(now))))
 
@@ -261,19 +262,19 @@ class Life:
         if not self.state.halted.startswith("budget"):
             return ""
         try:
-            self.habits.budget.check(self.state.spent, now)
+            self.config.budget.check(self.state.spent, now)
         except BudgetSpent:
             return ""
         self.steps.note(Rested(because=""))
         return "goes on" if self.state.in_turn else "task"
 
     def _own_tools(self) -> Mapping[str, LifeTool]:
-        steps, habits, language = self.steps, self.habits, self.state.language
-        roles = Roles(steps, self.models, language, self._outside, self._exemplars, habits.offers)
+        steps, config, language = self.steps, self.config, self.state.language
+        roles = Roles(steps, self.models, language, self._outside, self._exemplars, config.offers)
         own: tuple[LifeTool, ...] = (
             recall_tool(steps, language), remember_tool(steps, language),
-            sleep_tool(steps, language, self.models.of("M1"), habits.drawn), roles.m1_tool(),
-            ask_tool(steps, habits.rhythm, language),
-            *LedgerTools(steps, language, habits.rhythm.zone).tools(),
+            sleep_tool(steps, language, self.models.of("M1"), config.drawn), roles.m1_tool(),
+            ask_tool(steps, config.rhythm, language),
+            *LedgerTools(steps, language, config.rhythm.zone).tools(),
         )  # fmt: skip
         return {tool.spec.name: tool for tool in own}

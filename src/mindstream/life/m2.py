@@ -1,4 +1,4 @@
-"""A turn of M2: it looks at the ledger, calls its tools, and ends the turn with a word (the M0, M1, M2 system)."""
+"""A turn of M2, a life's orchestrator: it looks at the ledger, calls its tools, and ends the turn with a word."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ QUIET = 3
 
 @dataclass
 class M2:
-    """M2, ready for its turns.
+    """The orchestrator of a life, ready for its turns. M2 is its name in the source, beside M1 and M0.
 
     Attributes:
         prompt_tokens: its prompt is never longer.

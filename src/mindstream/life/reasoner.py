@@ -34,7 +34,7 @@ class LifeReasoner:
     goal: str = ""
     orders: Sequence[str] = ()
     tools: Sequence[Tool] = ()
-    habits: LifeConfig = field(default_factory=lambda: LifeConfig(hears=False))
+    config: LifeConfig = field(default_factory=lambda: LifeConfig(hears=False))
     exemplars: Exemplars | None = None
     turns: int = 20
     slot: str = "living"
@@ -46,7 +46,7 @@ class LifeReasoner:
     @property
     def trigger(self) -> Trigger:
         """Wake when the next look is due, and at every utterance where it hears them."""
-        return Trigger(every=1 if self.habits.hears else 0, at=self._next)
+        return Trigger(every=1 if self.config.hears else 0, at=self._next)
 
     async def think(self, context: RunContext) -> RunResult:
         """Live while there is something to do.
@@ -62,7 +62,7 @@ class LifeReasoner:
             return RunResult("", "")
         tools = [*self.tools, *(tool for tool in context.tools if tool not in self.tools)]
         opened = Life.open(
-            stream, self.models, goal=self.goal, orders=self.orders, tools=tools, habits=self.habits,
+            stream, self.models, goal=self.goal, orders=self.orders, tools=tools, config=self.config,
             exemplars=self.exemplars,
         )  # fmt: skip
         try:
@@ -70,7 +70,7 @@ class LifeReasoner:
                 before, self._seen = life.state.turn, await newest_from_outside(stream)  # all of it will be read
                 await life.run(self.turns, wait=False)
                 now, lived = stream.clock.now(), life.state.turn - before
-                self._wakes = self.habits.rhythm.next_wake(life.state, now)
+                self._wakes = self.config.rhythm.next_wake(life.state, now)
                 self._next = min(now + LOOKS_S, self._wakes or now + LOOKS_S)
         except HeldElsewhere:
             return RunResult("", "")

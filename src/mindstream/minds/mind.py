@@ -50,7 +50,7 @@ TalkEvent: TypeAlias = Heard | Waiting | Piece | Said | BeliefChanged | PlanChan
 
 
 class Mind:
-    """A mind that is open. Make one with `Mind.open`.
+    """A memory, models, tools and reasoners to talk with. Open one with `Mind.open`, then `send` or `stream`.
 
     Attributes:
         memory: what its user ever said is in it, whatever the session.
@@ -267,7 +267,7 @@ class Mind:
         """Correct a record (its id), wake whoever it concerns (`Trigger(on=("corrected",))`), say what rested on it.
 
         Raises:
-            InputError: see `Stream.supersede`.
+            InputError: see `Memory.supersede`.
         """
         stream, phase, kind = self.memory, self._turn.phase, Corrected.kind
         turn = Turn(await stream.store.count(stream.key, kind) + 1, phase, phase, kind)

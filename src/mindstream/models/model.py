@@ -140,7 +140,7 @@ class Request:
 
 
 class Model(Protocol):
-    """Whoever answers."""
+    """Whoever answers: a model behind an endpoint or in the process, rules, a `FakeModel`."""
 
     @property
     def name(self) -> str:

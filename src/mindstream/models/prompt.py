@@ -35,12 +35,12 @@ from mindstream.models.reply import first_json as first_json  # known by prompts
 from mindstream.models.reply import whole_json, without_thoughts
 from mindstream.models.template import templates
 
-R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 P = TypeVar("P", bound="Prompt[Any]")
 
 
-class Prompt(BaseModel, Generic[R]):
-    """A question whose answer has the type R: a Pydantic model, or `str` for free text."""
+class Prompt(BaseModel, Generic[R_co]):
+    """A question whose answer has the type R_co: a Pydantic model, or `str` for free text."""
 
     model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True)
 
@@ -102,7 +102,7 @@ class Prompt(BaseModel, Generic[R]):
         rendered.extend(Message("user", text) for text in [user(fields)] if text)
         return tuple(rendered)
 
-    def parse(self, text: str) -> R:
+    def parse(self, text: str) -> R_co:
         """Read the model's answer.
 
         Raises:
@@ -119,7 +119,11 @@ class Prompt(BaseModel, Generic[R]):
         except ValidationError as error:
             raise ReplyInvalid(f"The JSON does not fit: {complaints(error)}") from None
 
-    def ground(self, reply: R, turns: Sequence[Message]) -> tuple[R, str]:  # noqa: ARG002
+    def ground(
+        self,
+        reply: R_co,  # type: ignore[misc]  # it is what `parse` gave, and nothing else
+        turns: Sequence[Message],  # noqa: ARG002
+    ) -> tuple[R_co, str]:
         """Return an answer without what nothing in the prompt or in the turns before it gave; and what that was.
 
         The model is told of it once (see the wrapper `Repair`), so it is said in words for the model; "" for nothing.

@@ -33,7 +33,10 @@ DEFAULT = "default"
 
 
 class Models:
-    """The models of a mind, by role; roles that are not in the table get the default, where there is one."""
+    """The models of a mind, by role; roles that are not in the table get the default, where there is one.
+
+    `Models.named({"default": "openai:gpt-5-mini"})` opens them by name; `Models(model)` takes models of one's own.
+    """
 
     def __init__(self, default: Model | None = None, roles: Mapping[str, Model] = MappingProxyType({})) -> None:
         self._models = ({DEFAULT: default} if default else {}) | dict(roles)

@@ -158,7 +158,7 @@ class RunResult:
 
 
 class Reasoner(Protocol):
-    """Whoever thinks in the background."""
+    """Whoever thinks behind the talk (Christakopoulou 2024): `Mind.open(reasoners=[…])` takes some."""
 
     @property
     def slot(self) -> str:

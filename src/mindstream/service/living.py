@@ -99,11 +99,11 @@ async def open_life(
     """
     if wanted.offer and not wanted.pool:
         raise InputError("--offer: to which pool? Name it with --pool")
-    habits = make_habits(settings, wanted)
+    config = make_config(settings, wanted)
     calls = CallLog()
     spent = (await read_state(stream)).spent
     async with AsyncExitStack() as opened:
-        answerers = answering(settings, on_call=calls.take, record=wanted.record, budget=_left(habits.budget, spent))
+        answerers = answering(settings, on_call=calls.take, record=wanted.record, budget=_left(config.budget, spent))
         models = await opened.enter_async_context(answerers)
         opened.push_async_callback(calls.flush, stream)
         billed: list[BilledModel] = []
@@ -114,12 +114,12 @@ async def open_life(
         member = await opened.enter_async_context(open_member(settings, wanted.pool, scorer=scorer, model=name))
         life = await opened.enter_async_context(
             Life.open(
-                stream, models, goal=wanted.goal, orders=wanted.orders, tools=tools, habits=habits, exemplars=member
+                stream, models, goal=wanted.goal, orders=wanted.orders, tools=tools, config=config, exemplars=member
             )
         )
         for model in billed:
             model.steps = life.steps
-        if not (habits.budget.usd is None and habits.budget.usd_per_day is None):
+        if not (config.budget.usd is None and config.budget.usd_per_day is None):
             for name in _unpriced(models):
                 note(f"no price is known for {name}: what it takes is no money here; --calls and --tokens limit it")
         async with calls.writing(stream):
@@ -150,7 +150,7 @@ def _left(budget: LifeBudget, spent: Spent) -> Budget:
     )
 
 
-def make_habits(settings: Settings, wanted: LifeSettings) -> LifeConfig:
+def make_config(settings: Settings, wanted: LifeSettings) -> LifeConfig:
     """Return how a life is led.
 
     Raises:

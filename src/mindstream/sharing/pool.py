@@ -37,7 +37,7 @@ MOST_SHOTS = 64
 
 
 class Pool:
-    """A pool of a store. Open one with `Pool.open`; it is there once it was created.
+    """Exemplars that several agents of a store share (Gao 2024). Open one with `Pool.open`; `create` it once.
 
     Args:
         retriever: who ranks; None: what the pool has learned, and goes on learning once it has 60 exemplars.

@@ -51,7 +51,7 @@ SLOT, LIVING = "living", "letting this town live"
 
 
 class Town:
-    """A town with its residents' minds. Make one with `Town.open`.
+    """A town with its residents' minds (Park 2023). Open one with `Town.open`, then `run` it.
 
     Attributes:
         setting: its world, people, constants, seed.
