@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Coroutine, Iterator
 from dataclasses import replace
+from typing import Any
 
 from mindstream.coach.alarms import NOTHING, Alarms, Verdict
 from mindstream.coach.answer import UNAVAILABLE, Answer, Aside
@@ -23,6 +24,7 @@ from mindstream.log.events import Logged, Piece, Reading, Waiting
 from mindstream.minds.timeouts import Timeouts
 from mindstream.models.model import Model
 from mindstream.reasoners.background import Background
+from mindstream.tracing import span
 
 
 class Answering:
@@ -74,9 +76,9 @@ class Answering:
         verdict = self.alarms.judge(situation)
         if verdict.urgent:
             self._break_off()
-            turn = asyncio.ensure_future(self._sound(verdict, situation, answer, exchange))
+            turn = asyncio.ensure_future(self._traced(self._sound(verdict, situation, answer, exchange)))
         else:
-            turn = asyncio.ensure_future(self._take_turn(situation, answer, exchange))
+            turn = asyncio.ensure_future(self._traced(self._take_turn(situation, answer, exchange)))
             self._turns.add(turn)
             self._listener.begin(situation, heard, turn, one_answer)
 
@@ -101,6 +103,10 @@ class Answering:
         for turn in turns:
             turn.cancel()
         return turns
+
+    async def _traced(self, turn: Coroutine[Any, Any, None]) -> None:
+        with span("invoke_agent", "talker", agent_name="talker", conversation_id=self._talker.session):
+            await turn
 
     async def _sound(self, verdict: Verdict, situation: Situation, answer: Answer, exchange: Exchange) -> None:
         """Say what an alarm says, whoever is speaking or waited for."""
