@@ -2,8 +2,8 @@
 
     python benchmarks/pool_honest.py --json [--half seen|sealed] [--seeds 5]
 
-`sharing_honest.json` holds 144 pairs of our own (recipes, support, poems, code, German, Chinese); the half `sealed` was
-written, in another style, before anything was changed, and run once at the end. Three writers offer by turns to a pool of
+`sharing_honest.json` holds 144 pairs of ours (recipes, support, poems, code, German, Chinese); the half `sealed` was
+written, in another style, before anything was changed, and run when it was. Three writers offer by turns to a pool of
 one domain or of all, into which nothing or some pairs were laid in. Control: the same with a planted pair after every
 fourth, by a stranger: answers of others, or orders after the answer. The scorer is rules.
 """

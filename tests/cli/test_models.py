@@ -81,7 +81,7 @@ def test_a_model_that_fails_is_told_at_length_once(folder: Path, door: FakeEndpo
 def test_a_budget_that_is_spent_leaves_the_answers_to_a_fallback_alone(folder: Path, door: FakeEndpoint) -> None:
     door.otherwise = Says("Many words.", usage=(700, 300))
     for fallback, answers in (((), "unavailable"), (("--fallback", "rules"), "rules")):
-        model = ("--budget-tokens", "500", *talks(door), *fallback)
+        model = ("--max-tokens", "500", *talks(door), *fallback)
         done = run("chat", "--data", folder, "--json", *model, said=UTTERANCE * 2)
         assert done.code == 0
         assert [row["model"] for row in done.events("said")] == [f"{door.url}#one", answers]

@@ -63,7 +63,10 @@ def test_the_owner_adds_and_removes_members_and_sees_them(folder: Path) -> None:
     run("pool", "create", "verse", "--member", "ann", "--member", "eve", *where)
     changed = run("pool", "members", "verse", "--add", "bob", "--remove", "eve", *where)
     assert changed.out == "olga (owner)\nann\nbob\n"
-    assert run("pool", "members", "verse", "--json", "--data", folder, "--user", "bob").rows[0]["members"] == ["ann", "bob"]
+    assert run("pool", "members", "verse", "--json", "--data", folder, "--user", "bob").rows[0]["members"] == [
+        "ann",
+        "bob",
+    ]
     assert "no member" in mistaken(run("pool", "members", "verse", "--data", folder, "--user", "eve"))
     assert "'eve' is no member" in mistaken(run("pool", "members", "verse", "--remove", "eve", *where))
     run("pool", "create", "open", *where)

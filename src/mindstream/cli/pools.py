@@ -251,7 +251,7 @@ async def members(
 ) -> None:
     """Show who may write and recall; the owner adds and removes members.
 
-    Who was removed is served nothing from the next recall on; what it wrote stays (`mindstream pool withdraw --writer`).
+    Who was removed is served nothing from the next recall on; what it wrote stays (`pool withdraw --writer`).
     The member * stands for everybody; to close a pool that is everybody's: --remove '*' --add ann.
     """
     async with pools.open_pool(settings, name) as pool:

@@ -25,6 +25,7 @@ from mindstream.cli.permission import Asker, server_approval
 from mindstream.cli.run_screens import LiveScreen, PlainScreen, QuietScreen, RunScreen
 from mindstream.cli.stopping import run_until_stopped
 from mindstream.cli.tables import print_table
+from mindstream.clock import format_iso
 from mindstream.errors import InputError, ModelError
 from mindstream.planning.check import check
 from mindstream.planning.estimate import Estimate
@@ -171,13 +172,20 @@ def list_runs(settings: Settings, json: bool) -> int:
     runs = asyncio.run(find_runs(settings)).values()
     if json:
         told = (
-            {"run": run.run, "task": run.task, "how": run.how, "state": _state(run), "answer": run.answer}
+            {
+                "run": run.run,
+                "at": format_iso(run.at),
+                "task": run.task,
+                "how": run.how,
+                "state": _state(run),
+                "answer": run.answer,
+            }
             for run in runs
         )
         print_json(*told)
     elif runs:
-        rows = [(run.run, _state(run), run.how, short(run.task, 60)) for run in runs]
-        print_table(("run", "state", "way", "task"), rows, words=4)
+        rows = [(run.run, format_iso(run.at), _state(run), run.how, short(run.task, 60)) for run in runs]
+        print_table(("run", "last", "state", "way", "task"), rows, words=5)
     else:
         complain("nothing was solved yet")
     return 0
@@ -198,6 +206,8 @@ async def _solve(settings: Settings, task: Task, wishes: Wishes, begun: RunCheck
             screen.note(why, "red")
         if expected.calls:
             screen.note(str(expected))
+        if settings.budget_usd and expected.calls and expected.cost_usd is None:
+            screen.note("--max-usd cannot bind: a price is not known; --max-tokens does", "yellow")
         plan = solver.task.plan
         if asker and wishes.approve:
             plan = await _approved_plan(solver, screen, asker)
@@ -293,7 +303,8 @@ def _show(solution: Solution, screen: RunScreen, wishes: Wishes, expected: Estim
         console.print(Text(clean(solution.answer)), soft_wrap=not console.is_terminal)
         sys.stdout.flush()
     if solution.is_quotation:
-        goes_on = shlex.join(["mindstream", "solve", "--resume", solution.run, *wishes.again, "--model", "NAME"])
+        model = [] if "--model" in wishes.again else ["--model", "NAME"]
+        goes_on = shlex.join(["mindstream", "solve", "--resume", solution.run, *wishes.again, *model])
         screen.note(f"a quotation, and no answer; a model answers from it:\n  {goes_on}", "yellow")
     elif solution.unanswered:
         screen.note(f"not found: {short(solution.unanswered, 300)}", "yellow")

@@ -95,7 +95,8 @@ class SourceRecord:
         if judged.fit is None:
             return f"it may give orders, too ({known}): a risk of {risk:.0%}"
         own = f"log odds {judged.fit:.1f} by {judged.fit_by or 'rules'}"
-        return f"its answer may not belong to its query ({own}; {known} and {share:.0%} are foreign): a risk of {risk:.0%}"
+        known = f"{own}; {known} and {share:.0%} are foreign"
+        return f"its answer may not belong to its query ({known}): a risk of {risk:.0%}"
 
     def _risk(self, judged: ExemplarJudged) -> tuple[float, float]:
         """Return how probably a pair was planted, and the share of its source's pairs whose answers are foreign.
