@@ -171,18 +171,9 @@ def list_runs(settings: Settings, json: bool) -> int:
     """Print the runs of a user."""
     runs = asyncio.run(find_runs(settings)).values()
     if json:
-        told = (
-            {
-                "run": run.run,
-                "at": format_iso(run.at),
-                "task": run.task,
-                "how": run.how,
-                "state": _state(run),
-                "answer": run.answer,
-            }
-            for run in runs
-        )
-        print_json(*told)
+        for run in runs:
+            row = {"run": run.run, "at": format_iso(run.at), "task": run.task, "how": run.how, "answer": run.answer}
+            print_json({**row, "state": _state(run)})
     elif runs:
         rows = [(run.run, format_iso(run.at), _state(run), run.how, short(run.task, 60)) for run in runs]
         print_table(("run", "last", "state", "way", "task"), rows, words=5)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Coroutine, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from dataclasses import replace
-from typing import Any
 
 from mindstream.coach.alarms import NOTHING, Alarms, Verdict
 from mindstream.coach.answer import UNAVAILABLE, Answer, Aside
@@ -36,14 +35,9 @@ class Answering:
     """
 
     def __init__(
-        self,
-        talker: Talker,
-        gate: Gatekeeper,
-        reasoners: Background,
-        floor: asyncio.Lock,
-        timeouts: Timeouts,
+        self, talker: Talker, gate: Gatekeeper, reasoners: Background, floor: asyncio.Lock, timeouts: Timeouts,
         listener: Model | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._talker, self._gate, self._reasoners = talker, gate, reasoners
         self._floor, self._timeouts = floor, timeouts
         self._stream, self._pack = talker.stream, talker.pack
@@ -76,9 +70,9 @@ class Answering:
         verdict = self.alarms.judge(situation)
         if verdict.urgent:
             self._break_off()
-            turn = asyncio.ensure_future(self._traced(self._sound(verdict, situation, answer, exchange)))
+            turn = asyncio.ensure_future(self._sound(verdict, situation, answer, exchange))
         else:
-            turn = asyncio.ensure_future(self._traced(self._take_turn(situation, answer, exchange)))
+            turn = asyncio.ensure_future(self._take_turn(situation, answer, exchange))
             self._turns.add(turn)
             self._listener.begin(situation, heard, turn, one_answer)
 
@@ -104,10 +98,6 @@ class Answering:
             turn.cancel()
         return turns
 
-    async def _traced(self, turn: Coroutine[Any, Any, None]) -> None:
-        with span("invoke_agent", "talker", agent_name="talker", conversation_id=self._talker.session):
-            await turn
-
     async def _sound(self, verdict: Verdict, situation: Situation, answer: Answer, exchange: Exchange) -> None:
         """Say what an alarm says, whoever is speaking or waited for."""
         self.alarms.keep(verdict)
@@ -117,10 +107,11 @@ class Answering:
     async def _take_turn(self, situation: Situation, answer: Answer, exchange: Exchange) -> None:
         """Answer when it is this utterance's turn: at once, or after the Reasoner."""
         queued, heard = self._in_turn.locked() or self._floor.locked(), answer.heard
+        traced = span("invoke_agent", "talker", agent_name="talker", conversation_id=self._talker.session)
         async with self._in_turn:
             self._answering.add(heard)
             try:
-                with self._filling_silence(answer, situation, exchange):
+                with traced, self._filling_silence(answer, situation, exchange):
                     if queued:  # what is believed may have moved on
                         situation = await self._talker.situation(situation.text)
                         answer.decision = replace(self._gate.decide(situation), thinks=answer.decision.thinks)

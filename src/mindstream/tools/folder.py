@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mindstream.errors import InputError, ToolError
+from mindstream.log.database import FILE
 from mindstream.paths import read_bytes
 from mindstream.text.headings import JOINT, find_headings, open_headings
 from mindstream.tools.child import run_child
@@ -50,7 +51,7 @@ class Document:
 
 
 class Folder:
-    """Files in a folder and the folders in it; what is hidden is left out.
+    """Files in a folder and the folders in it; what is hidden, and a memory that lies there, is left out.
 
     Raises:
         ToolError: there is no such folder.
@@ -68,7 +69,7 @@ class Folder:
             folders[:] = sorted(each for each in folders if not each.startswith("."))
             for file in sorted(files):
                 path = Path(folder) / file
-                if not file.startswith(".") and path.name.isprintable() and self._is_inside(path):
+                if not file.startswith((".", FILE)) and path.name.isprintable() and self._is_inside(path):
                     found += 1
                     if found > MOST_FILES:
                         return
