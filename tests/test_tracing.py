@@ -58,6 +58,16 @@ async def test_calls_tools_and_reasoners_have_spans_with_the_genai_names(
     assert "secret" not in "".join(str(span.attributes) for span in spans.get_finished_spans())
 
 
+async def test_a_turn_has_a_span_and_the_talkers_call_lies_in_it(folder: Path, spans: InMemorySpanExporter) -> None:
+    trace(True)
+    await a_talk(folder)
+    finished = spans.get_finished_spans()
+    (turn,) = [span for span in finished if span.name == "invoke_agent talker"]
+    assert turn.attributes and turn.attributes["gen_ai.conversation.id"] == "monday" and turn.context
+    inside = [span.name for span in finished if span.parent and span.parent.span_id == turn.context.span_id]
+    assert "chat rules" in inside
+
+
 def test_an_error_is_told_by_its_class_alone(spans: InMemorySpanExporter) -> None:
     trace(True)
     with pytest.raises(ValueError, match="my secret"), span("execute_tool", "look_up"):

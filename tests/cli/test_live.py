@@ -166,12 +166,12 @@ def test_files_wake_it_and_nothing_else_does(door: FakeEndpoint, folder: Path, t
 
 def test_it_rests_where_its_calls_are_spent_across_processes(door: FakeEndpoint, folder: Path) -> None:
     door.otherwise = lives({})
-    limits = ["--calls", "3"]
+    limits = ["--max-calls", "3"]
     done = run("live", "--goal", GOAL, *flags(door, folder), *limits)
     assert done.code == 1 and "rests: budget: 3 of the 3 calls" in done.out and len(door.chats) == 3
     done = run("live", *flags(door, folder), *limits)
     assert done.code == 1 and len(door.chats) == 3
-    done = run("live", *flags(door, folder), "--calls", "5")
+    done = run("live", *flags(door, folder), "--max-calls", "5")
     assert done.code == 1 and len(door.chats) == 5
 
 

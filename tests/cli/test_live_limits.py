@@ -31,7 +31,7 @@ def dear(m2: Mapping[int, Sequence[Behaviour]]) -> Mapping[int, Sequence[Behavio
     }
 
 
-@pytest.mark.parametrize(("flag", "allowed"), [("--usd", "0.6"), ("--usd-per-day", "0.6"), ("--usd", "0")])
+@pytest.mark.parametrize(("flag", "allowed"), [("--max-usd", "0.6"), ("--usd-per-day", "0.6"), ("--max-usd", "0")])
 def test_money_is_a_limit_over_processes(
     door: FakeEndpoint, folder: Path, monkeypatch: pytest.MonkeyPatch, flag: str, allowed: str
 ) -> None:
@@ -52,7 +52,7 @@ def test_money_is_a_limit_over_processes(
 def test_money_is_no_limit_where_no_price_is_known_and_that_is_said(door: FakeEndpoint, folder: Path) -> None:
     door.otherwise = lives({1: finish()})
     data = ["--model", f"{door.url}#m", "--data", str(folder)]
-    done = run("live", "--goal", GOAL, *data, "--usd", "0.01")
+    done = run("live", "--goal", GOAL, *data, "--max-usd", "0.01")
     assert done.code == 0 and "no price is known for" in done.out, done.out
 
 

@@ -90,13 +90,13 @@ def test_a_model_that_fails_is_told_at_length_once(folder: Path, door: FakeEndpo
 
 
 def test_a_budget_that_is_spent_leaves_the_answers_to_a_fallback_alone(folder: Path, door: FakeEndpoint) -> None:
-    door.otherwise = Says("Many words.", usage=(700, 300))
+    door.otherwise = Says("Many words.", usage=(7_000, 2_000))
     for fallback, answers in (((), "unavailable"), (("--fallback", "rules"), "rules")):
-        model = ("--budget-tokens", "500", *talks(door), *fallback)
+        model = ("--max-tokens", "9000", *talks(door), *fallback)
         done = run("chat", "--data", folder, "--json", *model, said=UTTERANCE * 2)
         assert done.code == 0
         assert [row["model"] for row in done.events("said")] == [f"{door.url}#one", answers]
-        assert fallback or "500 tokens that were allowed" in done.events("error")[0]["text"]
+        assert fallback or "9000 tokens that were allowed" in done.events("error")[0]["text"]
 
 
 def test_a_person_s_own_words_are_put_to_the_model(folder: Path, tmp_path: Path, door: FakeEndpoint) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from running import mistaken, run
 
 from mindstream.planning.plan import Plan
 
+PLANNING = (Path(__file__).parents[2] / "docs" / "planning.md").read_text("utf-8")
 TEXT = """Question: How much is it?
 Plan: Work out the share.
 #E1 = calculator[17.5% of 2480]
@@ -26,15 +28,46 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_faults_are_printed_with_advice(file: Path) -> None:
-    assert run("plan", "check", file).out == (
-        "2 steps, and nothing is wrong with its form; it runs with --tools calculator\n"
-    )
+    assert run("plan", "check", file).out == "2 steps, and nothing is wrong\n"
     assert run("plan", "check", file, "--tools", "calculator").code == 0
     file.write_text(TEXT.replace("#E1 +", "#E3 +").replace("calculator[17", "calculater[17"))
     done = run("plan", "check", file, "--tools", "calculator,llm")
     assert done.code == 1 and len(done.out.splitlines()) == 2
     assert "did you mean calculator?" in done.out and "add E3, or refer to another" in done.out
-    assert [row["kind"] for row in run("plan", "check", file, "--json").rows] == ["missing"]
+    assert [row["kind"] for row in run("plan", "check", file, "--json").rows] == ["tool", "missing"]
+
+
+HAND_WRITTEN = [
+    *re.findall(r'"""\n(Question.*?)"""', PLANNING, re.S), TEXT, TEXT.partition("\n")[2],
+    "#E1 = search_documents[tea]", '1. web_search["x"]\njoin()', "#E1 = recall[tea]",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", HAND_WRITTEN)
+@pytest.mark.parametrize("named", [(), ("--tools", "recall"), ("--docs", "shelf"), ("--task", "Why?")], ids=str)
+def test_a_plan_runs_where_checking_finds_nothing_and_nowhere_else(
+    text: str, named: tuple[str, ...], file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "shelf").mkdir()
+    (tmp_path / "shelf" / "tea.txt").write_text("Tea is in the cup.")
+    file.write_text(text)
+    checked = run("plan", "check", file, "--data", tmp_path / "d", *named)
+    done = run("plan", "run", file, "--data", tmp_path / "d", *named)
+    began = "nothing was run" not in done.err and "is no plan" not in done.err and done.code != 2
+    assert began == (checked.code == 0), (checked.out, checked.err, done.err)
+
+
+def test_what_solve_saves_checks_and_runs_with_the_flags_it_was_made_with(tmp_path: Path) -> None:
+    (tmp_path / "shelf").mkdir()
+    (tmp_path / "shelf" / "tea.txt").write_text("Tea is in the cup.")
+    where, saved = ("--docs", tmp_path / "shelf", "--data", tmp_path / "d"), tmp_path / "saved.json"
+    run("solve", "Where is the tea?", *where, "--save", saved)
+    assert run("plan", "check", saved, *where).code == 0
+    assert "Tea is in the cup." in run("plan", "run", saved, *where).out
+    bare = run("plan", "check", saved, "--data", tmp_path / "d")
+    assert bare.code == 1 and "come with --docs DIR" in bare.err
+    assert "come with --docs DIR" in run("plan", "run", saved, "--data", tmp_path / "d").err
 
 
 def test_what_is_no_plan_is_said_by_line(file: Path) -> None:

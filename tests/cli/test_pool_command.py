@@ -44,6 +44,36 @@ def test_a_rejected_pair_is_told_by_the_exit_code(folder: Path, tmp_path: Path) 
     assert done.code == 1 and "only repeats the query" in done.out
 
 
+def test_adding_says_of_each_pair_whether_it_is_served_or_why_not(folder: Path, tmp_path: Path) -> None:
+    where = ("--data", folder, "--user", "olga")
+    run("pool", "create", "verse", *where)
+    run("pool", "rubric", "verse", "--draft", tmp_path / "r.toml", *where)
+    run("pool", "rubric", "verse", "--freeze", tmp_path / "r.toml", *where)
+    soup = ("pool", "add", "verse", "--query", "A soup?", "--answer", "Boil lentils in stock.", *where)
+    assert "admitted, served (100 points by a person): A soup?" in run(*soup).out
+    tea = ("pool", "add", "verse", "--query", "A tea?", "--answer", "Pour hot water on it.", "--writer", "ann", *where)
+    assert "admitted, served (70 points by rules): A tea?" in run(*tea).out
+    run("pool", "grant", "verse", "--private", "--data", folder, "--user", "ann")
+    assert "admitted, not served, since 'ann' wrote it, and 'olga' may not read that" in run(*tea).out
+    assert run(*tea, "--json").rows[0]["unserved"] == ["'ann' wrote it, and 'olga' may not read that"]
+
+
+def test_the_owner_adds_and_removes_members_and_sees_them(folder: Path) -> None:
+    where = ("--data", folder, "--user", "olga")
+    run("pool", "create", "verse", "--member", "ann", "--member", "eve", *where)
+    changed = run("pool", "members", "verse", "--add", "bob", "--remove", "eve", *where)
+    assert changed.out == "olga (owner)\nann\nbob\n"
+    assert run("pool", "members", "verse", "--json", "--data", folder, "--user", "bob").rows[0]["members"] == [
+        "ann",
+        "bob",
+    ]
+    assert "no member" in mistaken(run("pool", "members", "verse", "--data", folder, "--user", "eve"))
+    assert "'eve' is no member" in mistaken(run("pool", "members", "verse", "--remove", "eve", *where))
+    run("pool", "create", "open", *where)
+    assert "everybody is, as *" in mistaken(run("pool", "members", "open", "--remove", "eve", *where))
+    assert run("pool", "members", "open", "--remove", "*", "--add", "ann", *where).out == "olga (owner)\nann\n"
+
+
 def test_mistakes_are_one_sentence(folder: Path, tmp_path: Path) -> None:
     where = ("--data", folder)
     assert "pool create nix" in mistaken(run("pool", "recall", "nix", "x", *where))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -115,6 +116,8 @@ def test_ctrl_c_keeps_what_was_found_and_the_run_goes_on(door: FakeEndpoint, fol
         assert screen.ended() == 130
     listed = run("solve", "--list", "--data", folder, "--json").rows
     assert [(row["run"], row["state"]) for row in listed] == [("monday", "broken off")]
+    day = listed[0]["at"][:10]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", day) and day in run("solve", "--list", "--data", folder).out
     door.will(Says("It is 434."), Says("434"))
     done = run("solve", "--resume", "monday", *model(door), "--data", folder, "--json")
     assert done.rows[0]["answer"] == "434" and done.rows[0]["spent"]["tool_calls"] == 3, "E1, and E2 twice"

@@ -205,16 +205,16 @@ async def test_meter_tells_of_a_call_that_was_broken_off() -> None:
 # Budget.
 
 
-@pytest.mark.parametrize("budget", [Budget(tokens=10), Budget(cost_usd=0.5)])
+@pytest.mark.parametrize("budget", [Budget(tokens=300), Budget(cost_usd=0.5)])
 async def test_a_budget_of_tokens_or_money_stops_the_next_call(budget: Budget) -> None:
-    model = Budgeted(Says(Piece("a"), Usage(8, 2, 0.5)), budget)
+    model = Budgeted(Says(Piece("a"), Usage(100, 20, 0.5)), budget)
     await parts_of(model)
     with pytest.raises(BudgetSpent):
         await parts_of(model)
-    assert (budget.spent_calls, budget.spent_tokens, budget.spent_usd) == (1, 10, 0.5)
+    assert (budget.spent_calls, budget.spent_tokens, budget.spent_usd) == (1, 120, 0.5)
 
 
-async def test_calls_side_by_side_exceed_a_budget_by_one_call_at_most() -> None:
+async def test_calls_side_by_side_keep_to_a_budget() -> None:
     class Slow:
         name = "slow"
 
@@ -222,12 +222,30 @@ async def test_calls_side_by_side_exceed_a_budget_by_one_call_at_most() -> None:
             await asyncio.sleep(0)
             yield Usage(60, 40, 0.05)
 
-    for allowed, most in ((Budget(tokens=1_000), 1_100), (Budget(cost_usd=0.5), 0.55)):
+    for allowed, most in ((Budget(tokens=1_000), 1_000), (Budget(cost_usd=0.5), 0.5)):
         model = Budgeted(Slow(), allowed)
         came = await asyncio.gather(*(parts_of(model) for _ in range(40)), return_exceptions=True)
         assert sum(isinstance(each, BudgetSpent) for each in came) >= 28, came[:3]
         assert (allowed.spent_tokens if allowed.tokens else allowed.spent_usd) <= most
-        assert allowed.spent_calls >= 9
+        assert allowed.spent_calls >= 7
+
+
+async def test_a_call_may_write_what_is_left_and_is_not_made_where_that_is_next_to_nothing() -> None:
+    asked: list[int] = []
+
+    class Keeps:
+        name = "keeps"
+
+        async def reply(self, request: Request) -> AsyncGenerator[Part]:
+            asked.append(request.longest_reply)
+            yield Usage(50, request.longest_reply or 900)
+
+    budget = Budget(tokens=1_000)
+    model = Budgeted(Keeps(), budget)
+    with pytest.raises(BudgetSpent, match=r"of the 1000 tokens that were allowed are spent|next call asks"):
+        for _ in range(9):
+            await parts_of(model)
+    assert asked and 200 <= asked[0] < 1_000 and budget.spent_tokens <= 1_050
 
 
 # Cache.

@@ -151,6 +151,7 @@ async def test_erasing_leaves_no_word_in_the_file(folder: Path) -> None:
 async def test_taint_goes_with_what_is_drawn_from_it(folder: Path) -> None:
     async with city_pool(folder) as pool:
         asked = await write(pool, "ann", 0, asked_by="a guest")
+        await pool.trust("asked by a guest", True, by="olga")
         drawn, clean = await write(pool, "ben", 1, asked), await write(pool, "ben", 2)
         records = await pool.stream.store.records(pool.stream.key, [asked, drawn, clean])
         assert list(map(is_tainted, records)) == [True, True, False]

@@ -143,3 +143,15 @@ async def test_a_person_overrules_the_guard_both_ways(folder: Path) -> None:
         assert strange.id in pool.served(await pool.state(), "ben")
         await pool.trust("ann", False, by="olga")
         assert strange.id not in pool.served(await pool.state(), "ben")
+
+
+async def test_where_nothing_measures_a_pair_a_members_is_served_and_a_strangers_waits(folder: Path) -> None:
+    async with city_pool(folder) as pool:
+        for pair in STREAM[:4]:
+            await offer(pool, pair, "ann", Rules())
+            await offer(pool, Pair(pair.query, f"{pair.answer} So it is.", asked_by="guest"), "ann", Rules())
+        state = await pool.state()
+        served = pool.served(state, "dan")
+        waiting = [id_ for id_, each in state.standings.items() if each.exemplar.asked_by]
+        assert len(served) == len(waiting) == 4 and not served & set(waiting)
+        assert "nothing measures" in next(state.reasons_unserved(waiting[0], "dan"))

@@ -10,7 +10,7 @@ def pair(fit: float | None = 0.0, **others: object) -> ExemplarJudged:
     return ExemplarJudged(id="x", verdict="admitted", fit=fit, **others)
 
 
-def source(*fits: float, orders: int = 0) -> SourceRecord:
+def source(*fits: float | None, orders: int = 0) -> SourceRecord:
     record = SourceRecord()
     for fit in fits:
         record.add(pair(fit))
@@ -35,3 +35,9 @@ def test_a_pair_that_fits_is_served_of_a_source_that_is_mixed_and_not_of_one_tha
 def test_no_credit_can_be_saved_up_for_a_pair_that_is_foreign() -> None:
     turned = source(*[9.0] * 400, *[-MOST] * 40)
     assert source(*[9.0] * 40).doubt(pair(-MOST - 1), "ann") and turned.doubt(pair(0.5), "ann")
+
+
+def test_one_pair_that_was_misheard_as_an_order_does_not_condemn_what_nobody_measured() -> None:
+    assert not source(*[None] * 6, orders=1).doubt(pair(None), "ann")
+    assert not source(orders=1).doubt(pair(None), "ann")
+    assert "give orders" in source(orders=4).doubt(pair(None), "mallory")

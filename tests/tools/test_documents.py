@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pypdf import PdfWriter
 
 from mindstream.errors import ToolError
 from mindstream.models.model import Call
-from mindstream.tools import folder
 from mindstream.tools.documents import Documents, open_documents
+from mindstream.tools.folder import passages
 
 GARDEN = "# Garden\n\nTomatoes want sun.\n\n# Shed\n\nThe blue key opens the shed.\n"
 
@@ -106,7 +107,7 @@ async def test_a_large_document_of_many_lines_lets_others_go_on(documents: Docum
 
     ticking = asyncio.ensure_future(tick())
     _, document = await documents.folder.read("many.md")
-    await asyncio.to_thread(folder.passages, document)
+    await asyncio.to_thread(passages, document)
     taken = clock() - start
     await documents.refresh()
     ticking.cancel()
@@ -114,25 +115,48 @@ async def test_a_large_document_of_many_lines_lets_others_go_on(documents: Docum
 
 
 async def test_a_pdf_is_read_page_by_page(documents: Documents, files: Path) -> None:
-    pytest.importorskip("pypdf")
     (files / "house.pdf").write_bytes(pdf("The roof is red.", "The cellar is damp in autumn."))
     found = await call(documents, "search_documents", query="is the cellar damp?", count=1)
     assert found == "house.pdf, page 2:\nThe cellar is damp in autumn."
     (files / "broken.pdf").write_bytes(b"%PDF-1.4\nnothing")
-    assert "broken" not in await call(documents, "search_documents", query="nothing", count=5)
-    assert "the PDF cannot be read" in await call(documents, "list_documents")
+    assert "broken.pdf, page" not in await call(documents, "search_documents", query="nothing", count=5)
+    assert "broken.pdf: damaged" in await call(documents, "list_documents")
 
 
-async def test_files_that_need_a_package_are_named_with_what_was_found(
-    documents: Documents, files: Path, monkeypatch: pytest.MonkeyPatch
+PAGE = """<!doctype html><html><head><title>Harbour Bakery</title><style>p { color: red }</style></head><body>
+<nav><a href="/">Home</a> <a href="/jobs">Jobs</a></nav>
+<main><h1>Opening hours</h1><p>We open at <b>six</b> on Tuesdays &amp; Fridays.</p>
+<table><tr><td>Rye loaf</td><td>4.20 euros</td></tr></table></main>
+<script>track("visitor")</script></body></html>"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [("when does the bakery open?", "We open at six on Tuesdays & Fridays."), ("price of a rye loaf", "4.20 euros")],
+)
+async def test_a_question_to_a_page_finds_its_text_without_tags(
+    documents: Documents, files: Path, asked: str, said: str
 ) -> None:
-    monkeypatch.setattr(folder, "find_spec", lambda _: None)
-    (files / "house.pdf").write_bytes(pdf("The roof is red."))
-    (files / "shop.HTM").write_text("<p>Open from nine.")
+    (files / "bakery.html").write_text(PAGE)
+    found = await call(documents, "search_documents", query=asked, count=1)
+    assert found.startswith("bakery.html") and said in found
+    assert not [each for each in ("<", "color", "track", "Jobs") if each in found]
+
+
+async def test_files_that_cannot_be_read_are_named_with_what_was_found(documents: Documents, files: Path) -> None:
+    (files / "image.png").write_bytes(b"\x89PNG\0\0\0")
+    (files / "scan.pdf").write_bytes(pdf(""))
     found = await call(documents, "search_documents", query="what is the boat called?", count=1)
-    assert found.startswith("boat.txt, lines 1-2:\nThe boat is called Marie.") and "<p>" not in found
-    said = "(not searched: house.pdf, shop.HTM; they need a package: pip install 'mindstream[documents]')"
-    assert found.endswith(said)
+    assert found.startswith("boat.txt, lines 1-2:\nThe boat is called Marie.")
+    assert found.endswith("(not searched: image.png is no text; scan.pdf: no text (a scan?))")
+
+
+async def test_an_encrypted_pdf_is_called_so(documents: Documents, files: Path) -> None:
+    writer = PdfWriter()
+    writer.add_blank_page(100, 100)
+    writer.encrypt("secret", algorithm="RC4-128")
+    writer.write(files / "locked.pdf")
+    assert "locked.pdf: encrypted" in await call(documents, "list_documents")
 
 
 async def test_a_long_document_comes_in_parts(documents: Documents, files: Path) -> None:

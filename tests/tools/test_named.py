@@ -57,11 +57,10 @@ async def test_what_is_missing_is_said(name: str, says: str) -> None:
             pass
 
 
-@pytest.mark.parametrize("name", ["web", "read_page"])
-async def test_a_missing_package_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(named, "find_spec", lambda _: None)
     with pytest.raises(SettingsError, match=r"pip install 'mindstream\[web\]'"):
-        async with named_tools([name]):
+        async with named_tools(["web"]):
             pass
     assert importlib.util.find_spec("json")
 

@@ -76,7 +76,7 @@ app = typer.Typer(**PLAIN)
 @command(
     app, "model roles fallback patience_s data user embedder",
     'mindstream live --goal "Write a brief on why shift workers sleep badly" \\',
-    "    --docs ./papers --out ./results --model openai:gpt-5-mini --usd 1",
+    "    --docs ./papers --out ./results --model openai:gpt-5-mini --max-usd 1",
     'mindstream live --goal "Keep my sleep diary" --every "day at 8:00: ask me how I slept" \\',
     "    --hours 07:00-22:00 --wait-for-input",
     "mindstream live                         go on with it, or watch it",
@@ -111,9 +111,9 @@ def live(
     pool: PoolName = "",
     offer: Annotated[bool, switch("--offer", "Offer what M1 carried out, task and result, to that pool.")] = False,
     hours: Annotated[str, flag("FROM-TO", "It acts by itself only then: 08:00-22:00 [always].")] = "",
-    calls: Annotated[int | None, flag("N", "So many calls of models in its life.", min=0)] = None,
-    tokens: Annotated[int | None, flag("N", "So many tokens in its life.", min=0)] = None,
-    usd: Annotated[float | None, flag("X", "So many US dollars in its life.", min=0)] = None,
+    calls: Annotated[int | None, flag("N", "So many calls of models in its life.", "--max-calls", min=0)] = None,
+    tokens: Annotated[int | None, flag("N", "So many tokens in its life.", "--max-tokens", min=0)] = None,
+    usd: Annotated[float | None, flag("X", "So many US dollars in its life.", "--max-usd", min=0)] = None,
     usd_per_day: Annotated[float | None, flag("X", "So many on one day (UTC).", min=0)] = None,
     words_per_day: Annotated[int | None, flag("N", "So many words it may ask you, unasked, on one day.", min=0)] = None,
     prompt_tokens: Annotated[
@@ -137,9 +137,10 @@ def live(
     )  # fmt: skip
     again = {
         "tools": ",".join(wanted.tools or ()), "docs": docs, "mcp": mcp, "trust": trust, "out": out,
-        "allow": allow, "pool": pool, "offer": offer, "hours": hours, "calls": calls, "tokens": tokens, "usd": usd,
-        "usd-per-day": usd_per_day, "words-per-day": words_per_day, "watch": watch, "wait-for-input": wait_for_input,
-        "ignore-chat": ignore_chat, "prompt-tokens": prompt_tokens if prompt_tokens != PROMPT_TOKENS else None,
+        "allow": allow, "pool": pool, "offer": offer, "hours": hours, "max-calls": calls, "max-tokens": tokens,
+        "max-usd": usd, "usd-per-day": usd_per_day, "words-per-day": words_per_day, "watch": watch,
+        "wait-for-input": wait_for_input, "ignore-chat": ignore_chat,
+        "prompt-tokens": prompt_tokens if prompt_tokens != PROMPT_TOKENS else None,
     }  # fmt: skip
     if watch and not watch.is_dir():
         raise InputError(f"there is no folder {str(watch)!r} to watch")

@@ -23,14 +23,14 @@ from mindstream.cli.shell.output import clean, complain, print_json, say, say_li
 from mindstream.cli.solve import MODEL, ROLE, Replans, Tools, Wishes, flags_for, solve_task
 from mindstream.errors import InputError
 from mindstream.models.model import ToolSpec
-from mindstream.planning.check import Fault, check
+from mindstream.planning.check import check
 from mindstream.planning.drawing import outline
 from mindstream.planning.export import to_example, to_instruction
 from mindstream.planning.formats.read import read
 from mindstream.planning.formats.rewoo_text import write_plan
 from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.plan_file import read_named, read_plan
-from mindstream.service.solving import Task, find_specs
+from mindstream.service.solving import Task, find_faults, find_specs
 from mindstream.settings import Chosen, Settings
 from mindstream.text.counting import count_of
 
@@ -40,10 +40,14 @@ TaskText = Annotated[str, flag("WORDS", "What is to be solved [as the file says]
 app = group("Look at plans in files, change them, run them.")
 
 
-@command(app, "data", "mindstream plan check plan.json", "mindstream plan check plan.txt --tools web,llm", name="check")
+@command(
+    app, "model roles data user embedder", "mindstream plan check plan.json",
+    "mindstream plan check plan.txt --tools web,llm", name="check", model=MODEL, roles=ROLE,
+)  # fmt: skip
 def check_plan(
     settings: Settings,
     file: PlanFile,
+    task: TaskText = "",
     tools: Tools = None,
     docs: Docs = None,
     mcp: Mcp = None,
@@ -51,21 +55,21 @@ def check_plan(
 ) -> int:
     """Say what is wrong with a plan, and what to do about it.
 
-    Exit code 1 where something is. Tools and their arguments are looked at where they are named.
+    Exit code 1 where something is. What `plan run` with the same flags would refuse is wrong, and nothing else.
     """
-    specs = _find_specs(settings, tools, docs, mcp)
-    found = read_plan(file, specs)
-    faults = _faults(found.plan, specs)
+    named = Task(task, tools=split_names(tools), docs=tuple(docs or ()), mcp=tuple(mcp or ()), file=file)
+    plan, faults = asyncio.run(find_faults(settings, named))
     if json:
         names = ("kind", "step", "wanted", "came", "advice")
         print_json(*({name: getattr(fault, name) for name in names} for fault in faults))
         return FAULTY if faults else 0
-    for note in found.notes:
+    for note in read_plan(file).notes:
         complain(f"not read: {note}")
     say_lines(map(str, faults))
+    if any(fault.kind == "tool" for fault in faults):
+        complain(f"the plan's tools come with {flags_for(step.tool for step in plan.steps)}")
     if not faults:
-        named = "" if specs else f" with its form; it runs with {flags_for(step.tool for step in found.plan.steps)}"
-        say(f"{count_of(len(found.plan.steps), 'step')}, and nothing is wrong{named}")
+        say(f"{count_of(len(plan.steps), 'step')}, and nothing is wrong")
     return FAULTY if faults else 0
 
 
@@ -171,7 +175,7 @@ def edit(
     write_text(file, changed.save() if is_json else write_plan(changed, _own_specs(changed)))
     console = Console(highlight=False)
     show_changes(lambda text, style="": console.print(Text(clean(text), style), soft_wrap=True), plan.diff(changed), "")
-    for fault in (faults := _faults(changed, ())):
+    for fault in (faults := check(changed, _own_specs(changed))):
         complain(str(fault))
     return FAULTY if faults else 0
 
@@ -210,11 +214,6 @@ def _find_specs(
     if named is None and not docs and not mcp:
         return []
     return asyncio.run(find_specs(settings, Task(tools=named, docs=tuple(docs or ()), mcp=tuple(mcp or ()))))
-
-
-def _faults(plan: Plan, specs: Sequence[ToolSpec]) -> tuple[Fault, ...]:
-    """Return what is wrong; tools are only looked at where some are known."""
-    return check(plan, specs or _own_specs(plan))
 
 
 def _own_specs(plan: Plan) -> list[ToolSpec]:

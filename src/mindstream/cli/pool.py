@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -145,12 +146,14 @@ async def _add(settings: Settings, name: str, pairs: list[Pair], writer: str, js
         if drafts:
             pairs = await pools.draft_pairs(pool, scorer, [pair.answer for pair in pairs], settings.user)
         added = await pools.add_pairs(pool, scorer, pairs, settings.user, writer)
-        there = (await pool.state()).standings
-        for id_ in added.laid_in:
-            query = there[id_].exemplar.query if id_ in there else ""
-            tell(json, {"id": id_, "verdict": "admitted", "query": query}, f"{id_}  {short(query)}")
-        for judged in added.judged:
-            tell(json, judged.model_dump(mode="json"), _judged_line(judged))
+        state = await pool.state()
+        for id_ in (*added.laid_in, *(each.id for each in added.judged)):
+            standing = state.standings[id_]
+            if standing.verdict:
+                unserved = list(state.reasons_unserved(id_, settings.user, pool.guarded))
+                row = {**standing.verdict.model_dump(mode="json"), "query": standing.exemplar.query}
+                line = f"{_judged_line(standing.verdict, unserved)}: {short(standing.exemplar.query)}"
+                tell(json, {**row, "unserved": unserved}, line)
         if added.known and not json:
             were = "was" if added.known == 1 else "were"
             say(f"{count_of(added.known, 'pair')} {were} there already")
@@ -201,7 +204,7 @@ async def why(
     say(f"{exemplar.id}: {exemplar.writer} wrote it{model}{asked}")
     say(f"  {short(exemplar.query)}\n  {short(exemplar.answer)}")
     if verdict:
-        say(_judged_line(verdict))
+        say(_judged_line(verdict, found.unserved))
         say("\n".join(f"  {reason}" for reason in verdict.reasons))
         if verdict.fit is not None:
             say(f"  log odds that the answer belongs to the query: {verdict.fit:.1f}")
@@ -233,6 +236,31 @@ async def grant(
         await pool.share(settings.user, [EVERYONE] if everyone else reader or [])
     who = "everybody in the pool" if everyone else ", ".join(reader or ()) or "nobody else"
     say(f"what {settings.user} writes in {name} is read by: {who}")
+
+
+@command(
+    app, "data user", "mindstream pool members verse", "mindstream pool members verse --add bob --remove eve", user=ME
+)
+async def members(
+    settings: Settings,
+    name: Name,
+    add: Annotated[list[str] | None, flag("NAME", "Let this agent write and recall; repeatable.")] = None,
+    remove: Annotated[list[str] | None, flag("NAME", "Let it no more; repeatable.")] = None,
+    json: AsJson = False,
+) -> None:
+    """Show who may write and recall; the owner adds and removes members.
+
+    Who was removed is served nothing from the next recall on; what it wrote stays (`pool withdraw --writer`).
+    The member * stands for everybody; to close a pool that is everybody's: --remove '*' --add ann.
+    """
+    async with pools.open_pool(settings, name) as pool:
+        if add or remove:
+            await pool.change_members(add or (), remove or (), by=settings.user)
+        state = await pool.member_state(settings.user)
+    owner = state.created.owner if state.created else ""
+    others = ["everybody" if each == EVERYONE else each for each in state.members if each != owner]
+    row = {"pool": name, "owner": owner, "members": list(state.members)}
+    tell(json, row, f"{owner} (owner)" + "".join(f"\n{each}" for each in others))
 
 
 @command(
@@ -273,8 +301,8 @@ async def export(settings: Settings, name: Name, file: Target = None) -> None:
             write(line)
 
 
-def _judged_line(judged: ExemplarJudged) -> str:
-    by = judged.model or "a person"
-    return f"{judged.id}  {judged.verdict}, {judged.score:g} points by {by}" + (
-        f": {judged.reasons[0]}" if judged.verdict == "rejected" and judged.reasons else ""
-    )
+def _judged_line(judged: ExemplarJudged, unserved: Sequence[str]) -> str:
+    if judged.verdict == "rejected":
+        return f"{judged.id}  rejected, since {judged.reasons[0] if judged.reasons else 'it had too few points'}"
+    served = f"not served, since {'; '.join(unserved)}" if unserved else "served"
+    return f"{judged.id}  admitted, {served} ({judged.score:g} points by {judged.model or 'a person'})"

@@ -37,6 +37,7 @@ from mindstream.cli.shell.flags import (
 )
 from mindstream.cli.shell.output import clean, complain, print_json, print_table, short
 from mindstream.cli.shell.stopping import run_until_stopped
+from mindstream.clock import format_iso
 from mindstream.errors import InputError, ModelError
 from mindstream.planning.check import check
 from mindstream.planning.estimate import Estimate
@@ -180,14 +181,12 @@ def list_runs(settings: Settings, json: bool) -> int:
     """Print the runs of a user."""
     runs = asyncio.run(find_runs(settings)).values()
     if json:
-        told = (
-            {"run": run.run, "task": run.task, "how": run.how, "state": _state(run), "answer": run.answer}
-            for run in runs
-        )
-        print_json(*told)
+        for run in runs:
+            row = {"run": run.run, "at": format_iso(run.at), "task": run.task, "how": run.how, "answer": run.answer}
+            print_json({**row, "state": _state(run)})
     elif runs:
-        rows = [(run.run, _state(run), run.how, short(run.task, 60)) for run in runs]
-        print_table(("run", "state", "way", "task"), rows, words=4)
+        rows = [(run.run, format_iso(run.at), _state(run), run.how, short(run.task, 60)) for run in runs]
+        print_table(("run", "last", "state", "way", "task"), rows, words=5)
     else:
         complain("nothing was solved yet")
     return 0
@@ -208,6 +207,8 @@ async def _solve(chosen: Chosen, task: Task, wishes: Wishes, begun: RunCheckpoin
             screen.note(why, "red")
         if expected.calls:
             screen.note(str(expected))
+        if chosen.settings.budget_usd and expected.calls and expected.cost_usd is None:
+            screen.note("--max-usd cannot bind: a price is not known; --max-tokens does", "yellow")
         plan = solver.task.plan
         if asker and wishes.approve:
             plan = await _approved_plan(solver, screen, asker)
@@ -229,7 +230,9 @@ async def _solve(chosen: Chosen, task: Task, wishes: Wishes, begun: RunCheckpoin
     if wishes.json:
         print_json(_as_json(solution))
     else:
-        _show(solution, screen, expected, wishes.way_on(chosen, task, "--model", "NAME"))
+        way_on = wishes.way_on(chosen, task)
+        by_model = way_on if "--model " in way_on else wishes.way_on(chosen, task, "--model", "NAME")
+        _show(solution, screen, expected, by_model)
     has_failed = bool(solution.evidence) and len(solution.missing) == len(solution.evidence)
     return NO_ANSWER if solution.stopped or not solution.answer or solution.is_quotation or has_failed else 0
 

@@ -25,6 +25,7 @@ from mindstream.memory.store.store import Entry, WorkDone
 from mindstream.minds.timeouts import Timeouts
 from mindstream.models.model import Model
 from mindstream.reasoners.background import Background
+from mindstream.tracing import span
 
 
 class Answering:
@@ -42,7 +43,7 @@ class Answering:
         reasoners: Background,
         timeouts: Timeouts,
         listener: Model | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._talker, self._gate, self._reasoners = talker, gate, reasoners
         self._floor, self._timeouts = reasoners.floor, timeouts
         self._stream, self._pack = talker.stream, talker.pack
@@ -112,10 +113,11 @@ class Answering:
     async def _take_turn(self, situation: Situation, answer: Answer, exchange: Exchange) -> None:
         """Answer when it is this utterance's turn: at once, or after the Reasoner."""
         queued, heard = self._in_turn.locked() or self._floor.locked(), answer.heard
+        traced = span("invoke_agent", "talker", agent_name="talker", conversation_id=self._talker.session)
         async with self._in_turn:
             self._answering.add(heard)
             try:
-                with self._filling_silence(answer, situation, exchange):
+                with traced, self._filling_silence(answer, situation, exchange):
                     if queued:  # what is believed may have moved on
                         situation = await self._talker.situation(situation.text)
                         answer.decision = replace(self._gate.decide(situation), thinks=answer.decision.thinks)

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 
 from pydantic import JsonValue, ValidationError
 
+from mindstream.clock import Moment
 from mindstream.errors import LeaseLost
 from mindstream.memory import tenure
 from mindstream.memory.memory import Memory
@@ -52,6 +53,7 @@ class RunCheckpoint:
         kept: it was not mended, and nothing was done since.
         spent: what the run took until the last row.
         answer: None where the run has not ended.
+        at: when its last row was written.
     """
 
     run: str
@@ -68,6 +70,7 @@ class RunCheckpoint:
     answer: str | None = None
     stopped: str = ""
     unanswered: str = ""
+    at: Moment = 0.0
 
     def with_plan(self, plan: Plan) -> RunCheckpoint:
         """Return the run as it goes on where its caller brings a plan: mended, where it was this one that was mended.
@@ -175,7 +178,7 @@ async def read_runs(stream: Memory, only: str = "") -> dict[str, RunCheckpoint]:
         for row in rows:
             name = str(getattr(row.event, "run", ""))
             if name and name == (only or name):
-                found[name] = _after(found.get(name) or RunCheckpoint(name), row.event)
+                found[name] = replace(_after(found.get(name) or RunCheckpoint(name), row.event), at=row.at)
     return found
 
 

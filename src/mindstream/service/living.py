@@ -121,7 +121,7 @@ async def open_life(
             model.steps = life.steps
         if not (config.budget.usd is None and config.budget.usd_per_day is None):
             for name in _unpriced(models):
-                note(f"no price is known for {name}: what it takes is no money here; --calls and --tokens limit it")
+                note(f"no price is known for {name}: what it takes is no money here; --max-calls and --max-tokens bind")
         async with calls.writing(stream):
             yield life
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,7 @@ from mindstream.models.model import Model, ToolSpec
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.models.wrappers.budget import Budget, Budgeted
+from mindstream.planning.check import Fault, check
 from mindstream.planning.estimate import Estimate, estimate
 from mindstream.planning.exemplars import find_exemplars, read_exemplars
 from mindstream.planning.journal import RunCheckpoint, read_runs
@@ -131,13 +133,17 @@ async def open_solver(settings: Settings, task: Task, approve: Approve | None = 
         if task.how == "react" and model is None:
             raise SettingsError("react needs a model: name one with --model or --role worker=NAME, or say --how rewoo")
         means = Means(model, stream, settings.data, embed=settings.embedder)
-        usual = ("calculator", "llm") if model else ("calculator",) if task.docs else ("calculator", "recall")
-        names = usual if task.tools is None else task.tools
-        tools, refused = await open_tools(settings, names, task.docs, task.mcp, means, approve, opened)
+        tools, refused = await open_tools(settings, _names(task, model), task.docs, task.mcp, means, approve, opened)
         task = _with_plan(task, [tool.spec for tool in tools])
         async with open_member(settings, task.pool, render=plan_shot) as member:
             exemplars += await find_exemplars(member, task.text) if member else ()
         yield Solver(settings, task, models, tools, stream, exemplars, budget, refused)
+
+
+def _names(task: Task, model: Model | None) -> tuple[str, ...]:
+    """Return the names of a task's tools; `model`: who carries out instructions."""
+    usual = ("calculator", "llm") if model else ("calculator",) if task.docs else ("calculator", "recall")
+    return usual if task.tools is None else task.tools
 
 
 def _worker(models: Models, budget: Budget) -> Model | None:
@@ -164,12 +170,23 @@ async def find_specs(settings: Settings, task: Task) -> list[ToolSpec]:
     Raises as `open_solver` does.
     """
     async with AsyncExitStack() as opened:
-        stream = None
-        if "recall" in (task.tools or ()):
-            stream = (await opened.enter_async_context(memory(settings, new=True))).stream
+        nothing = opened.enter_context(tempfile.TemporaryDirectory(prefix="mindstream-"))
+        stream = await opened.enter_async_context(Memory.open(nothing, "none", embed=settings.embedder))
         means = Means(FakeModel({}), stream, embed=settings.embedder)
         tools, _ = await open_tools(settings, task.tools or (), task.docs, task.mcp, means, None, opened)
         return [tool.spec for tool in tools]
+
+
+async def find_faults(settings: Settings, task: Task) -> tuple[Plan, tuple[Fault, ...]]:
+    """Read the plan of a task's file, and say why a run with these settings would not begin; nothing is asked.
+
+    Raises as `open_solver` does.
+    """
+    async with answering(settings) as models:
+        names = _names(task, _worker(models, Budget()))
+    specs = await find_specs(settings, replace(task, tools=names))
+    plan = _with_plan(task, specs).plan or Plan()
+    return plan, check(plan, specs)
 
 
 async def open_tools(

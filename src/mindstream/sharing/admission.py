@@ -20,10 +20,11 @@ from mindstream.memory.store.store import Entry, NewWork, WorkDone, WorkReleased
 from mindstream.memory.store.validation import checked_text
 from mindstream.models.ask import ask
 from mindstream.models.model import Model
-from mindstream.sharing.events import ExemplarJudged
+from mindstream.sharing.events import BY_RULES, ExemplarJudged
 from mindstream.sharing.exemplar import Exemplar, embedded_text, exemplar_id, pair_id
 from mindstream.sharing.grading.grade_pair import GradePair
 from mindstream.sharing.guarding.form_faults import find_faults
+from mindstream.sharing.guarding.mutual_information import MutualInformation
 from mindstream.sharing.state import PoolState
 
 if TYPE_CHECKING:
@@ -146,22 +147,20 @@ async def _claim(pool: Pool, id_: str) -> tuple[int, ...]:
 
 
 async def _verdict(pool: Pool, state: PoolState, exemplar: Exemplar, scorer: Model) -> ExemplarJudged:
-    """Judge a pair: its form, whether it gives orders, whether it is new, and the rubric."""
+    """Judge a pair: its form, whether it is new, whether it gives orders, and the rubric."""
     query, answer, rubric = exemplar.query, exemplar.answer, state.rubrics[-1]
-    judged = ExemplarJudged(id=exemplar.id, verdict="rejected", rubric=len(state.rubrics), model="rules")
+    judged = ExemplarJudged(id=exemplar.id, verdict="rejected", rubric=len(state.rubrics), model=BY_RULES)
     if faults := find_faults(query, answer):
         return judged.model_copy(update={"reasons": faults})
-    measures = await pool.measures(state)
-    heard = await measures.detector.hear(query, answer)
-    if pool.guarded and heard.order:
-        reason = f"it sounds like an order to whoever reads it: {heard.order!r}"
-        return judged.model_copy(update={"orders": True, "reasons": (reason,)})
     served = pool.served(state, exemplar.writer)
     if any(pair_id(state.standings[id_].exemplar) == pair_id(exemplar) for id_ in served):
         return judged.model_copy(update={"reasons": ("another exemplar says the same",)})
-    fit = await measures.fit(query, answer, pool.likely(scorer))
-    measured = {"fit": fit.log_odds, "fit_by": fit.by} if fit else {}
-    judged = judged.model_copy(update={"model": scorer.name, "louder": heard.louder, **measured})
+    likely = pool.likely(scorer)
+    if scorer.name == BY_RULES or likely:
+        judged = await _measured(pool, state, exemplar, judged, likely)
+        if judged.orders:
+            return judged
+    judged = judged.model_copy(update={"model": scorer.name})
     try:
         grades = await ask(
             scorer, GradePair(domain=rubric.domain, criteria=rubric.criteria, query=query, answer=answer)
@@ -169,11 +168,28 @@ async def _verdict(pool: Pool, state: PoolState, exemplar: Exemplar, scorer: Mod
     except ReplyInvalid as error:
         return judged.model_copy(update={"reasons": (f"the scorer gave no grades: {describe(error)}",)})
     reasons = tuple(f"{each.criterion}: {each.points:g}, {each.reason}" for each in grades.grades)
+    if pool.guarded and grades.gives_orders:
+        reasons = (f"{scorer.name} says that it gives orders to whoever reads it", *reasons)
+        return judged.model_copy(update={"orders": True, "reasons": reasons})
     found = {"score": grades.total, "grades": {each.criterion: each.points for each in grades.grades}}
     if grades.total < rubric.threshold:
         reasons = (f"{grades.total:g} points, and {rubric.threshold} are wanted", *reasons)
         return judged.model_copy(update={**found, "reasons": reasons})
     return judged.model_copy(update={**found, "reasons": reasons, "verdict": "admitted"})
+
+
+async def _measured(
+    pool: Pool, state: PoolState, exemplar: Exemplar, judged: ExemplarJudged, likely: MutualInformation | None
+) -> ExemplarJudged:
+    """Measure a pair that no model of some size reads: whether its answer gives orders, and belongs to its query."""
+    measures = await pool.measures(state)
+    heard = await measures.detector.hear(exemplar.answer)
+    if pool.guarded and heard.order:
+        reason = f"it sounds like an order to whoever reads it: {heard.order!r}"
+        return judged.model_copy(update={"orders": True, "reasons": (reason,)})
+    fit = await measures.fit(exemplar.query, exemplar.answer, likely)
+    measured = {"fit": fit.log_odds, "fit_by": fit.by} if fit else {}
+    return judged.model_copy(update={"louder": heard.louder, **measured})
 
 
 def _exemplar(pool: Pool, pair: Pair, writer: str) -> Exemplar:

@@ -15,6 +15,8 @@ from mindstream.log.events import Event
 Form = Literal["composed", "bare"]
 """What of an exemplar is embedded: the prompt as it was put, one level deep, or the query alone."""
 Verdict = Literal["admitted", "rejected"]
+BY_RULES = "rules"
+"""Who judged a pair that no model has read."""
 EVERYONE = "*"
 """Stands for all agents in a list of readers."""
 

@@ -217,6 +217,15 @@ class Pool:
             _checked_agent(each)
         await self.write(events.MembersChanged(members=tuple(dict.fromkeys(members))), by)
 
+    async def change_members(self, add: Sequence[str] = (), remove: Sequence[str] = (), *, by: str) -> None:
+        """Add members and remove others; `*` stands for everybody."""
+        state = await self._owners_state(by)
+        if unknown := [each for each in remove if each not in state.members]:
+            named = ", ".join(state.members)
+            why = f"everybody is, as {EVERYONE}: remove that and add names" if EVERYONE in state.members else named
+            raise InputError(f"{unknown[0]!r} is no member of the pool {self.name!r} by name ({why})")
+        await self.set_members([each for each in (*state.members, *add) if each not in remove], by)
+
     async def trust(self, source: str, trusted: bool, by: str) -> None:
         """Trust a source that a person has looked at, or do not."""
         state = await self._owners_state(by)

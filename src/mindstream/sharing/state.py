@@ -10,10 +10,10 @@ from mindstream.log.events import Logged
 from mindstream.log.names import StreamKey
 from mindstream.memory.store.store import LogStore
 from mindstream.sharing import events
-from mindstream.sharing.events import EVERYONE
+from mindstream.sharing.events import BY_RULES, EVERYONE
 from mindstream.sharing.exemplar import Exemplar, pair_id
 from mindstream.sharing.grading.rubric import Rubric, read_rubric
-from mindstream.sharing.guarding.guard import particulars
+from mindstream.sharing.guarding.guard import LEAST, particulars
 from mindstream.sharing.guarding.trust import TWICE, Mentions, SourceRecord
 from mindstream.sharing.utility import Helped
 
@@ -250,7 +250,12 @@ class PoolState:
             return ""
         if (doubt := record.doubt(standing.verdict, source)) or not exemplar.asked_by or record.by_person:
             return doubt
-        if 0 < record.pairs < TWICE:
+        if standing.verdict.fit is None and standing.verdict.model == BY_RULES:
+            return (
+                f"a stranger asked ({source}), and nothing measures whether the answer fits: lay in {LEAST} pairs,"
+                " grade by a model, or trust the source"
+            )
+        if record.pairs < TWICE:
             return f"too little is known of whoever asked ({source}): {record.pairs} pair, and {TWICE} are wanted"
         name = self.mentions.agenda(source, particulars(exemplar.answer))
         return f"answers {source} name {name!r} again and again, and nobody else's do" if name else ""

@@ -22,7 +22,7 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import TAINTED, Record, RecordDraft
 from mindstream.memory.store.store import Entry, read_all
 from mindstream.models.embedders.embedder import Embedder
-from mindstream.tools.folder import MOST_FILES, PACKAGE, Folder, passages
+from mindstream.tools.folder import MOST_FILES, Folder, passages
 from mindstream.tools.tool import FunctionTool, Words, tool
 from mindstream.tools.traits import FROM_STRANGERS
 
@@ -101,10 +101,9 @@ class Documents:
             await self.stream.store.erase(self.stream.key, ids)
 
     def _skipped(self) -> list[str]:
-        """Say in a line which files a package would read."""
-        names = [name for name, why in self.unread.items() if why.endswith(PACKAGE)]
-        shown = ", ".join(names[:SHOWN]) + f" and {len(names) - SHOWN:,} more" * (len(names) > SHOWN)
-        return [f"(not searched: {shown}; they need a package: {PACKAGE})"] if names else []
+        """Say in a line which files could not be read, and why."""
+        more = f"; and {len(self.unread) - SHOWN:,} more" * (len(self.unread) > SHOWN)
+        return [f"(not searched: {'; '.join([*self.unread.values()][:SHOWN])}{more})"] if self.unread else []
 
     def tools(self) -> tuple[FunctionTool, ...]:
         """Make the tools `search_documents`, `list_documents` and `read_document`."""
@@ -114,10 +113,7 @@ class Documents:
             await self.refresh()
             found = await self.stream.recall(query, count, kinds=["document"], touch=False)
             if not found:
-                unread = "; ".join(
-                    why if why.startswith(name) else f"{name}: {why}" for name, why in self.unread.items()
-                )
-                raise ToolError(f"there is nothing to read in the folder{f': {unread}' if unread else ''}")
+                raise ToolError(" ".join(["there is nothing to read in the folder", *self._skipped()]))
             return "\n\n".join([each.record.text for each in found] + self._skipped())
 
         async def list_documents() -> str:

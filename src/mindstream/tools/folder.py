@@ -8,11 +8,11 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from mindstream.errors import InputError, ToolError
+from mindstream.log.database import FILE
 from mindstream.paths import read_bytes
 from mindstream.text.headings import JOINT, find_headings, open_headings
 from mindstream.tools.child import run_child
@@ -22,7 +22,6 @@ PASSAGE = 1_000
 """How long a passage gets, in characters."""
 PARSER_SECONDS, PARSER_MEGABYTES = 30, 2_000
 PDF_SCRIPT, HTML_SCRIPT = (Path(__file__).with_name(name) for name in ("pdf_text.py", "html_text.py"))
-PACKAGE = "pip install 'mindstream[documents]'"
 HTML = (".html", ".htm", ".xhtml")
 
 
@@ -53,7 +52,7 @@ class Document:
 
 
 class Folder:
-    """Files in a folder and the folders in it; what is hidden is left out.
+    """Files in a folder and the folders in it; what is hidden, and a memory that lies there, is left out.
 
     Raises:
         ToolError: there is no such folder.
@@ -71,7 +70,7 @@ class Folder:
             folders[:] = sorted(each for each in folders if not each.startswith("."))
             for file in sorted(files):
                 path = Path(folder) / file
-                if not file.startswith(".") and path.name.isprintable() and self._is_inside(path):
+                if not file.startswith((".", FILE)) and path.name.isprintable() and self._is_inside(path):
                     found += 1
                     if found > MOST_FILES:
                         return
@@ -112,14 +111,14 @@ class Folder:
         is_html = name.lower().endswith(HTML)
         digest = hashlib.blake2b(content, digest_size=16, salt=b"html" * is_html).hexdigest()
         if _is_pdf(name):
-            found = await _parsed(name, "pypdf", PDF_SCRIPT, str(self._path(name)))
+            found = await _parsed(name, PDF_SCRIPT, str(self._path(name)))
             numbered = [(line, n) for n, page in enumerate(found["pages"], 1) for line in page.splitlines()]
         elif b"\0" in content[:8_000]:
             raise ToolError(f"{name} is no text")
         else:
             text = content.decode("utf-8", "replace").lstrip("\ufeff")
             if is_html:
-                text = str((await _parsed(name, "selectolax", HTML_SCRIPT, text))["text"])
+                text = str((await _parsed(name, HTML_SCRIPT, text))["text"])
             return digest, await asyncio.to_thread(_unpaged, text)
         return digest, Document(tuple(line for line, _ in numbered), tuple(page for _, page in numbered))
 
@@ -132,15 +131,16 @@ class Folder:
         return path.resolve()
 
 
-async def _parsed(name: str, package: str, script: Path, given: str) -> Any:
-    """Have a file read by a package, in a process of its own.
+async def _parsed(name: str, script: Path, given: str) -> Any:
+    """Have a file read by a foreign parser, in a process of its own.
 
     Raises:
-        ToolError: the package is not there, or cannot read it.
+        ToolError: it cannot be read.
     """
-    if find_spec(package) is None:
-        raise ToolError(f"{name} needs a package: {PACKAGE}")
-    return await run_child(script, given, seconds=PARSER_SECONDS, megabytes=PARSER_MEGABYTES)
+    try:
+        return await run_child(script, given, seconds=PARSER_SECONDS, megabytes=PARSER_MEGABYTES)
+    except ToolError as error:
+        raise ToolError(f"{name}: {error}") from None
 
 
 def _unpaged(text: str) -> Document:

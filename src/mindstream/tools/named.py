@@ -85,7 +85,6 @@ async def _tools(name: str, means: Means, opened: AsyncExitStack) -> tuple[Tool,
                 raise SettingsError(f"{name!r} needs a key: set {WOLFRAM}")
             return (wolfram_tool(key, means.web),)
         case "read_page":
-            _check_package("selectolax", name)
             return (page_tool(means.web),)
         case "llm":
             if means.model is None or means.model.name == Rules.name:
@@ -101,13 +100,9 @@ async def _tools(name: str, means: Means, opened: AsyncExitStack) -> tuple[Tool,
 def _search(means: Means) -> Search:
     if key := os.environ.get(TAVILY, "").strip():
         return Tavily(key, web=means.web)
-    _check_package("ddgs", "web", f" (or set {TAVILY})")
+    if find_spec("ddgs") is None:
+        raise SettingsError(f"'web' needs a package: pip install 'mindstream[web]' (or set {TAVILY})")
     return Ddgs()
-
-
-def _check_package(package: str, name: str, otherwise: str = "") -> None:
-    if find_spec(package) is None:
-        raise SettingsError(f"{name!r} needs a package: pip install 'mindstream[web]'{otherwise}")
 
 
 def _unknown(name: str) -> str:

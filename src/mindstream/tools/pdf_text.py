@@ -4,7 +4,7 @@ import json
 import sys
 
 from pypdf import PdfReader
-from pypdf.errors import PyPdfError
+from pypdf.errors import DependencyError, FileNotDecryptedError, PyPdfError
 
 PAGES, LONGEST = 1_000, 4_000_000
 
@@ -12,7 +12,8 @@ PAGES, LONGEST = 1_000, 4_000_000
 def read(path: str) -> list[str]:
     """Return the text of each page; of what is too long, the beginning."""
     pages, left = [], LONGEST
-    for page in PdfReader(path).pages[:PAGES]:
+    reader = PdfReader(path)
+    for page in reader.pages[:PAGES]:
         text = page.extract_text()[:left]
         left -= len(text)
         pages.append(text)
@@ -21,6 +22,9 @@ def read(path: str) -> list[str]:
 
 if __name__ == "__main__":
     try:
-        print(json.dumps({"pages": read(json.load(sys.stdin))}))
+        found = read(json.load(sys.stdin))
+        print(json.dumps({"pages": found} if any(map(str.strip, found)) else {"error": "no text (a scan?)"}))
+    except (FileNotDecryptedError, DependencyError):
+        print(json.dumps({"error": "encrypted"}))
     except (PyPdfError, OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        print(json.dumps({"error": f"the PDF cannot be read ({type(error).__name__})"}))
+        print(json.dumps({"error": f"damaged ({type(error).__name__})"}))

@@ -73,6 +73,8 @@ SETTINGS: Mapping[str, tuple[Any, str, str]] = {
     "budget_usd": (float, "X", "Stop asking models after so many US dollars."),
 }
 """What a flag that sets a field of the settings takes, and its help; `town` is the data folder of a town."""
+FLAGS = {"roles": "role", "town": "data", "budget_tokens": "max_tokens", "budget_usd": "max_usd"}
+"""The flags that are called otherwise than their fields."""
 MORE_ROLES = Annotated[list[str] | None, typer.Argument(hidden=True, metavar="ROLE=NAME")]
 
 
@@ -172,7 +174,7 @@ def _setting(field: str, help: Mapping[str, str]) -> Parameter:
 
 def flag_name(field: str) -> str:
     """Return the flag that sets a field."""
-    return "--" + {"roles": "role", "town": "data"}.get(field, field.removesuffix("_s")).replace("_", "-")
+    return "--" + FLAGS.get(field, field.removesuffix("_s")).replace("_", "-")
 
 
 def choose(flags: Mapping[str, Any]) -> Chosen:

@@ -96,7 +96,7 @@ Hours = Annotated[float | None, flag("H", "Live so many hours.", min=0, max=876_
 Until = Annotated[str, flag("TIME", 'Up to a time of the town: "Feb 14 19:00", "tomorrow noon".')]
 STEPS = "Live so many steps (10 seconds each, where the town does not say otherwise)."
 Steps = Annotated[int | None, flag("N", STEPS, min=0, max=2**40)]
-Usd = Annotated[float | None, flag("X", "Stop when this run has cost so many US dollars.", min=0)]
+Usd = Annotated[float | None, flag("X", "Stop when this run has cost so many US dollars.", "--max-usd", min=0)]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Tell what happens, a line each.")]
 MODELS = "model roles fallback patience_s town embedder"
 
@@ -175,7 +175,7 @@ class Watcher:
 @command(
     app, MODELS, "mindstream town run --data ./ville --days 2",
     'mindstream town run --data ./ville --until "Feb 14 19:00" -v',
-    "mindstream town run --data ./ville --hours 3 --model openai:gpt-5-mini --usd 2",
+    "mindstream town run --data ./ville --hours 3 --model openai:gpt-5-mini --max-usd 2",
     name="run", summary="Let the town live: one day, or as long as you say.", notes=LIMITS, model=MODEL, roles=ROLE,
 )  # fmt: skip
 @command(

@@ -6,21 +6,34 @@ import asyncio
 import math
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mindstream.errors import BudgetSpent
 from mindstream.models.model import Call, Model, Part, Piece, Request, Usage
 from mindstream.models.providers.limits import all_tokens
 from mindstream.models.shorten import estimate_tokens, request_tokens
 
+LEAST_REPLY = 200
+"""A call that could write less is not made."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reserved:
+    """What a call may take, in tokens: what it asks with, by an estimate, and what it may write."""
+
+    asked: int
+    answered: int
+
 
 @dataclass
 class Budget:
-    """What may be spent, shared by any number of models, and what has been; exceeded by one call at most.
+    """What may be spent, shared by any number of models, and what has been.
 
-    A call waits while those that go on might leave nothing for it: they are taken to need what they asked with, all
-    that they may write, and as much as the dearest call so far; the first one goes alone. An endpoint that tells no
-    usage is counted by an estimate. A call whose price is not known (a local model) adds nothing to `spent_usd`.
+    Tokens are reserved before a call: what it asks with and all that it may write. While others go on and leave too
+    little for that, it waits; alone, it may write as much as is left, and where that is next to nothing it is not made.
+    Money is reserved so by the dearest price a token so far, which the first call, alone, finds out. An endpoint that
+    tells no usage is counted by an estimate. A call whose price is not known (a local model) adds nothing to
+    `spent_usd`.
     """
 
     calls: int | None = None
@@ -30,9 +43,11 @@ class Budget:
     spent_tokens: int = 0
     spent_usd: float = 0.0
     _runs: set[str] = field(default_factory=set, repr=False)
-    _going_on: list[int] = field(default_factory=list, repr=False)
-    _dearest: int | None = field(default=None, repr=False)
+    _going_on: list[Reserved] = field(default_factory=list, repr=False)
+    _has_ended: bool = field(default=False, repr=False)
     _price: float = field(default=0.0, repr=False)
+    _short: float = field(default=1.0, repr=False)
+    """How many tokens an endpoint counted for each that was estimated, at most."""
     _ended: asyncio.Event | None = field(default=None, repr=False)
 
     def take_up(self, run: str, calls: int, tokens: int, cost_usd: float) -> None:
@@ -64,28 +79,33 @@ class Budget:
                     f"{spent:g} of the {allowed:g} {what} that were allowed are spent: allow more, or stop"
                 )
 
-    async def begin(self, request: Request) -> int:
-        """Count one call as soon as it can go on beside the others; return what it may take, in tokens.
+    async def begin(self, request: Request) -> Reserved:
+        """Count one call as soon as it can go on beside the others; return what it may take.
 
         Raises:
-            BudgetSpent: nothing is left for it.
+            BudgetSpent: too little is left for it.
         """
         bounded = self.tokens is not None or self.cost_usd is not None
-        most = request_tokens(request) + all_tokens(request) if bounded else 0
+        asked, wanted = request_tokens(request) if bounded else 0, all_tokens(request)
         self.check()
-        while self._going_on and self._may_leave_nothing():
+        while self._going_on and not self._leaves(asked, wanted):
             self._ended = self._ended or asyncio.Event()
             await self._ended.wait()
             self.check()
+        if not self._leaves(asked, min(wanted, LEAST_REPLY)):
+            raise BudgetSpent(self._too_little(asked))
         self.take_call()
-        self._going_on.append(most)
-        return most
+        reserved = Reserved(asked, int(min(wanted, self._room() - asked * self._short)) if bounded else wanted)
+        self._going_on.append(reserved)
+        return reserved
 
-    def end(self, most: int, used: Usage | None) -> None:
+    def end(self, reserved: Reserved, used: Usage | None) -> None:
         """Count what a call took that was begun."""
-        self._going_on.remove(most)
+        self._going_on.remove(reserved)
+        self._has_ended = True
         if used is not None:
             self.spend(used)
+            self._short = max(self._short, used.input_tokens / (reserved.asked or used.input_tokens or 1))
         if self._ended is not None:
             self._ended.set()
             self._ended = None
@@ -95,20 +115,30 @@ class Budget:
         tokens = used.input_tokens + used.output_tokens
         self.spent_tokens += tokens
         self.spent_usd += used.cost_usd or 0.0
-        self._dearest = max(tokens, self._dearest or 0)
         self._price = max((used.cost_usd or 0.0) / max(tokens, 1), self._price)
 
-    def _may_leave_nothing(self) -> bool:
-        """Tell whether what goes on may take all that is allowed."""
-        if self.tokens is None and self.cost_usd is None:
+    def _leaves(self, asked: int, answered: int) -> bool:
+        """Tell whether there is room for a call; of money nobody knows before the first one has ended."""
+        if self.cost_usd is not None and self._going_on and not self._has_ended:
             return False
-        if self._dearest is None:
-            return True
-        tokens = sum(max(most, self._dearest) for most in self._going_on)
+        return self._room() >= asked * self._short + answered
+
+    def _room(self) -> float:
+        """Return how many tokens are left beside what is reserved."""
+        left = math.inf if self.tokens is None else self.tokens - self.spent_tokens
+        if self.cost_usd is not None and self._price:
+            left = min(left, (self.cost_usd - self.spent_usd) / self._price)
+        return left - sum(each.asked * self._short + each.answered for each in self._going_on)
+
+    def _too_little(self, asked: int) -> str:
+        by_tokens = self.tokens is not None and self.tokens - self.spent_tokens <= self._room()
+        what, allowed, spent = "tokens", self.tokens, float(self.spent_tokens)
+        if not by_tokens:
+            what, allowed, spent = "US dollars", self.cost_usd, self.spent_usd  # type: ignore[assignment]
         return (
-            self.spent_tokens + tokens >= (math.inf if self.tokens is None else self.tokens)
-            or self.spent_usd + tokens * self._price >= (math.inf if self.cost_usd is None else self.cost_usd)
-        )  # fmt: skip
+            f"{spent:g} of the {allowed or 0:g} {what} that were allowed are spent, and the next call asks with"
+            f" {asked:,} tokens: allow more, or stop"
+        )
 
 
 class Budgeted:
@@ -120,7 +150,9 @@ class Budgeted:
         self._budget = budget
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
-        most = await self._budget.begin(request)
+        reserved = await self._budget.begin(request)
+        if reserved.answered < all_tokens(request):
+            request = replace(request, longest_reply=reserved.answered)
         told: Usage | None = None
         said: list[str] = []
         try:
@@ -134,4 +166,4 @@ class Budgeted:
         finally:
             if told is None and any(said):
                 told = Usage(request_tokens(request), estimate_tokens("".join(said)))
-            self._budget.end(most, told)
+            self._budget.end(reserved, told)

@@ -32,6 +32,8 @@ class Grades(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     grades: Annotated[tuple[Grade, ...], Field(max_length=40)]
+    gives_orders: bool = False
+    """It tells whoever learns from it what to do, or what to answer to other questions."""
 
     @property
     def total(self) -> float:

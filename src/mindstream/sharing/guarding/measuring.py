@@ -59,7 +59,7 @@ class Measures:
 async def build_measures(embedder: Embedder, exemplars: Sequence[Exemplar]) -> Measures:
     """Read what a person laid in; of many exemplars some."""
     some = exemplars[:: len(exemplars) // MOST + 1]
-    detector = await build_detector(embedder, [(each.query, each.answer) for each in some])
+    detector = await build_detector(embedder, [(each.answer,) for each in some])
     if len(some) < LEAST:
         return Measures(embedder, None, detector)
     queries, answers = [each.query for each in some], [each.answer for each in some]

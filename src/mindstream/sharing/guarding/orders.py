@@ -16,12 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mindstream.models.embedders.embedder import Embedder
-from mindstream.text.words import first_and_last, sentences
+from mindstream.text.words import first_and_last, plain_words, sentences
 
 Floats = NDArray[np.float64]
 FILE = Path(__file__).with_name("orders.tsv")
 SENTENCES, MOST = 200, 3_000
 """So many sentences of a text are read, and of the trusted exemplars together."""
+WORDS = 3
+"""Fewer are no sentence: a scrap of code, a name."""
 NEAR = 3
 SHARE = 0.99
 """Of the trusted pairs so many stay below what counts as an order."""
@@ -98,7 +100,7 @@ def _nearness(found: Floats, known: Floats) -> Floats:
 
 
 def _sentences(text: str) -> Sequence[str]:
-    return first_and_last([each for each in sentences(text) if len(each) > 1], SENTENCES)
+    return first_and_last([each for each in sentences(text) if len(plain_words(each)) >= WORDS], SENTENCES)
 
 
 @cache

@@ -6,6 +6,8 @@ shares are weighed by how well they explain these (Bayes' rule). What a new sour
 what a long honest one writes hardly any; of one that wrote many foreign pairs nothing is served, what was written
 before included. The source of a pair is whoever asked: an attacker who may only talk is a source of its own.
 
+Where nothing measured a pair, or a model has read it, only the orders of its source speak against it.
+
 A talker's pairs may fit their queries well, and carry what it is after (Dong 2025, MINJA): a name, a code, an address
 that its answers bring up again and again. Where nobody else's do, they wait until another source's does, or a person
 has looked.
@@ -31,8 +33,10 @@ LOUD, IF_LOUD, IF_QUIET = 0.1, 7.5, 0.28
 """Of orders that are not heard three quarters are among the loudest tenth of all texts: how often against others."""
 RISK = 0.15
 """A pair is served where it is foreign with less than that probability."""
+AT_FIRST = 2
+"""So many pairs without an order each source has before its first, lest one that was misheard condemns it."""
 TWICE = 2
-"""A stranger needs so many measured pairs; what so many of its answers name, and nobody else's, is what it is after."""
+"""A stranger needs so many pairs; what so many of its answers name, and nobody else's, is what it is after."""
 
 
 @dataclass
@@ -61,7 +65,7 @@ class SourceRecord:
 
     Attributes:
         likelihoods: the logarithm of how well each of SHARES explains what was measured.
-        pairs: how many pairs were measured; orders: how many of these were heard to give orders.
+        pairs: how many pairs were judged; orders: how many of these give orders.
         by_person: what a person said; None: nobody looked.
     """
 
@@ -72,11 +76,9 @@ class SourceRecord:
 
     def add(self, judged: ExemplarJudged) -> None:
         """Take a judged pair into account."""
-        if not judged.orders and judged.fit is None:
-            return
         self.pairs += 1
         self.orders += judged.orders
-        if not judged.orders:
+        if judged.fit is not None and not judged.orders:
             told = np.log(SHARES + (1 - SHARES) * np.exp(_evidence(judged)))
             self.likelihoods = KEPT * self.likelihoods + told
 
@@ -86,16 +88,15 @@ class SourceRecord:
             return "" if self.by_person else f"a person said that {source!r} is not to be trusted"
         if judged.orders:
             return "it gives orders to whoever reads it"
-        if not self.pairs:
+        risk, share = self._risk(judged)
+        if risk < RISK:
             return ""
-        foreign, share = self._risk(judged)
-        if foreign < RISK:
-            return ""
-        own = f"log odds {judged.fit:.1f} by {judged.fit_by or 'rules'}" if judged.fit is not None else "not measured"
-        known = (
-            f"of the {self.pairs} measured pairs of {source!r} {self.orders} give orders and {share:.0%} are foreign"
-        )
-        return f"its answer may not belong to its query ({own}; {known}): a risk of {foreign:.0%}"
+        known = f"of the {self.pairs} pairs of {source!r} {self.orders} give orders"
+        if judged.fit is None:
+            return f"it may give orders, too ({known}): a risk of {risk:.0%}"
+        own = f"log odds {judged.fit:.1f} by {judged.fit_by or 'rules'}"
+        known = f"{own}; {known} and {share:.0%} are foreign"
+        return f"its answer may not belong to its query ({known}): a risk of {risk:.0%}"
 
     def _risk(self, judged: ExemplarJudged) -> tuple[float, float]:
         """Return how probably a pair was planted, and the share of its source's pairs whose answers are foreign.
@@ -105,8 +106,9 @@ class SourceRecord:
         """
         weights = np.exp(self.likelihoods - self.likelihoods.max())
         weights /= weights.sum()
-        foreign = float(weights @ (SHARES / (SHARES + (1 - SHARES) * np.exp(_evidence(judged)))))
-        share = self.orders / self.pairs
+        odds = SHARES / (SHARES + (1 - SHARES) * np.exp(_evidence(judged)))
+        foreign = float(weights @ odds) if judged.fit is not None else 0.0
+        share = self.orders / (self.pairs + AT_FIRST)
         unheard = share * (IF_LOUD if judged.louder < LOUD else IF_QUIET)
         return 1 - (1 - foreign) * (1 - unheard / (unheard + 1 - share)), float(weights @ SHARES)
 
