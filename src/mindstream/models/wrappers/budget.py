@@ -31,9 +31,9 @@ class Budget:
 
     Tokens are reserved before a call: what it asks with and all that it may write. While others go on and leave too
     little for that, it waits; alone, it may write as much as is left, and where that is next to nothing it is not made.
-    Money is reserved so by the dearest price a token so far, which the first call, alone, finds out. An endpoint that
-    tells no usage is counted by an estimate. A call whose price is not known (a local model) adds nothing to
-    `spent_usd`.
+    Money is exceeded by one call at most: a call waits while those that go on might leave nothing for it, at the
+    dearest price a token so far, which the first call, alone, finds out. An endpoint without usage is counted by an
+    estimate. A call whose price is not known (a local model) adds nothing to `spent_usd`.
     """
 
     calls: int | None = None
@@ -88,14 +88,17 @@ class Budget:
         bounded = self.tokens is not None or self.cost_usd is not None
         asked, wanted = request_tokens(request) if bounded else 0, all_tokens(request)
         self.check()
-        while self._going_on and not self._leaves(asked, wanted):
+        while self._going_on and (self._room() < asked * self._short + wanted or self._may_take_all_money()):
             self._ended = self._ended or asyncio.Event()
             await self._ended.wait()
             self.check()
-        if not self._leaves(asked, min(wanted, LEAST_REPLY)):
-            raise BudgetSpent(self._too_little(asked))
+        if self._room() < asked * self._short + min(wanted, LEAST_REPLY):
+            raise BudgetSpent(
+                f"{self.spent_tokens} of the {self.tokens} tokens that were allowed are spent, and the next call asks"
+                f" with {asked:,}: allow more, or stop"
+            )
         self.take_call()
-        reserved = Reserved(asked, int(min(wanted, self._room() - asked * self._short)) if bounded else wanted)
+        reserved = Reserved(asked, int(min(wanted, self._room() - asked * self._short)))
         self._going_on.append(reserved)
         return reserved
 
@@ -117,28 +120,18 @@ class Budget:
         self.spent_usd += used.cost_usd or 0.0
         self._price = max((used.cost_usd or 0.0) / max(tokens, 1), self._price)
 
-    def _leaves(self, asked: int, answered: int) -> bool:
-        """Tell whether there is room for a call; of money nobody knows before the first one has ended."""
-        if self.cost_usd is not None and self._going_on and not self._has_ended:
-            return False
-        return self._room() >= asked * self._short + answered
-
     def _room(self) -> float:
         """Return how many tokens are left beside what is reserved."""
-        left = math.inf if self.tokens is None else self.tokens - self.spent_tokens
-        if self.cost_usd is not None and self._price:
-            left = min(left, (self.cost_usd - self.spent_usd) / self._price)
-        return left - sum(each.asked * self._short + each.answered for each in self._going_on)
+        return math.inf if self.tokens is None else self.tokens - self.spent_tokens - self._reserved()
 
-    def _too_little(self, asked: int) -> str:
-        by_tokens = self.tokens is not None and self.tokens - self.spent_tokens <= self._room()
-        what, allowed, spent = "tokens", self.tokens, float(self.spent_tokens)
-        if not by_tokens:
-            what, allowed, spent = "US dollars", self.cost_usd, self.spent_usd  # type: ignore[assignment]
-        return (
-            f"{spent:g} of the {allowed or 0:g} {what} that were allowed are spent, and the next call asks with"
-            f" {asked:,} tokens: allow more, or stop"
-        )
+    def _reserved(self) -> float:
+        return sum(each.asked * self._short + each.answered for each in self._going_on)
+
+    def _may_take_all_money(self) -> bool:
+        """Tell whether what goes on may; nobody knows before the first call has ended."""
+        if self.cost_usd is None:
+            return False
+        return not self._has_ended or self.spent_usd + self._reserved() * self._price >= self.cost_usd
 
 
 class Budgeted:
