@@ -24,7 +24,7 @@ from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 
 from mindstream.coach.packs.load import load, shipped_packs
-from mindstream.coach.packs.recogniser import ABOVE, FILE, parts
+from mindstream.coach.packs.safety import ABOVE, FILE, parts
 from mindstream.text.classifier import View, views
 
 TRAINING = Path(__file__).with_name("training") / "danger"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mindstream.coach.packs.recogniser import recognises_danger
+from mindstream.coach.packs.safety import recognises_danger
 
 TIRED = "I was up late with the neighbours' party. We had pizza afterwards. The dog was sick on the carpet too. "
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from mindstream.coach.packs.recogniser import recognises_danger
+from mindstream.coach.packs.safety import recognises_danger
 from mindstream.models.decide import LETTERS, Question
 from mindstream.models.prompt import rule
 from mindstream.models.questions.predicate import YES_NO

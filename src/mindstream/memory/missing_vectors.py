@@ -36,14 +36,14 @@ class MissingVectors:
         self._at_once = AT_ONCE
         self._said_silent = self._looked_for_foreign = False
 
-    def owe(self, records: Iterable[Record]) -> None:
+    def owe(self, ids: Iterable[str]) -> None:
         """Take note of records that could not be embedded; they count once they are written."""
-        _add(self._owed, (record.id for record in records if record.vector is None))
+        _add(self._owed, ids)
 
-    def watch(self, records: Iterable[Record]) -> None:
-        """Look after those of these records that are owed a vector."""
+    def watch(self, written: Iterable[str]) -> None:
+        """Look after those of these records (ids) that are owed a vector."""
         if self._owed:
-            ids = [record.id for record in records if record.id in self._owed]
+            ids = [id_ for id_ in written if id_ in self._owed]
             for id_ in ids:
                 del self._owed[id_]
             _add(self._waiting, ids)

@@ -105,7 +105,7 @@ async def build_records(stream: Stream, news: Sequence[RecordDraft]) -> list[Rec
         _record(stream, new, text, vector, now, depth, tainted)
         for new, text, vector, (depth, tainted) in zip(news, texts, vectors, drawn, strict=True)
     ]
-    stream.missing.owe(records)
+    stream.missing.owe(record.id for record in records if record.vector is None)
     return records
 
 
@@ -315,7 +315,7 @@ class Stream:
     async def _published(self, commit: Commit, touch: Touch | None) -> list[Logged]:
         logged = await (self._touches.commit(commit, touch) if touch else self.store.commit(commit))
         for entry in commit.entries:
-            self.missing.watch(entry.records)
+            self.missing.watch(record.id for record in entry.records)
             for record in entry.records:
                 if record.slot is not None:
                     self._held[record.slot] = record

@@ -25,7 +25,7 @@ from mindstream import Coach
 from mindstream.coach.packs import safety
 from mindstream.coach.packs.load import SHIPPED, load, shipped_packs
 from mindstream.coach.packs.pack import all_texts
-from mindstream.coach.packs.recogniser import parts
+from mindstream.coach.packs.safety import parts
 from mindstream.coach.packs.topics import topics_in
 from mindstream.errors import PackError, ToolError
 from mindstream.memory.curation import audit

@@ -1,0 +1,58 @@
+"""How many files an utterance passes on its way from `hear` to `said`: those that are handed its words."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import threading
+from pathlib import Path
+from types import FrameType
+
+from pydantic import BaseModel
+
+import mindstream
+from mindstream import Coach, Mind, Said
+
+SOURCE = str(Path(mindstream.__file__).parent)
+WORDS = "The noise wakes me at three. What can I do about it?"
+
+
+def holds(value: object, deep: int = 0) -> bool:
+    """Tell whether a value is the words, or something that holds them."""
+    if isinstance(value, str):
+        return WORDS in value
+    inner: list[object] = []
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        inner = [getattr(value, field.name, None) for field in dataclasses.fields(value)]
+    elif isinstance(value, BaseModel):
+        inner = list(value.__dict__.values())
+    elif isinstance(value, list | tuple):
+        inner = list(value[:50])
+    return deep < 3 and any(holds(each, deep + 1) for each in inner)
+
+
+async def test_an_utterance_passes_thirty_files_at_most(tmp_path: Path) -> None:
+    passed: set[str] = set()
+
+    def look(frame: FrameType, event: str, _: object) -> None:
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(SOURCE) and code.co_filename not in passed:
+            names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+            if any(holds(frame.f_locals.get(name)) for name in names if name not in ("self", "cls")):
+                passed.add(code.co_filename)
+
+    async with Mind.open(tmp_path, user="ann", responder=Coach.using()) as mind:
+        await mind.send("Hello, I sleep badly because of the street.")
+        await mind.settled()
+        before = sys.getprofile()
+        sys.setprofile(look)
+        threading.setprofile(look)
+        try:
+            events = [logged.event async for logged in mind.hear(WORDS)]
+        finally:
+            sys.setprofile(before)
+            threading.setprofile(None)
+        assert isinstance(events[-1], Said)
+    found = sorted(name.removeprefix(SOURCE) for name in passed)
+    assert "/minds/mind.py" in found and "/coach/talker.py" in found
+    assert len(found) <= 30, found
