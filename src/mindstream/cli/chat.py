@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from mindstream.cli.conversation import Wishes, answer, conversing, describe_models
+from mindstream.cli.conversation import TalkOptions, answer, conversing, describe_models
 from mindstream.cli.screens.talk import JsonScreen, PlainConsole, Screen, TextScreen
 from mindstream.cli.shell.files import Lines
 from mindstream.cli.shell.flags import PLAIN, PoolName, Record, command, flag, switch
@@ -68,36 +68,36 @@ def chat(
 
     A talker answers from memory; reasoners think about what was said, and write beliefs and a plan back.
     """
-    return hold(settings, Wishes(session, not no_wait, json, record, pool))
+    return hold(settings, TalkOptions(session, not no_wait, json, record, pool))
 
 
-def hold(settings: Settings, wishes: Wishes) -> int:
+def hold(settings: Settings, options: TalkOptions) -> int:
     """Hold a conversation; return the exit code."""
-    in_terminal = sys.stdin.isatty() and sys.stdout.isatty() and not wishes.json
+    in_terminal = sys.stdin.isatty() and sys.stdout.isatty() and not options.json
     told = "stopped; what was heard is kept, and thought about the next time"
-    return run_until_stopped(_hold(settings, wishes, in_terminal), lambda: told, interrupt=not in_terminal)
+    return run_until_stopped(_hold(settings, options, in_terminal), lambda: told, interrupt=not in_terminal)
 
 
-async def _hold(settings: Settings, wishes: Wishes, in_terminal: bool) -> int:
-    if wishes.record and is_odd(wishes.record):
-        raise InputError(f"the recording {wishes.record} cannot be written: it is not a regular file")
+async def _hold(settings: Settings, options: TalkOptions, in_terminal: bool) -> int:
+    if options.record and is_odd(options.record):
+        raise InputError(f"the recording {options.record} cannot be written: it is not a regular file")
     load(settings.pack)  # a broken one is refused before anybody is asked to speak
     if in_terminal:
         from mindstream.cli.terminal import talk
 
         screen = TextScreen(PlainConsole(highlight=False), echo=False, timed=False, thinks=False)
-        return await talk(settings, wishes, screen)
+        return await talk(settings, options, screen)
     lines = Lines()
     first = await lines.next()
     if first is None:
         complain("nothing stands on standard input: say something, or see `mindstream demo`")
         return 0
     shown: Screen = JsonScreen()
-    if not wishes.json:
+    if not options.json:
         shown = TextScreen(PlainConsole(highlight=False), echo=True, timed=True, thinks=True)
-    async with conversing(settings, shown, replace(wishes, follow_ups=False)) as conversation:
+    async with conversing(settings, shown, replace(options, follow_ups=False)) as conversation:
         shown.note(describe_models(conversation.mind.models))
-        complete = await answer(conversation, first, lines, wait=wishes.wait)
+        complete = await answer(conversation, first, lines, wait=options.wait)
     if conversation.unanswered and not conversation.answers:
         return UNHELD
     return 0 if complete else INCOMPLETE

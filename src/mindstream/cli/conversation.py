@@ -39,7 +39,7 @@ STORAGE_TRIES = 3
 
 
 @dataclass(frozen=True)
-class Wishes:
+class TalkOptions:
     """How a conversation is to be held.
 
     Attributes:
@@ -157,7 +157,7 @@ class Conversation:
 
 
 @contextlib.asynccontextmanager
-async def conversing(settings: Settings, screen: Screen, wishes: Wishes) -> AsyncIterator[Conversation]:
+async def conversing(settings: Settings, screen: Screen, options: TalkOptions) -> AsyncIterator[Conversation]:
     """Open a mind, show what happens to it, and on leaving show the last of it.
 
     Raises:
@@ -175,10 +175,10 @@ async def conversing(settings: Settings, screen: Screen, wishes: Wishes) -> Asyn
     with contextlib.ExitStack() as stack:
         try:
             async with (
-                open_member(settings, wishes.pool) as member,
+                open_member(settings, options.pool) as member,
                 open_mind(
-                    settings, session=wishes.session, record=wishes.record, exemplars=member,
-                    follow_ups=wishes.follow_ups,
+                    settings, session=options.session, record=options.record, exemplars=member,
+                    follow_ups=options.follow_ups,
                 ) as mind,
             ):  # fmt: skip
                 conversation = Conversation(mind, screen)

@@ -111,7 +111,7 @@ def live_a_morning() -> None:
     settings = Settings(data=folder / "ville")
     say("And the town that ships, lived here and now by stand-ins, who keep to its days and appointments:")
     run.begin(settings, "smallville", 1)
-    if run.live(settings, run.Span(until=MORNING), run.Wishes()) == 0:
+    if run.live(settings, run.Span(until=MORNING), run.TownOptions()) == 0:
         saves.write_page(settings, folder / "ville.html")
 
 
@@ -272,7 +272,7 @@ Go on in a terminal: `{command} chat`, or one utterance a line: echo "I sleep ba
 def first_sight(settings: Settings, name: str, speed: float | None) -> int:
     """Play a recording, then talk; without a terminal say how to go on. Return the exit code."""
     from mindstream.cli.chat import hold
-    from mindstream.cli.conversation import Wishes
+    from mindstream.cli.conversation import TalkOptions
     from mindstream.cli.shell.keys import silent_keys
 
     watched = sys.stdin.isatty() and sys.stdout.isatty()
@@ -292,7 +292,7 @@ def first_sight(settings: Settings, name: str, speed: float | None) -> int:
     if not watched:
         say(GO_ON.format(command=_command()))
         return 0
-    return hold(settings, Wishes())
+    return hold(settings, TalkOptions())
 
 
 def _offer(found: list[Found]) -> str:

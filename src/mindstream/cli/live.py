@@ -145,11 +145,11 @@ def live(
     if watch and not watch.is_dir():
         raise InputError(f"there is no folder {str(watch)!r} to watch")
     command = shlex.join(["mindstream", "live", *flags_again(chosen), *write_flags(again)])
-    wishes = Wishes(turns, for_, wait_for_input, watch, trust, json, command)
+    options = LiveOptions(turns, for_, wait_for_input, watch, trust, json, command)
     in_terminal = sys.stdin.isatty() and sys.stdout.isatty() and not json
     left = f"you left; nothing is lost, and this goes on with it:\n  {command}"
     return run_until_stopped(
-        _live(chosen.settings, wanted, wishes, in_terminal), lambda: left, interrupt=not in_terminal
+        _live(chosen.settings, wanted, options, in_terminal), lambda: left, interrupt=not in_terminal
     )
 
 
@@ -158,21 +158,21 @@ def make_order(words: str) -> str:
     return words if words.lower().startswith("every ") else f"every {words}"
 
 
-async def _live(settings: Settings, wanted: LifeSettings, wishes: Wishes, in_terminal: bool) -> int:
-    screen: Screen = JsonLifeScreen() if wishes.json else LifeScreen(Console(highlight=False))
+async def _live(settings: Settings, wanted: LifeSettings, options: LiveOptions, in_terminal: bool) -> int:
+    screen: Screen = JsonLifeScreen() if options.json else LifeScreen(Console(highlight=False))
     async with memory(settings, new=True) as opened:
-        until = read_end(wishes.end, opened.clock.now()) if wishes.end else None
-        session = Session(opened, screen, wishes, in_terminal)
+        until = read_end(options.end, opened.clock.now()) if options.end else None
+        session = Session(opened, screen, options, in_terminal)
         if await lives.is_lived(opened.stream):
             if wanted.goal or wanted.orders:
                 await commands.give_goal(opened.stream, wanted.goal, wanted.orders)
             if not await session.watch():
                 return 0
         since = await newest(opened)
-        asker = Asker(PlainScreen(Console(stderr=True))) if is_answerable() and not wishes.json else None
-        approve = server_approval(wishes.trust, asker, PlainScreen(Console(stderr=True)))
+        asker = Asker(PlainScreen(Console(stderr=True))) if is_answerable() and not options.json else None
+        approve = server_approval(options.trust, asker, PlainScreen(Console(stderr=True)))
         async with open_life(settings, wanted, opened.stream, approve=approve, note=screen.say) as life:
-            shown = since if wishes.json else await newest(opened)
+            shown = since if options.json else await newest(opened)
             return await session.live(life, shown, until, wanted.out)
 
 
@@ -183,7 +183,7 @@ LOOK_S = 1.0
 
 
 @dataclass(frozen=True)
-class Wishes:
+class LiveOptions:
     """How a life is to be lived in this process.
 
     Attributes:
@@ -219,7 +219,7 @@ class Session:
 
     opened: UserData
     screen: Screen
-    wishes: Wishes
+    options: LiveOptions
     in_terminal: bool
 
     async def live(self, life: Life, since: int, until: Moment | None, out: Path | None) -> int:
@@ -229,11 +229,11 @@ class Session:
             self.screen.say(words("rules", life.state.language))
         self._introduce(life.state)
         beside: list[Coroutine[Any, Any, None]] = []
-        if not self.in_terminal and not self.wishes.json:
+        if not self.in_terminal and not self.options.json:
             beside.append(_tell_rests(life, self.screen))
-        if self.wishes.folder:
-            beside.append(file_changes.watch(self.stream, self.wishes.folder, out))
-        running = life.run(self.wishes.turns, until, stay=self.wishes.stay)
+        if self.options.folder:
+            beside.append(file_changes.watch(self.stream, self.options.folder, out))
+        running = life.run(self.options.turns, until, stay=self.options.stay)
         ended = await self._attend(running, since, lambda: life.state, life.config.rhythm, beside)
         return self._end(life.state, ended)
 
@@ -241,7 +241,7 @@ class Session:
         """Watch the process that lives it; return whether that was dead already, and this one may take it up."""
         state = await commands.look(self.stream)
         self.screen.say("another process lives this life: you watch it here, and can answer, steer, pause and stop it")
-        if self.wishes.turns is not None or self.wishes.end or self.wishes.folder:
+        if self.options.turns is not None or self.options.end or self.options.folder:
             self.screen.say("its limits and tools are those of that process")
         self._introduce(state)
         states = _States(self.stream, state)
@@ -252,7 +252,7 @@ class Session:
         self.screen.say(
             {
                 "dead": "the process that lived it had died: this one takes it up",
-                "over": f"that process has ended; this goes on with it: {self.wishes.again}",
+                "over": f"that process has ended; this goes on with it: {self.options.again}",
                 "": "it goes on in its own process; this only watched",
             }[ended]
         )
@@ -323,7 +323,7 @@ class Session:
         self.screen.say("")
         self.screen.say(f"{why}{stop}{describe_so_far(state)}{end}")
         if ended != "done" and not stopped:
-            self.screen.say(words("again", language, self.wishes.again))
+            self.screen.say(words("again", language, self.options.again))
         return RESTED if ended == "halted" and not stopped else 0
 
 

@@ -20,7 +20,7 @@ from mindstream.cli.shell.asking import is_answerable
 from mindstream.cli.shell.files import write_text
 from mindstream.cli.shell.flags import AsJson, Docs, Mcp, command, flag, group, split_names, word
 from mindstream.cli.shell.output import clean, complain, print_json, say, say_lines
-from mindstream.cli.solve import MODEL, ROLE, Replans, Tools, Wishes, flags_for, solve_task
+from mindstream.cli.solve import MODEL, ROLE, Replans, SolveOptions, Tools, flags_for, solve_task
 from mindstream.errors import InputError
 from mindstream.models.model import ToolSpec
 from mindstream.planning.check import check
@@ -89,7 +89,7 @@ def draw(
 
 
 @dataclass(frozen=True)
-class OfPlan(Wishes):
+class PlanOptions(SolveOptions):
     """How a plan that is there is run: it is not mended unless that is wished."""
 
     replans: Replans = 0
@@ -100,12 +100,12 @@ class OfPlan(Wishes):
     "mindstream plan run plan.json --tools web,calculator --model openai:gpt-5-mini",
     name="run", model=MODEL, roles=ROLE,
 )  # fmt: skip
-def run_plan(chosen: Chosen, wishes: OfPlan, file: PlanFile, task: TaskText = "") -> int:
+def run_plan(chosen: Chosen, options: PlanOptions, file: PlanFile, task: TaskText = "") -> int:
     """Run a plan as it stands: as `solve`, and no planner is asked.
 
     Nothing runs where `plan check` would find something wrong.
     """
-    return solve_task(chosen, wishes.task(task, file=file), wishes)
+    return solve_task(chosen, options.task(task, file=file), options)
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ ASKED_FROM_USD = 0.10
 
 
 @dataclass(frozen=True)
-class Wishes:
+class SolveOptions:
     """Strategy a task is solved: the flags of `solve` and of `plan run`."""
 
     how: Annotated[Strategy, flag("WAY", "rewoo, react or plan-execute.")] = "rewoo"
@@ -131,7 +131,7 @@ app = typer.Typer(**PLAIN)
 )  # fmt: skip
 def solve(
     chosen: Chosen,
-    wishes: Wishes,
+    options: SolveOptions,
     words: Annotated[list[str] | None, word("TASK", "What is to be solved.")] = None,
     exemplars: Annotated[Path | None, flag("FILE", EXEMPLARS)] = None,
     pool: PoolName = "",
@@ -140,8 +140,8 @@ def solve(
 ) -> int:
     """Solve a task with tools: plan it, run the plan, answer."""
     if list_:
-        return list_runs(chosen.settings, wishes.json)
-    task = wishes.task(" ".join(words or ()), exemplars=exemplars, pool=pool)
+        return list_runs(chosen.settings, options.json)
+    task = options.task(" ".join(words or ()), exemplars=exemplars, pool=pool)
     if resume:
         if words:
             raise InputError("--resume goes on with its own task: say no other; --run NAME gives a new one a name")
@@ -149,28 +149,28 @@ def solve(
         if begun is None:
             raise InputError(f"there is no run {resume!r}; `mindstream solve --list` names those that there are")
         way = next(way for way in get_args(Strategy) if way == begun.how)
-        plan = begun.plan if wishes.approve else None
-        return solve_task(chosen, replace(task, text=begun.task, how=way, plan=plan, run=resume), wishes, begun)
+        plan = begun.plan if options.approve else None
+        return solve_task(chosen, replace(task, text=begun.task, how=way, plan=plan, run=resume), options, begun)
     if not task.text.strip():
         raise InputError('say what is to be solved: mindstream solve "17.5% of 2480"')
-    return solve_task(chosen, task, wishes)
+    return solve_task(chosen, task, options)
 
 
-def solve_task(chosen: Chosen, task: Task, wishes: Wishes, begun: RunCheckpoint | None = None) -> int:
+def solve_task(chosen: Chosen, task: Task, options: SolveOptions, begun: RunCheckpoint | None = None) -> int:
     """Solve a task; return the exit code. `begun`: how far it had come."""
-    if wishes.approve and (wishes.json or not is_answerable()):
+    if options.approve and (options.json or not is_answerable()):
         raise InputError("--approve asks, and nobody is there to be asked: run it in a terminal, without --json")
-    if wishes.approve and task.how == "react":
+    if options.approve and task.how == "react":
         raise InputError("react makes no plan that could be approved before it acts: --how rewoo or plan-execute")
-    if wishes.save and not wishes.save.absolute().parent.is_dir():
+    if options.save and not options.save.absolute().parent.is_dir():
         raise InputError(
-            f"{wishes.save} cannot be written: there is no folder {str(wishes.save.parent)!r}; make it first"
+            f"{options.save} cannot be written: there is no folder {str(options.save.parent)!r}; make it first"
         )
     task = task if task.run else replace(task, run=token(6))
-    kept = f"what was found is kept, and this goes on with it:\n  {wishes.way_on(chosen, task)}"
+    kept = f"what was found is kept, and this goes on with it:\n  {options.way_on(chosen, task)}"
     try:
         return run_until_stopped(
-            _solve(chosen, task, wishes, begun or RunCheckpoint(task.run)), lambda: f"stopped; {kept}"
+            _solve(chosen, task, options, begun or RunCheckpoint(task.run)), lambda: f"stopped; {kept}"
         )
     except ModelError:
         complain(kept)
@@ -198,10 +198,10 @@ def _state(run: RunCheckpoint) -> str:
     return "quoted" if run.answer.startswith(QUOTED) else "answered"
 
 
-async def _solve(chosen: Chosen, task: Task, wishes: Wishes, begun: RunCheckpoint) -> int:
-    screen = _screen(wishes)
-    asker = Asker(screen) if is_answerable() and not wishes.json else None
-    async with open_solver(chosen.settings, task, server_approval(wishes.trust, asker, screen)) as solver:
+async def _solve(chosen: Chosen, task: Task, options: SolveOptions, begun: RunCheckpoint) -> int:
+    screen = _screen(options)
+    asker = Asker(screen) if is_answerable() and not options.json else None
+    async with open_solver(chosen.settings, task, server_approval(options.trust, asker, screen)) as solver:
         expected = solver.estimate()
         for why in solver.refused.values():
             screen.note(why, "red")
@@ -210,35 +210,35 @@ async def _solve(chosen: Chosen, task: Task, wishes: Wishes, begun: RunCheckpoin
         if chosen.settings.budget_usd and expected.calls and expected.cost_usd is None:
             screen.note("--max-usd cannot bind: a price is not known; --max-tokens does", "yellow")
         plan = solver.task.plan
-        if asker and wishes.approve:
+        if asker and options.approve:
             plan = await _approved_plan(solver, screen, asker)
             is_agreed = plan is not None
         else:
-            is_agreed = _can_run(solver) and await _is_worth(expected, chosen.settings, wishes, asker)
+            is_agreed = _can_run(solver) and await _is_worth(expected, chosen.settings, options, asker)
         if not is_agreed:
             complain("nothing was run")
             return NO_ANSWER
         watchers: list[RunWatcher] = [screen]
-        if asker and wishes.approve:
+        if asker and options.approve:
             watchers.append(_Changed(asker, plan))
-        leave: Approver = allow(wishes.allow or (), asker.leave if asker else refuse)
+        leave: Approver = allow(options.allow or (), asker.leave if asker else refuse)
         await _show_begun(begun, screen)
         with screen.running():
             solution = await solver.solve(plan, watchers, leave)
-    if wishes.save:
-        write_text(wishes.save, solution.plan.save())
-    if wishes.json:
+    if options.save:
+        write_text(options.save, solution.plan.save())
+    if options.json:
         print_json(_as_json(solution))
     else:
-        way_on = wishes.way_on(chosen, task)
-        by_model = way_on if "--model " in way_on else wishes.way_on(chosen, task, "--model", "NAME")
+        way_on = options.way_on(chosen, task)
+        by_model = way_on if "--model " in way_on else options.way_on(chosen, task, "--model", "NAME")
         _show(solution, screen, expected, by_model)
     has_failed = bool(solution.evidence) and len(solution.missing) == len(solution.evidence)
     return NO_ANSWER if solution.stopped or not solution.answer or solution.is_quotation or has_failed else 0
 
 
-def _screen(wishes: Wishes) -> RunScreen:
-    if wishes.json:
+def _screen(options: SolveOptions) -> RunScreen:
+    if options.json:
         return QuietScreen()
     console = Console(stderr=True, highlight=False)
     return LiveScreen(console) if console.is_terminal else PlainScreen(console)
@@ -273,9 +273,9 @@ def _can_run(solver: Solver) -> bool:
     return not faults
 
 
-async def _is_worth(expected: Estimate, settings: Settings, wishes: Wishes, asker: Asker | None) -> bool:
+async def _is_worth(expected: Estimate, settings: Settings, options: SolveOptions, asker: Asker | None) -> bool:
     """Ask about the price where it is high, and nobody has said yet that it may be."""
-    if asker is None or wishes.yes or settings.budget_usd or (expected.cost_usd or 0.0) < ASKED_FROM_USD:
+    if asker is None or options.yes or settings.budget_usd or (expected.cost_usd or 0.0) < ASKED_FROM_USD:
         return True
     return await asker.ask("Go on? [Y/n]", "ny") == "y"
 

@@ -19,7 +19,7 @@ from prompt_toolkit.keys import Keys
 from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.styles import Style
 
-from mindstream.cli.conversation import COMMANDS, Conversation, Wishes, conversing, describe_models
+from mindstream.cli.conversation import COMMANDS, Conversation, TalkOptions, conversing, describe_models
 from mindstream.cli.memory.care import describe, describe_done, describe_session
 from mindstream.cli.screens.events import describe_patch, plan_told
 from mindstream.cli.screens.talk import TextScreen
@@ -42,15 +42,15 @@ AGAIN = 4
 """How many lines of a resumed conversation are shown again."""
 
 
-async def talk(settings: Settings, wishes: Wishes, screen: TextScreen) -> int:
+async def talk(settings: Settings, options: TalkOptions, screen: TextScreen) -> int:
     """Talk until the user leaves; return the exit code."""
     with silent_keys():
-        await _talk(settings, wishes, screen)
+        await _talk(settings, options, screen)
     return 0
 
 
-async def _talk(settings: Settings, wishes: Wishes, screen: TextScreen) -> None:
-    async with conversing(settings, screen, wishes) as conversation:
+async def _talk(settings: Settings, options: TalkOptions, screen: TextScreen) -> None:
+    async with conversing(settings, screen, options) as conversation:
         mind = conversation.mind
         screen.note(describe_models(mind.models))
         screen.note(f"{mind.responder.title} · {settings.user} · /help says what else there is, Ctrl-D leaves")

@@ -76,7 +76,7 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Wishes:
+class TownOptions:
     """How a town is run: what it may spend now, whether that is asked about, what is shown."""
 
     usd: float | None = None
@@ -150,8 +150,8 @@ def _complain_of_keys(setting: Setting) -> None:
 class Watcher:
     """Tells of a town while it lives: a bar with its clock, and with -v what happens."""
 
-    def __init__(self, wishes: Wishes, told: Progress, setting: Setting, first: int, last: int) -> None:
-        self.wishes, self._told, self._setting = wishes, told, setting
+    def __init__(self, options: TownOptions, told: Progress, setting: Setting, first: int, last: int) -> None:
+        self.options, self._told, self._setting = options, told, setting
         self.first, self.step, self._last, self.talks = first, first, last, 0
 
     def on_step(self, step: int) -> None:
@@ -166,10 +166,10 @@ class Watcher:
             for entry in commit.entries:
                 event = entry.event
                 self.talks += isinstance(event, Talked) and event.lines[:1] != () and event.lines[0].by == mind
-                if self.wishes.verbose and (line := describe(mind, event, [each.text for each in entry.records])):
+                if self.options.verbose and (line := describe(mind, event, [each.text for each in entry.records])):
                     at = event.step if isinstance(event, TownEvent) else self.step + 1
-                    row = event_row(self._setting, mind, event, line) if self.wishes.json else {}
-                    tell(self.wishes.json, row, f"{self._setting.when(at):%b %d %H:%M}  {line}")
+                    row = event_row(self._setting, mind, event, line) if self.options.json else {}
+                    tell(self.options.json, row, f"{self._setting.when(at):%b %d %H:%M}  {line}")
 
 
 @command(
@@ -197,10 +197,10 @@ def let_live(
 ) -> int:
     """Let the town live, from where it stands."""
     span = Span(days, hours, until, steps, to_midnight=context.info_name == "resume")
-    return live(settings, span, Wishes(usd, yes, verbose, json))
+    return live(settings, span, TownOptions(usd, yes, verbose, json))
 
 
-def live(settings: Settings, span: Span, wishes: Wishes) -> int:
+def live(settings: Settings, span: Span, options: TownOptions) -> int:
     """Let it live; return the exit code.
 
     Raises:
@@ -209,13 +209,13 @@ def live(settings: Settings, span: Span, wishes: Wishes) -> int:
     setting, now, last = asyncio.run(_plan(settings, span))
     if towns.is_free(settings) and not any(person.day for person in setting.people.values()):
         _complain_of_keys(setting)
-    if not towns.is_free(settings) and not wishes.yes and not _has_leave(settings, setting, last - now, wishes):
+    if not towns.is_free(settings) and not options.yes and not _has_leave(settings, setting, last - now, options):
         return 0
     with progress(setting.name, max(1, last - now)) as told:
-        watcher = Watcher(wishes, told, setting, now, last)
+        watcher = Watcher(options, told, setting, now, last)
 
         async def living() -> int:
-            watcher.step = await towns.live(settings, last, watcher.on_step, watcher.on_commits, wishes.usd)
+            watcher.step = await towns.live(settings, last, watcher.on_step, watcher.on_commits, options.usd)
             return 0
 
         def goes_on(why: str) -> str:
@@ -232,7 +232,7 @@ def live(settings: Settings, span: Span, wishes: Wishes) -> int:
         row = {"step": reached, "steps": steps, "time": setting.when(reached).isoformat(), "talks": watcher.talks}
         lived = f"{count_of(steps, 'step')}, {count_of(watcher.talks, 'talk')}"
         told_at_end = f"it is {format_time(setting, reached)} in {setting.name}: {lived}"
-        tell(wishes.json, {"event": "ended", **row}, told_at_end, f"look in:\n  {_command('status', settings)}")
+        tell(options.json, {"event": "ended", **row}, told_at_end, f"look in:\n  {_command('status', settings)}")
     return code
 
 
@@ -244,14 +244,14 @@ async def _plan(settings: Settings, span: Span) -> tuple[Setting, int, int]:
         return look.setting, look.now, span.target(look.setting, look.now)
 
 
-def _has_leave(settings: Settings, setting: Setting, steps: int, wishes: Wishes) -> bool:
+def _has_leave(settings: Settings, setting: Setting, steps: int, options: TownOptions) -> bool:
     """Say what it may cost, and ask."""
     if not asking.is_answerable():
         raise InputError("models are asked, and nobody is there to be asked whether they may be: say --yes")
     found = _estimate(settings, setting, steps)
     calls, tokens = _totals(found)
     usd = "its price is not known" if found.usd is None else f"about {found.usd:,.2f} US dollars"
-    most = "" if wishes.usd is None else f", never more than {wishes.usd:g}"
+    most = "" if options.usd is None else f", never more than {options.usd:g}"
     say(f"{count_of(steps, 'step')}: about {calls:,} calls and {tokens:,} tokens; {usd}{most}", sys.stderr)
     return asking.confirm("Let it live?")
 
