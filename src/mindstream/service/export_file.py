@@ -47,7 +47,7 @@ class Header(BaseModel):
 
 
 class ExportLine(BaseModel):
-    """A record as it is written down; times are seconds since 1970 UTC. What may stand there: memory/record."""
+    """A record as it is written down; times are seconds since 1970 UTC. What may stand there: memory/store/record."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

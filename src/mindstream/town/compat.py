@@ -1,6 +1,6 @@
 """What the published code of Park 2023 does where it is not what was meant, for a profile with `compat`.
 
-Each function gives what was meant unless the profile asks for the other. The ranking is in town/ranking.
+Each function gives what was meant unless the profile asks for the other. The ranking is in town/residents/ranking.
 """
 
 from __future__ import annotations
