@@ -111,6 +111,7 @@ async def test_what_is_erased_stays_in_no_cache_of_the_process(store: SqliteStor
         assert not words_in_caches()
         assert not mind.memory._lately._recalls
         assert mind.memory._recaller.shelf._held == {}
+        assert not mind.memory._recaller.shelf._whole
 
 
 def erased(connection: sqlite3.Connection, id_: str) -> int:
@@ -126,6 +127,7 @@ async def test_what_another_process_erases_is_forgotten_here_too(store: SqliteSt
     find_alarm(PACK, f"the {SECRET}")
     assert await stream.recall("red", touch=False) == []
     assert not any(records for _, records, _ in stream._lately._recalls)
+    assert not stream._recaller.shelf._whole
     assert not words_in_caches()
     await other.close()
 

@@ -11,13 +11,16 @@ from pathlib import Path
 import pytest
 from keys import key_of
 
+from mindstream.clock import ManualClock
 from mindstream.errors import Conflict
 from mindstream.log.events import Remembered
+from mindstream.memory.memory import Memory
 from mindstream.memory.store import erasure as carriers
 from mindstream.memory.store import sqlite
 from mindstream.memory.store.record import Kind, Record, new_id
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Commit, Entry, Erasure, Revision
+from mindstream.models.embedders.wordllama import WordLlama
 
 EVENT = Remembered(count=1, kinds={"note": 1})
 
@@ -70,6 +73,7 @@ async def test_changes_are_read_as_of_one_moment(folder: Path) -> None:
 
     store._database._readers._first.set_trace_callback(interfere)
     seen, erased = set[str](), set[str]()
+    await store.commit(writing(a_record("else nobody reads")))
     for _ in range(3):
         changes = await store.changes(key_of("ann"), upto)
         seen |= {record.id for record in changes.records}
@@ -79,3 +83,19 @@ async def test_changes_are_read_as_of_one_moment(folder: Path) -> None:
     assert new.id in seen
     assert gone.id in erased
     await store.close()
+
+
+async def test_nothing_is_read_while_nobody_writes_and_all_that_another_program_writes(folder: Path) -> None:
+    store, other = SqliteStore(folder), SqliteStore(folder)
+    here, there = (Memory(each, "ann", WordLlama(), ManualClock()) for each in (store, other))
+    record = await here.retain("The key is under the mat.")
+    assert [each.record.id for each in await here.recall("key", touch=False)] == [record.id]
+    statements: list[str] = []
+    store._database._readers._first.set_trace_callback(statements.append)
+    assert [each.record.id for each in await here.recall("the mat", touch=False)] == [record.id]
+    assert statements == []
+    await there.correct(record.id, "The key is under the pot.")
+    assert [each.record.text for each in await here.recall("key", touch=False)] == ["The key is under the pot."]
+    assert statements
+    await store.close()
+    await other.close()

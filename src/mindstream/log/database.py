@@ -50,6 +50,7 @@ class Database:
         with explain_errors(self.path):
             first = open_database(self.path, migrations)
         self._readers = Readers(self.path, first, lambda: connect(self.path))
+        self._watch = connect(self.path, 0)
         self._waiting: queue.SimpleQueue[Pending[Any] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._write_all, name=f"writer of {self.path}", daemon=True)
         self._closed = False
@@ -71,6 +72,16 @@ class Database:
         if self._closed:
             raise StorageError(f"{self.path} is closed")
         return await self._readers.read(look)
+
+    def moment(self) -> int | None:
+        """Return a number that is another one after each commit of anybody; None where it cannot be told at once.
+
+        It takes 4 us, a read in a thread some 100: who has read since the last commit need not read again.
+        """
+        try:
+            return int(self._watch.execute("PRAGMA data_version").fetchone()[0])
+        except sqlite3.Error:  # it waits for no lock; closed; or used by another thread at this moment
+            return None
 
     @contextlib.asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Snapshot]:
@@ -103,6 +114,7 @@ class Database:
         self._waiting.put(None)
         await asyncio.to_thread(self._thread.join)
         await asyncio.to_thread(self._readers.close)
+        self._watch.close()
 
     def _write_all(self) -> None:
         connection: sqlite3.Connection | None = None

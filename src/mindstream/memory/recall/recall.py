@@ -130,9 +130,11 @@ class Recaller:
         return f"{failing.embedder.name} gives no vectors ({failing.failure}): until it does, words alone are compared"
 
     async def _recalled(self, columns: Columns, scored: Scored, ranking: Ranking, k: int) -> Recall:
-        """Read the k best from the store, and tell which were passed over."""
+        """Return the k best, from the store where they are not at hand, and tell which were passed over."""
         ids = [columns.ids[at] for at in ranking.rows]
-        records = {record.id: record for record in await self.store.records(columns.stream, ids[:k])}
+        records = {id_: columns.whole[id_] for id_ in ids[:k] if id_ in columns.whole}
+        if missing := [id_ for id_ in ids[:k] if id_ not in records]:
+            records |= {record.id: record for record in await self.store.records(columns.stream, missing)}
         scores, parts = ranking.scores[:k].tolist(), scored.parts(ranking.rows[:k])
         parts |= {name: each[:k].tolist() for name, each in ranking.parts.items()}
         returned = [

@@ -7,6 +7,7 @@ portions and asks for what is new before each recall, so that another process's 
 from __future__ import annotations
 
 from array import array
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Collection, Iterator
 from typing import Any
 
@@ -31,6 +32,8 @@ KIND_CODES = {kind: code for code, kind in enumerate(KINDS)}
 ASKS_WITHIN = 80
 PORTION = 128
 """So many records are taken over at once: some milliseconds."""
+WHOLE = 16_384
+"""So many records are held with their texts and vectors: some 20 MB."""
 OPEN = float("inf")
 
 
@@ -50,11 +53,15 @@ class Columns:
         fields: what is in the records' data, and their slots.
         speakers: who talks, and how much each says.
         only_talk: all records are of the kind chat.
+        whole: the records themselves, as they are now, by id; of any stream: those that were taken over last.
         traces: something was erased that had been taken over: it is not found, but its neighbours still show it.
     """
 
-    def __init__(self, stream: StreamKey, embedder: str = "", width: int = 0) -> None:
+    def __init__(
+        self, stream: StreamKey, embedder: str = "", width: int = 0, whole: OrderedDict[str, Record] | None = None
+    ) -> None:  # fmt: skip
         self.stream = stream
+        self.whole = OrderedDict[str, Record]() if whole is None else whole
         self.embedder = embedder
         self.width = width
         self._upto, self._reaching, self._left = 0, 0, 0
@@ -128,11 +135,13 @@ class Columns:
     def take(self, changes: Changes) -> None:
         """Take over new and changed records, and lose what was erased."""
         for id_ in changes.gone:
+            self.whole.pop(id_, None)
             if (at := self.position.pop(id_, None)) is not None:
                 self.forgotten.values[at] = -OPEN
                 self.importance.values[at] = np.nan
                 self.traces = True
         for record in changes.records:
+            self.whole[record.id] = record
             at = self.position.get(record.id)
             if at is None:
                 self._append(record)
@@ -140,6 +149,8 @@ class Columns:
                 self._revise(at, record)
                 if not self.compared.values[at]:
                     self._give(at, record)
+        while len(self.whole) > WHOLE:
+            self.whole.popitem(last=False)
 
     def _append(self, record: Record) -> None:
         at = len(self.ids)

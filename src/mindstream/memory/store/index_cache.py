@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
 from weakref import WeakValueDictionary
 
 from mindstream import caches
 from mindstream.log.names import StreamKey
 from mindstream.memory.store.columns import Columns
+from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Store
 
 STREAMS, RECORDS = 1_000, 250_000
@@ -29,6 +31,7 @@ class IndexCache:
         self._width = width
         self._streams, self._records = streams, records
         self._held: dict[str, Columns] = {}
+        self._whole = OrderedDict[str, Record]()
         self._lengths: dict[str, int] = {}
         self._count = 0
         self._filling: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -48,7 +51,7 @@ class IndexCache:
                     caches.empty(stream)
                     columns = None
             if columns is None:
-                self._held[stream] = columns = Columns(stream, self._embedder, self._width)
+                self._held[stream] = columns = Columns(stream, self._embedder, self._width, self._whole)
                 await self._fill(columns)
         return self._keep(columns)
 
@@ -61,7 +64,7 @@ class IndexCache:
 
     def _keep(self, columns: Columns) -> Columns:
         """Put columns where the most recently used are."""
-        self.forget(columns.stream)
+        self._drop(columns.stream)
         self._held[columns.stream] = columns
         self._lengths[columns.stream] = len(columns)
         self._count += len(columns)
@@ -71,5 +74,10 @@ class IndexCache:
 
     def forget(self, stream: str) -> None:
         """Let a stream's columns go; they are filled anew when they are asked for."""
+        self._drop(stream)
+        for id_ in [id_ for id_, record in self._whole.items() if record.stream == stream]:
+            del self._whole[id_]
+
+    def _drop(self, stream: str) -> None:
         self._held.pop(stream, None)
         self._count -= self._lengths.pop(stream, 0)

@@ -50,6 +50,9 @@ class SqliteStore(AbstractAsyncContextManager["SqliteStore"]):
         self.tenant = Tenant(tenant)
         self._database = Database(self.folder, MIGRATIONS)
         self._typed = registry.read_typed(self.folder / FILE)
+        self._moment: int | None = None
+        self._read_upto: dict[StreamKey, int] = {}
+        """How far streams were read at that moment: until the next commit there is no more."""
 
     def key(self, name: StreamName) -> StreamKey:
         name = replace(name, tenant=name.tenant or self.tenant.name)
@@ -85,11 +88,21 @@ class SqliteStore(AbstractAsyncContextManager["SqliteStore"]):
         return await self._database.read(queries.last_change)
 
     async def changes(self, stream: StreamKey, since: int, after: int = 0, most: int | None = None) -> Changes:
+        self.tenant.own(stream)
+        moment = self._database.moment()  # before it is read: what comes meanwhile is asked for again
+        if moment is None or moment != self._moment:
+            self._moment, self._read_upto = moment, {}
+        elif not after and self._read_upto.get(stream) == since:
+            return Changes(upto=since)
+
         def look(connection: sqlite3.Connection) -> Changes:
-            found = portions.read_portion(connection, FIELDS, self.tenant.own(stream), since, after, most)
+            found = portions.read_portion(connection, FIELDS, stream, since, after, most)
             return Changes([record_of(row) for row in found.rows], found.gone, found.upto, found.left, found.ahead)
 
-        return await self._database.read(look)
+        changes = await self._database.read(look)
+        if moment is not None and moment == self._moment and not after and not changes.left:
+            self._read_upto[stream] = changes.upto
+        return changes
 
     @contextlib.asynccontextmanager
     async def walk(self, stream: StreamKey) -> AsyncIterator[tuple[int, AsyncIterator[Record]]]:
@@ -115,14 +128,11 @@ class SqliteStore(AbstractAsyncContextManager["SqliteStore"]):
         if not ids:
             return []
 
-        def look(connection: sqlite3.Connection) -> list[Record]:  # "+": find them by id, not among all of the stream
-            rows = queries.among(
-                connection, f"SELECT {COLUMNS} FROM records WHERE id IN ({{}}) AND +stream = ?", ids, stream
-            )
-            found = {row[0]: record_of(row) for row in rows}
-            return [found[id_] for id_ in ids if id_ in found]
-
-        return await self._database.read(look)
+        # "+": find them by id, not among all of the stream
+        sql = f"SELECT {COLUMNS} FROM records WHERE id IN ({{}}) AND +stream = ?"
+        rows = await self._database.read(lambda connection: list(queries.among(connection, sql, ids, stream)))
+        found = {row[0]: record_of(row) for row in rows}
+        return [found[id_] for id_ in ids if id_ in found]
 
     async def latest(
         self,
