@@ -6,6 +6,9 @@ import asyncio
 import time
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Protocol
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from mindstream.errors import InputError
 
 Moment = float
 """Seconds since 1970-01-01 UTC."""
@@ -82,6 +85,18 @@ class MachineZone(tzinfo):
         local = at.replace(tzinfo=UTC).astimezone()
         here = local.replace(tzinfo=self)
         return here if here.utcoffset() == local.utcoffset() else here.replace(fold=1)
+
+
+def read_zone(name: str) -> tzinfo:
+    """Return a time zone by its name, as `Europe/Berlin`.
+
+    Raises:
+        InputError: there is none of that name.
+    """
+    try:
+        return ZoneInfo(name)
+    except (ValueError, OSError, ZoneInfoNotFoundError):
+        raise InputError(f"no time zone {name!r}: name one as Europe/Berlin, America/New_York or UTC") from None
 
 
 def moment(when: datetime | Moment) -> Moment:

@@ -19,7 +19,7 @@ from mindstream.coach.second_listener import SecondListener
 from mindstream.coach.talker import AGENT, Talker, as_pieces
 from mindstream.errors import ModelResting, ModelUnavailable, StorageError
 from mindstream.isolation import describe, is_ours
-from mindstream.log.events import Failed, Logged, Piece, Reading, Said, Thought, Waiting
+from mindstream.log.events import Failed, Logged, Piece, Reading, Said, Waiting
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.store import Entry, WorkDone
 from mindstream.minds.timeouts import Timeouts
@@ -174,22 +174,14 @@ class Answering:
         return True
 
     async def _speak(self, answer: Answer, situation: Situation, exchange: Exchange) -> None:
-        """Choose whose words answer: the Reasoner's, the Talker's own, or an alarm's, which may come beside them."""
+        """Choose whose words answer: the Talker's, or an alarm's, which may come beside them."""
         first = self._judge(answer, situation)
         verdict = answer.verdict or NOTHING
         if verdict.whole:
             answer.model = SAFETY
             await self._say(answer, situation, as_pieces(verdict.whole), exchange)
             return
-        thought = None
-        if answer.waited and not answer.late:
-            with contextlib.suppress(Exception):  # the Talker finds words of its own
-                thought = await self._log.thought(answer.heard)
-        if thought and thought.words and thought.about[-1] == answer.heard:
-            answer.model = thought.model
-            own = as_pieces(thought.words)
-        else:
-            own = self._or_excuse(answer, situation, self._own(answer, situation, thought is not None))
+        own = self._or_excuse(answer, situation, self._own(answer, situation))
         await self._say(answer, situation, self._whole(answer, situation, first, own), exchange)
 
     def _judge(self, answer: Answer, situation: Situation) -> str:
@@ -205,15 +197,15 @@ class Answering:
         self.alarms.keep(answer.verdict)
         return answer.verdict.first
 
-    async def _own(self, answer: Answer, situation: Situation, thought: bool) -> AsyncGenerator[str]:
+    async def _own(self, answer: Answer, situation: Situation) -> AsyncGenerator[str]:
         """Give the Talker's own words; nobody who holds the floor may be silent for ever."""
         may_wait = answer.decision.hands_over and not answer.waited
         answer.handover, verdict = Handover(may_wait=may_wait), answer.verdict or NOTHING
         unsaid = await self._talker.unsaid() if answer.one_answer else ""
         words = self._talker.speak(
             situation.text, answer.heard, answer.handover, decides=answer.decision.hands_over, late=answer.late,
-            thought=thought, unsaid=unsaid, one_answer=answer.one_answer, before=verdict.first,
-            asked_after=verdict.ask,
+            thought=answer.waited and not answer.late, unsaid=unsaid, one_answer=answer.one_answer,
+            before=verdict.first, asked_after=verdict.ask,
         )  # fmt: skip
         answer.reading = True
         async with contextlib.aclosing(words) as pieces:
@@ -393,14 +385,6 @@ class AnswerLog:
             await self._stream.commit(Entry(event, AGENT))
         except Exception:  # noqa: BLE001 (a failure that cannot be logged is shown)
             self._stream.show(event, AGENT)
-
-    async def thought(self, heard: int) -> Thought | None:
-        """Return what the Reasoner came to about an utterance."""
-        for logged in await self._stream.store.events(self._stream.key, after=heard, kinds=["thought"]):
-            event = logged.event
-            if isinstance(event, Thought) and event.slot == self._slot and heard in event.about:
-                return event
-        return None
 
     async def _needless(self, answer: Answer, situation: Situation) -> WorkDone | None:
         """Return the end of the belief reasoner's work on an utterance that the Talker answers alone."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Callable, Sequence
+from datetime import tzinfo
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from mindstream.clock import read_zone
 from mindstream.coach import stand_in  # noqa: F401 (registers the rule)
 from mindstream.coach.alarms import is_about_danger
 from mindstream.coach.answer import UNAVAILABLE
@@ -45,6 +47,14 @@ def second_listener(models: Models) -> Model | None:
     return None if model.name == Rules.name else model
 
 
+def _reasoners(models: Models, pack: Pack, thinking_s: float) -> list[Reasoner]:
+    """Return who thinks behind the talk: one, that also notes what it believes; where no model does, one that notes."""
+    if models.of("reasoner").name != Rules.name:
+        return [BeliefReasoner(models.of("reasoner"), pack, timeout_s=thinking_s)]
+    facts = FactsReasoner(models.of("facts"), timeout_s=thinking_s, leaves_out=partial(is_about_danger, pack))
+    return [BeliefReasoner(models.of("reasoner"), pack, notes=False, timeout_s=thinking_s), facts]
+
+
 class Coach:
     """Answers for a mind: hears with its gate, answers by its Talker, a reasoner thinks behind (Christakopoulou 2024).
 
@@ -57,17 +67,19 @@ class Coach:
     """
 
     def __init__(
-        self, host: Host, pack: Pack, gate: Gate, exemplars: Exemplars | None = None, follow_ups: bool = True
+        self,
+        host: Host,
+        pack: Pack,
+        gate: Gate,
+        exemplars: Exemplars | None = None,
+        follow_ups: bool = True,
+        zone: tzinfo | None = None,
     ) -> None:
         self.name, self.title, self.pack = pack.name, pack.title, pack
         self._host, self._stream = host, host.memory
         models, thinking_s = host.models, host.timeouts.thinking_s
-        self.talker = Talker(host.memory, pack, models.of("talker"), host.session, exemplars)
-        never_noted = partial(is_about_danger, pack)
-        self.reasoners: Sequence[Reasoner] = (
-            BeliefReasoner(models.of("reasoner"), pack, timeout_s=thinking_s),
-            FactsReasoner(models.of("facts"), timeout_s=thinking_s, leaves_out=never_noted),
-        )
+        self.talker = Talker(host.memory, pack, models.of("talker"), host.session, exemplars, zone)
+        self.reasoners: Sequence[Reasoner] = _reasoners(models, pack, thinking_s)
         self._gate = Gatekeeper(gate, pack)
         listener = second_listener(models)
         self._answering = Answering(self.talker, self._gate, host.thinkers, host.timeouts, listener)
@@ -79,7 +91,7 @@ class Coach:
     @staticmethod
     def using(
         pack: str | Path | Pack = "sleep", gate: str | Gate = "", exemplars: Exemplars | None = None,
-        follow_ups: bool = True,
+        follow_ups: bool = True, timezone: str | tzinfo | None = None,
     ) -> Callable[[Host], Coach]:  # fmt: skip
         """Return how a coach is made for a mind: `Mind.open(…, responder=Coach.using(pack="sleep"))`.
 
@@ -91,15 +103,18 @@ class Coach:
                 said in a talk is never offered to them.
             follow_ups: something can be said after an answer. Where not (a page, a file, an API that gives one
                 answer), nothing that was asked for comes later: such an answer waits for it.
+            timezone: where the user lives, as `Europe/Berlin`; None: nobody knows, and no hour or weekday is spoken of
+                but theirs.
 
         Raises:
-            UserError: an unknown or broken pack, an unknown gate.
+            UserError: an unknown or broken pack, gate or time zone.
         """
+        zone = read_zone(timezone) if isinstance(timezone, str) else timezone
         domain = pack if isinstance(pack, Pack) else load(pack)
 
         def make(host: Host) -> Coach:
             chosen = gate_named(gate, host.models.of("talker")) if isinstance(gate, str) else gate
-            return Coach(host, domain, chosen, exemplars, follow_ups)
+            return Coach(host, domain, chosen, exemplars, follow_ups, zone)
 
         return make
 
@@ -191,7 +206,7 @@ class Coach:
         if said and said.model == SAFETY:  # what an alarm says is the whole answer
             return ()
         answered = said and not said.late and said.model != UNAVAILABLE
-        words = run_result.follow_up if answered else (run_result.words or run_result.follow_up)
+        words = run_result.follow_up or ("" if answered else run_result.briefing.offer)
         if not words or (said and words in said.text):
             return ()
         if newest in self._alone or not self._follow_ups:

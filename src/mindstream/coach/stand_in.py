@@ -40,6 +40,8 @@ class _Answer:
 
     def parts(self) -> list[str]:
         now = self.ask.plan.now
+        if self.ask.thought and self.ask.briefing.offer:
+            return [self.ask.briefing.offer]
         if self.ask.late:
             return [self.say("late")]
         if find_hint(self.ask.pack, self.ask.utterance) or spoke_of_danger(
@@ -59,7 +61,7 @@ class _Answer:
         fields = [self.ask.pack.fields[name] for name in self.ask.phase.fields if name not in known]
         asked = (each for field in fields for each in choices(field.ask, self.language)[:1])
         new = next((each for each in asked if not any(each in text for text in self.said)), "")
-        return self.ask.ask_next or new or self.say("ask_more")
+        return self.ask.briefing.ask or new or self.say("ask_more")
 
     def _quoted(self) -> str:
         """Quote what the user told that holds most of a question's words; else list what is held, the newest first."""

@@ -12,13 +12,14 @@ from mindstream.coach.packs.pack import Pack, Phase
 from mindstream.models.model import Message
 from mindstream.models.prompt import Prompt
 from mindstream.reasoners.conversation import DatedLine, Line, Note
+from mindstream.reasoners.reasoner import Briefing
 
 
 class Talk(Prompt[str]):
     """Answer the utterance now.
 
     `decides`: the reply begins with who answers (see coach/handover). `late`: a Reasoner is still at it; say nothing
-    that is its to say. `thought`: it has done, and found no words of its own. `one_answer`: nothing can follow.
+    that is its to say. `thought`: it has thought about this utterance. `one_answer`: nothing can follow.
     `before`: what an alarm of the pack says ahead of the answer; `asked_after`: what is asked because of a hint of one,
     after the answer, which then asks nothing.
     """
@@ -29,6 +30,7 @@ class Talk(Prompt[str]):
     phase: Phase
     belief: dict[str, JsonValue]
     plan: CoachingPlan
+    briefing: Briefing = Briefing()
     notes: tuple[Note, ...]
     recalled: tuple[Note, ...]
     talks: tuple[DatedLine, ...] = ()
@@ -47,10 +49,8 @@ class Talk(Prompt[str]):
     """What the Reasoner would have added to the last answer, where nothing could follow it."""
     before: str = ""
     asked_after: str = ""
-    ask_next: str = ""
-    asked_before: bool = False
-    """`ask_next` was passed over once."""
     now: str = ""
+    """The hour and the day where they live, if that is known."""
 
     def texts(self) -> Iterator[str]:
         """Yield what it can name without making it up: what was said, noted and planned, and the pack's resources.
@@ -60,7 +60,7 @@ class Talk(Prompt[str]):
         yield from (step.full() for step in self.plan.steps)
         yield from (line.text for line in (*self.history, *self.talks))
         yield from (note.text for note in (*self.notes, *self.recalled))
-        yield from (self.utterance, self.before)
+        yield from (self.utterance, self.before, self.briefing.offer)
         yield from (resource.link for resource in self.pack.resources if resource.link)
 
     def dialogue(self) -> Sequence[Message]:

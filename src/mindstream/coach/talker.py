@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from datetime import tzinfo
 from typing import Any
 
 from pydantic import JsonValue
 
 from mindstream.clock import format_spoken
 from mindstream.coach.belief.belief import plan_of
+from mindstream.coach.briefing import briefing_of
 from mindstream.coach.events import LeftUnsaid
 from mindstream.coach.gates.gate import Situation
 from mindstream.coach.handover import WAIT, Handover, without_marks
-from mindstream.coach.open_question import may_ask, open_question
 from mindstream.coach.packs.pack import Pack
 from mindstream.coach.packs.saying import fresh, phrases
 from mindstream.coach.talk import Talk
@@ -44,15 +45,22 @@ class Talker:
 
     Args:
         exemplars: who finds answers to like questions for the model to see. Nothing is ever offered to them here.
+        zone: where the user lives; None: nobody knows, and no hour is spoken of.
     """
 
     def __init__(
-        self, stream: Memory, pack: Pack, model: Model, session: str, exemplars: Exemplars | None = None
+        self,
+        stream: Memory,
+        pack: Pack,
+        model: Model,
+        session: str,
+        exemplars: Exemplars | None = None,
+        zone: tzinfo | None = None,
     ) -> None:
         self.stream, self.pack, self.model, self.session = stream, pack, model, session
         self.failures = 0
         """How often in a row there was no answer."""
-        self._exemplars = exemplars
+        self._exemplars, self._zone = exemplars, zone
         self._missed = ""
         """Why there were no exemplars the last time; it is logged once."""
 
@@ -93,17 +101,16 @@ class Talker:
 
     async def question(self, text: str, heard: int) -> Talk:
         """Gather what the Talker answers from: the newest utterance, memory, belief, plan, history (equation 2)."""
-        memory = await gather_context(self.stream, self.session, text, heard)
+        memory = await gather_context(self.stream, self.session, text, heard, self.pack.name)
         belief = await self.stream.belief(self.pack.name, self.pack.belief)
         value: dict[str, JsonValue] = belief.value.model_dump(mode="json")
         phase = self.pack.phase(str(value.pop("phase", "")))
-        wanted = await open_question(self.stream, self.pack.name, phase.name)
-        ask_next, asked_before = may_ask(wanted, memory.history, text)
         return Talk(
             pack=self.pack,
             phase=phase,
             belief={name: held for name, held in value.items() if held not in (None, [], "")},
             plan=await plan_of(self.stream, self.pack),
+            briefing=await briefing_of(self.stream, self.pack.name),
             notes=memory.notes,
             recalled=memory.recalled,
             talks=memory.talks,
@@ -111,9 +118,7 @@ class Talker:
             history=memory.history,
             earlier=memory.left_out,
             utterance=text,
-            ask_next=ask_next,
-            asked_before=asked_before,
-            now=format_spoken(self.stream.clock.now()),
+            now=format_spoken(self.stream.clock.now(), self._zone) if self._zone else "",
         )
 
     async def unsaid(self) -> str:
@@ -163,9 +168,10 @@ async def as_pieces(words: str) -> AsyncGenerator[str]:
         yield line
 
 
-HISTORY_TOKENS, MEMORY_TOKENS = 4_500, 1_500
+HISTORY_TOKENS, MEMORY_TOKENS = 3_000, 700
 """What this talk, and all else that memory holds, may take in a prompt."""
-HISTORY, NOTES, RECALLED = 60, 20, 12
+HISTORY, NOTES, RECALLED, BEFORE = 60, 20, 6, 8
+"""So many lines of talk, notes of others than the Reasoner, memories, and lines of the talk before are shown."""
 FLOOR = 0.1
 """Where recall is less sure than this that anything answers, nothing is brought up (docs/memory.md)."""
 RECALLED_KINDS: tuple[Kind, ...] = ("note", "thought", "observation", "document", "chat")
@@ -188,24 +194,33 @@ class TalkContext:
     talks: tuple[DatedLine, ...]
 
 
-async def gather_context(stream: Memory, session: str, text: str, heard: int) -> TalkContext:
-    """Gather what an utterance (its words, and its row of the log) is answered from."""
+async def gather_context(stream: Memory, session: str, text: str, heard: int, believer: str = "") -> TalkContext:
+    """Gather what an utterance (its words, and its row of the log) is answered from.
+
+    Args:
+        believer: whose notes are left out: they say what the belief says.
+    """
     newest = await stream.latest("chat", HISTORY)
     own = next((record.id for record in newest if record.seq == heard), "")
     try:
         found = await stream.recall(text, k=RECALLED, kinds=RECALLED_KINDS, floor=FLOOR, asked_in=own)
     except ModelError:  # an embedder that cannot be had: what is newest must do
-        return await context_without_recall(stream, session, heard)
-    return await fit_context(stream, session, heard, newest, [each.record for each in found])
+        return await context_without_recall(stream, session, heard, believer)
+    return await fit_context(stream, session, heard, newest, [each.record for each in found], believer)
 
 
-async def context_without_recall(stream: Memory, session: str, heard: int) -> TalkContext:
+async def context_without_recall(stream: Memory, session: str, heard: int, believer: str = "") -> TalkContext:
     """Gather what is newest."""
-    return await fit_context(stream, session, heard, await stream.latest("chat", HISTORY))
+    return await fit_context(stream, session, heard, await stream.latest("chat", HISTORY), believer=believer)
 
 
 async def fit_context(
-    stream: Memory, session: str, heard: int, newest: Sequence[Record], found: Sequence[Record] = ()
+    stream: Memory,
+    session: str,
+    heard: int,
+    newest: Sequence[Record],
+    found: Sequence[Record] = (),
+    believer: str = "",
 ) -> TalkContext:
     """Fit what is newest and what was found into the budget."""
     talk = [record for record in newest if record.episode == session]
@@ -213,16 +228,17 @@ async def fit_context(
         talk = await stream.latest("chat", HISTORY, episode=session)
     shown = {record.id for record in talk}
     history = lines([record for record in talk if record.seq < heard or not record.data.get("by_user")])
-    notes = [note(record) for record in await stream.latest("note", NOTES)]
-    recalled = [note(record) for record in found if record.kind != "chat"]
+    now = stream.clock.now()
+    notes = [note(record, now) for record in await stream.latest("note", NOTES) if record.by != believer]
+    recalled = [note(record, now) for record in found if record.kind != "chat" and record.by != believer]
     others = [each for each in recalled if each not in notes]
     brought_up = [record for record in found if record.kind == "chat" and record.id not in shown]
     again = {record.id for record in brought_up} | shown
-    before = [record for record in newest if record.id not in again]
+    before = [record for record in newest if record.id not in again][-BEFORE:]
     memory = fit(
         [
-            Part("recalled", others), Part("brought up", [dated_line(record) for record in brought_up]),
-            Part("notes", notes, "last"), Part("before", [dated_line(record) for record in before], "last"),
+            Part("recalled", others), Part("brought up", [dated_line(record, now) for record in brought_up]),
+            Part("notes", notes, "last"), Part("before", [dated_line(record, now) for record in before], "last"),
         ],
         MEMORY_TOKENS,
     )  # fmt: skip
@@ -232,5 +248,5 @@ async def fit_context(
     fits = fit([Part("history", history, "last")], HISTORY_TOKENS)
     return TalkContext(
         history=fits.kept("history", history), left_out=fits.cut["history"], recalled=memory.kept("recalled", others),
-        notes=memory.kept("notes", notes), talks=tuple(map(dated_line, talks)),
+        notes=memory.kept("notes", notes), talks=tuple(dated_line(record, now) for record in talks),
     )  # fmt: skip

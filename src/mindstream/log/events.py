@@ -113,10 +113,10 @@ class Thought(Event):
     """The seqs of the utterances that it thought about: each stands in exactly one Thought of a slot."""
     text: Quotes[str]
     model: NoWords[str]
-    words: Quotes[str] = ""
-    """What the Talker is to say, in the Reasoner's words."""
-    ask_next: Quotes[str] = ""
-    """What the Talker should ask when it fits."""
+    ask: Quotes[str] = ""
+    offer: Quotes[str] = ""
+    care: Quotes[str] = ""
+    """The briefing for the Talker: what to find out next, what to say, what not to."""
 
 
 class SetAside(Event):

@@ -111,12 +111,19 @@ def _replace(context: Context, text: object, old: str, new: str) -> str:
     return str(text).replace(old, new)
 
 
+def _fields(value: Mapping[str, object]) -> str:
+    """Write a mapping a line each, lists with semicolons: fewer tokens than JSON."""
+    texts = {name: "; ".join(map(str, held)) if isinstance(held, list) else held for name, held in value.items()}
+    return "\n".join(f"{name}: {text}" for name, text in texts.items())
+
+
 def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
 _PLAIN = {name: FILTERS[name] for name in JINJAS} | {
     "data": fenced, "short": fenced_short, "listed": listed, "numbered": numbered, "tojson": _json,
+    "fields": _fields,
     "first": lambda values: next(iter(values), ""), "last": lambda values: next(reversed(values), ""),
 }  # fmt: skip
 SANDBOX = Sandbox(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from pydantic import BaseModel, ConfigDict
 
-from mindstream.clock import format_iso
+from mindstream.clock import DAY_S, Moment, format_iso
 from mindstream.memory.store.record import Record
 from mindstream.models.fence import cut, escaped, indented
 from mindstream.models.model import Message
@@ -58,15 +58,25 @@ class Note(BaseModel):
         return f"{self.day}: {indented(cut(self.text, LONGEST))}"
 
 
-def note(record: Record) -> Note:
-    """Read a record as a note."""
-    return Note(day=format_iso(record.created)[:10], text=record.text)
+def note(record: Record, now: Moment | None = None) -> Note:
+    """Read a record as a note; with `now` its day is counted from there."""
+    return Note(day=_day(record, now), text=record.text)
 
 
-def dated_line(record: Record) -> DatedLine:
-    """Read a chat record as a line of an earlier talk."""
+def _day(record: Record, now: Moment | None) -> str:
+    return format_iso(record.created)[:10] if now is None else format_ago(now - record.created)
+
+
+def format_ago(passed_s: float) -> str:
+    """Say how long ago something was, as it is known without a time zone: in nights that lie between."""
+    days = round(passed_s / DAY_S)
+    return "earlier" if days < 1 else "a day ago" if days == 1 else f"{days} days ago"
+
+
+def dated_line(record: Record, now: Moment | None = None) -> DatedLine:
+    """Read a chat record as a line of an earlier talk; with `now` its day is counted from there."""
     by_user = bool(record.data.get("by_user"))
-    return DatedLine(day=format_iso(record.created)[:10], by_user=by_user, text=record.text, by=record.by)
+    return DatedLine(day=_day(record, now), by_user=by_user, text=record.text, by=record.by)
 
 
 def lines(records: Sequence[Record]) -> tuple[Line, ...]:

@@ -132,6 +132,28 @@ class BeliefPatch:
 
 
 @dataclass(frozen=True, slots=True)
+class Briefing:
+    """What whoever speaks is told by whoever thinks; it speaks from it in its own words.
+
+    Attributes:
+        ask: the one thing worth finding out next.
+        offer: what to say now, as it could be said.
+        care: a caution, or what not to say.
+    """
+
+    ask: str = ""
+    offer: str = ""
+    care: str = ""
+
+    def __str__(self) -> str:
+        parts = {"ask": self.ask, "offer": self.offer, "care": self.care}
+        return "\n".join(f"{name}: {text}" for name, text in parts.items() if text)
+
+    def __bool__(self) -> bool:
+        return bool(self.ask or self.offer or self.care)
+
+
+@dataclass(frozen=True, slots=True)
 class RunResult:
     """What a reasoner has come to; written in one commit with the end of its work, or not at all.
 
@@ -142,9 +164,8 @@ class RunResult:
         records: what is to be remembered of it; `by` is the slot where it is not said.
         beliefs: what changes in beliefs; merged into what is believed when it is written, whoever else wrote.
         write: makes what else is to be written against what is believed at that moment; called again on a conflict.
-        words: what the Talker is to say, in the Reasoner's words; "" where it is to find its own.
+        briefing: what the Talker is to speak from.
         follow_up: what the mind should say unasked, if the Talker has already spoken.
-        ask_next: what the Talker should ask when it fits.
     """
 
     thought: str
@@ -152,9 +173,8 @@ class RunResult:
     records: Sequence[RecordDraft] = ()
     beliefs: Sequence[BeliefPatch] = ()
     write: Callable[[], Awaitable[Writing]] | None = None
-    words: str = ""
+    briefing: Briefing = Briefing()
     follow_up: str = ""
-    ask_next: str = ""
 
 
 class Reasoner(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TypeAlias
 
 from mindstream.errors import Conflict, LeaseLost
@@ -40,8 +40,8 @@ async def conclude(
         return [_tainted(entry) for entry in entries] if context.strangers else entries, revisions
 
     thought = Thought(
-        slot=context.slot, about=about, text=run_result.thought, model=run_result.model, words=run_result.words,
-        ask_next=run_result.ask_next,
+        slot=context.slot, about=about, text=run_result.thought, model=run_result.model,
+        **asdict(run_result.briefing),
     )  # fmt: skip
     for _ in range(WRITES - 1):
         try:

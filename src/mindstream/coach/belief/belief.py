@@ -2,52 +2,58 @@
 
 Source: Christakopoulou 2024, 3.2.2 and 4.2.
 
-It infers the phase, lets that phase's mini-reasoner think with its tools, and composes what both found into the next
-belief, written with the plan. It reads what the Talker heard and said.
+One run does it all: the mini-reasoner of the phase that is believed thinks, with tools, and comes to the next belief
+(its phase, too), the plan, and a briefing for the Talker. Where that changes the phase, the new one's thinks once more.
+It reads what the Talker heard and said.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import JsonValue
 
-from mindstream.clock import format_spoken
 from mindstream.coach.belief import stand_in  # noqa: F401 (registers the rule)
-from mindstream.coach.belief.infer_phase import InferPhase
 from mindstream.coach.belief.interim_belief import InterimBelief, with_belief
 from mindstream.coach.belief.library import resource_tool, step_tool
+from mindstream.coach.belief.notes import notes_of
 from mindstream.coach.belief.plan import CoachingPlan, read_coaching_plan
-from mindstream.coach.belief.think_in_phase import PhaseThought, ThinkInPhase
-from mindstream.coach.open_question import open_question
+from mindstream.coach.belief.think import Think, Thinking
+from mindstream.coach.briefing import briefing_of
 from mindstream.coach.packs.pack import Pack
 from mindstream.coach.packs.safety import find_hint, look_over
+from mindstream.errors import ModelError
 from mindstream.log.events import PlanChanged, Remembered
-from mindstream.memory.belief import Belief
+from mindstream.memory.belief import Belief, merged
 from mindstream.memory.memory import Memory
-from mindstream.memory.store.record import Record, RecordDraft
-from mindstream.memory.store.store import Entry
-from mindstream.models.ask import ask
+from mindstream.memory.store.record import Kind, Record, RecordDraft
+from mindstream.memory.store.store import Entry, Revision
 from mindstream.models.model import Model
-from mindstream.reasoners.conversation import lines, note
+from mindstream.models.rules import Rules
+from mindstream.reasoners.conversation import Note, lines, note
 from mindstream.reasoners.reasoner import RunContext, RunResult, Writing
 from mindstream.reasoners.trigger import EVERY_TURN, Trigger
 from mindstream.text.language import language_of
 from mindstream.tools.loop import run_tool_loop
 from mindstream.tools.tool import Tool
 
-NOTES = 20
-"""How many notes about the user it is shown."""
+RECALLED, FLOOR = 5, 0.1
+"""So many memories that the newest words bring up it is shown, and how sure recall must be of them."""
 
 
 @dataclass(frozen=True)
 class BeliefReasoner:
-    """Forms the belief about the user and the plan; its slot is the pack's name."""
+    """Forms the belief about the user and the plan; its slot is the pack's name.
+
+    Attributes:
+        notes: what it comes to believe is noted, too; where somebody else does that, not.
+    """
 
     model: Model
     pack: Pack
+    notes: bool = True
     steps: int = 8
     trigger: Trigger = EVERY_TURN
     timeout_s: float = 180.0
@@ -60,84 +66,85 @@ class BeliefReasoner:
         belief = await context.memory.belief(self.slot, self.pack.belief)
         question = await self._question(context, belief)
         believing = InterimBelief(context, belief, question)
-        tools = with_belief(self._tools(question, context.tools), believing)
-        found = await run_tool_loop(self.model, question, tools, context, steps=self.steps)
-        plan = question.plan.edit(found.plan)
-        words = found.words if context.waits else ""
-        if found.tells_step and (words or found.follow_up):
-            plan = plan.mark_as_told()
+        patches, plan, found = list[dict[str, JsonValue]](), question.plan, Thinking(thought="")
+        thinks_twice = self.model.name != Rules.name
+        for _ in range(2):  # where the thought changes the phase, that one's mini-reasoner thinks, too, once
+            tools = with_belief(self._tools(question, context.tools), believing)
+            found = _joined(found, await run_tool_loop(self.model, question, tools, context, steps=self.steps))
+            patches, phase = [*patches, found.patch], found.phase or question.phase.name
+            plan = plan.edit(found.plan)
+            if phase == question.phase.name or not thinks_twice:
+                break
+            value = merged(belief, believing.compose(*patches))[0].model_dump(mode="json", exclude={"phase"})
+            question = question.model_copy(
+                update={"phase": self.pack.phase(phase), "belief": _held(value), "plan": plan, "first": _told(found)}
+            )
 
         async def write() -> Writing:
-            patch = {"phase": question.phase.name, **believing.compose(*found.patches)}
-            return await self._entries(context, patch, found, plan if plan != question.plan else None), ()
+            patch = {"phase": phase, **believing.compose(*patches)}
+            return await self._writing(context, patch, found, plan if plan != question.plan else None)
 
-        thought = f"{question.phase.name}: {found.thought}"
-        return RunResult(
-            thought, self.model.name, write=write, words=words, follow_up=found.follow_up, ask_next=found.ask_next
-        )
+        thought = f"{phase}: {found.thought}"
+        return RunResult(thought, self.model.name, write=write, briefing=found.briefing, follow_up=found.follow_up)
 
-    async def _question(self, context: RunContext, belief: Belief[Any]) -> ThinkInPhase:
-        """Infer the phase, and gather what its mini-reasoner thinks from."""
+    async def _question(self, context: RunContext, belief: Belief[Any]) -> Think:
+        """Gather what the mini-reasoner of the phase that is believed thinks from."""
         stream, pack = context.memory, self.pack
         value: dict[str, JsonValue] = belief.value.model_dump(mode="json")
         phase = str(value.pop("phase"))
-        held = {name: each for name, each in value.items() if each not in (None, [], "")}
         utterances = tuple(utterance.text for utterance in context.utterances)
         for text in utterances:
             await look_over(pack, text)
         hints = (find_hint(pack, text) for text in utterances)
-        hint = next((found.alarm.id for found in hints if found), "")
-        talk = lines(context.conversation)
-        inferred = await ask(
-            self.model,
-            InferPhase(pack=pack, phase=phase, belief=held, conversation=talk[-10:], utterances=utterances),
-        )
-        return ThinkInPhase(
+        return Think(
             pack=pack,
-            phase=pack.phase(inferred.phase),
-            belief=held,
+            phase=pack.phase(phase),
+            belief=_held(value),
             version=belief.version,
             plan=await plan_of(stream, pack),
-            notes=tuple(str(note(record)) for record in await stream.latest("note", NOTES)),
-            conversation=talk,
+            briefing=await briefing_of(stream, self.slot),
+            recalled=await _recalled(context),
+            conversation=lines(context.conversation),
             utterances=utterances,
             reply=context.reply,
             waits=context.waits,
-            open_question=await open_question(stream, self.slot, inferred.phase),
-            hint=hint,
+            hint=next((found.alarm.id for found in hints if found), ""),
             language=language_of(" ".join(utterances), pack.languages),
-            now=format_spoken(stream.clock.now()),
         )
 
-    def _tools(self, question: ThinkInPhase, minds: Sequence[Tool]) -> list[Tool]:
-        """Give the mini-reasoner its tools: the mind's, and in a planning phase the pack's library."""
-        if not question.phase.plans:
-            return list(minds)
+    def _tools(self, question: Think, minds: Sequence[Tool]) -> list[Tool]:
+        """Give the mini-reasoner its tools: the pack's library, and the mind's."""
         planned = [step.title for step in question.plan.steps]
-        library = step_tool(self.pack, question.language, planned)
-        return [library, resource_tool(self.pack, question.language), *minds]
+        return [step_tool(self.pack, question.language, planned), resource_tool(self.pack, question.language), *minds]
 
-    async def _entries(
-        self, context: RunContext, patch: dict[str, JsonValue], found: PhaseThought, plan: CoachingPlan | None
-    ) -> list[Entry]:
+    async def _writing(
+        self, context: RunContext, patch: dict[str, JsonValue], found: Thinking, plan: CoachingPlan | None
+    ) -> Writing:
         stream, evidence = context.memory, tuple(utterance.record for utterance in context.utterances)
         revision = await stream.revision(self.slot, patch, self.pack.belief, evidence=evidence, by=self.slot)
-        entries = [revision] if revision else []
+        entries, revisions = [revision] if revision else [], list[Revision]()
+        if revision and self.notes:
+            before = (await stream.belief(self.slot, self.pack.belief)).value.model_dump(mode="json")
+            after = revision.records[0].data["value"]
+            assert isinstance(after, dict)
+            noted, ended = await notes_of(context, self.slot, before, after)
+            entries, revisions = [*entries, *noted], list(ended)
         if plan is not None:
             entries.append(await self._plan(stream, plan, found, evidence))
-        if found.feedback:
+        reports = [edit for edit in found.plan if edit.report or edit.did is not None]
+        if reports:
             news = [
                 RecordDraft(
-                    text=f"{each.polarity.replace('_', ' ')}: {each.target}", kind="feedback", by="user",
-                    evidence=evidence, data={"polarity": each.polarity, "target": each.target},
+                    text=f"{each.title}: {each.report or ('done' if each.did else 'not done')}", kind="feedback",
+                    by="user", evidence=evidence, data={"step": each.title, "did": each.did},
                 )
-                for each in found.feedback
+                for each in reports
             ]  # fmt: skip
             event = Remembered(count=len(news), kinds={"feedback": len(news)})
             entries.append(Entry(event, self.slot, tuple(await stream.build_records(news))))
-        return entries
+        return entries, revisions
 
-    async def _plan(self, stream: Memory, plan: CoachingPlan, found: PhaseThought, evidence: tuple[str, ...]) -> Entry:
+    async def _plan(self, stream: Memory, plan: CoachingPlan, found: Thinking, evidence: tuple[str, ...]) -> Entry:
         slot = plan_slot(self.pack)
         before = await stream.version(slot)
         version = (before.version or 0) + 1 if before else 1
@@ -145,8 +152,37 @@ class BeliefReasoner:
             text=plan.written() or "no steps", kind="plan", by=self.slot, evidence=evidence, slot=slot, version=version,
             data={"plan": plan.model_dump(mode="json")},
         )  # fmt: skip
-        event = PlanChanged(version=version, text=found.words or plan.written(), changed=found.changed)
+        event = PlanChanged(version=version, text=plan.written(), changed=found.changed)
         return Entry(event, self.slot, tuple(await stream.build_records([new])))
+
+
+async def _recalled(context: RunContext) -> tuple[Note, ...]:
+    """Return what the newest words bring up of earlier talks, and of what was read."""
+    shown = {record.id for record in context.conversation} | {each.record for each in context.utterances}
+    query = "\n".join(utterance.text for utterance in context.utterances)
+    if not query.strip():
+        return ()
+    kinds: tuple[Kind, ...] = ("chat", "thought", "observation", "document", "feedback")
+    try:
+        found = await context.memory.recall(query, k=RECALLED, kinds=kinds, floor=FLOOR, touch=False)
+    except ModelError:  # no embedder: it goes by what is believed
+        return ()
+    earlier = (each.record for each in found if each.record.id not in shown)
+    return tuple(note(record) for record in earlier if record.episode != context.session)
+
+
+def _held(value: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    return {name: each for name, each in value.items() if each not in (None, [], "")}
+
+
+def _joined(first: Thinking, then: Thinking) -> Thinking:
+    """Return what came of thinking twice: what the second time leaves out of the briefing stands."""
+    said = {name: getattr(then, name) or getattr(first, name) for name in ("ask", "offer", "care", "follow_up")}
+    return then.model_copy(update={**said, "phase": then.phase or first.phase})
+
+
+def _told(found: Thinking) -> str:
+    return "\n".join(filter(None, [found.thought, str(found.briefing)]))
 
 
 def plan_slot(pack: Pack) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from mindstream.coach.belief.grounding import ground_patch
-from mindstream.coach.belief.think_in_phase import LONGEST_PATCH, ThinkInPhase, compose_patches
+from mindstream.coach.belief.think import LONGEST_PATCH, Think, compose_patches
 from mindstream.coach.events import Believed
 from mindstream.errors import InputError, ToolError
 from mindstream.memory.belief import Belief, merged
@@ -34,7 +34,7 @@ class InterimBelief:
         patches: the interim beliefs, in their order.
     """
 
-    def __init__(self, context: RunContext, belief: Belief[Any], question: ThinkInPhase) -> None:
+    def __init__(self, context: RunContext, belief: Belief[Any], question: Think) -> None:
         self.patches: list[dict[str, JsonValue]] = []
         self._occasion, self._belief, self._question = context, belief, question
 
@@ -46,14 +46,7 @@ class InterimBelief:
         """Return the tool by which a belief is written down between two calls."""
 
         async def believe(patch: dict[str, JsonValue], rests_on: str = "") -> str:
-            """Write down what you believe of the user now, because of what a tool gave or was just said.
-
-            Call it before the next call that rests on it.
-
-            Args:
-                patch: belief fields that change. A list adds; {"add": [...], "remove": [...]} does both.
-                rests_on: the words of the user, or of a tool, that it rests on, copied.
-            """
+            """Write down what a tool's result makes you believe, before a call that rests on it."""
             return await self._believe(patch, rests_on)
 
         return replace(tool(believe), in_run=True)

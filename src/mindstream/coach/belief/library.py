@@ -18,6 +18,8 @@ from mindstream.text.words import terms
 from mindstream.tools.tool import FunctionTool, tool
 
 T = TypeVar("T")
+STEPS, RESOURCES = 4, 4
+"""So many are found at once."""
 LIKE, ENOUGH, LEAST = 0.6, 0.45, 0.15
 """What likeness in meaning counts, beside topics and words in common; what counts as found; and else as near."""
 
@@ -113,14 +115,12 @@ def _told(pack: Pack, step: Step, language: Language) -> dict[str, str]:
 def step_tool(pack: Pack, language: Language, planned: Sequence[str]) -> FunctionTool:
     """Make the tool `find_steps` for a pack: what is planned, or was refused, is not found."""
 
-    def find_steps(query: str, count: int = 4, besides: list[str] | None = None) -> list[dict[str, str]]:
-        """Find steps in the coach's plan library: id, what to do, why, caution, evidence, and whom it is not for.
+    def find_steps(query: str) -> list[dict[str, str]]:
+        """Look up how steps on a trouble are done, how well they are supported, and whom they are not for.
 
-        query: a few words on one trouble and what the user wants of it, not on what they do not want; another
-            trouble is another search.
-        count: how many, 1 to 8. besides: titles to leave out.
+        query: a few words on one trouble.
         """
-        return steps_in(pack, query, language, max(1, min(count, 8)), [*planned, *(besides or ())])
+        return steps_in(pack, query, language, STEPS, planned)
 
     return tool(find_steps)
 
@@ -128,16 +128,12 @@ def step_tool(pack: Pack, language: Language, planned: Sequence[str]) -> Functio
 def resource_tool(pack: Pack, language: Language) -> FunctionTool:
     """Make the tool `find_resources` for a pack."""
 
-    def find_resources(
-        query: str, count: int = 3, besides: list[str] | None = None, kinds: list[str] | None = None
-    ) -> list[dict[str, str | None]]:
-        """Find public resources to read, watch, listen to or use.
+    def find_resources(query: str, kinds: list[str] | None = None) -> list[dict[str, str | None]]:
+        """Find something to read, watch, listen to or use, only where they ask for it; name no other titles or links.
 
-        query: a few words on what they should be about. count: how many, 1 to 6. besides: titles to leave out.
-        kinds: only these: article, leaflet, video, playlist, audio, book, app, course, helpline, tool, guideline.
-        Gives title, publisher, link (null: none is known; say nothing of it then), language and why.
+        query: a few words on what it is about. kinds: article, leaflet, video, audio, book, app, course, helpline.
         """
-        found = find_in(pack, query, language, max(1, min(count, 6)), tuple(besides or ()), tuple(kinds or ()))
+        found = find_in(pack, query, language, RESOURCES, (), tuple(kinds or ()))
         return [resource.model_dump() for resource in found]
 
     return tool(find_resources)

@@ -18,8 +18,8 @@ OPEN: tuple[State, ...] = ("now", "later")
 MOST_OPEN, MOST_CLOSED = 20, 40
 """So many steps that are to be done stand in a plan, the first of them, and so many that are not, the newest. What had
 to go stands in the plan's older versions."""
-TITLE, TEXT, LINK, RESOURCES = 200, 2_000, 1_000, 8
-"""The longest title, text and link of a step, in characters, and how many resources it has at most."""
+TITLE, TEXT, LINK, RESOURCES, REPORTS = 200, 2_000, 1_000, 8, 3
+"""The longest title, text and link of a step, in characters; how many resources and reports it has at most."""
 Title = Annotated[str, AfterValidator(lambda text: shortened(text, TITLE))]
 Words = Annotated[str, AfterValidator(lambda text: shortened(text, TEXT))]
 FOLLOWED = re.compile(r"(?:https?:|tel:|mailto:|(?![a-z][a-z0-9+.-]*:))[^\s<>\"]+", re.IGNORECASE)
@@ -59,20 +59,29 @@ class NamedResource(BaseModel):
 
 
 class StepEdit(BaseModel):
-    """A step that is new, or what changes in one that is there; found by its title. What is too long is shortened."""
+    """A step that is new, or what changes in one that is there; found by its title. What is too long is shortened.
+
+    Attributes:
+        do, why, resources: in place of what they were; empty: as they were. caution: "" takes it away.
+        likely: how likely this user is to do it, 0 to 1; said before they are told of it, and not changed after.
+        report: how it went, in the user's words. did: whether they did it.
+    """
 
     model_config = ConfigDict(frozen=True)
 
     title: Title = Field(min_length=1)
     state: State | None = None
-    do: Words = Field("", description="What to do, concretely. Empty: as it was.")
-    why: Words = Field("", description="Why it helps. Empty: as it was.")
-    caution: Words = Field("", description="What must be said with it. Empty: as it was.")
-    evidence: Words = Field("", description="How well it is supported, as the library says.")
+    do: Words = ""
+    why: Words = ""
+    caution: Words | None = None
     resources: Annotated[list[NamedResource], AfterValidator(lambda named: named[:RESOURCES])] = Field(
-        default_factory=list, description="In place of those it has. Empty: as they were."
+        default_factory=list
     )
-    source: Title = Field("", description="The id that find_steps gave, where it is made from one.")
+    told: bool | None = None
+    likely: float | None = Field(None, ge=0, le=1)
+    report: Words = ""
+    did: bool | None = None
+    source: SkipJsonSchema[Title] = ""
 
     @classmethod
     def of(cls, step: PlanStep) -> StepEdit:
@@ -83,7 +92,11 @@ class StepEdit(BaseModel):
 class PlanStep(BaseModel):
     """A step of the plan.
 
-    `told`: the user was given it in words. `source`: the step of the pack's library that it was made from.
+    Attributes:
+        told: the user was given it in words.
+        likely: how likely they were thought to do it, when they had not been told yet.
+        reports: how it went, in the user's words, the newest last. did: whether they did it, as they said last.
+        source: the step of the pack's library that it was made from.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -92,33 +105,43 @@ class PlanStep(BaseModel):
     do: Words = ""
     why: Words = ""
     caution: Words = ""
-    evidence: Words = ""
     state: State = "later"
     resources: list[NamedResource] = Field(default_factory=list)
     source: Title = ""
     told: bool = False
+    likely: float | None = None
+    reports: list[Words] = Field(default_factory=list)
+    did: bool | None = None
 
     def edit(self, edit: StepEdit) -> PlanStep:
         """Return the step with what the edit says."""
+        foreseen = self.likely if self.told and self.likely is not None else edit.likely
         return self.model_copy(
             update={
                 "do": edit.do or self.do,
                 "why": edit.why or self.why,
-                "caution": edit.caution or self.caution,
+                "caution": self.caution if edit.caution is None else edit.caution,
                 "state": edit.state or self.state,
-                "evidence": edit.evidence or self.evidence,
                 "resources": edit.resources[:RESOURCES] or self.resources,
                 "source": edit.source or self.source,
+                "told": self.told if edit.told is None else edit.told,
+                "likely": self.likely if foreseen is None else foreseen,
+                "reports": [*self.reports, *filter(None, [edit.report])][-REPORTS:],
+                "did": self.did if edit.did is None else edit.did,
             }
         )
 
     def full(self) -> str:
         """Write the step with all that belongs to it."""
-        parts = [f"{self.title} ({MARKS[self.state]})", self.do]
-        told = {"Why": self.why, "Caution": self.caution, "Evidence": self.evidence}
+        parts = [self.head(), self.do]
+        told = {"Why": self.why, "Caution": self.caution, "How it went": " / ".join(self.reports)}
         parts += [f"{name}: {text}" for name, text in told.items() if text]
         parts += [str(resource) for resource in self.resources]
         return "\n  ".join(indented(part) for part in parts if part)
+
+    def head(self) -> str:
+        """Write its title, and how it stands."""
+        return f"{self.title} ({MARKS[self.state]}{'' if self.told or self.state not in OPEN else ', not told yet'})"
 
 
 class CoachingPlan(BaseModel):
@@ -154,17 +177,11 @@ class CoachingPlan(BaseModel):
             steps[key] = steps.get(key, PlanStep(title=edit.title)).edit(edit)
         return CoachingPlan(steps=_within_limits(list(steps.values())))
 
-    def mark_as_told(self) -> CoachingPlan:
-        """Return the plan with its present step marked as told to the user."""
-        steps = [step.model_copy(update={"told": True}) if step.state == "now" else step for step in self.steps]
-        return CoachingPlan(steps=steps)
-
     def written(self, *, full: bool = False) -> str:
         """Write the plan: the present step whole (`full`: all that are not closed), of the rest the title."""
         whole: tuple[State, ...] = (*OPEN, "going_on") if full else ("now",)
         return "\n".join(
-            f"- {step.full()}" if step.state in whole else f"- {indented(step.title)} ({MARKS[step.state]})"
-            for step in self.steps
+            f"- {step.full()}" if step.state in whole else f"- {indented(step.head())}" for step in self.steps
         )
 
 

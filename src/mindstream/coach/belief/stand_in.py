@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from mindstream.coach.belief.plan import PlanStep, StepEdit
-from mindstream.coach.belief.think_in_phase import LONGEST_QUOTE, PhaseThought, ThinkInPhase
-from mindstream.coach.packs.pack import Step, Topic, all_texts, in_language
+from mindstream.coach.belief.think import LONGEST_QUOTE, Think, Thinking
+from mindstream.coach.packs.pack import Phase, Step, Topic, all_texts, in_language
 from mindstream.coach.packs.safety import find_alarm, spoke_of_danger
 from mindstream.coach.packs.saying import phrases, say
 from mindstream.coach.packs.topics import topics_in
@@ -20,8 +20,8 @@ AHEAD = 4
 """How many steps a new plan has."""
 
 
-@rule(ThinkInPhase)
-def note_topics_and_plan_steps(ask: ThinkInPhase, _: Sequence[Message]) -> PhaseThought:
+@rule(Think)
+def note_topics_and_plan_steps(ask: Think, _: Sequence[Message]) -> Thinking:
     """Stand in: note the topics that statements name; in a planning phase tell the library's steps on what is noted.
 
     It reads a pack's words, and nothing of the grammar around them: what is denied is not heard.
@@ -29,7 +29,7 @@ def note_topics_and_plan_steps(ask: ThinkInPhase, _: Sequence[Message]) -> Phase
     alarms = [alarm for text in ask.utterances if (alarm := find_alarm(ask.pack, text))]
     said = [line.text for line in ask.conversation if not line.by_user]
     if ask.hint or any(alarm.stops for alarm in alarms) or spoke_of_danger(ask.pack, said):
-        return PhaseThought(
+        return Thinking(
             thought=f"{f'a hint at {ask.hint}' if ask.hint else 'danger'}: nothing is believed of it, nothing planned"
         )
     stated = [each for text in ask.utterances for each in sentences(text) if not each.endswith(("?", "？"))]
@@ -45,11 +45,32 @@ def note_topics_and_plan_steps(ask: ThinkInPhase, _: Sequence[Message]) -> Phase
         elif spec.type == "text":
             patch[topic.field] = value
     thought = f"by stand-in: named were {', '.join(sorted(named)) or 'no topics'}"
-    noted = PhaseThought(thought=thought, patch=patch, rests_on=ask.utterances[-1][:LONGEST_QUOTE])
-    return noted.model_copy(update=_plan(ask, named)) if ask.phase.plans else noted
+    phase = _phase(ask)
+    noted = Thinking(thought=thought, phase=phase.name, patch=patch, rests_on=ask.utterances[-1][:LONGEST_QUOTE])
+    return noted.model_copy(update=_plan(ask, named)) if phase.plans else noted
 
 
-def _plan(ask: ThinkInPhase, named: set[str]) -> dict[str, Any]:
+def _phase(ask: Think) -> Phase:
+    """Return the first phase, from the present one on, of which a needed field holds nothing.
+
+    What a later phase needs holds nobody up once the pack's question for it was asked.
+    """
+    phases, fields = ask.pack.phases, ask.pack.fields
+    known = {name for name, held in ask.belief.items() if held not in (None, [], "")}
+    named = {id_ for text in ask.utterances for id_ in topics_in(ask.pack, text)}
+    known |= {topic.field for topic in ask.pack.topics if topic.id in named}
+    said = "\n".join(line.text for line in ask.conversation if not line.by_user)
+    asked = {name for name, spec in fields.items() if any(each in said for each in all_texts(spec.ask))}
+    phase = ask.phase
+    for follower in phases[phases.index(phase) + 1 :]:
+        met = known if phase is phases[0] else known | asked
+        if phase.plans or not phase.needs or not set(phase.needs) <= met:
+            break
+        phase = follower
+    return phase
+
+
+def _plan(ask: Think, named: set[str]) -> dict[str, Any]:
     """Return what changes in the plan, and the words that tell its present step, where the user does not know it.
 
     Whoever says the pack's word for it (`next_word`) goes on to the next step.
@@ -61,16 +82,17 @@ def _plan(ask: ThinkInPhase, named: set[str]) -> dict[str, Any]:
     if plan.now is None:
         ahead = [*plan.open, *_steps(ask, named)][:AHEAD]
         if not ahead:
-            return {"words": say(ask.pack, "plan_empty", ask.language)}
+            return {"offer": say(ask.pack, "plan_empty", ask.language)}
         first = ahead[0].model_copy(update={"state": "now"})
         plan = plan.edit([*map(StepEdit.of, ahead[1:]), StepEdit.of(first)])
+    told = _words(ask, plan.now) if ask.waits and plan.now and not plan.now.told else ""
+    if told and plan.now:
+        plan = plan.edit([StepEdit(title=plan.now.title, told=True)])
     edits = [StepEdit.of(step) for step in plan.steps if step not in ask.plan.steps]
-    tells = ask.waits and plan.now is not None and not plan.now.told
-    told = _words(ask, plan.now) if tells and plan.now else ""
-    return {"plan": edits, "words": told, "tells_step": tells, "changed": "steps by topic" if edits else ""}
+    return {"plan": edits, "offer": told, "changed": "steps by topic" if edits else ""}
 
 
-def _steps(ask: ThinkInPhase, named: set[str]) -> list[PlanStep]:
+def _steps(ask: Think, named: set[str]) -> list[PlanStep]:
     """Return the library's steps on what is held and suit it, those on most of it first; none that the plan has."""
     known = named | {topic.id for topic in ask.pack.topics if _held(ask) & _names(topic)}
 
@@ -83,14 +105,13 @@ def _steps(ask: ThinkInPhase, named: set[str]) -> list[PlanStep]:
     return [
         PlanStep(
             **{name: in_language(getattr(step, name), ask.language) for name in texts},
-            evidence=step.evidence,
             source=step.id,
         )
         for step in sorted(found, key=fit, reverse=True)
     ]
 
 
-def _words(ask: ThinkInPhase, step: PlanStep) -> str:
+def _words(ask: Think, step: PlanStep) -> str:
     """Return a step as it is told, with what it needs caution for."""
     parts = [say(ask.pack, "step_intro", ask.language), f"**{step.title}**", step.do]
     parts += [say(ask.pack, "step_why", ask.language, why=step.why)] if step.why else []
@@ -98,7 +119,7 @@ def _words(ask: ThinkInPhase, step: PlanStep) -> str:
     return "\n".join(parts)
 
 
-def _held(ask: ThinkInPhase) -> set[str]:
+def _held(ask: Think) -> set[str]:
     return {str(item) for value in ask.belief.values() for item in (value if isinstance(value, list) else [value])}
 
 

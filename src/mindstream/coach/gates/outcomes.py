@@ -16,12 +16,11 @@ BY = "gate"
 def judge_outcome(result: RunResult, written: Sequence[Entry], utterances: Sequence[Utterance]) -> list[Entry]:
     """Judge the utterances that a belief reasoner has thought about.
 
-    Words, a new or changed plan, or a correction are what an answer should have waited for (`needed`); a change of
+    A new or changed plan, or a correction, is what an answer should have waited for (`needed`); a change of
     belief is why it was worth thinking at all (`changed`). Where several utterances were thought about at once and
     something came of it, only the newest is judged: it cannot be told which of them it came from.
     """
     needs = {
-        "words": bool(result.words),
         "plan": any(isinstance(entry.event, PlanChanged) for entry in written),
         "correction": bool(result.follow_up),
     }

@@ -170,6 +170,8 @@ class Pack(PackPart):
     languages: tuple[Language, ...] = ("en",)
     constitution: str
     """What the Talker always holds to."""
+    principles: str = ""
+    """What the Reasoner knows to work, and whom it would harm: to be fitted to a person, not recited."""
     phases: tuple[Phase, ...] = Field(min_length=1)
     fields: dict[Identifier, Field_]
     topics: tuple[Topic, ...] = ()
