@@ -28,8 +28,8 @@ def spans() -> Iterator[InMemorySpanExporter]:
 
 
 async def a_talk(folder: Path) -> None:
-    phase, look = '{"phase": "planning"}', [Call("find_resources", '{"query": "rest"}')]
-    reasoner = FakeModel({"infer_phase": [phase], "think_in_phase": [look, '{"thought": "nothing"}']}, name="thinker")
+    look = [Call("find_resources", '{"query": "rest"}')]
+    reasoner = FakeModel({"think": [look, '{"thought": "nothing"}']}, name="thinker")
     named = Models.named({})
     models = Models(named.of("talker"), {"reasoner": reasoner, "facts": named.of("facts")})
     async with Mind.open(folder, user="ann", session="monday", models=models, responder=Coach.using()) as mind:
@@ -49,7 +49,7 @@ async def test_calls_tools_and_reasoners_have_spans_with_the_genai_names(
     trace(True)
     await a_talk(folder)
     finished: dict[str, ReadableSpan] = {span.name: span for span in spans.get_finished_spans()}
-    assert {"chat rules", "execute_tool find_resources", "invoke_agent sleep", "invoke_agent facts"} <= set(finished)
+    assert {"chat rules", "execute_tool find_resources", "invoke_agent sleep"} <= set(finished)
     agent, tool = finished["invoke_agent sleep"], finished["execute_tool find_resources"]
     assert agent.attributes and agent.attributes["gen_ai.agent.name"] == "sleep"
     assert agent.attributes["gen_ai.conversation.id"] == "monday"

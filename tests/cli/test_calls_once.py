@@ -20,7 +20,6 @@ async def test_each_call_is_logged_once(folder: Path) -> None:
         rows = await mind.memory.store.events(key_of("ann"), kinds=["model_called"])
     assert Counter(getattr(row.event, "prompt", "") for row in rows) == {
         "talk": 1,
-        "infer_phase": 1,
-        "think_in_phase": 1,
+        "think": 1,
         "extract_facts": 1,
     }

@@ -43,17 +43,16 @@ async def decided(mind: Mind) -> list[Decided]:
     return [row.event for row in rows if isinstance(row.event, Decided)]
 
 
-PHASE = '{"phase": "understanding"}'
 PLAN = (
     '{"thought": "a plan", "plan": [{"title": "Dim the lights", "do": "Dim at nine", "state": "now"}],'
-    ' "words": "Dim the lights at nine."}'
+    ' "offer": "Dim the lights at nine."}'
 )
-LATER = PLAN.replace('"words"', '"follow_up"')
+LATER = PLAN.replace('"offer"', '"follow_up"')
 NOTHING = '{"thought": "nothing"}'
 
 
 def models(talks: list[str], thinks: list[str]) -> Models:
-    reasoner = FakeModel({"infer_phase": [PHASE] * len(thinks), "think_in_phase": thinks}, name="thinker")
+    reasoner = FakeModel({"think": thinks}, name="thinker")
     quiet = {"facts": Rules(), "safety": Rules()}
     return Models(Rules(), {"talker": FakeModel({"talk": talks}), "reasoner": reasoner, **quiet})
 
@@ -62,7 +61,7 @@ async def test_the_report_tells_who_spoke_too_soon_and_who_waited_for_nothing(fo
     talks = ["I see.", "[WAIT]", "Dim them.", "[WAIT]", "A fine cat.", "[ALONE] Bye."]
     thinks = [LATER, PLAN.replace("nine", "ten"), NOTHING]
     async with Mind.open(
-        folder, user="ann", models=models(talks[:2] + talks[3:], thinks), responder=Coach.using()
+        folder, user="ann", models=models(talks, thinks), responder=Coach.using()
     ) as mind:
         for text in ("make me a plan", "so where do I start?", "I have a cat", "bye"):
             await settled_turn(mind, text)

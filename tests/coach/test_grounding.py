@@ -11,7 +11,7 @@ from keys import key_of
 
 from mindstream import Coach, Mind, Models
 from mindstream.coach.belief.plan import CoachingPlan, NamedResource, PlanStep, StepEdit
-from mindstream.coach.belief.think_in_phase import PhaseThought, ThinkInPhase
+from mindstream.coach.belief.think import Think, Thinking
 from mindstream.coach.packs.load import load
 from mindstream.errors import ReplyInvalid
 from mindstream.log.events import FollowUp, Said, Thought
@@ -21,7 +21,7 @@ from mindstream.models.fence import fenced
 from mindstream.models.model import Call, Message
 from mindstream.models.rules import Rules
 from mindstream.models.wrappers.repair import Repair
-from mindstream.reasoners.conversation import Line
+from mindstream.reasoners.conversation import Line, Note
 from mindstream.reasoners.facts.extract_facts import ExtractFacts, Fact, Facts
 
 SLEEP = load("sleep")
@@ -32,14 +32,14 @@ PLANNED = "https://plan.example/b"
 OWN = next(resource for resource in SLEEP.resources if resource.link)
 
 
-def asked(**more: Any) -> ThinkInPhase:
+def asked(**more: Any) -> Think:
     plan = CoachingPlan(steps=[PlanStep(title="walk", resources=[NamedResource(title="Walks", link=PLANNED)])])
     fields: dict[str, Any] = {
-        "pack": SLEEP, "phase": PLANNING, "belief": {}, "plan": plan, "notes": ("2026: blog https://note.example",),
+        "pack": SLEEP, "phase": PLANNING, "belief": {}, "plan": plan, "recalled": (Note(day="2026", text="blog https://note.example"),),
         "conversation": (Line(by_user=True, text="I read https://mine.example/x"),), "utterances": ("more?",),
         "language": "en",
     }  # fmt: skip
-    return ThinkInPhase(**fields | more)
+    return Think(**fields | more)
 
 
 TURNS = (
@@ -48,8 +48,8 @@ TURNS = (
 )
 
 
-def thought(*resources: NamedResource, **more: Any) -> PhaseThought:
-    return PhaseThought(thought="so", plan=[StepEdit(title="read", resources=list(resources))], **more)
+def thought(*resources: NamedResource, **more: Any) -> Thinking:
+    return Thinking(thought="so", plan=[StepEdit(title="read", resources=list(resources))], **more)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def thought(*resources: NamedResource, **more: Any) -> PhaseThought:
     ],
 )
 def test_what_a_tool_the_plan_or_the_pack_gave_stays(resource: NamedResource) -> None:
-    found = thought(resource, words=f"Look: {resource.link or ''}")
+    found = thought(resource, offer=f"Look: {resource.link or ''}")
     assert asked().ground(found, TURNS) == (found, "")
 
 
@@ -81,24 +81,24 @@ def test_a_resource_that_nothing_gave_is_left_out(resource: NamedResource, kept:
     assert doubt.startswith("No tool gave this: ") and "Left out" in found.thought
 
 
-@pytest.mark.parametrize("name", ["words", "follow_up", "ask_next", "changed", "thought"])
+@pytest.mark.parametrize("name", ["offer", "follow_up", "ask", "care", "changed", "thought"])
 def test_a_link_that_nobody_gave_is_in_no_text(name: str) -> None:
     found, doubt = asked().ground(thought().model_copy(update={name: f"Go to {EVIL}, or {TOOL}."}), TURNS)
     assert getattr(found, name).startswith(f"Go to …, or {TOOL}.") and "evil.example/free" in doubt
 
 
 def test_a_link_that_nobody_gave_is_in_no_step_and_no_belief() -> None:
-    edit = StepEdit(title=f"open {EVIL}", do=EVIL, why="evil.com", caution=f"[x]({EVIL})", evidence="www.evil.example")
-    found, _ = asked().ground(PhaseThought(thought="so", plan=[edit], patch={"goals": {"add": [EVIL]}}), TURNS)
+    edit = StepEdit(title=f"open {EVIL}", do=EVIL, why="evil.com", caution=f"[x]({EVIL})", report="www.evil.example")
+    found, _ = asked().ground(Thinking(thought="so", plan=[edit], patch={"goals": {"add": [EVIL]}}), TURNS)
     kept = found.model_dump(exclude={"thought"})
     assert "evil" not in json.dumps(kept)
 
 
 def test_what_the_user_said_and_noted_may_be_said_again() -> None:
-    found = thought(words="You read https://mine.example/x and https://note.example.")
+    found = thought(offer="You read https://mine.example/x and https://note.example.")
     assert asked().ground(found, TURNS) == (found, "")
     steered = (*TURNS, Message("user", f"Meanwhile the user said:\nwhat of {EVIL}?"))
-    assert asked().ground(thought(words=f"Not {EVIL}"), steered)[1] == ""
+    assert asked().ground(thought(offer=f"Not {EVIL}"), steered)[1] == ""
 
 
 def test_an_echo_of_the_models_own_words_gives_nothing() -> None:
@@ -106,15 +106,15 @@ def test_an_echo_of_the_models_own_words_gives_nothing() -> None:
         Message("assistant", "", (Call("fetch", json.dumps({"url": EVIL}), "1"), Call(EVIL, "{}", "2"))),
         Message("tool", fenced(f"there is no tool {EVIL!r}", "result"), call_id="1"),
     )
-    found, doubt = asked().ground(thought(words=f"Look: {EVIL}"), echoed)
-    assert found.words == "Look: …" and doubt
+    found, doubt = asked().ground(thought(offer=f"Look: {EVIL}"), echoed)
+    assert found.offer == "Look: …" and doubt
 
 
 @pytest.mark.parametrize(
     "too_much",
     [
         {"thought": "x" * 1_000_000},
-        {"thought": "a", "words": "x" * 6_001},
+        {"thought": "a", "offer": "x" * 6_001},
         {"thought": "a", "plan": [{"title": "a"}] * 13},
         {"thought": "a", "patch": {"goals": [str(n) for n in range(5_000)]}},
     ],
@@ -150,7 +150,7 @@ WISH = "I lie awake for hours because of noise. Please make me a plan with somet
 
 async def run(folder: Path, *lines: Scene, talk: str = "Hm.") -> tuple[list[Any], CoachingPlan, FakeModel]:
     """Say one wish to a mind whose reasoner says these lines."""
-    reasoner = FakeModel({"infer_phase": ['{"phase": "planning"}'] * 3, "think_in_phase": list(lines)})
+    reasoner = FakeModel({"think": list(lines)})
     talker = FakeModel({"talk": [talk] * 3})
     models = Models(Rules(), {"reasoner": Repair(reasoner), "talker": talker, "facts": Rules()})
     async with Mind.open(folder, user="ann", models=models, responder=Coach.using(gate="belief")) as mind:
@@ -161,7 +161,7 @@ async def run(folder: Path, *lines: Scene, talk: str = "Hm.") -> tuple[list[Any]
         return events, Coach.of(mind).plan, reasoner
 
 
-BAD = PhaseThought(
+BAD = Thinking(
     thought="read this",
     plan=[StepEdit(title="read", state="now", resources=[NamedResource(title="Miracle", link=EVIL)])],
     follow_up=f"Buy it at {EVIL} today.",
@@ -178,7 +178,7 @@ async def test_a_model_is_told_once_and_mends_it(folder: Path) -> None:
 
 async def test_what_a_model_insists_on_is_left_out(folder: Path) -> None:
     events, plan, reasoner = await run(folder, BAD, BAD)
-    assert len([request for request in reasoner.asked if request.prompt.label() == "think_in_phase"]) == 2
+    assert len([request for request in reasoner.asked if request.prompt.label() == "think"]) == 2
     assert plan.now and plan.now.title == "read" and not plan.now.resources
     assert [event.text for event in events if isinstance(event, FollowUp)] == ["Buy it at … today."]
     (logged,) = [event for event in events if isinstance(event, Thought) and event.slot == "sleep"]
@@ -188,6 +188,6 @@ async def test_what_a_model_insists_on_is_left_out(folder: Path) -> None:
 
 async def test_the_talker_shows_no_link_that_nobody_gave(folder: Path) -> None:
     talk = f"Try {EVIL}, or {OWN.link}."
-    events, _, _ = await run(folder, PhaseThought(thought="nothing"), talk=talk)
+    events, _, _ = await run(folder, Thinking(thought="nothing"), talk=talk)
     (said,) = [event for event in events if isinstance(event, Said)]
     assert said.text == f"Try …, or {OWN.link}."

@@ -22,13 +22,12 @@ from mindstream.models.model import Model, Part, Request
 from mindstream.models.model import Piece as Words
 from mindstream.models.rules import Rules
 
-PHASE = '{"phase": "planning"}'
 PLAN = (
     '{"thought": "a plan", "plan": [{"title": "Dim the lights", "do": "Dim them at nine", "state": "now"}],'
-    ' "words": "Dim the lights at nine."}'
+    ' "offer": "Dim the lights at nine."}'
 )
 SILENT = '{"thought": "a plan", "plan": [{"title": "Dim the lights", "do": "Dim them at nine", "state": "now"}]}'
-LATER = PLAN.replace('"words"', '"follow_up"')
+LATER = PLAN.replace('"offer"', '"follow_up"')
 WISH = "can u make one timetable for me? weekdays only"
 
 
@@ -81,7 +80,7 @@ def test_no_word_is_held_back_that_begins_no_mark() -> None:
 
 
 def thinking(talks: list[Line], thinks: list[str], talker: Model | None = None) -> Models:
-    reasoner = FakeModel({"infer_phase": [PHASE] * len(thinks), "think_in_phase": thinks}, name="thinker")
+    reasoner = FakeModel({"think": thinks}, name="thinker")
     quiet = {"facts": Rules(), "safety": Rules()}
     return Models(Rules(), {"talker": talker or FakeModel({"talk": talks}), "reasoner": reasoner, **quiet})
 
@@ -166,7 +165,7 @@ async def test_a_reasoner_that_is_late_is_followed_up_and_the_talker_waits_once(
 
         async def reply(self, request: Request) -> AsyncGenerator[Part]:
             await self.let.wait()
-            yield Words(PHASE if request.prompt.label() == "infer_phase" else PLAN)
+            yield Words(PLAN)
 
     late, talker = Late(), FakeModel({"talk": ["[WAIT]", "I'll come back to it."]})
     models = Models(Rules(), {"talker": talker, "reasoner": late, "facts": Rules(), "safety": Rules()})
@@ -244,7 +243,7 @@ async def test_an_endpoint_waits_by_a_call_or_a_mark_in_one_request(
     folder: Path, door: FakeEndpoint, talk: Behaviour
 ) -> None:
     behind(door, talk)
-    reasoner = FakeModel({"infer_phase": [PHASE], "think_in_phase": [PLAN]}, name="thinker")
+    reasoner = FakeModel({"think": [PLAN]}, name="thinker")
     async with Models.named({"default": "rules", "talker": f"{door.url}#m"}) as named:
         models = Models(Rules(), {"talker": named.of("talker"), "reasoner": reasoner, "safety": Rules()})
         async with Mind.open(folder, user="ann", models=models, responder=Coach.using()) as mind:

@@ -14,7 +14,6 @@ from mindstream.log.events import BeliefChanged, Failed, Observed, ToolCalled
 from mindstream.models.model import Call, Request
 from mindstream.models.rules import Rules
 
-PHASE = json.dumps({"reason": "a plan is asked for", "phase": "planning"})
 
 
 @tool
@@ -42,7 +41,7 @@ def looked_up(request: Request) -> list[Call]:
 
 
 async def run(folder: Path, *thinking: Any) -> tuple[Mind, list[Any], FakeModel]:
-    scripted = FakeModel({"infer_phase": [PHASE], "think_in_phase": thinking})
+    scripted = FakeModel({"think": thinking})
     models = Models(Rules(), {"reasoner": scripted, "facts": Rules()})
     async with Mind.open(
         folder, user="ann", models=models, tools=[bedroom_log, shops], responder=Coach.using()
@@ -108,7 +107,7 @@ async def test_a_run_that_is_taken_up_again_calls_nothing_twice(folder: Path) ->
 
     think = [[Call("order", '{"what": "earplugs"}')], believe({"sleep_concern": ["noise"]})]
     final = json.dumps({"thought": "ordered"})
-    scripted = FakeModel({"infer_phase": [PHASE, PHASE], "think_in_phase": [*think, broken, *think, final]})
+    scripted = FakeModel({"think": [*think, broken, *think, final]})
     models = Models(Rules(), {"reasoner": scripted, "facts": Rules()})
     async with Mind.open(
         folder, user="ann", models=models, tools=[order], timeouts=Timeouts(retry_s=0.01), responder=Coach.using()

@@ -6,28 +6,24 @@ import pytest
 
 from mindstream.coach.belief.library import find_in, steps_in
 from mindstream.coach.belief.plan import CoachingPlan
-from mindstream.coach.belief.think_in_phase import ThinkInPhase
+from mindstream.coach.belief.think import Think
 from mindstream.coach.packs.load import load
 
 SLEEP = load("sleep")
 
 
-def asked(phase: int, waits: bool) -> ThinkInPhase:
-    return ThinkInPhase(
-        pack=SLEEP, phase=SLEEP.phases[phase], belief={}, plan=CoachingPlan(), notes=(), conversation=(),
+def asked(phase: int, waits: bool) -> Think:
+    return Think(
+        pack=SLEEP, phase=SLEEP.phases[phase], belief={}, plan=CoachingPlan(), conversation=(),
         utterances=("I lie awake for hours.",), waits=waits, language="en",
     )  # fmt: skip
 
 
 @pytest.mark.parametrize("phase", [0, -1])
-def test_whoever_is_waited_for_answers_and_whoever_is_not_adds(phase: int) -> None:
-    waited, unwaited = asked(phase, True), asked(phase, False)
-    schema, other = waited.reply_schema(), unwaited.reply_schema()
-    assert schema and "words" in schema["properties"] and "follow_up" not in schema["properties"]
-    assert other and "follow_up" in other["properties"] and "words" not in other["properties"]
-    assert ("plan" in schema["properties"]) == SLEEP.phases[phase].plans
-    assert '- "words"' in waited.messages()[0].text and '- "follow_up"' not in waited.messages()[0].text
-    assert '- "follow_up"' in unwaited.messages()[0].text and '- "words"' not in unwaited.messages()[0].text
+def test_it_is_told_whether_the_talker_waits(phase: int) -> None:
+    waited, unwaited = (asked(phase, waits).messages()[-1].text for waits in (True, False))
+    assert "waits for you" in waited and "does not wait" in unwaited
+    assert SLEEP.phases[phase].thinking.strip() in asked(phase, True).messages()[0].text
 
 
 def test_resources_are_found_by_kind_and_in_a_language_the_user_reads() -> None:

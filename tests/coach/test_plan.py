@@ -32,35 +32,33 @@ def test_a_habit_goes_on_while_the_next_step_begins() -> None:
     assert states(crowd)[KEPT] == "going_on", "it is not closed, and makes no room for steps to come"
 
 
-TRIED = json.dumps({"reason": "-", "phase": "planning"})
-
-
 @pytest.mark.parametrize(
-    ("said", "polarity"),
+    ("said", "did"),
     [
-        ("No, I did not try the noise thing at all.", "did_not"),
+        ("No, I did not try the noise thing at all.", False),
         ("My mother fell ill, I drive to her every day.", None),
-        ("我没试那个。", "did_not"),
+        ("我没试那个。", False),
     ],
 )
 async def test_with_a_model_what_became_of_a_step_is_what_the_reply_says(
-    folder: Path, said: str, polarity: str | None
+    folder: Path, said: str, did: bool | None
 ) -> None:
-    feedback = [{"polarity": polarity, "target": "Listen for the noise"}] if polarity else []
-    plan = [{"title": "Listen for the noise", "state": "now", "do": "Lie down and listen."}]
+    told = [{"title": "Listen for the noise", "did": did, "report": "not at all"}] if did is not None else []
+    plan = [{"title": "Listen for the noise", "state": "now", "do": "Lie down and listen.", "told": True}]
     thoughts = [
         {"thought": "a", "patch": {"sleep_concern": ["noise"]}, "rests_on": "The noise", "plan": plan,
-         "follow_up": "Tonight, listen.", "tells_step": True},
-        {"thought": "b", "feedback": feedback},
+         "follow_up": "Tonight, listen."},
+        {"thought": "b", "plan": told},
     ]  # fmt: skip
-    reasoner = FakeModel({"infer_phase": [TRIED] * 2, "think_in_phase": list(map(json.dumps, thoughts))})
+    reasoner = FakeModel({"think": list(map(json.dumps, thoughts))})
     models = Models(Rules(), {"reasoner": reasoner, "talker": FakeModel({"talk": ["Hm."] * 2}), "facts": Rules()})
     async with Mind.open(folder, user="ann", models=models, responder=Coach.using(gate="belief")) as mind:
         for text in ("The noise keeps me awake.", said):
             await mind.send(text)
             await mind.settled()
-        held = [record.data["polarity"] for record in await mind.memory.latest("feedback", 9)]
-        assert held == ([polarity] if polarity else [])
+        held = [record.data["did"] for record in await mind.memory.latest("feedback", 9)]
+        assert held == ([did] if told else [])
         made = Coach.of(mind).plan
-        assert made.now and made.now.told and states(made) == {"Listen for the noise": "now"}
+        assert made.now and made.now.told and made.now.did is did and bool(made.now.reports) == bool(told)
+        assert states(made) == {"Listen for the noise": "now"}
         assert Coach.of(mind).belief.value.sleep_concern == ["noise"]

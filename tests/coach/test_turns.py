@@ -137,7 +137,7 @@ async def test_what_is_heard_in_an_outage_is_thought_about_when_it_is_over(folde
     down = ModelUnavailable("it is down")
     plan = '{"thought": "t", "plan": [{"title": "Dim it", "state": "now"}], "follow_up": "Dim the lights at nine."}'
     reasoner = FakeModel(
-        {"infer_phase": [down, '{"phase": "planning"}'], "think_in_phase": [plan], "extract_facts": [down]}
+        {"think": [down, plan], "extract_facts": [down]}
     )
     models = Models(
         Rules(), {"talker": FakeModel({"talk": [down]}), "reasoner": reasoner, "facts": Rules(), "safety": Rules()}

@@ -83,7 +83,7 @@ async def test_a_record_goes_with_all_that_was_drawn_from_it_alone(world: World)
     mixed = await stream.retain(f"I dreamt: {zorro.text} The tea rose.", "dream", evidence=[thought.id, tea.id])
     await stream.commit(
         Entry(ToolCalled(slot="sleep", tool="find", arguments='{"q": "screaming Zorro"}'), "sleep"),
-        Entry(Thought(slot="sleep", about=(zorro.seq,), text="a bird: Zorro", model="m", ask_next="Zorro?"), "sleep"),
+        Entry(Thought(slot="sleep", about=(zorro.seq,), text="a bird: Zorro", model="m", ask="Zorro?"), "sleep"),
         Entry(Thought(slot="sleep", about=(zorro.seq, tea.seq), text="a bird and tea", model="m"), "sleep"),
     )
     removal = await stream.find_removal(zorro.id)

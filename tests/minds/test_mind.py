@@ -54,28 +54,25 @@ class Slow:
         self.name, self._model, self.let, self.asked = "slow", model, asyncio.Event(), asyncio.Event()
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
-        if request.prompt.label() == "infer_phase":
+        if request.prompt.label() == "think":
             self.asked.set()
         await self.let.wait()
         async for part in self._model.reply(request):
             yield part
 
 
-def phase(name: str) -> str:
-    return f'{{"reason": "r", "phase": "{name}"}}'
+def phase(name: str, thought: str = '{"thought": "nothing"}') -> str:
+    """A thought that finds the talk in a phase."""
+    return thought[:-1] + f', "phase": "{name}"}}'
 
 
 def thinks(*thoughts: str, phases: Sequence[str] = (), facts: int = 20) -> FakeModel:
-    """A reasoner's model that thinks this, turn by turn."""
-    phases = phases or ["planning"] * len(thoughts)
-    return FakeModel(
-        {
-            "infer_phase": [phase(name) for name in phases],
-            "think_in_phase": list(thoughts),
-            "extract_facts": ['{"facts": []}'] * facts,
-        },
-        name="thinker",
-    )
+    """A reasoner's model that thinks this, turn by turn; where the phase changes, it is asked once more."""
+    lines, before = list[Line](), "asking"
+    for thought, name in zip(thoughts, phases or ["planning"] * len(thoughts), strict=True):
+        lines += [phase(name, thought), *([NOTHING] if name != before else [])]
+        before = name
+    return FakeModel({"think": lines, "extract_facts": ['{"facts": []}'] * facts}, name="thinker")
 
 
 def says(*lines: Line) -> FakeModel:
@@ -98,7 +95,7 @@ async def kept(mind: Mind, *kinds: type) -> list[Logged]:
 NOTHING = '{"thought": "nothing"}'
 WISH = '{"thought": "a wish", "patch": {"wishes": ["green tea"]}}'
 STEP = (
-    '{"thought": "one step", "plan": [{"title": "Warm the pot", "state": "now"}], "words": "First warm the pot.",'
+    '{"thought": "one step", "plan": [{"title": "Warm the pot", "state": "now"}], "offer": "First warm the pot.",'
     ' "changed": "new"}'
 )
 
@@ -343,8 +340,7 @@ async def test_a_reasoner_can_use_silence_once(folder: Path) -> None:
 async def test_a_newer_utterance_steers_the_run_that_goes_on(folder: Path) -> None:
     reasoner = FakeModel(
         {
-            "infer_phase": [phase("planning")] * 2,
-            "think_in_phase": [NOTHING, [Call("find_resources", '{"query": "tea"}')], STEP],
+            "think": [phase("planning"), NOTHING, [Call("find_resources", '{"query": "tea"}')], STEP],
             "extract_facts": ['{"facts": []}'] * 5,
         }
     )
@@ -366,5 +362,5 @@ async def test_a_newer_utterance_steers_the_run_that_goes_on(folder: Path) -> No
             if isinstance(row.event, Thought) and row.event.slot == "tea"
         ]
         assert about[1:] == [(first, second)]
-        thinking = [asked for asked in reasoner.asked if asked.prompt.label() == "think_in_phase"]
+        thinking = [asked for asked in reasoner.asked if asked.prompt.label() == "think"]
         assert any("without sugar" in message.text for message in thinking[-1].turns)

@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
-from mindstream.coach.belief.infer_phase import InferPhase
 from mindstream.coach.belief.plan import CoachingPlan
-from mindstream.coach.belief.think_in_phase import ThinkInPhase
+from mindstream.coach.belief.think import Think
 from mindstream.coach.packs.load import load
 from mindstream.errors import ReplyInvalid
 from mindstream.memory.lifecycle.dream import Dream
@@ -37,12 +36,7 @@ PROMPTS: list[Prompt[Any]] = [
     RateImportance(who="ann", memories=("a", "b")),
     SalientQuestions(who="ann", memories=("a",)),
     Insights(who="ann", question="why?", memories=("a",)),
-    InferPhase(pack=SLEEP, phase="understanding", belief={}, conversation=(), utterances=("hi",)),
-    ThinkInPhase(
-        pack=SLEEP, phase=SLEEP.phases[-1], belief={}, plan=CoachingPlan(),
-        notes=(), conversation=(), utterances=("hi",),
-        language="en",
-    ),
+    Think(pack=SLEEP, phase=SLEEP.phases[-1], belief={}, plan=CoachingPlan(), conversation=(), utterances=("hi",)),
     Dream(fragments=("a",)),
 ]  # fmt: skip
 FACTS = PROMPTS[0]
@@ -93,14 +87,6 @@ HUGE = {
     "surrogates in it": '{"facts": "' + "\\ud800" * 5_000 + '"}',
     "fields": json.dumps({f"f{n}": n for n in range(3_000)}),
     "a patch of many": json.dumps({"thought": "a", "patch": {"goals": [str(n) for n in range(5_000)]}}),
-    "patches of many": json.dumps(
-        {
-            "thought": "a",
-            "questions": [
-                {"question": "q", "answer": "a", "patch": {"goals": [f"{q} {n}" for n in range(500)]}} for q in range(8)
-            ],
-        }
-    ),
 }
 
 
