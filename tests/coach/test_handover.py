@@ -91,12 +91,12 @@ async def rows(mind: Mind, kind: str) -> list[Logged]:
 
 @pytest.mark.parametrize("mark", ["[WAIT]", "**[wait]**\n", "[Wait] I'll think."])
 async def test_on_wait_the_filler_is_said_and_the_answer_holds_the_plan_itself(folder: Path, mark: str) -> None:
-    models = thinking([mark], [PLAN])
+    models = thinking([mark, "Dim the lights at nine."], [PLAN])
     async with Mind.open(folder, user="ann", models=models, responder=Coach.using()) as mind:
         events = await turn(mind, WISH)
         kinds = [type(row.event) for row in events]
         assert kinds == [kinds[0], Waiting, Piece, Said] and said(events).waited
-        assert said(events).text == "Dim the lights at nine." and said(events).model == "thinker"
+        assert said(events).text == "Dim the lights at nine."
         await mind.settled()
         assert await rows(mind, "follow_up") == [], "nothing that was asked for comes later"
         texts = [record.text for record in await mind.memory.latest("chat", 9)]
@@ -106,19 +106,20 @@ async def test_on_wait_the_filler_is_said_and_the_answer_holds_the_plan_itself(f
         assert decided.seq < events[-1].seq, "with the filler"
 
 
-async def test_where_the_reasoner_leaves_the_words_to_it_the_talker_is_asked_again_with_the_plan(folder: Path) -> None:
+async def test_the_talker_is_asked_again_with_the_plan_and_the_briefing(folder: Path) -> None:
     talker = FakeModel({"talk": ["[WAIT]", "[WAIT] Dim the lights, at nine."]})
-    async with Mind.open(folder, user="ann", models=thinking([], [SILENT], talker), responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", models=thinking([], [PLAN], talker), responder=Coach.using()) as mind:
         answer = said(await turn(mind, WISH))
         assert answer.text == "Dim the lights, at nine." and answer.waited, "it does not wait twice"
         first, again = talker.asked
-        assert "Dim them at nine" in again.messages[-1].text and "do not wait" in again.messages[-1].text
+        assert "Dim them at nine" in again.messages[-1].text and "Do not wait again" in again.messages[-1].text
+        assert "<briefing>\noffer: Dim the lights at nine.\n</briefing>" in again.messages[-1].text
         assert first.asides and not again.asides
 
 
 async def test_words_before_the_mark_stand_and_the_plan_follows_in_the_same_answer(folder: Path) -> None:
     async with Mind.open(
-        folder, user="ann", models=thinking(["Happy to. [WAIT]"], [PLAN]), responder=Coach.using()
+        folder, user="ann", models=thinking(["Happy to. [WAIT]", "Dim the lights at nine."], [PLAN]), responder=Coach.using()
     ) as mind:
         answer = said(await turn(mind, WISH))
         assert answer.text == "Happy to.\n\nDim the lights at nine." and answer.waited
@@ -138,8 +139,8 @@ async def test_small_talk_is_answered_alone_and_its_work_is_over_with_the_answer
         about = {
             (row.event.slot, row.event.about) for row in await rows(mind, "thought") if isinstance(row.event, Thought)
         }
-        first, second = (row.seq for row in await rows(mind, "heard"))
-        assert about == {("facts", (first,)), ("facts", (second,)), ("sleep", (second,))}
+        _, second = (row.seq for row in await rows(mind, "heard"))
+        assert about == {("sleep", (second,))}
 
 
 async def test_a_hint_of_danger_is_thought_about_whatever_the_talker_says(folder: Path) -> None:
@@ -228,9 +229,10 @@ def behind(door: FakeEndpoint, talk: Behaviour) -> None:
 
     def answer(asked: Asked) -> Behaviour:
         system = asked.body["messages"][0]["content"]
-        if "You are the quick half" in system:
-            return talk
-        return Says(PHASE if "Say in which phase" in system or "infer" in system.lower() else PLAN)
+        if "First decide who answers" not in system:
+            return Says(PLAN)
+        thought = "has thought about this" in asked.body["messages"][-1]["content"]
+        return Says("Dim the lights at nine.") if thought else talk
 
     door.otherwise = answer
 
@@ -250,7 +252,7 @@ async def test_an_endpoint_waits_by_a_call_or_a_mark_in_one_request(
             answer = said(await turn(mind, WISH))
             assert answer.waited and answer.text.endswith("Dim the lights at nine.")
             assert "wait" not in answer.text.lower()
-            assert len(door.chats) == 1, "one call decides and answers"
+            assert len(door.chats) == 2, "one call decides, one answers"
             assert [tool["function"]["name"] for tool in door.chats[0].body["tools"]] == ["wait"]
 
 
