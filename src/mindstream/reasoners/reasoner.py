@@ -10,6 +10,7 @@ from typing import Protocol
 from pydantic import BaseModel
 
 from mindstream.clock import Moment
+from mindstream.errors import InputError
 from mindstream.log.events import Logged, Observed, ToolCalled
 from mindstream.memory.belief import Patch
 from mindstream.memory.memory import Memory
@@ -179,3 +180,26 @@ class Reasoner(Protocol):
         bounded number of times, and is then set aside. Where it raises that its model cannot be had, the work rests
         until that is there again.
         """
+
+
+def checked_reasoner(reasoner: Reasoner) -> Reasoner:
+    """Return a reasoner that has all that one has.
+
+    Raises:
+        InputError: something is missing, or is no such thing; the message says what.
+    """
+    name = reasoner.__name__ if isinstance(reasoner, type) else type(reasoner).__name__
+    slot, timeout_s = getattr(reasoner, "slot", None), getattr(reasoner, "timeout_s", None)
+    if isinstance(reasoner, type):
+        lack = f"an instance: {name}()"
+    elif not isinstance(slot, str) or not slot:
+        lack = "a slot, the name of the part of memory that it writes"
+    elif not isinstance(getattr(reasoner, "trigger", None), Trigger):
+        lack = "a trigger that says when it wakes, as Trigger(every=1)"
+    elif not isinstance(timeout_s, int | float) or not timeout_s > 0:
+        lack = "timeout_s, the seconds that a run may think, above 0"
+    elif not callable(getattr(reasoner, "think", None)):
+        lack = "async def think(self, context: RunContext) -> RunResult"
+    else:
+        return reasoner
+    raise InputError(f"the reasoner {name} needs {lack}")
