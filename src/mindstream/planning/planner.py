@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.exemplars import Exemplars
-from mindstream.models.model import Model
-from mindstream.models.roles import Models
+from mindstream.models.roles import AnyModels, open_models
 from mindstream.models.wrappers.budget import Budget
 from mindstream.planning.exemplars import find_exemplars
 from mindstream.planning.leave import Approver, refuse
@@ -25,7 +24,7 @@ class Planner:
     """Plans tasks and solves them with tools: as ReWOO (Xu 2023), ReAct (Yao 2023) or Plan-and-Execute (Wang 2023).
 
     Attributes:
-        models: one for all roles, or a table of them: planner, solver, replanner, for `react` worker.
+        models: one for all roles or its name, or a table by role: planner, solver, replanner, for `react` worker.
         how: `rewoo`, `react` or `plan-execute`.
         memory: runs are written into its log; one that has a name and was broken off goes on where it stopped.
         exemplars: solved tasks that are shown to the planner, or who finds them: a `Member` of a pool.
@@ -36,7 +35,7 @@ class Planner:
         watchers: told of what goes on.
     """
 
-    models: Models | Model | Mapping[str, Model]
+    models: AnyModels
     tools: Sequence[Tool] = ()
     how: Strategy = "rewoo"
     memory: Memory | None = None
@@ -55,8 +54,9 @@ class Planner:
             InputError: what was written holds no step; the message says what it was.
             ModelError: the planner failed, or the budget is spent.
         """
-        model = choose_models(self.models, ("planner",), self.budget or Budget())["planner"]
-        return await plan_task(task, self.tools, model, await find_exemplars(self.exemplars, task), on_step)
+        async with open_models(self.models) as models:
+            model = choose_models(models, ("planner",), self.budget or Budget())["planner"]
+            return await plan_task(task, self.tools, model, await find_exemplars(self.exemplars, task), on_step)
 
     async def run(self, plan: Plan, *, run: str = "") -> Solution:
         """Do what a plan says, and answer its task; raises as `solve` does."""

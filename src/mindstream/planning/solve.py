@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Literal, TypeAlias, get_args
 
 from mindstream import chance
-from mindstream.errors import BudgetSpent, InputError, SettingsError
+from mindstream.errors import BudgetSpent, InputError
 from mindstream.log.names import checked_name
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.exemplars import Exemplars
 from mindstream.models.model import Model
-from mindstream.models.roles import Models
-from mindstream.models.rules import Rules
+from mindstream.models.roles import AnyModels, Models, open_models
 from mindstream.models.wrappers.budget import Budget, Budgeted
 from mindstream.planning.allowance import Allowance
 from mindstream.planning.executor import Limits
@@ -41,7 +40,7 @@ async def solve(
     how: Strategy = "rewoo",
     *,
     tools: Sequence[Tool] = (),
-    models: Models | Model | Mapping[str, Model],
+    models: AnyModels,
     exemplars: Sequence[str] | Exemplars = (),
     plan: Plan | None = None,
     budget: Budget | None = None,
@@ -58,8 +57,8 @@ async def solve(
     """Solve a task.
 
     Args:
-        models: one for all roles, or a table of them: planner, solver, replanner (else who plans), for `react` worker.
-            Of an empty table stand-ins answer, as where nothing is configured.
+        models: one for all roles or its name, or a table by role: planner, solver, replanner (else who plans), for
+            `react` worker. Of an empty table stand-ins answer, as where nothing is configured.
         exemplars: solved tasks that are shown to the planner, in the form of the way that is taken; or who finds them
             (a member of a pool, `sharing.member`), asked once a call.
         plan: run this one; no planner is asked.
@@ -89,35 +88,36 @@ async def solve(
     run = checked_name(run or chance.token(), "run")
     allowance = Allowance(budget or Budget(), tool_calls)
     roles = ("worker",) if how == "react" else ("planner", "solver")
-    named = choose_models(models, roles, allowance.budget)
-    if told_before:
-        await outlast(told_before, run)
-        before = await read_run(told_before, run)
-        if before and (ended := _ended(before, task, how)):
-            return ended
-    held = open_journal(stream, run, task, how, allowance.spent, limits.lease_s) if stream else nullcontext()
-    async with held as journal:
-        begun = (await read_run(told_before, run) if told_before else None) or RunCheckpoint(run)
+    async with open_models(models) as shared:
+        named = choose_models(shared, roles, allowance.budget)
         if told_before:
-            allowance.take_up(f"{told_before.name}/{run}", begun.spent)
-        if plan:
-            begun = begun.with_plan(plan)
-        specs = [tool.spec for tool in tools]
-        plans = remembered if how != "react" and not plan and not begun.plan else None
-        known = await plans.find(task, specs) if plans else None
-        shown = await find_exemplars(exemplars, task)
-        going = Run(
-            task, checked_tools(tools), named, shown, allowance, replans, limits, one_at_a_time(leave),
-            (*([journal] if journal else []), *watchers), run, begun, begun.plan or plan or known,
-        )  # fmt: skip
-        because = GIVEN if plan and begun.plan is None else "remembered" if known else ""
-        await _go_through(going, how, because, seconds)
-        solution = going.solution(how)
-        if journal:
-            await journal.end(solution.answer, solution.stopped, solution.unanswered)
-        if plans and not known:
-            await plans.keep(solution, specs)
-    return solution
+            await outlast(told_before, run)
+            before = await read_run(told_before, run)
+            if before and (ended := _ended(before, task, how)):
+                return ended
+        held = open_journal(stream, run, task, how, allowance.spent, limits.lease_s) if stream else nullcontext()
+        async with held as journal:
+            begun = (await read_run(told_before, run) if told_before else None) or RunCheckpoint(run)
+            if told_before:
+                allowance.take_up(f"{told_before.name}/{run}", begun.spent)
+            if plan:
+                begun = begun.with_plan(plan)
+            specs = [tool.spec for tool in tools]
+            plans = remembered if how != "react" and not plan and not begun.plan else None
+            known = await plans.find(task, specs) if plans else None
+            shown = await find_exemplars(exemplars, task)
+            going = Run(
+                task, checked_tools(tools), named, shown, allowance, replans, limits, one_at_a_time(leave),
+                (*([journal] if journal else []), *watchers), run, begun, begun.plan or plan or known,
+            )  # fmt: skip
+            because = GIVEN if plan and begun.plan is None else "remembered" if known else ""
+            await _go_through(going, how, because, seconds)
+            solution = going.solution(how)
+            if journal:
+                await journal.end(solution.answer, solution.stopped, solution.unanswered)
+            if plans and not known:
+                await plans.keep(solution, specs)
+        return solution
 
 
 async def _go_through(going: Run, how: Strategy, because: str, seconds: float | None) -> None:
@@ -156,22 +156,11 @@ def _ended(begun: RunCheckpoint, task: str, how: Strategy) -> Solution | None:
     )  # fmt: skip
 
 
-def choose_models(
-    models: Models | Model | Mapping[str, Model], roles: Sequence[str], budget: Budget
-) -> dict[str, Model]:
+def choose_models(models: Models, roles: Sequence[str], budget: Budget) -> dict[str, Model]:
     """Return who answers in each of these roles, within the budget; who plans (the first) mends plans, too.
 
     Raises:
-        SettingsError: a table names nobody for a role.
+        SettingsError: nobody is named for a role.
     """
-    if isinstance(models, Models):
-        named = {role: models.of(role) for role in roles} | {"replanner": models.of("replanner", roles[0])}
-    elif isinstance(models, Mapping):
-        table = models or {"default": Rules()}
-        if missing := [role for role in roles if role not in table and "default" not in table]:
-            raise SettingsError(f"nobody is named for {' and '.join(missing)}: name them, or a default")
-        named = {role: table[role if role in table else "default"] for role in roles}
-        named["replanner"] = table.get("replanner", named[roles[0]])
-    else:
-        named = dict.fromkeys((*roles, "replanner"), models)
+    named = {role: models.of(role) for role in roles} | {"replanner": models.of("replanner", roles[0])}
     return {role: Budgeted(model, budget) for role, model in named.items()}
