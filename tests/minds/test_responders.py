@@ -13,7 +13,7 @@ import pytest
 from keys import key_of
 from pydantic import BaseModel
 
-from mindstream import InputError, Mind, RunContext, RunResult, Trigger, tool
+from mindstream import InputError, Mind, RunContext, RunResult, ToolError, Trigger, tool
 from mindstream.coach.coach import Coach
 from mindstream.coach.packs.load import load
 from mindstream.log.events import BeliefChanged, Failed, FollowUp, Heard, Logged, Piece, Said
@@ -279,3 +279,28 @@ async def test_what_makes_no_responder_is_refused_when_a_mind_is_opened(tmp_path
                 raise AssertionError
     with pytest.raises(InputError, match="plain is no async generator"):
         answer_with(plain)  # type: ignore[arg-type]
+
+
+@tool
+def convert(value: float, unit: str) -> str:
+    """Convert a length (unit: km or mi) into the other unit."""
+    return f"{value * 0.621371:.2f} mi" if unit == "km" else f"{value * 1.609344:.2f} km"
+
+
+async def test_a_reasoner_calls_a_tool_of_its_mind_by_name_and_the_log_has_it(tmp_path: Path) -> None:
+    class Converter(Notes):
+        trigger = Trigger()
+
+        async def think(self, context: RunContext) -> RunResult:
+            with pytest.raises(ToolError, match="there is no tool 'weigh'; there are: convert"):
+                await context.call("weigh")
+            with pytest.raises(ToolError, match="the arguments do not fit"):
+                await context.call("convert", value="much")
+            return RunResult(await context.call("convert", value=10, unit="km"))
+
+    async with Mind.open(tmp_path, responder=None, reasoners=[Converter()], tools=[convert]) as mind:
+        assert [type(event) async for event in mind.stream("10 km", to_the_end=True)] == [Heard]
+        rows = [row.event async for row in mind.memory.log(kinds=["tool_called", "observed", "thought"])]
+        assert [each.kind for each in rows] == ["tool_called", "observed"] * 3 + ["thought"]
+        assert str(rows[-2]).startswith("Observed(slot='notes', tool='convert', text='6.21 mi', failed=False")
+    assert convert.function(10, "km") == "6.21 mi"

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
-from pydantic import BaseModel
+from pydantic import BaseModel, JsonValue
 
+from mindstream import chance
 from mindstream.clock import Moment
-from mindstream.errors import InputError
+from mindstream.errors import InputError, ToolError
 from mindstream.log.events import Logged, Observed, ToolCalled
 from mindstream.memory.belief import Patch
 from mindstream.memory.memory import Memory
@@ -20,6 +22,7 @@ from mindstream.models.model import Call
 from mindstream.reasoners.calls import Calls
 from mindstream.reasoners.trigger import Trigger
 from mindstream.tools.call import ForeignText, Observation
+from mindstream.tools.loop import watched_call
 from mindstream.tools.tool import Tool
 
 
@@ -78,6 +81,19 @@ class RunContext:
     def session(self) -> str:
         """The session of the newest utterance; "" where there is none."""
         return self.utterances[-1].session if self.utterances else ""
+
+    async def call(self, tool: str, /, **arguments: JsonValue) -> str:
+        """Call one of `tools` and return what it gave; the log has the call.
+
+        A run that goes on where another was broken off is given what that one's call gave.
+
+        Raises:
+            ToolError: there is no such tool, the arguments do not fit, or it failed.
+        """
+        found = await watched_call(Call(tool, json.dumps(arguments), chance.token()), self.tools, self)
+        if found.failed:
+            raise ToolError(found.text)
+        return found.text
 
     async def take_newer(self) -> str:
         """Take what was said since the run began into it; return its words, "" where there are none."""
