@@ -26,7 +26,7 @@ async def run_and_erase(folder: Path, note: str) -> RunCheckpoint:
     plan = f"Plan: {note}\n#E1 = recall[query={note}, count=1]\n#E2 = say[#E1]\n#E3 = say[{note}]\n"
     lines = {"make_plan": [plan], "answer_from_evidence": [f"As far as I know: {note}"]}
     async with Memory.open(folder, "ada") as stream:
-        (record,) = await stream.remember_all([RecordDraft(text=note, kind="note", by="ada")])
+        (record,) = await stream.retain_all([RecordDraft(text=note, kind="note", by="ada")])
         tools = [recall_tool(stream), tool(say)]
         solution = await solve(f"Is it so? {note}", tools=tools, models=FakeModel(lines), stream=stream, run="r")
         assert solution.answer and not solution.missing

@@ -277,7 +277,7 @@ THINGS: dict[str, Thing] = {
     "remember": Thing(with_stream(lambda stream: stream.retain("Ann saw more", "note")), keeps(40)),
     "remember many": Thing(
         with_stream(
-            lambda stream: stream.remember_all([RecordDraft(text=f"more {n}", kind="note") for n in range(30)])
+            lambda stream: stream.retain_all([RecordDraft(text=f"more {n}", kind="note") for n in range(30)])
         ),
         lambda folder: _check(sum("more" in text for text in texts(folder)) in (0, 30), "some of many"),
     ),
@@ -327,10 +327,10 @@ def begin(work: Path) -> Path:
         store = SqliteStore(source)
         for user, count in (("Ann", 40), ("Bob", 10)):
             async with Memory(store, user.lower(), WordLlama(), ManualClock(NOW - 90 * 86_400)) as stream:
-                await stream.remember_all(
+                await stream.retain_all(
                     [RecordDraft(text=f"{user} saw light {n} at the river", kind="note") for n in range(count)]
                 )
-                await stream.remember_all(
+                await stream.retain_all(
                     [RecordDraft(text=f"{user} forgot thing {n}", kind="observation") for n in range(6)]
                 )
         forgotten = [each.id for each in await store.latest(StreamName("user", "ann").key, ["observation"], 6, now=NOW)]
@@ -340,7 +340,7 @@ def begin(work: Path) -> Path:
 
     asyncio.run(write())
     opened = memory(work / "elsewhere", "carol")
-    asyncio.run(opened.stream.remember_all([RecordDraft(text=text, kind="note") for text in CAROLS]))
+    asyncio.run(opened.stream.retain_all([RecordDraft(text=text, kind="note") for text in CAROLS]))
     asyncio.run(write_lines(work / "export.jsonl", transfer.export(opened)))
     mind = backup.export(opened, Settings(data=source, user="carol"))
     asyncio.run(write_lines(work / "mind.jsonl", mind))

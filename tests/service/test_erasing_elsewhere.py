@@ -93,7 +93,7 @@ async def test_who_is_called_like_a_reasoner_takes_nothing_of_others_along(folde
         before = len(await mind.memory.store.events(key_of("ann"), kinds=[Heard.kind, "said", "thought"]))
     for name in ("coach", "facts", "sleep"):
         async with Memory.open(folder, name) as stream:
-            await stream.remember_all([RecordDraft(text="a note of my own", kind="note")])
+            await stream.retain_all([RecordDraft(text="a note of my own", kind="note")])
         await erase(folder, name)
     store = SqliteStore(folder)
     rows = await store.events(key_of("ann"), kinds=[Heard.kind, "said", "thought"])
@@ -107,7 +107,7 @@ async def test_passages_go_with_the_last_who_searched_them(folder: Path, tmp_pat
     (docs / "a.md").write_text("# Birds\n\nThe parrot Zibeth sings at noon.\n")
     for reader in ("zorro", "ben"):
         async with Memory.open(folder, reader) as stream:
-            await stream.remember_all([RecordDraft(text=f"{reader} was here", kind="note")])
+            await stream.retain_all([RecordDraft(text=f"{reader} was here", kind="note")])
         async with open_documents(docs, folder, reader=reader) as documents:
             await documents.refresh()
     first = await erase(folder, "zorro")

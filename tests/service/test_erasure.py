@@ -51,7 +51,7 @@ def talked(tmp_path_factory: pytest.TempPathFactory) -> Path:
         store = SqliteStore(folder)
         for user, count, said in (("zorro", 1500, SECRET), ("bob", 100, "the river")):
             async with Memory(store, user, WordLlama(), ManualClock()) as stream:
-                await stream.remember_all([RecordDraft(text=f"{said} {n}", kind="note") for n in range(count)])
+                await stream.retain_all([RecordDraft(text=f"{said} {n}", kind="note") for n in range(count)])
         await store.close()
 
     asyncio.run(write())

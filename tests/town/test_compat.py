@@ -77,7 +77,7 @@ async def test_what_is_idle_is_not_seen_and_under_compat_is_stored_with_poignanc
 async def test_keywords_are_found_whatever_their_case_and_under_compat_only_in_lower_case(tmp_path: Path) -> None:
     async with Town.open(tmp_path, hamlet()) as town:
         ada = town.residents["Ada Brook"]
-        await ada.stream.remember_all([RecordDraft(text="Ben Hale is singing", keywords=("ben hale", "singing"))])
+        await ada.stream.retain_all([RecordDraft(text="Ben Hale is singing", keywords=("ben hale", "singing"))])
         turn = Turn(ada, 0, town.setting, ada.state)
         assert [each.text for each in await turn.recall_about(["Ben Hale"], 5)] == ["Ben Hale is singing"]
         published = Turn(ada, 0, published_hamlet(), ada.state)

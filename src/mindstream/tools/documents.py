@@ -93,7 +93,7 @@ class Documents:
             for each in found
         ]  # fmt: skip
         for start in range(0, parts, AT_ONCE):
-            await self.stream.remember_all(news[start : start + AT_ONCE])
+            await self.stream.retain_all(news[start : start + AT_ONCE])
         return parts - len(there)
 
     async def _erase(self, records: Iterable[Record]) -> None:

@@ -14,7 +14,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from mindstream.cli.shell.asking import choose, confirm, confirm_name
-from mindstream.cli.shell.flags import AsJson, Yes, command, flag, group, word
+from mindstream.cli.shell.flags import AsJson, Id, Yes, command, flag, group, word
 from mindstream.cli.shell.output import clean, print_json, say, short, tell
 from mindstream.cli.shell.progress import progress
 from mindstream.clock import DAY_S, Moment, format_iso, parse_iso
@@ -33,7 +33,6 @@ from mindstream.text.counting import count_of
 app = group()
 FEW = 5
 """So many findings of an audit are shown in full."""
-Id = Annotated[str, word("ID", "A record's id, as `memory search` shows it.")]
 
 
 @command(app, "data user embedder", "mindstream memory audit --user ann")
@@ -214,7 +213,7 @@ SHOWN = 20
 @command(app, "data user", 'mindstream memory forget --about "the red bicycle"')
 def forget(
     settings: Settings,
-    ids: Annotated[list[str] | None, word("ID", "Records, as `memory search` shows their ids.")] = None,
+    ids: Annotated[list[str] | None, word("ID", "Records, as `memory recall` shows their ids.")] = None,
     about: Annotated[str, flag("WORDS", "What mentions this subject.")] = "",
     session: Annotated[str, flag("NAME", "Of this session; `memory sessions` lists them.")] = "",
     since: Annotated[str | None, flag("TIME", "Written then or later: 2026-11-20, or 2026-11-20T21:30 (UTC).")] = None,

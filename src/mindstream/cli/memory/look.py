@@ -13,11 +13,12 @@ from rich.text import Text
 
 from mindstream.cli.screens.events import describe_patch, plan_told
 from mindstream.cli.shell import files
-from mindstream.cli.shell.flags import AsJson, Kinds, Limit, Source, Target, command, group, word
+from mindstream.cli.shell.flags import AsJson, Id, Kinds, Limit, Source, Target, command, group, word
 from mindstream.cli.shell.output import clean, print_json, short, tell
 from mindstream.cli.shell.progress import progress
 from mindstream.clock import format_iso
 from mindstream.coach.belief.plan import read_coaching_plan
+from mindstream.errors import InputError
 from mindstream.memory.curation.forgetting import FLOOR
 from mindstream.memory.store.record import Record
 from mindstream.service import transfer
@@ -26,11 +27,15 @@ from mindstream.service.memory import memory, parse_kinds, plain
 from mindstream.settings import Settings
 from mindstream.text.counting import count_of
 
+ABOVE = ("id", "kind", "text", "created")
+"""What stands above the other fields of a record that is shown whole."""
+MOMENTS = ("accessed", "valid_from", "valid_until", "forgotten")
+
 app = group("Look into a user's memory, care for it, carry it elsewhere.")
 
 
-@command(app, "data user embedder", "mindstream memory search what disturbs the sleep")
-async def search(
+@command(app, "data user embedder", "mindstream memory recall what disturbs the sleep")
+async def recall(
     settings: Settings,
     words: Annotated[list[str], word("WORDS", "What to look for.")],
     kind: Kinds = None,
@@ -57,21 +62,21 @@ async def search(
         console.print(Text(f"        {each.record.id}: {told}", "dim"), soft_wrap=True)
 
 
-@command(app, "data user embedder", 'mindstream memory keep "The spare key hangs behind the door."')
-async def keep(
+@command(app, "data user embedder", 'mindstream memory retain "The spare key hangs behind the door."')
+async def retain(
     settings: Settings,
-    words: Annotated[list[str], word("WORDS", "What is to be remembered, as it stands.")],
+    words: Annotated[list[str], word("WORDS", "What is to be retained, as it stands.")],
     json: AsJson = False,
 ) -> None:
-    """Remember something as a note of yours; no model is asked."""
+    """Retain something as a note of yours; no model is asked."""
     async with memory(settings, new=True) as opened:
         record = await opened.stream.retain(" ".join(words), "note", by=opened.user)
-    tell(json, plain(record), f"kept as {record.id}")
+    tell(json, plain(record), f"retained as {record.id}")
 
 
-@command(app, "data user", "mindstream memory show --kind note -n 20")
-async def show(settings: Settings, kind: Kinds = None, limit: Limit = 5, json: AsJson = False) -> None:
-    """Show belief, plan, and the newest records of each kind."""
+@command(app, "data user", "mindstream memory list --kind note -n 20", name="list")
+async def list_records(settings: Settings, kind: Kinds = None, limit: Limit = 5, json: AsJson = False) -> None:
+    """List belief, plan, and the newest records of each kind."""
     async with memory(settings, known=True) as opened:
         held = [] if kind else await opened.beliefs_and_plans()
         wanted = [each for each in parse_kinds(kind or ()) if kind or each not in ("belief", "plan")]
@@ -89,6 +94,38 @@ async def show(settings: Settings, kind: Kinds = None, limit: Limit = 5, json: A
         _title(console, f"{each}, the newest last")
         for record in records:
             _entry(console, "", record)
+
+
+@command(app, "data user", "mindstream memory get 1jatk3k2m0x7c5v9qz")
+async def get(settings: Settings, id_: Id, json: AsJson = False) -> None:
+    """Show a record whole, whatever has become of it."""
+    async with memory(settings, known=True) as opened:
+        record = await opened.stream.get(id_)
+    if record is None:
+        raise InputError(f"there is no record {id_!r} in the memory of {settings.user!r}")
+    if json:
+        print_json(plain(record))
+        return
+    console = Console(highlight=False)
+    _title(console, f"{record.kind}, {format_iso(record.created)}, {record.id}")
+    console.print(Text(_held(record)), soft_wrap=True)
+    for name, value in plain(record).items():
+        if value not in (None, "", [], {}) and name not in ABOVE:
+            told = format_iso(value) if name in MOMENTS and isinstance(value, float) else str(value)
+            console.print(Text(f"  {name}: {clean(told)}", "dim"), soft_wrap=True)
+
+
+@command(app, "data user", "mindstream memory history 1jatk3k2m0x7c5v9qz")
+async def history(settings: Settings, id_: Id, json: AsJson = False) -> None:
+    """Show the wordings of a record, from the first to the one that holds, whichever of them is named."""
+    async with memory(settings, known=True) as opened:
+        wordings = await opened.stream.history(id_)
+    if json:
+        print_json(*map(plain, wordings))
+        return
+    console = Console(highlight=False)
+    for record in wordings:
+        _entry(console, record.id, record)
 
 
 @command(app, "data user", "mindstream memory export ann.jsonl --user ann")
