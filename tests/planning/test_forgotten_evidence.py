@@ -11,7 +11,7 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import RecordDraft
 from mindstream.models.fake import FakeModel
 from mindstream.planning.journal import RunCheckpoint, read_run
-from mindstream.planning.solve import solve
+from mindstream.planning.planner import Planner
 from mindstream.tools.recall import recall_tool
 from mindstream.tools.tool import tool
 
@@ -28,7 +28,8 @@ async def run_and_erase(folder: Path, note: str) -> RunCheckpoint:
     async with Memory.open(folder, "ada") as stream:
         (record,) = await stream.retain_all([RecordDraft(text=note, kind="note", by="ada")])
         tools = [recall_tool(stream), tool(say)]
-        solution = await solve(f"Is it so? {note}", tools=tools, models=FakeModel(lines), stream=stream, run="r")
+        planner = Planner(models=FakeModel(lines), tools=tools, memory=stream)
+        solution = await planner.solve(f"Is it so? {note}", run="r")
         assert solution.answer and not solution.missing
         await stream.store.erase(key_of("ada"), [record.id])
         begun = await read_run(stream, "r")

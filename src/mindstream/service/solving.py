@@ -24,9 +24,9 @@ from mindstream.planning.journal import RunCheckpoint, read_runs
 from mindstream.planning.leave import Approver, refuse
 from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.plan_file import read_named, read_plan
-from mindstream.planning.plan_task import plan_task
+from mindstream.planning.planner import Planner
 from mindstream.planning.solution import Solution
-from mindstream.planning.solve import Strategy, solve
+from mindstream.planning.solve import Strategy
 from mindstream.planning.watcher import RunWatcher
 from mindstream.service.memory import memory
 from mindstream.service.opening import answering
@@ -75,19 +75,16 @@ class Task:
 class Solver:
     """Everything a task needs, open."""
 
-    settings: Settings
     task: Task
     models: Models
-    tools: tuple[Tool, ...]
-    stream: Memory
+    planner: Planner
     exemplars: tuple[str, ...]
-    budget: Budget
     refused: dict[str, str] = field(default_factory=dict)
     """Tools of MCP servers that may not be called, and why."""
 
     @property
     def specs(self) -> list[ToolSpec]:
-        return [tool.spec for tool in self.tools]
+        return [tool.spec for tool in self.planner.tools]
 
     def estimate(self, plan: Plan | None = None) -> Estimate:
         """Say what a run will take."""
@@ -96,20 +93,15 @@ class Solver:
         return estimate(self.task.text, self.task.how, self.specs, names, self.exemplars, plan or self.task.plan)
 
     async def plan(self, on_step: Callable[[PlannedStep], None]) -> Plan:
-        """Have the plan written, within the budget of the run; raises as `plan_task` does."""
-        planner = Budgeted(self.models.of("planner"), self.budget)
-        return await plan_task(self.task.text, self.tools, planner, self.exemplars, on_step)
+        """Have the plan written, within the budget of the run; raises as `Planner.plan` does."""
+        return await self.planner.plan(self.task.text, on_step)
 
     async def solve(
         self, plan: Plan | None = None, watchers: Sequence[RunWatcher] = (), leave: Approver = refuse
     ) -> Solution:
-        """Solve the task; raises as `planning.solve` does."""
-        task = self.task
-        return await solve(
-            task.text, task.how, tools=self.tools, models=self.models, exemplars=self.exemplars,
-            plan=plan or task.plan, budget=self.budget, tool_calls=task.tool_calls, seconds=task.seconds,
-            replans=task.replans, leave=leave, watchers=watchers, stream=self.stream, run=task.run,
-        )  # fmt: skip
+        """Solve the task; raises as `Planner.solve` does."""
+        planner = replace(self.planner, watchers=watchers, leave=leave)
+        return await planner.solve(self.task.text, plan or self.task.plan, run=self.task.run)
 
 
 @asynccontextmanager
@@ -137,7 +129,11 @@ async def open_solver(settings: Settings, task: Task, approve: Approve | None = 
         task = _with_plan(task, [tool.spec for tool in tools])
         async with open_member(settings, task.pool, render=plan_shot) as member:
             exemplars += await find_exemplars(member, task.text) if member else ()
-        yield Solver(settings, task, models, tools, stream, exemplars, budget, refused)
+        planner = Planner(
+            models=models, tools=tools, how=task.how, memory=stream, exemplars=exemplars, budget=budget,
+            tool_calls=task.tool_calls, seconds=task.seconds, replans=task.replans,
+        )  # fmt: skip
+        yield Solver(task, models, planner, exemplars, refused)
 
 
 def _names(task: Task, model: Model | None) -> tuple[str, ...]:
