@@ -17,7 +17,7 @@ from mindstream.memory.store.store import Commit, Entry
 from mindstream.models.ask import ask
 from mindstream.models.rules import Rules
 from mindstream.service import erasing
-from mindstream.service.memory import memory
+from mindstream.service.memory import open_user_memory
 from mindstream.settings import Settings
 from mindstream.sharing.admission import Pair, lay_in, offer
 from mindstream.sharing.grading.draft_rubric import DraftRubric
@@ -31,7 +31,7 @@ def holds(folder: Path, word: str) -> list[str]:
 
 
 async def erase(folder: Path, user: str) -> erasing.Kept:
-    async with memory(Settings(data=folder, user=user)) as found:
+    async with open_user_memory(Settings(data=folder, user=user)) as found:
         kept = erasing.list_kept(found, folder)
         await erasing.erase(found, folder, kept)
         with pytest.raises(InputError, match="nobody is called"):

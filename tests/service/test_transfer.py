@@ -15,7 +15,7 @@ from mindstream.memory.store.record import RecordDraft
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.service import transfer
 from mindstream.service.export_file import BATCH, Header, read_export
-from mindstream.service.memory import UserData
+from mindstream.service.memory import UserMemory
 
 COUNT = 5 * BATCH + 7
 
@@ -38,9 +38,9 @@ async def store(folder: Path) -> AsyncIterator[SqliteStore]:
     await made.close()
 
 
-def memory(store: SqliteStore, user: str) -> tuple[UserData, Counting]:
-    found, embedder = UserData(store, user, "wordllama", ManualClock()), Counting()
-    found.__dict__["stream"] = Memory(store, user, embedder, found.clock)
+def memory(store: SqliteStore, user: str) -> tuple[UserMemory, Counting]:
+    found, embedder = UserMemory(store, user, "wordllama", ManualClock()), Counting()
+    found.__dict__["memory"] = Memory(store, user, embedder, found.clock)
     return found, embedder
 
 

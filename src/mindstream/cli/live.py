@@ -53,7 +53,7 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import read_log
 from mindstream.service import file_changes
 from mindstream.service.living import PROMPT_TOKENS, ZONE, LifeSettings, open_life, read_end
-from mindstream.service.memory import UserData, following, memory
+from mindstream.service.memory import UserMemory, following, open_user_memory
 from mindstream.settings import Chosen, Settings
 
 NOTES = """M2 plans turn by turn, M1 carries out its tasks with the tools, M0 thinks; what
@@ -160,18 +160,18 @@ def make_order(words: str) -> str:
 
 async def _live(settings: Settings, wanted: LifeSettings, options: LiveOptions, in_terminal: bool) -> int:
     screen: Screen = JsonLifeScreen() if options.json else LifeScreen(Console(highlight=False))
-    async with memory(settings, new=True) as opened:
+    async with open_user_memory(settings, new=True) as opened:
         until = read_end(options.end, opened.clock.now()) if options.end else None
         session = Session(opened, screen, options, in_terminal)
-        if await lives.is_lived(opened.stream):
+        if await lives.is_lived(opened.memory):
             if wanted.goal or wanted.orders:
-                await commands.give_goal(opened.stream, wanted.goal, wanted.orders)
+                await commands.give_goal(opened.memory, wanted.goal, wanted.orders)
             if not await session.watch():
                 return 0
         since = await newest(opened)
         asker = Asker(PlainScreen(Console(stderr=True))) if is_answerable() and not options.json else None
         approve = server_approval(options.trust, asker, PlainScreen(Console(stderr=True)))
-        async with open_life(settings, wanted, opened.stream, approve=approve, note=screen.say) as life:
+        async with open_life(settings, wanted, opened.memory, approve=approve, note=screen.say) as life:
             shown = since if options.json else await newest(opened)
             return await session.live(life, shown, until, wanted.out)
 
@@ -202,10 +202,10 @@ class LiveOptions:
     again: str = "mindstream live"
 
 
-async def newest(opened: UserData) -> int:
+async def newest(opened: UserMemory) -> int:
     """Return the row of the log after which there is something to show: a turn that goes on is, from its beginning."""
     last = await opened.store.last(opened.key, "turn_began")
-    if last is not None and (await read_state(opened.stream)).in_turn:
+    if last is not None and (await read_state(opened.memory)).in_turn:
         return last.seq - 1
     upto = last.seq if last else 0
     async for logged in read_log(opened.store, opened.key, upto):
@@ -217,7 +217,7 @@ async def newest(opened: UserData) -> int:
 class Session:
     """A life in front of a person, whoever lives it."""
 
-    opened: UserData
+    opened: UserMemory
     screen: Screen
     options: LiveOptions
     in_terminal: bool
@@ -260,7 +260,7 @@ class Session:
 
     @property
     def stream(self) -> Memory:
-        return self.opened.stream
+        return self.opened.memory
 
     async def _attend(
         self, living: Coroutine[Any, Any, str], since: int, state: Callable[[], LifeState], rhythm: Rhythm,
@@ -330,7 +330,7 @@ class Session:
 class _Shown:
     """Shows the rows of the log, each once."""
 
-    def __init__(self, opened: UserData, screen: Screen, upto: int) -> None:
+    def __init__(self, opened: UserMemory, screen: Screen, upto: int) -> None:
         self._opened, self._screen, self._upto = opened, screen, upto
 
     async def follow(self) -> None:

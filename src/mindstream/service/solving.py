@@ -28,7 +28,7 @@ from mindstream.planning.planner import Planner
 from mindstream.planning.solution import Solution
 from mindstream.planning.solve import Strategy
 from mindstream.planning.watcher import RunWatcher
-from mindstream.service.memory import memory
+from mindstream.service.memory import open_user_memory
 from mindstream.service.opening import answering
 from mindstream.service.pools import open_member
 from mindstream.settings import Settings
@@ -119,18 +119,18 @@ async def open_solver(settings: Settings, task: Task, approve: Approve | None = 
     free = settings.model_copy(update={"budget_tokens": None, "budget_usd": None})  # the run counts, tools included
     async with AsyncExitStack() as opened:
         models = await opened.enter_async_context(answering(free, on_call=calls.take))
-        stream = (await opened.enter_async_context(memory(settings, new=True))).stream
-        opened.push_async_callback(calls.flush, stream)
+        memory = (await opened.enter_async_context(open_user_memory(settings, new=True))).memory
+        opened.push_async_callback(calls.flush, memory)
         model = _worker(models, budget)
         if task.how == "react" and model is None:
             raise SettingsError("react needs a model: name one with --model or --role worker=NAME, or say --how rewoo")
-        means = Means(model, stream, settings.data, embed=settings.embedder)
+        means = Means(model, memory, settings.data, embed=settings.embedder)
         tools, refused = await open_tools(settings, _names(task, model), task.docs, task.mcp, means, approve, opened)
         task = _with_plan(task, [tool.spec for tool in tools])
         async with open_member(settings, task.pool, render=plan_shot) as member:
             exemplars += await find_exemplars(member, task.text) if member else ()
         planner = Planner(
-            models=models, tools=tools, how=task.how, memory=stream, exemplars=exemplars, budget=budget,
+            models=models, tools=tools, how=task.how, memory=memory, exemplars=exemplars, budget=budget,
             tool_calls=task.tool_calls, seconds=task.seconds, replans=task.replans,
         )  # fmt: skip
         yield Solver(task, models, planner, exemplars, refused)
@@ -167,8 +167,8 @@ async def find_specs(settings: Settings, task: Task) -> list[ToolSpec]:
     """
     async with AsyncExitStack() as opened:
         nothing = opened.enter_context(tempfile.TemporaryDirectory(prefix="mindstream-"))
-        stream = await opened.enter_async_context(Memory.open(nothing, "none", embed=settings.embedder))
-        means = Means(FakeModel({}), stream, embed=settings.embedder)
+        memory = await opened.enter_async_context(Memory.open(nothing, "none", embed=settings.embedder))
+        means = Means(FakeModel({}), memory, embed=settings.embedder)
         tools, _ = await open_tools(settings, task.tools or (), task.docs, task.mcp, means, None, opened)
         return [tool.spec for tool in tools]
 
@@ -205,6 +205,6 @@ async def open_tools(
 
 
 async def find_runs(settings: Settings) -> dict[str, RunCheckpoint]:
-    """Return the runs that stand in a user's log, by name; raises as `memory` does."""
-    async with memory(settings) as opened:
-        return await read_runs(opened.stream)
+    """Return the runs that stand in a user's log, by name; raises as `open_user_memory` does."""
+    async with open_user_memory(settings) as opened:
+        return await read_runs(opened.memory)

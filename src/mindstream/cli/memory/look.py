@@ -23,7 +23,7 @@ from mindstream.memory.curation.forgetting import FLOOR
 from mindstream.memory.store.record import Record
 from mindstream.service import transfer
 from mindstream.service.export_file import Export, Header, read_export
-from mindstream.service.memory import memory, parse_kinds, plain
+from mindstream.service.memory import open_user_memory, parse_kinds, plain
 from mindstream.settings import Settings
 from mindstream.text.counting import count_of
 
@@ -46,9 +46,9 @@ async def recall(
 
     Shows the parts of each score. Nothing is written: looking does not strengthen a memory.
     """
-    async with memory(settings, known=True) as opened:
+    async with open_user_memory(settings, known=True) as opened:
         kinds = parse_kinds(kind or ())
-        results = await opened.stream.recall(" ".join(words), limit, kinds=kinds, touch=False, floor=FLOOR)
+        results = await opened.memory.recall(" ".join(words), limit, kinds=kinds, touch=False, floor=FLOOR)
     if not results and not json:
         print("nothing is found", file=sys.stderr)
     console = Console(highlight=False)
@@ -69,15 +69,15 @@ async def retain(
     json: AsJson = False,
 ) -> None:
     """Retain something as a note of yours; no model is asked."""
-    async with memory(settings, new=True) as opened:
-        record = await opened.stream.retain(" ".join(words), "note", by=opened.user)
+    async with open_user_memory(settings, new=True) as opened:
+        record = await opened.memory.retain(" ".join(words), "note", by=opened.user)
     tell(json, plain(record), f"retained as {record.id}")
 
 
 @command(app, "data user", "mindstream memory list --kind note -n 20", name="list")
 async def list_records(settings: Settings, kind: Kinds = None, limit: Limit = 5, json: AsJson = False) -> None:
     """List belief, plan, and the newest records of each kind."""
-    async with memory(settings, known=True) as opened:
+    async with open_user_memory(settings, known=True) as opened:
         held = [] if kind else await opened.beliefs_and_plans()
         wanted = [each for each in parse_kinds(kind or ()) if kind or each not in ("belief", "plan")]
         recent = await opened.recent(limit, wanted)
@@ -99,8 +99,8 @@ async def list_records(settings: Settings, kind: Kinds = None, limit: Limit = 5,
 @command(app, "data user", "mindstream memory get 1jatk3k2m0x7c5v9qz")
 async def get(settings: Settings, id_: Id, json: AsJson = False) -> None:
     """Show a record whole, whatever has become of it."""
-    async with memory(settings, known=True) as opened:
-        record = await opened.stream.get(id_)
+    async with open_user_memory(settings, known=True) as opened:
+        record = await opened.memory.get(id_)
     if record is None:
         raise InputError(f"there is no record {id_!r} in the memory of {settings.user!r}")
     if json:
@@ -118,8 +118,8 @@ async def get(settings: Settings, id_: Id, json: AsJson = False) -> None:
 @command(app, "data user", "mindstream memory history 1jatk3k2m0x7c5v9qz")
 async def history(settings: Settings, id_: Id, json: AsJson = False) -> None:
     """Show the wordings of a record, from the first to the one that holds, whichever of them is named."""
-    async with memory(settings, known=True) as opened:
-        wordings = await opened.stream.history(id_)
+    async with open_user_memory(settings, known=True) as opened:
+        wordings = await opened.memory.history(id_)
     if json:
         print_json(*map(plain, wordings))
         return
@@ -139,7 +139,7 @@ async def export(
     The first line is a header with the format's version, then come all records, without vectors. The file can be read
     by its owner only; links and devices are not written over.
     """
-    async with memory(settings) as opened:
+    async with open_user_memory(settings) as opened:
         count = await files.write_lines(file, transfer.export(opened)) - 1
     if written_to := files.real_file(file):
         print(f"{count_of(count, 'record')} of {settings.user} in {written_to}", file=sys.stderr)
@@ -161,7 +161,7 @@ def import_file(settings: Settings, file: Source = None, json: AsJson = False) -
 
 async def take_in(settings: Settings, records: Export[Header]) -> transfer.Imported:
     """Take records in, and show how far it is."""
-    async with memory(settings, new=True) as opened:
+    async with open_user_memory(settings, new=True) as opened:
         with progress("taking in", len(records)) as told:
             return await transfer.take_in(opened, records, told)
 
