@@ -58,7 +58,7 @@ async def test_a_task_of_the_same_form_is_solved_without_a_planner(plans: Rememb
     assert solution.answer == "Denali" and [each.prompt.label() for each in mind.asked] == ["answer_from_evidence"]
     assert solution.evidence["E3"].text == "max((height of Denali), (height of Mont Blanc) * (1 - 35/100))"
     assert told.plans[0] == solution.plan and solution.plan.task == task
-    assert len(await plans.stream.latest("exemplar", 9)) == 1, "what was reused is not kept again"
+    assert len(await plans.memory.latest("exemplar", 9)) == 1, "what was reused is not kept again"
 
 
 @pytest.mark.parametrize(
@@ -104,10 +104,10 @@ async def test_only_what_was_planned_and_went_well_is_kept(plans: RememberedPlan
     )  # fmt: skip
     way: Strategy = "react" if how == "react" else "rewoo"
     given = (await learn(plans)).plan if how == "given" else None
-    before = len(await plans.stream.latest("exemplar", 9))
+    before = len(await plans.memory.latest("exemplar", 9))
     task = TASK if how != "given" else "Where is Everest?"
     solution = await Planner(models=mind, tools=TOOLS, how=way, remembered=plans).solve(task, given)
-    assert solution.answer == "Everest" and len(await plans.stream.latest("exemplar", 9)) == before
+    assert solution.answer == "Everest" and len(await plans.memory.latest("exemplar", 9)) == before
 
 
 async def test_a_plan_whose_tools_are_not_there_is_not_run(plans: RememberedPlans) -> None:

@@ -59,7 +59,7 @@ async def test_a_pool_keeps_no_byte_of_who_wrote_or_asked(folder: Path) -> None:
         await pool.share("zorro", ["ben", "zorro"])
         kept = Checkpoint(NAME, 1, b"weights of all")
         learned = Entry(Remembered(count=0, kinds={}), NAME)
-        await pool.stream.store.commit(Commit(mind=pool.stream.key, at=1.0, entries=(learned,), checkpoint=kept))
+        await pool.memory.store.commit(Commit(mind=pool.memory.key, at=1.0, entries=(learned,), checkpoint=kept))
     async with Pool.open(folder, "stones") as pool:
         await pool.create("stones", "zorro")
     for word in ("zorro", "Zorroville", "Zibeth", "Zanzibarina", "Quaxon", "weights of all"):

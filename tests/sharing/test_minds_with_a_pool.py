@@ -116,12 +116,12 @@ async def test_whatever_is_wrong_with_a_pool_the_talk_goes_on_and_it_is_told_onc
 async def test_nothing_that_is_said_in_a_talk_gets_into_a_pool(folder: Path) -> None:
     async with city_pool(folder, seeds=2) as pool:
         member = Member(pool, "ann", scorer=Rules())
-        before = (await pool.stream.store.events(pool.stream.key, limit=1_000))[-1].seq
+        before = (await pool.memory.store.events(pool.memory.key, limit=1_000))[-1].seq
         async with Mind.open(folder, user="ann", responder=Coach.using(exemplars=member)) as mind:
             for line in ("I wake at three.", ASKED, "My daughter is called Iris.", "Can you make me a plan?"):
                 await mind.send(line)
                 await mind.settled()
-        assert not await pool.stream.store.events(pool.stream.key, before)
+        assert not await pool.memory.store.events(pool.memory.key, before)
 
 
 # A life.

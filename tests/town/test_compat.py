@@ -65,7 +65,7 @@ async def test_what_is_idle_is_not_seen_and_under_compat_is_stored_with_poignanc
                 for seen in event.seen if "idle" in seen]  # fmt: skip
     async with Town.open(tmp_path / "b", published_hamlet()) as town:
         await town.run(until=3_000)
-        stream = town.residents["Ada Brook"].stream
+        stream = town.residents["Ada Brook"].memory
         records = await stream.store.latest(key_of_resident("Ada Brook"), ["observation"], 100, now=stream.clock.now())
         idle = [record for record in records if record.text.endswith(" is idle")]
         policy = await policy_in(stream, COMPAT)
@@ -77,7 +77,7 @@ async def test_what_is_idle_is_not_seen_and_under_compat_is_stored_with_poignanc
 async def test_keywords_are_found_whatever_their_case_and_under_compat_only_in_lower_case(tmp_path: Path) -> None:
     async with Town.open(tmp_path, hamlet()) as town:
         ada = town.residents["Ada Brook"]
-        await ada.stream.retain_all([RecordDraft(text="Ben Hale is singing", keywords=("ben hale", "singing"))])
+        await ada.memory.retain_all([RecordDraft(text="Ben Hale is singing", keywords=("ben hale", "singing"))])
         turn = Turn(ada, 0, town.setting, ada.state)
         assert [each.text for each in await turn.recall_about(["Ben Hale"], 5)] == ["Ben Hale is singing"]
         published = Turn(ada, 0, published_hamlet(), ada.state)

@@ -31,7 +31,7 @@ async def test_no_byte_stays_of_what_was_said_in_a_talk_and_is_forgotten(tmp_pat
     async with Town.open(tmp_path, models=Models(Mind(TAL))) as town:
         for resident in town.residents.values():
             for about in (words, lunch):
-                await remove(resident.stream, await find_removal(resident.stream, ForgetRequest(about=about)))
+                await remove(resident.memory, await find_removal(resident.memory, ForgetRequest(about=about)))
         talks = [row.event async for row in rows_after(town.store) if isinstance(row.event, Talked)]
         assert talks and all(talk.lines and talk.lines[-1].text == TAL.says["end"] for talk in talks)
     assert words not in whole_folder(tmp_path)

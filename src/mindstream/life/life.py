@@ -1,6 +1,6 @@
 """A life: M2's loop over a goal, with a ledger, a memory that sleeps, and a log from which it goes on after any crash.
 
-async with Life.open(stream, models, goal="Write a brief on …", tools=documents) as life:
+async with Life.open(memory, models, goal="Write a brief on …", tools=documents) as life:
     print(await life.run(turns=50))
 """
 
@@ -84,15 +84,15 @@ class Life:
     """
 
     def __init__(
-        self, stream: Memory, models: Models, state: LifeState, fence: Fence, *, tools: Sequence[Tool],
+        self, memory: Memory, models: Models, state: LifeState, fence: Fence, *, tools: Sequence[Tool],
         config: LifeConfig, user: SimulatedUser | None, exemplars: Exemplars | None = None,
     ) -> None:  # fmt: skip
-        self.stream, self.state, self.config = stream, state, config
+        self.memory, self.state, self.config = memory, state, config
         self.models, self._exemplars = models, exemplars
-        self._inbox = Inbox(stream, state, user)
-        self.steps = Steps(stream, state, config.budget, self._inbox, fence)
+        self._inbox = Inbox(memory, state, user)
+        self.steps = Steps(memory, state, config.budget, self._inbox, fence)
         self._outside = OutsideTools(
-            ToolShelf(tools, stream.embedder), state, config.permits, stream.name, config.attached
+            ToolShelf(tools, memory.embedder), state, config.permits, memory.name, config.attached
         )
         model, _, _ = (models.of(role) for role in ("M2", "M1", "M0"))  # what is missing is missed here
         self._m2 = M2(self.steps, model, self._own_tools(), config.prompt_tokens, config.rhythm.zone)
@@ -101,7 +101,7 @@ class Life:
     @classmethod
     @contextlib.asynccontextmanager
     async def open(
-        cls, stream: Memory, models: Models, *, goal: str = "", orders: Sequence[str] = (), tools: Sequence[Tool] = (),
+        cls, memory: Memory, models: Models, *, goal: str = "", orders: Sequence[str] = (), tools: Sequence[Tool] = (),
         config: LifeConfig = LifeConfig(), user: SimulatedUser | None = None, exemplars: Exemplars | None = None,
     ) -> AsyncIterator[Life]:  # fmt: skip
         """Take up a mind's life, or begin one, and hold it until the block ends.
@@ -120,10 +120,10 @@ class Life:
             StorageError: the log cannot be read or written.
         """
         if goal or orders:
-            await give_goal(stream, goal, orders)
-        async with lives.hold(stream, config.lease_s) as fence:
-            state = await read_state(stream, hears=config.hears)
-            life = cls(stream, models, state, fence, tools=tools, config=config, user=user, exemplars=exemplars)
+            await give_goal(memory, goal, orders)
+        async with lives.hold(memory, config.lease_s) as fence:
+            state = await read_state(memory, hears=config.hears)
+            life = cls(memory, models, state, fence, tools=tools, config=config, user=user, exemplars=exemplars)
             try:
                 yield life
             finally:
@@ -145,14 +145,14 @@ class Life:
             await self._inbox.read()
             if turns is not None and lived >= turns:
                 return "turns"
-            if until is not None and self.stream.clock.now() >= until:
+            if until is not None and self.memory.clock.now() >= until:
                 return "time"
             if because := await self.reason_to_act():
                 await self._turn(because)
                 lived += 1
                 continue
             state = self.state
-            wakes = self.config.rhythm.next_wake(state, self.stream.clock.now())
+            wakes = self.config.rhythm.next_wake(state, self.memory.clock.now())
             if state.halted.startswith("stopped") or not wait:
                 return "halted" if state.halted else "waiting" if wakes else "done"
             if wakes is None and not stay and not state.halted.startswith("paused") and not state.wishes:
@@ -162,7 +162,7 @@ class Life:
 
     async def reason_to_act(self) -> str:
         """Return what there is a turn for, in a word; "": nothing. A standing order is decided upon, no more."""
-        state, now = self.state, self.stream.clock.now()
+        state, now = self.state, self.memory.clock.now()
         if state.halted:
             return self._after_budget(now)
         if state.in_turn:
@@ -217,7 +217,7 @@ class Life:
             self.steps.note(Rested(because=f"{TRIES} turns failed, the last with: {ended.error}"))
             await self.steps.flush()
         elif self._failed:
-            until = self.stream.clock.now() + REST_S * 2 ** (self._failed - 1)
+            until = self.memory.clock.now() + REST_S * 2 ** (self._failed - 1)
             await self._inbox.wait(until, lambda: bool(self.state.halted))
 
     # What wakes it.
@@ -245,7 +245,7 @@ class Life:
 
     def _is_roused(self, halted: str) -> bool:
         """Tell whether something came that there may be a turn for, or a person paused it or let it go on."""
-        state, now = self.state, self.stream.clock.now()
+        state, now = self.state, self.memory.clock.now()
         if state.halted or halted:  # what is said to it meanwhile waits, too
             return state.halted != halted
         is_active = self.config.rhythm.is_active(now)
@@ -254,7 +254,7 @@ class Life:
 
     def _next_day(self) -> Moment | None:
         """Return when a day's money is there again, where the budget is what halted it."""
-        now = self.stream.clock.now()
+        now = self.memory.clock.now()
         return now + DAY_S - now % DAY_S if self.state.halted.startswith("budget") else None
 
     def _after_budget(self, now: Moment) -> str:

@@ -61,7 +61,7 @@ class Steps:
         fence: the work that must still be this process's for what it writes to be taken.
     """
 
-    stream: Memory
+    memory: Memory
     state: LifeState
     budget: LifeBudget
     inbox: Inbox
@@ -76,7 +76,7 @@ class Steps:
     def note(self, event: Event, records: Sequence[Record] = ()) -> None:
         """Take down what happens; it is written before the next thing happens outside."""
         self._pending.append(Entry(event, SLOT, tuple(records), system=True))
-        self.state.apply(event, self.stream.clock.now())
+        self.state.apply(event, self.memory.clock.now())
 
     def note_applied(self, event: Event, records: Sequence[Record] = ()) -> None:
         """Take down what the state has taken in already."""
@@ -94,7 +94,7 @@ class Steps:
         entries, self._pending = self._pending, []
         touch, self._touch = self._touch, None
         revisions, self._revisions = self._revisions, ()
-        logged = await self.stream.commit(*entries, revisions=revisions, fence=self.fence, touch=touch)
+        logged = await self.memory.commit(*entries, revisions=revisions, fence=self.fence, touch=touch)
         self.inbox.written = logged[-1].seq
         return logged
 
@@ -113,7 +113,7 @@ class Steps:
         if self.state.halted or self.inbox.reread:
             raise Halted(self.state.halted or "what was erased is not told to a model again: the turn is read anew")
         if id_ not in self.state.asked:
-            self.budget.check(self.state.spent, self.stream.clock.now())
+            self.budget.check(self.state.spent, self.memory.clock.now())
             self.note(Asked(id=id_, role=role, news=news, seen=seen, tokens=request_tokens(request)))
         await self.flush()
         asked: list[Metered] = []

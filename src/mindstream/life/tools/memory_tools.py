@@ -37,7 +37,7 @@ NOTHING = {"en": "nothing is remembered of that", "zh": "没有相关记忆"}
 
 def recall_tool(steps: Steps, language: str) -> OwnTool:
     """Make R(query): what is returned is held better, what is passed over fades, in the same commit."""
-    stream = steps.stream
+    stream = steps.memory
 
     async def recall(given: Arguments, where: Where) -> Done:  # noqa: ARG001
         found = await stream.recall(given.query, RETURNED, kinds=("note", "dream"), where=MARK, touch=False)
@@ -50,7 +50,7 @@ def recall_tool(steps: Steps, language: str) -> OwnTool:
 
 def remember_tool(steps: Steps, language: str) -> OwnTool:
     """Make U(memory, replaces): known words are not written twice; what it replaces, or takes back, is history."""
-    stream = steps.stream
+    stream = steps.memory
 
     async def remember(given: Arguments, where: Where) -> Done:
         text = given.memory.strip()
@@ -105,7 +105,7 @@ def memory(text: str, where: Where) -> RecordDraft:
 
 def sleep_tool(steps: Steps, language: str, model: Model, n: int) -> OwnTool:
     """Make S(): `model` (M1) makes the dream; n records are drawn, of a large memory more, or it would only grow."""
-    stream = steps.stream
+    stream = steps.memory
 
     async def sleep(given: Arguments, where: Where) -> Done:  # noqa: ARG001
         dreamer = StepModel(steps, where.id, "M1", model)

@@ -120,7 +120,7 @@ async def _keep(
     evidence = tuple(each.id for each in spoken)
     kept = keep(one, other.name, taken, told, places, [at for _, at in await one.recall_appointments()])
     await one.resident.written()
-    same = await one.resident.stream.find_same("thought", [each.text for each in kept])
+    same = await one.resident.memory.find_same("thought", [each.text for each in kept])
     learned = {normalised(each.text): each.as_thought(one, other.name, evidence) for each in reversed(kept)}
     met = RecordDraft(
         text=about, kind="observation", by=one.name, importance=importance, evidence=evidence, keywords=keywords

@@ -144,14 +144,14 @@ async def finish_visit(keep: KeepVisit, feed: Feed | None = None) -> None:
         ModelError: nobody could be asked; nothing is lost, and the next time it is tried again.
     """
     resident, setting, owner = keep.resident, keep.setting, chance.token()
-    store, key, now = resident.stream.store, resident.stream.key, setting.moment(keep.step)
+    store, key, now = resident.memory.store, resident.memory.key, setting.moment(keep.step)
     name, called = resident.name, StreamName("resident", resident.name)
     if not any(work.slot == keep.slot for work in await store.open_work(key)):
         return
     # the town's time stands still: no lease runs out by itself, and whoever held one is gone
     late = now + LONGEST_LEASE_S + 1
     work = await store.claim(key, keep.slot, owner, late, late)
-    async with Memory(store, called, resident.stream.embedder, ManualClock(now), feed, strength=None) as stream:
+    async with Memory(store, called, resident.memory.embedder, ManualClock(now), feed, strength=None) as stream:
         rows = await rows_of(stream, work)
         stream.ids = replace(stream.ids, seed=f"{setting.seed} {name} visit {_first_record(rows)}")
         context = await build_context(stream, keep.slot, rows, nothing_newer)

@@ -41,9 +41,9 @@ async def move_in(store: Store, setting: Setting, residents: dict[str, Resident]
             )
             for each, rating in zip(memories, rated.ratings, strict=True)
         ]
-        records = tuple(await resident.stream.build_records(news))
+        records = tuple(await resident.memory.build_records(news))
         told = Remembered(count=len(records), kinds={"note": len(records)})
         entries = (Entry(moved, name), *turn.rows, Entry(told, name, records))
-        commits.append(Commit(mind=resident.stream.key, at=setting.start, entries=entries))
+        commits.append(Commit(mind=resident.memory.key, at=setting.start, entries=entries))
         resident.state = resident.state.model_copy(update={"home": spot, "knows": frozenset(knows)})
     await store.commit(*commits)

@@ -21,5 +21,5 @@ async def reflect(turn: Turn) -> None:
         return
     await turn.resident.written()
     with turn.failing("reflect"):
-        entry = await reflection_entry(turn.resident.stream, model)
+        entry = await reflection_entry(turn.resident.memory, model)
     turn.write(entry.event, entry.records)
