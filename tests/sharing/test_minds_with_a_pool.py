@@ -20,7 +20,7 @@ from mindstream.models.fake import FakeModel, Line
 from mindstream.models.model import Call
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
-from mindstream.service.solving import Task, open_solver
+from mindstream.service.solving import SolveSettings, open_solver
 from mindstream.settings import Settings
 from mindstream.sharing.admission import Pair, lay_in, offer
 from mindstream.sharing.events import EVERYONE
@@ -202,5 +202,7 @@ async def test_what_a_stranger_had_answered_does_not_use_a_tool_that_needs_leave
 async def test_a_planner_is_shown_the_plans_of_a_pool_that_is_named(folder: Path) -> None:
     async with city_pool(folder, seeds=0) as pool:
         await lay_in(pool, [Pair("How long is the Rhine?", "Plan: look it up.\n#E1 = look[Rhine]")], "olga")
-    async with open_solver(Settings(data=folder, user="ann"), Task("How long is the Elbe?", pool="cities")) as solver:
+    async with open_solver(
+        Settings(data=folder, user="ann"), SolveSettings("How long is the Elbe?", pool="cities")
+    ) as solver:
         assert solver.exemplars == ("Question: How long is the Rhine?\nPlan: look it up.\n#E1 = look[Rhine]",)

@@ -19,7 +19,7 @@ from mindstream.memory.store.store import Entry
 from mindstream.reasoners.background import Background
 from mindstream.reasoners.reasoner import Reasoner, RunContext, RunResult, nothing_newer
 from mindstream.reasoners.run_context import build_context
-from mindstream.reasoners.trigger import Trigger, Turn
+from mindstream.reasoners.trigger import Occurrence, Trigger
 from mindstream.reasoners.write_result import make_writing
 
 SAID = ("Hello, my name is Ann.", "I drink coffee at night, and it keeps me awake.")
@@ -100,7 +100,7 @@ async def a_run_that_raises_writes_nothing(open_trial: Factory[Trial]) -> None:
         runner = Background(trial.memory, [failing], retry_s=0.001)
         context = await hear(trial)
         before = await _memory(trial.memory)
-        await trial.memory.commit(context.events[-1].event, wake=runner.claims(Turn(1, "", "")))
+        await trial.memory.commit(context.events[-1].event, wake=runner.claims(Occurrence(1, "", "")))
         running = asyncio.ensure_future(runner.run())
         await runner.settled()
         running.cancel()

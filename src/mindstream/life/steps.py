@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from mindstream.errors import BudgetSpent, ModelError
 from mindstream.isolation import describe
 from mindstream.life.budget import LifeBudget
-from mindstream.life.events import SLOT, Asked, Replied, Wish
+from mindstream.life.events import SLOT, Asked, Replied, WishedCall
 from mindstream.life.inbox import Inbox
 from mindstream.life.state import LifeState
 from mindstream.log.events import Event, Logged, Observed, ToolCalled
@@ -169,7 +169,7 @@ def _sum(asked: Sequence[Metered]) -> Usage | None:
 def _replied(
     id_: str, role: str, model: str, text: str, calls: Sequence[Call], usage: Usage | None, request: Request
 ) -> Replied:
-    wished = tuple(Wish(tool=call.tool, arguments=call.arguments) for call in calls)
+    wished = tuple(WishedCall(tool=call.tool, arguments=call.arguments) for call in calls)
     if usage is not None:
         tokens, cost = usage.input_tokens + usage.output_tokens, usage.cost_usd
     else:

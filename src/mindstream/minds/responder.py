@@ -39,7 +39,7 @@ class Host:
     thinkers: Background
 
 
-Answer: TypeAlias = Callable[[Logged], AsyncGenerator[Logged]]
+AnswerFunction: TypeAlias = Callable[[Logged], AsyncGenerator[Logged]]
 """Answers what was heard (its row of the log), event by event: that row first, then what is said."""
 
 
@@ -54,7 +54,7 @@ class Attention:
         by: who says it; "": the mind's user.
     """
 
-    answer: Answer
+    answer: AnswerFunction
     phase: str = ""
     besides: Sequence[str] = ()
     hold: bool = False

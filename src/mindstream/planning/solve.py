@@ -20,7 +20,7 @@ from mindstream.planning.journal import GIVEN, RunCheckpoint, open_journal, outl
 from mindstream.planning.leave import one_at_a_time
 from mindstream.planning.plan import Plan
 from mindstream.planning.prompts.answer_from_evidence import QUOTED
-from mindstream.planning.run import Run
+from mindstream.planning.run import PlanningRun
 from mindstream.planning.solution import Solution
 from mindstream.planning.strategies.plan_execute import plan_and_execute
 from mindstream.planning.strategies.react import react
@@ -75,7 +75,7 @@ async def solve(planner: Planner, task: str, plan: Plan | None = None, *, run: s
         plans = planner.remembered if how != "react" and not plan and not begun.plan else None
         known = await plans.find(task, specs) if plans else None
         shown = await find_exemplars(planner.exemplars, task)
-        going = Run(
+        going = PlanningRun(
             task, checked_tools(planner.tools), named, shown, allowance, planner.replans, planner.limits,
             one_at_a_time(planner.leave), (*([journal] if journal else []), *planner.watchers), run, begun,
             begun.plan or plan or known,
@@ -90,7 +90,7 @@ async def solve(planner: Planner, task: str, plan: Plan | None = None, *, run: s
     return solution
 
 
-async def _go_through(going: Run, how: Strategy, because: str, seconds: float | None) -> None:
+async def _go_through(going: PlanningRun, how: Strategy, because: str, seconds: float | None) -> None:
     """Run it to its end, or until what is allowed is spent; `because`: why there is a plan that is to be told."""
     try:
         async with asyncio.timeout(seconds) as limit:

@@ -21,7 +21,7 @@ from mindstream.memory.tenure import renewing
 from mindstream.reasoners.reasoner import Newer, Reasoner, RunContext, RunResult, nothing_newer
 from mindstream.reasoners.run import CRASHES, LONGEST_REST_S, TRIES, Run, Slot
 from mindstream.reasoners.run_context import build_context, rows_of
-from mindstream.reasoners.trigger import Turn
+from mindstream.reasoners.trigger import Occurrence
 from mindstream.reasoners.write_result import SpeakUp, conclude
 from mindstream.tools.tool import Tool
 from mindstream.tracing import span
@@ -83,7 +83,7 @@ class Runner:
         """Name the slots that an utterance wakes."""
         return tuple(self._slots)
 
-    def claims(self, turn: Turn, besides: Sequence[str] = ()) -> NewWork:
+    def claims(self, turn: Occurrence, besides: Sequence[str] = ()) -> NewWork:
         """Return the work that an utterance causes, some slots left out, leased to this process."""
         fired = [name for name, slot in self._slots.items() if slot.reasoner.trigger.fires(turn)]
         slots = tuple(name for name in fired if name not in besides)

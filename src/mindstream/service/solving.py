@@ -43,7 +43,7 @@ PINS = "mcp.json"
 
 
 @dataclass(frozen=True)
-class Task:
+class SolveSettings:
     """What is to be solved, and with what.
 
     Attributes:
@@ -75,7 +75,7 @@ class Task:
 class Solver:
     """Everything a task needs, open."""
 
-    task: Task
+    task: SolveSettings
     models: Models
     planner: Planner
     exemplars: tuple[str, ...]
@@ -105,7 +105,7 @@ class Solver:
 
 
 @asynccontextmanager
-async def open_solver(settings: Settings, task: Task, approve: Approve | None = None) -> AsyncIterator[Solver]:
+async def open_solver(settings: Settings, task: SolveSettings, approve: Approve | None = None) -> AsyncIterator[Solver]:
     """Open models, tools and the log, and keep the bill of the calls.
 
     Raises:
@@ -136,7 +136,7 @@ async def open_solver(settings: Settings, task: Task, approve: Approve | None = 
         yield Solver(task, models, planner, exemplars, refused)
 
 
-def _names(task: Task, model: Model | None) -> tuple[str, ...]:
+def _names(task: SolveSettings, model: Model | None) -> tuple[str, ...]:
     """Return the names of a task's tools; `model`: who carries out instructions."""
     usual = ("calculator", "llm") if model else ("calculator",) if task.docs else ("calculator", "recall")
     return usual if task.tools is None else task.tools
@@ -151,7 +151,7 @@ def _worker(models: Models, budget: Budget) -> Model | None:
     return None if worker.name == Rules.name else Budgeted(worker, budget)
 
 
-def _with_plan(task: Task, specs: Sequence[ToolSpec]) -> Task:
+def _with_plan(task: SolveSettings, specs: Sequence[ToolSpec]) -> SolveSettings:
     if task.file is None:
         return task
     plan = read_plan(task.file, specs).plan
@@ -160,7 +160,7 @@ def _with_plan(task: Task, specs: Sequence[ToolSpec]) -> Task:
     return replace(task, text=text, plan=plan.model_copy(update={"task": text}))
 
 
-async def find_specs(settings: Settings, task: Task) -> list[ToolSpec]:
+async def find_specs(settings: Settings, task: SolveSettings) -> list[ToolSpec]:
     """Return what the tools take that a task names, for whoever only looks at a plan; no model is needed.
 
     Raises as `open_solver` does.
@@ -173,7 +173,7 @@ async def find_specs(settings: Settings, task: Task) -> list[ToolSpec]:
         return [tool.spec for tool in tools]
 
 
-async def find_faults(settings: Settings, task: Task) -> tuple[Plan, tuple[Fault, ...]]:
+async def find_faults(settings: Settings, task: SolveSettings) -> tuple[Plan, tuple[Fault, ...]]:
     """Read the plan of a task's file, and say why a run with these settings would not begin; nothing is asked.
 
     Raises as `open_solver` does.

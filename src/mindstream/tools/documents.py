@@ -31,7 +31,7 @@ SHOWN = 5
 PART = 6_000
 """So many characters of a document are given at once."""
 Count = Annotated[int, Field(ge=1, le=10)]
-Line = Annotated[int, Field(ge=1, le=10_000_000)]
+LineNumber = Annotated[int, Field(ge=1, le=10_000_000)]
 
 
 class Documents:
@@ -124,7 +124,7 @@ class Documents:
             full = [f"… and perhaps more: at most {MOST_FILES:,} files are read"] * (len(names) == MOST_FILES)
             return "\n".join(lines + full) or "there are no documents"
 
-        async def read_document(name: str, from_line: Line = 1) -> str:
+        async def read_document(name: str, from_line: LineNumber = 1) -> str:
             """Read a document by its name, from a line on; what is long comes in parts."""
             _, document = await self.folder.read(name)
             return _part(document.lines, from_line)

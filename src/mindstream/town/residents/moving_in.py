@@ -9,7 +9,7 @@ from mindstream.memory.store.store import Commit, Entry, Store
 from mindstream.town.events import JOURNAL, TOWN, MovedIn, TownBegan
 from mindstream.town.residents.appointment import KEY
 from mindstream.town.residents.places import find_home
-from mindstream.town.residents.turn import Resident, Turn
+from mindstream.town.residents.turn import Resident, ResidentTurn
 from mindstream.town.setting import Setting
 from mindstream.town.source import dump_source
 
@@ -28,7 +28,7 @@ async def move_in(store: Store, setting: Setting, residents: dict[str, Resident]
         spot, knows = find_home(setting, resident.person)
         moved = MovedIn(step=0, spot=spot, knows=knows)
         memories = resident.person.first_memories()
-        turn = Turn(resident, 0, setting, resident.state)
+        turn = ResidentTurn(resident, 0, setting, resident.state)
         rated = await turn.ask(RateImportance(who=name, memories=tuple(each.text for each in memories)))
         news = [
             RecordDraft(

@@ -65,7 +65,7 @@ class Resident:
 
 
 @dataclass
-class Turn:
+class ResidentTurn:
     """What one resident makes of one step.
 
     Attributes:
