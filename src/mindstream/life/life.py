@@ -28,7 +28,7 @@ from mindstream.life.state import LifeState, read_state
 from mindstream.life.steps import Halted, Steps
 from mindstream.life.tools.ask_user import ask_tool
 from mindstream.life.tools.ledger_tools import LedgerTools
-from mindstream.life.tools.memory_tools import recall_tool, remember_tool, sleep_tool
+from mindstream.life.tools.memory_tools import recall_tool, retain_tool, sleep_tool
 from mindstream.life.tools.outside import OutsideTools
 from mindstream.life.tools.own_tools import LifeTool
 from mindstream.life.waking import DueOrder, Rhythm
@@ -272,7 +272,7 @@ class Life:
         steps, config, language = self.steps, self.config, self.state.language
         roles = Roles(steps, self.models, language, self._outside, self._exemplars, config.offers)
         own: tuple[LifeTool, ...] = (
-            recall_tool(steps, language), remember_tool(steps, language),
+            recall_tool(steps, language), retain_tool(steps, language),
             sleep_tool(steps, language, self.models.of("M1"), config.drawn), roles.m1_tool(),
             ask_tool(steps, config.rhythm, language),
             *LedgerTools(steps, language, config.rhythm.zone).tools(),
