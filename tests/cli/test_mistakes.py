@@ -22,7 +22,7 @@ MISTAKES = [
     (["chat", "--data", "/proc/nowhere"], "cannot be made"),
     (["chat", "--nothing"], "no such option"),
     (["whistle"], "no such command"),
-    (["memory", "search", "noise", "--data", "nowhere"], "no memory in nowhere"),
+    (["memory", "recall", "noise", "--data", "nowhere"], "no memory in nowhere"),
 ]
 
 
@@ -39,7 +39,7 @@ def test_a_damaged_database_is_said_to_be_damaged(folder: Path) -> None:
     folder.mkdir()
     (folder / "mindstream.db").write_bytes(b"this is no database " * 500)
     assert "damaged" in mistaken(run("chat", "--data", folder, said="hello"))
-    assert "damaged" in mistaken(run("memory", "show", "--data", folder))
+    assert "damaged" in mistaken(run("memory", "list", "--data", folder))
 
 
 def test_a_database_of_another_program_is_left_alone(folder: Path) -> None:

@@ -66,7 +66,7 @@ REAL = SystemClock()
 Shape = TypeVar("Shape", bound=BaseModel)
 
 
-async def remember(stream: Stream, news: Sequence[RecordDraft]) -> list[Record]:
+async def retain_all(stream: Stream, news: Sequence[RecordDraft]) -> list[Record]:
     """Write records in one transaction; those that say what is known already are left out, the known ones returned.
 
     Raises:
@@ -255,7 +255,7 @@ class Stream:
             text=text, kind=kind, by=by, episode=episode, importance=importance, about=about,
             keywords=tuple(keywords), evidence=tuple(evidence), data=dict(data or {}),
         )  # fmt: skip
-        return (await self.remember_all([new]))[0]
+        return (await self.retain_all([new]))[0]
 
     async def find_same(self, kind: Kind, texts: Sequence[str]) -> dict[str, Record]:
         """Return what says the same as these texts and keeps them from being news, by normalised text.
@@ -367,5 +367,5 @@ class Stream:
         return found
 
     # What stands in a module of its own; the stream is the first argument.
-    remember_all, build_records = remember, build_records
+    retain_all, build_records = retain_all, build_records
     believe, revision = beliefs.believe, beliefs.revision

@@ -42,7 +42,7 @@ from mindstream.models.roles import AnyModels, Models, open_models
 from mindstream.paths import usable
 from mindstream.reasoners.background import Background
 from mindstream.reasoners.reasoner import Reasoner, RunContext, RunResult
-from mindstream.reasoners.trigger import Turn
+from mindstream.reasoners.trigger import Occurrence
 from mindstream.tools.tool import Tool, checked_tools
 
 TalkEvent: TypeAlias = Heard | Waiting | Piece | Said | BeliefChanged | PlanChanged | FollowUp
@@ -80,7 +80,7 @@ class Mind:
         )  # fmt: skip
         self.responder = make_responder(responder, Host(memory, models, session, self.timeouts, self.reasoners))
         self.reasoners.add(*self.responder.reasoners, *reasoners)
-        self._turn = Turn(0, "", "")
+        self._turn = Occurrence(0, "", "")
         self._taking_in = asyncio.Lock()
         """What is said at once is attended to and written down in the order in which it was said."""
 
@@ -151,7 +151,7 @@ class Mind:
 
     async def _begin(self) -> None:
         """Read what the mind holds."""
-        self._turn = Turn(await self.memory.store.count(self.memory.key, "heard"), "", "")
+        self._turn = Occurrence(await self.memory.store.count(self.memory.key, "heard"), "", "")
         await self.responder.begin()
 
     async def hear(self, text: str, *, one_answer: bool = False, by: str = "") -> AsyncGenerator[Logged]:
@@ -233,7 +233,7 @@ class Mind:
         with self.reasoners.hearing():
             new = RecordDraft(text=text, kind="chat", by=by, episode=self.session, data={"by_user": True})
             record = (await memory.build_records([new]))[0]
-            before, turn = self._turn, Turn(self._turn.number + 1, attention.phase, self._turn.phase)
+            before, turn = self._turn, Occurrence(self._turn.number + 1, attention.phase, self._turn.phase)
             wake, self._turn = self.reasoners.claims(turn, besides=attention.besides), turn
             event = Heard(text=text, session=self.session, record=record.id)
             try:
@@ -253,7 +253,7 @@ class Mind:
             by: who did it; the mind's user where nobody is named.
         """
         stream, phase = self.memory, self._turn.phase
-        turn = Turn(await stream.store.count(stream.key, event.kind) + 1, phase, phase, event.kind)
+        turn = Occurrence(await stream.store.count(stream.key, event.kind) + 1, phase, phase, event.kind)
         entry = Entry(event, by or stream.name, tuple(await stream.build_records(news)) if news else ())
         (logged,) = await stream.commit(entry, wake=self.reasoners.claims(turn))
         self.reasoners.wake()
@@ -266,7 +266,7 @@ class Mind:
             InputError: see `Memory.supersede`.
         """
         stream, phase, kind = self.memory, self._turn.phase, Corrected.kind
-        turn = Turn(await stream.store.count(stream.key, kind) + 1, phase, phase, kind)
+        turn = Occurrence(await stream.store.count(stream.key, kind) + 1, phase, phase, kind)
         done = await stream.correct(old, text, by=by, wake=self.reasoners.claims(turn))
         self.reasoners.wake()
         return done

@@ -43,7 +43,7 @@ class Host:
     asked_in: str = ""
 
 
-Answer: TypeAlias = Callable[[Logged], AsyncGenerator[Logged]]
+AnswerFunction: TypeAlias = Callable[[Logged], AsyncGenerator[Logged]]
 """Answers what was heard (its row of the log), event by event: that row first, then what is said."""
 
 
@@ -58,7 +58,7 @@ class Attention:
         by: who says it; "": the mind's user.
     """
 
-    answer: Answer
+    answer: AnswerFunction
     phase: str = ""
     besides: Sequence[str] = ()
     hold: bool = False

@@ -207,9 +207,9 @@ class Town:
         await self.finish_visits()
         rated = await ask(resident.models.of("importance"), RateImportance(who=name, memories=(said,)))
         new = RecordDraft(text=said, kind="note", by=name, importance=float(rated.ratings[0]), keywords=(name.lower(),))
-        called, key = StreamName("resident", name), resident.stream.key
+        called, key = StreamName("resident", name), resident.memory.key
         count = await self.store.count(key, Remembered.kind)
-        seed, embedder = f"{self.setting.seed} {name} whisper {count}", resident.stream.embedder
+        seed, embedder = f"{self.setting.seed} {name} whisper {count}", resident.memory.embedder
         async with Memory(self.store, called, embedder, ManualClock(now), strength=None, seed=seed) as stream:
             records = tuple(await stream.build_records([new]))
         entry = Entry(Remembered(count=1, kinds={"note": 1}), "whisper", records, system=True)
