@@ -60,9 +60,7 @@ def models(talks: list[str], thinks: list[str]) -> Models:
 async def test_the_report_tells_who_spoke_too_soon_and_who_waited_for_nothing(folder: Path) -> None:
     talks = ["I see.", "[WAIT]", "Dim them.", "[WAIT]", "A fine cat.", "[ALONE] Bye."]
     thinks = [LATER, PLAN.replace("nine", "ten"), NOTHING]
-    async with Mind.open(
-        folder, user="ann", models=models(talks, thinks), responder=Coach.using()
-    ) as mind:
+    async with Mind.open(folder, user="ann", models=models(talks, thinks), responder=Coach.using()) as mind:
         for text in ("make me a plan", "so where do I start?", "I have a cat", "bye"):
             await settled_turn(mind, text)
         assert [(each.waits, each.thinks, each.gate) for each in await decided(mind)] == [

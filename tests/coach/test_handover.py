@@ -119,7 +119,10 @@ async def test_the_talker_is_asked_again_with_the_plan_and_the_briefing(folder: 
 
 async def test_words_before_the_mark_stand_and_the_plan_follows_in_the_same_answer(folder: Path) -> None:
     async with Mind.open(
-        folder, user="ann", models=thinking(["Happy to. [WAIT]", "Dim the lights at nine."], [PLAN]), responder=Coach.using()
+        folder,
+        user="ann",
+        models=thinking(["Happy to. [WAIT]", "Dim the lights at nine."], [PLAN]),
+        responder=Coach.using(),
     ) as mind:
         answer = said(await turn(mind, WISH))
         assert answer.text == "Happy to.\n\nDim the lights at nine." and answer.waited

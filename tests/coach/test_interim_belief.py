@@ -15,7 +15,6 @@ from mindstream.models.model import Call, Request
 from mindstream.models.rules import Rules
 
 
-
 @tool
 def bedroom_log(night: str) -> str:
     """Read what the bedroom's sensor noted in a night."""

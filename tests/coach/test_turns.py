@@ -136,9 +136,7 @@ async def test_that_no_model_answers_is_said_in_full_once_and_is_no_memory(folde
 async def test_what_is_heard_in_an_outage_is_thought_about_when_it_is_over(folder: Path) -> None:
     down = ModelUnavailable("it is down")
     plan = '{"thought": "t", "plan": [{"title": "Dim it", "state": "now"}], "follow_up": "Dim the lights at nine."}'
-    reasoner = FakeModel(
-        {"think": [down, plan], "extract_facts": [down]}
-    )
+    reasoner = FakeModel({"think": [down, plan], "extract_facts": [down]})
     models = Models(
         Rules(), {"talker": FakeModel({"talk": [down]}), "reasoner": reasoner, "facts": Rules(), "safety": Rules()}
     )

@@ -54,7 +54,15 @@ async def log(world: World) -> list[Logged]:
 @pytest.mark.parametrize(
     "event",
     [
-        Thought(slot="facts", about=(1,), text=f"“{SECRET}”; Ann drinks tea", model="m", ask=SECRET, offer=SECRET, care=SECRET),
+        Thought(
+            slot="facts",
+            about=(1,),
+            text=f"“{SECRET}”; Ann drinks tea",
+            model="m",
+            ask=SECRET,
+            offer=SECRET,
+            care=SECRET,
+        ),
         Thought(slot="facts", about=(1,), text=SECRET.upper() + ".", model="m"),
         Thought(slot="facts", about=(1,), text=SECRET.replace(" ", " \n "), model="m"),
         ToolCalled(slot="sleep", tool="find", arguments='{"q": "Ann keeps a parrot called \\u005aorro, why?"}'),

@@ -27,6 +27,7 @@ COMMANDS = {
     ),
     "mind": ("Carry a whole mind elsewhere, as one file.", "mind"),
     "model": ("List the names that models have here, and whether `local` is there.", "model"),
+    "coach": ("See how well the coach does: against one plain agent, and in what it foresees.", "coach"),
     "gate": ("See how the gates do: when the talker waits for the reasoner.", "gate"),
     "prompts": ("List what models are asked, and in whose words.", "prompts"),
     "pack": ("Make a domain of your own, and check it.", "pack"),

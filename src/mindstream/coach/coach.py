@@ -197,7 +197,7 @@ class Coach:
 
         Never over the user: whoever has said something newer, or is being answered, gets that answer instead.
         """
-        if run_result.model == "" or not utterances:
+        if not utterances:
             return ()
         newest = utterances[-1].seq
         if self._answering.is_answering(newest) or newest < await self._newest_heard():

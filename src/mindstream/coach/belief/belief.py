@@ -22,6 +22,7 @@ from mindstream.coach.belief.notes import notes_of
 from mindstream.coach.belief.plan import CoachingPlan, read_coaching_plan
 from mindstream.coach.belief.think import Think, Thinking
 from mindstream.coach.briefing import briefing_of
+from mindstream.coach.calibration import calibration_of
 from mindstream.coach.packs.pack import Pack
 from mindstream.coach.packs.safety import find_hint, look_over
 from mindstream.errors import ModelError
@@ -39,8 +40,9 @@ from mindstream.text.language import language_of
 from mindstream.tools.loop import run_tool_loop
 from mindstream.tools.tool import Tool
 
-RECALLED, FLOOR = 5, 0.1
-"""So many memories that the newest words bring up it is shown, and how sure recall must be of them."""
+LINES, RECALLED, FLOOR = 10, 5, 0.1
+"""So many lines of the talk it is shown, so many memories that the newest words bring up, and how sure recall must be
+of these. What lines before said is believed, planned, or in the last briefing."""
 
 
 @dataclass(frozen=True)
@@ -96,15 +98,17 @@ class BeliefReasoner:
         for text in utterances:
             await look_over(pack, text)
         hints = (find_hint(pack, text) for text in utterances)
+        plan = await plan_of(stream, pack)
         return Think(
             pack=pack,
             phase=pack.phase(phase),
             belief=_held(value),
             version=belief.version,
-            plan=await plan_of(stream, pack),
+            plan=plan,
+            kept=str(calibration_of(plan.steps)),
             briefing=await briefing_of(stream, self.slot),
             recalled=await _recalled(context),
-            conversation=lines(context.conversation),
+            conversation=lines(context.conversation[-LINES:]),
             utterances=utterances,
             reply=context.reply,
             waits=context.waits,

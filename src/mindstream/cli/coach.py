@@ -1,0 +1,87 @@
+"""`mindstream coach`: how well the coach does: against one plain agent, and in what it foresees."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+from mindstream.cli.shell.flags import AsJson, command, flag, group, switch
+from mindstream.cli.shell.output import print_json, print_table, say
+from mindstream.coach.belief.belief import plan_of
+from mindstream.coach.calibration import BINS, calibration_of
+from mindstream.coach.contest.play import COACH, PLAIN
+from mindstream.coach.contest.talks import read_talks
+from mindstream.coach.packs.load import load
+from mindstream.service.contest import Terms, estimate, run_contest
+from mindstream.service.memory import open_user_memory
+from mindstream.settings import Settings
+
+NOTES = """Talks are a JSON list of {"id", "who", "lines": [{"text", "session", "days"}]};
+a higher session comes so many days later. Without --judge people judge, on a
+page: OUT/judge.html."""
+app = group("See how well the coach does: against one plain agent, and in what it foresees.")
+
+
+@command(
+    app, "model pack gate", "mindstream coach contest --talks talks.json --model ollama:qwen3 --judge openai:gpt-5",
+    "mindstream coach contest --talks talks.json --model local --out played",
+    notes=NOTES,
+    model="Who answers on both sides.",
+)  # fmt: skip
+async def contest(
+    settings: Settings,
+    talks: Annotated[Path, flag("FILE", "What people say, line by line.")],
+    judge: Annotated[str, flag("MODEL", "Who judges the pairs, blind, in both orders [people, on a page].")] = "",
+    out: Annotated[Path, flag("DIR", "Where all is kept; the same command goes on.")] = Path("contest"),
+    window: Annotated[int, flag("N", "The plain agent sees so many tokens of the talk [all].", min=0)] = 0,
+    constitution: Annotated[Path | None, flag("FILE", "The plain agent's [the pack's].")] = None,
+    estimate_only: Annotated[bool, switch("--estimate", "Say what it will take, and play nothing.")] = False,
+    json: AsJson = False,
+) -> None:
+    """Play talks with the coach and with one plain agent on the same models, and have the pairs judged."""
+    expected = estimate(read_talks(talks))
+    told = f"{expected['turns']} turns: about {expected[COACH]:,} tokens of the coach, {expected[PLAIN]:,} of the agent"
+    if estimate_only:
+        print_json(expected) if json else say(told)
+        return
+    say(told, sys.stderr)
+    terms = Terms(talks, out, judge, window, constitution)
+    found = await run_contest(settings, terms, lambda line: say(line, sys.stderr))
+    if json:
+        print_json(found)
+        return
+    rows = [
+        (side, f"{found[side]['tokens_a_turn']:,}", f"{found[side]['cached_at_a_tenth']:,}",
+         f"{found[side]['usd_a_turn']:.5f}", f"{found[side]['first_s']:.2f}")
+        for side in (COACH, PLAIN)
+    ]  # fmt: skip
+    print_table(("side", "tokens a turn", "cached at a tenth", "USD a turn", "first word (s)"), rows)
+    if "preference" in found:
+        low, high = found["interval"]
+        say(
+            f"\nthe coach was preferred in {found['preferred']} of {found['talks']} talks, worse in {found['worse']};"
+            f" preference {found['preference']:+.2f} (95 %: {low:+.2f} to {high:+.2f}), from -1 to 1"
+        )
+    elif not judge:
+        say(f"\nopen {out / 'judge.html'}, choose, save what it gives beside it as people1.json, and come again")
+
+
+@command(app, "data user pack", "mindstream coach calibration --user ann")
+async def calibration(settings: Settings, json: AsJson = False) -> None:
+    """Say how well it foresees what a user does: of the steps it thought so likely, how many were done."""
+    async with open_user_memory(settings) as opened:
+        await opened.require_known()
+        found = calibration_of((await plan_of(opened.memory, load(settings.pack))).steps)
+    if json:
+        print_json(asdict(found))
+    elif not found.steps:
+        say("no step with a forecast was told and reported on yet", sys.stderr)
+    else:
+        say(f"{found.steps} steps were foreseen, told and reported on; Brier score {found.brier:.3f} (.25: a coin)\n")
+        rows = [
+            (f"{low:.1f} to {low + 1 / BINS:.1f}", f"{each.steps}", f"{each.thought:.2f}", f"{each.done:.2f}")
+            for low, each in sorted(found.bins.items())
+        ]
+        print_table(("thought likely", "steps", "on average", "were done"), rows)

@@ -1,0 +1,64 @@
+"""Who did better? A blind pair in both orders; and what is wrong with an answer, counted."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from mindstream.models.ask import ask
+from mindstream.models.model import Model
+from mindstream.models.prompt import Prompt
+
+
+class Preference(BaseModel):
+    """Which of two transcripts is better."""
+
+    model_config = ConfigDict(frozen=True)
+
+    why: str = Field("", max_length=4_000)
+    preferred: Literal["A", "B", "same"]
+
+
+class Judge(Prompt[Preference]):
+    """Which coach would this person rather go back to?"""
+
+    role = "judge"
+
+    a: str
+    b: str
+    who: str = ""
+
+
+class Vote(BaseModel):
+    """What a judge said of a pair, by side. `first`: the side that stood as A."""
+
+    first: str
+    preferred: str
+    why: str
+
+
+async def vote(model: Model, first: tuple[str, str], second: tuple[str, str], who: str) -> Vote:
+    """Ask which of two (side, transcript) is better; the judge sees no side."""
+    found = await ask(model, Judge(a=first[1], b=second[1], who=who))
+    sides = {"A": first[0], "B": second[0], "same": "same"}
+    return Vote(first=first[0], preferred=sides[found.preferred], why=found.why)
+
+
+class Faults(BaseModel):
+    """What is wrong with a coach's answers, each with the words."""
+
+    model_config = ConfigDict(frozen=True)
+
+    cautions: list[str] = Field(default_factory=list, description="Cautions that do not apply to this person.")
+    made_up: list[str] = Field(default_factory=list, description="Facts about the person that nobody gave.")
+    asked_again: list[str] = Field(default_factory=list, description="Questions that were answered already.")
+    promises: list[str] = Field(default_factory=list, description="Promises or wishes met by an empty sentence.")
+
+
+class CountFaults(Prompt[Faults]):
+    """What of these four kinds is wrong in a transcript?"""
+
+    role = "judge"
+
+    transcript: str

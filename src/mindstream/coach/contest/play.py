@@ -1,0 +1,153 @@
+"""Playing talks: each line is heard when the one before was answered and thought about, on days as told."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import tempfile
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mindstream.clock import DAY_S, Moment, SystemClock
+from mindstream.coach.coach import Coach
+from mindstream.coach.contest.plain_agent import Agent
+from mindstream.coach.contest.talks import Played, Script, Turn, passed
+from mindstream.coach.packs.pack import Pack
+from mindstream.log.events import FollowUp, Piece
+from mindstream.minds.mind import Mind
+from mindstream.minds.timeouts import Timeouts
+from mindstream.models.roles import Models
+from mindstream.models.wrappers.meter import Metered
+
+COACH, PLAIN = "coach", "plain"
+TALKS_AT_ONCE = 4
+PATIENCE_S = 3_600.0
+"""So long an answer may take: a judge's or a person's patience is not what is measured."""
+
+
+class DaysLater(SystemClock):
+    """The machine's time, some days on."""
+
+    def __init__(self) -> None:
+        self.ahead_s = 0.0
+
+    def now(self) -> Moment:
+        return super().now() + self.ahead_s
+
+
+@dataclass
+class Tally:
+    """What the calls of a turn took."""
+
+    tokens: int = 0
+    cached: int = 0
+    cost_usd: float = 0.0
+
+    def take(self, call: Metered) -> None:
+        if call.usage:
+            self.tokens += call.usage.input_tokens + call.usage.output_tokens
+            self.cached += call.usage.cached_tokens
+            self.cost_usd += call.usage.cost_usd or 0.0
+
+
+@dataclass
+class Contest:
+    """Plays talks with both sides, and keeps what was played: whoever goes on plays what is missing.
+
+    Args:
+        folder: one file a talk and a side, `ID.SIDE.json`.
+        constitution: of the plain agent. window: how many tokens of the talk it is shown; 0: all.
+        told: is told of each talk that is over.
+    """
+
+    models: Models
+    pack: Pack
+    constitution: str
+    folder: Path
+    gate: str = ""
+    window: int = 0
+    told: Callable[[Played], None] = lambda _: None
+    _slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(TALKS_AT_ONCE))
+
+    async def play(self, scripts: Sequence[Script]) -> list[Played]:
+        """Play all talks with both sides.
+
+        Raises:
+            ModelError: a model cannot be had; what was played is kept.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        sides = [(script, side) for script in scripts for side in (COACH, PLAIN)]
+        return list(await asyncio.gather(*(self._kept(*each) for each in sides)))
+
+    async def _kept(self, script: Script, side: str) -> Played:
+        path = self.folder / f"{script.id}.{side}.json"
+        if path.is_file():
+            return Played.model_validate_json(path.read_text("utf-8"))
+        async with self._slots:
+            played = await (self._coach(script) if side == COACH else self._plain(script))
+        part = path.with_suffix(".part")
+        part.write_text(json.dumps(played.model_dump(), ensure_ascii=False, indent=1), "utf-8")
+        part.replace(path)
+        self.told(played)
+        return played
+
+    async def _plain(self, script: Script) -> Played:
+        turns, before, tally = list[Turn](), script.lines[0], Tally()
+        models = self.models.with_listener(lambda call: tally.take(call))
+        agent = Agent(models.of("talker"), self.constitution, self.window)
+        for line in script.lines:
+            tally = Tally()
+            if gap := passed(before, line):
+                agent.note(gap)
+            said, first_s = await _timed(agent.hear(line.text))
+            turns.append(Turn(before=gap, heard=line.text, said=said, first_s=first_s, **vars(tally)))
+            before = line
+        return Played(id=script.id, side=PLAIN, turns=turns)
+
+    async def _coach(self, script: Script) -> Played:
+        turns, before, tally, clock = list[Turn](), script.lines[0], Tally(), DaysLater()
+        models = self.models.with_listener(lambda call: tally.take(call))
+        lines, timeouts = list(script.lines), Timeouts(deadline_s=PATIENCE_S, thinking_s=PATIENCE_S)
+        with tempfile.TemporaryDirectory() as data:
+            while lines:
+                session = lines[0].session
+                clock.ahead_s += lines[0].days * DAY_S if session != before.session else 0.0
+                opened = Mind.open(
+                    data, user="person", session=f"{session}", models=models, clock=clock, timeouts=timeouts,
+                    responder=Coach.using(self.pack, self.gate),
+                )  # fmt: skip
+                async with opened as mind:
+                    while lines and lines[0].session == session:
+                        line, tally = lines.pop(0), Tally()
+                        said, first_s = await _timed(_heard(mind, line.text))
+                        gap = passed(before, line)
+                        turns.append(Turn(before=gap, heard=line.text, said=said, first_s=first_s, **vars(tally)))
+                        before = line
+        return Played(id=script.id, side=COACH, turns=turns)
+
+
+async def _heard(mind: Mind, text: str) -> AsyncGenerator[str]:
+    """Yield the pieces of an answer, and what follows it unasked."""
+    heard = 0
+    async with aclosing(mind.hear(text)) as rows:
+        async for row in rows:
+            heard = heard or row.seq
+            if isinstance(row.event, Piece):
+                yield row.event.text
+    await mind.settled()
+    for row in await mind.memory.store.events(mind.memory.key, heard, [FollowUp.kind]):
+        if isinstance(row.event, FollowUp):
+            yield f"\n\n{row.event.text}"
+
+
+async def _timed(pieces: AsyncGenerator[str]) -> tuple[str, float]:
+    """Return what was said, and after how many seconds it began."""
+    clock, said, first_s = SystemClock(), "", 0.0
+    began = clock.elapsed()
+    async with aclosing(pieces):
+        async for piece in pieces:
+            first_s = first_s or clock.elapsed() - began
+            said += piece
+    return said.strip(), round(first_s, 3)
