@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict
 
 from mindstream.clock import Moment
 from mindstream.errors import InputError, ModelError
+from mindstream.memory.fading import StrengthState, after_return
 from mindstream.memory.lifecycle.duplicates import MERGED, alike
 from mindstream.memory.lifecycle.sleep import (
     DRAWN,
@@ -32,7 +33,6 @@ from mindstream.memory.recall.touch import revision, state_in
 from mindstream.memory.store.columns import Columns
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Revision
-from mindstream.memory.store.strength import StrengthState, after_return
 from mindstream.models.rules import Rules
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from mindstream.errors import Conflict, InputError
 from mindstream.log.events import Logged, Slept
+from mindstream.memory.fading import StrengthState
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Entry, Revision, read_log
-from mindstream.memory.store.strength import StrengthState
 
 if TYPE_CHECKING:
     from mindstream.memory.stream import Stream
