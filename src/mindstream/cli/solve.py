@@ -42,7 +42,7 @@ from mindstream.errors import InputError, ModelError
 from mindstream.planning.check import check
 from mindstream.planning.estimate import Estimate
 from mindstream.planning.journal import RunCheckpoint
-from mindstream.planning.leave import Approver, allow, refuse
+from mindstream.planning.permission import Approver, allow, refuse
 from mindstream.planning.plan import Plan
 from mindstream.planning.prompts.answer_from_evidence import QUOTED
 from mindstream.planning.solution import Solution

@@ -12,7 +12,8 @@ from mindstream.coach.gates.gate import Situation
 from mindstream.coach.suggests_danger import DANGER, SuggestsDanger
 from mindstream.coach.talker import AGENT, Talker
 from mindstream.errors import StorageError
-from mindstream.isolation import Broken, Isolated
+from mindstream.foreign_code import ForeignFailure as Broken
+from mindstream.foreign_code import ForeignTask as Isolated
 from mindstream.log.events import FollowUp
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.store import Entry

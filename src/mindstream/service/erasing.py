@@ -19,7 +19,7 @@ from mindstream.errors import InputError, StorageError
 from mindstream.log import erasure
 from mindstream.log.database import FILE
 from mindstream.log.erasure import connect_beside
-from mindstream.log.events import event, printable
+from mindstream.log.events import printable, read_event
 from mindstream.log.folder import history
 from mindstream.log.names import StreamKey, id_of, name_of, shown_name
 from mindstream.memory.curation.slot_items import texts_in
@@ -147,7 +147,7 @@ def _told(key: StreamKey) -> str:
 
 def _pools(connection: sqlite3.Connection) -> Iterator[tuple[str, PoolCreated]]:
     for stream, payload in connection.execute("SELECT mind, payload FROM log WHERE kind = ?", (PoolCreated.kind,)):
-        if isinstance(found := event(PoolCreated.kind, payload), PoolCreated):
+        if isinstance(found := read_event(PoolCreated.kind, payload), PoolCreated):
             yield shown_name(stream), found
 
 
@@ -192,7 +192,7 @@ def _probes(connection: sqlite3.Connection, user: StreamKey, found: Sequence[Lef
     for (text,) in connection.execute("SELECT text FROM records WHERE stream = ?", (user,)):
         probes.add(_probe(printable(text)))
     for kind, payload in connection.execute("SELECT kind, payload FROM log WHERE mind = ?", (user,)):
-        held = event(kind, payload).model_dump(mode="json")  # one that cannot be read has its payload as a text
+        held = read_event(kind, payload).model_dump(mode="json")  # one that cannot be read has its payload as a text
         probes |= {_probe(text) for text in texts_in(held)}
     said = [word for word in probes if len(word.encode()) >= SHORTEST and not _NAME.fullmatch(word)]
     return sorted(said, key=lambda word: (-len(word), word))[:PROBES]

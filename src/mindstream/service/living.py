@@ -12,8 +12,8 @@ from mindstream.errors import InputError, SettingsError
 from mindstream.life.billed_model import BilledModel
 from mindstream.life.budget import LifeBudget
 from mindstream.life.context import LifeSpent
-from mindstream.life.leave import Permits
 from mindstream.life.life import Life, LifeConfig
+from mindstream.life.permission import Permits
 from mindstream.life.schedule import ActiveHours
 from mindstream.life.state import read_state
 from mindstream.life.waking import Rhythm

@@ -21,7 +21,7 @@ from mindstream.planning.check import Fault, check
 from mindstream.planning.estimate import Estimate, estimate
 from mindstream.planning.exemplars import find_exemplars, read_exemplars
 from mindstream.planning.journal import RunCheckpoint, read_runs
-from mindstream.planning.leave import Approver, refuse
+from mindstream.planning.permission import Approver, refuse
 from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.plan_file import read_named, read_plan
 from mindstream.planning.planner import Planner

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mindstream.errors import Conflict, InputError, ModelError, ReplyInvalid
-from mindstream.isolation import describe
+from mindstream.foreign_code import describe
 from mindstream.log.events import Failed
 from mindstream.log.names import checked_name
 from mindstream.memory.store.record import TAINTED, Record, RecordDraft

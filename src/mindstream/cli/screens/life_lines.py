@@ -13,10 +13,10 @@ from mindstream.life.events import (
     Beat,
     Commanded,
     Folded,
-    LeaveAsked,
-    LeaveGiven,
     LifeBegan,
     Noticed,
+    PermissionAsked,
+    PermissionGiven,
     Questioned,
     Replied,
     Rested,
@@ -247,10 +247,10 @@ def _describe_outside(event: Event, language: str) -> str:
             return words("asks" if event.shown else "asks_quiet", language, event.tip)
         case Answered():
             return words("answered", language, event.text)
-        case LeaveAsked():
+        case PermissionAsked():
             strangers = words("strangers", language) if event.foreign else ""
             return words("leave", language, event.tool, event.arguments) + strangers
-        case LeaveGiven():
+        case PermissionGiven():
             return words("allowed" if event.yes else "refused", language, event.id)
         case Beat():
             return words("worth" if event.worth >= WORTH else "not_worth", language, event.order)

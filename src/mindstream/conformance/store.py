@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from mindstream.contracts.leases import LEASE_PROMISES, hear
-from mindstream.contracts.promise import Factory, Promise, expect, expect_error
-from mindstream.contracts.samples import (
+from mindstream.conformance.leases import LEASE_PROMISES, hear
+from mindstream.conformance.promise import Factory, Promise, expect, expect_error
+from mindstream.conformance.samples import (
     ANN,
     BOB,
     LATER,
