@@ -35,8 +35,6 @@ PROBES, PROBE, SHORTEST = 300, 40, 8
 """So many texts are looked for, so many characters of each; shorter ones say nothing of whose they are."""
 _NAME = re.compile(r"[\x21-\x7e]*")
 """A role, a model, an id: no words."""
-TABLES = {"records": "stream", "log": "mind", "work": "mind", "erased": "stream", "streams": "key"}
-"""Where a user's rows are, and which column names the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +65,7 @@ def list_kept(opened: UserMemory, folder: Path) -> Kept:
     typed = history(folder, opened.key)
     unfinished = erasure.pending(folder, opened.key)
     with connect_beside(folder) as connection:
-        rows = {table: _count(connection, table, opened.key) for table in TABLES}
+        rows = {table: _count(connection, table, opened.key) for table in erasure.ROWS}
         connection.text_factory = lambda content: content.decode("utf-8", "replace")
         found = elsewhere.find(connection, opened.user, opened.key)
         words = _probes(connection, opened.key, found)
@@ -158,7 +156,7 @@ def _prove(folder: Path, person: str, user: StreamKey, words: list[str], progres
         StorageError: something is left.
     """
     with connect_beside(folder) as connection:
-        left = {table: count for table in TABLES if (count := _count(connection, table, user))}
+        left = {table: count for table in erasure.ROWS if (count := _count(connection, table, user))}
         if left:
             told = ", ".join(f"{count} rows in {table}" for table, count in left.items())
             raise StorageError(
@@ -217,4 +215,5 @@ def _lives(connection: sqlite3.Connection, word: str) -> bool:
 
 
 def _count(connection: sqlite3.Connection, table: str, user: StreamKey) -> int:
-    return int(connection.execute(f"SELECT count(*) FROM {table} WHERE {TABLES[table]} = ?", (user,)).fetchone()[0])
+    owner, _ = erasure.ROWS[table]
+    return int(connection.execute(f"SELECT count(*) FROM {table} WHERE {owner} = ?", (user,)).fetchone()[0])
