@@ -86,3 +86,17 @@ def test_our_own_fault_leaves_its_traceback_in_a_file(folder: Path, tmp_path: Pa
     (kept,) = tmp_path.glob("mindstream-*.log")
     assert str(kept) in done.err and "KeyError: 'oops'" in kept.read_text()
     assert "Traceback" in run_process("packs", "--debug", PYTHONPATH=path).err
+
+
+def test_a_reasoner_that_fails_is_no_line_in_a_talk_unless_it_is_asked_for(folder: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "mindstream_broken"
+    broken.mkdir()
+    (broken / "sitecustomize.py").write_text(
+        "from mindstream.reasoners.facts.facts import FactsReasoner\n"
+        "async def fall(*_): raise KeyError('oops')\nFactsReasoner.think = fall\n"
+    )
+    path = os.pathsep.join([str(broken), *sys.path])
+    quiet = run_process("chat", "--data", tmp_path / "data", said="Hello!\n", PYTHONPATH=path)
+    loud = run_process("--debug", "chat", "--data", tmp_path / "data", said="Hello!\n", PYTHONPATH=path)
+    assert (quiet.code, loud.code) == (0, 0)
+    assert "oops" not in quiet.err and "KeyError: 'oops'" in loud.err

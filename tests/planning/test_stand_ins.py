@@ -61,5 +61,5 @@ async def test_nobody_stands_in_who_would_have_to_act_step_by_step() -> None:
 @pytest.mark.parametrize(("how", "lacks"), [("rewoo", "solver"), ("plan-execute", "solver"), ("react", "worker")])
 async def test_a_role_that_is_missing_is_named(how: Strategy, lacks: str) -> None:
     table: dict[str, Model] = {"planner": FakeModel({})}
-    with pytest.raises(SettingsError, match=f"nobody is named for {lacks}"):
+    with pytest.raises(SettingsError, match=f"no model is named for the role '{lacks}'"):
         await Planner(models=table, how=how).solve("Who?")

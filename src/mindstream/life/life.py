@@ -38,7 +38,7 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.recall.exemplars import Exemplars
 from mindstream.memory.store.store import Fence
 from mindstream.models.decide import decide
-from mindstream.models.roles import Models
+from mindstream.models.roles import AnyModels, Models, open_models
 from mindstream.models.shorten import request_tokens
 from mindstream.tools.by_need import ToolShelf
 from mindstream.tools.tool import Tool
@@ -101,12 +101,14 @@ class Life:
     @classmethod
     @contextlib.asynccontextmanager
     async def open(
-        cls, memory: Memory, models: Models, *, goal: str = "", orders: Sequence[str] = (), tools: Sequence[Tool] = (),
-        config: LifeConfig = LifeConfig(), user: SimulatedUser | None = None, exemplars: Exemplars | None = None,
+        cls, memory: Memory, models: AnyModels, *, goal: str = "", orders: Sequence[str] = (),
+        tools: Sequence[Tool] = (), config: LifeConfig = LifeConfig(), user: SimulatedUser | None = None,
+        exemplars: Exemplars | None = None,
     ) -> AsyncIterator[Life]:  # fmt: skip
         """Take up a mind's life, or begin one, and hold it until the block ends.
 
         Args:
+            models: who answers for M2, M1 and M0 (see `Mind.open`).
             goal: what it is to reach; "": the one that it has. A new goal, or new orders, take the place of the old.
             orders: standing orders, when and what: "every day at 8:00: ask me how I slept".
             tools: what M1 may call; which of them it is shown is found by the need of its task.
@@ -121,9 +123,9 @@ class Life:
         """
         if goal or orders:
             await give_goal(memory, goal, orders)
-        async with lives.hold(memory, config.lease_s) as fence:
+        async with open_models(models, memory.clock) as shared, lives.hold(memory, config.lease_s) as fence:
             state = await read_state(memory, hears=config.hears)
-            life = cls(memory, models, state, fence, tools=tools, config=config, user=user, exemplars=exemplars)
+            life = cls(memory, shared, state, fence, tools=tools, config=config, user=user, exemplars=exemplars)
             try:
                 yield life
             finally:

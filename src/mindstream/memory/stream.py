@@ -42,7 +42,17 @@ from mindstream.memory.store.record import (
     normalised,
 )
 from mindstream.memory.store.sqlite import SqliteStore
-from mindstream.memory.store.store import Commit, Entry, Fence, NewWork, Revision, Store, WorkDone, WorkReleased
+from mindstream.memory.store.store import (
+    Commit,
+    Entry,
+    Fence,
+    NewWork,
+    Revision,
+    Store,
+    WorkDone,
+    WorkReleased,
+    read_log,
+)  # fmt: skip
 from mindstream.memory.store.validation import MAX_DEPTH, checked_moment, checked_text, fitted_text, legible_record
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
@@ -332,6 +342,10 @@ class Stream:
     async def latest(self, kind: Kind, n: int = 1, *, episode: str | None = None) -> list[Record]:
         """Return the newest records of a kind, oldest first."""
         return await self.store.latest(self.key, [kind], n, now=self.clock.now(), episode=episode)
+
+    def log(self, after: int = 0, kinds: Sequence[str] | None = None) -> AsyncIterator[Logged]:
+        """Yield the rows of its log after a seq, oldest first, of these kinds of events, or of all."""
+        return read_log(self.store, self.key, after, kinds)
 
     async def belief(self, slot: str, shape: type[Shape]) -> Belief[Shape]:
         """Return the latest version of a belief; 0 before there is one."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -34,11 +34,11 @@ from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Entry, Store
 from mindstream.memory.store.validation import checked_text
 from mindstream.minds.calls import CallLog
-from mindstream.minds.responder import Attention, Host, NullResponder, ResponderFactory
+from mindstream.minds.responder import Attention, Host, NullResponder, ResponderFactory, make_responder
 from mindstream.minds.timeouts import Timeouts
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
-from mindstream.models.roles import Models
+from mindstream.models.roles import AnyModels, Models, open_models
 from mindstream.paths import usable
 from mindstream.reasoners.background import Background
 from mindstream.reasoners.reasoner import Reasoner, RunContext, RunResult
@@ -78,7 +78,7 @@ class Mind:
             memory, speak_up=self._speak_up, tools=self.tools, lease_s=self.timeouts.lease_s,
             retry_s=self.timeouts.retry_s,
         )  # fmt: skip
-        self.responder = responder(Host(memory, models, session, self.timeouts, self.reasoners))
+        self.responder = make_responder(responder, Host(memory, models, session, self.timeouts, self.reasoners))
         self.reasoners.add(*self.responder.reasoners, *reasoners)
         self._turn = Occurrence(0, "", "")
         self._taking_in = asyncio.Lock()
@@ -92,7 +92,7 @@ class Mind:
         *,
         user: StreamName | str = "you",
         session: str | None = None,
-        models: Models | Mapping[str, str] | str = "rules",
+        models: AnyModels = "rules",
         tools: Sequence[Tool] = (),
         reasoners: Sequence[Reasoner] = (),
         responder: ResponderFactory | None = None,
@@ -106,8 +106,8 @@ class Mind:
             data: the data folder (made if need be), or a store.
             user: whose mind it is; a plain name is a user's.
             session: the conversation to go on with; None begins a new one. Memory spans all of them.
-            models: a name (`rules`, `openai:gpt-5`, …) or a table role -> name; roles: talker, reasoner, default.
-                A role that is needed and stands nowhere is an error, unless there is a default.
+            models: a name (`rules`, `openai:gpt-5`, …), a model, a table of these by role (talker, reasoner, default),
+                or `Models`. A role that is needed and stands nowhere is an error, unless there is a default.
             tools: what its reasoners may call, beside their own.
             reasoners: more of them, beside those of the responder; each writes its own slot.
             responder: how whoever answers is made, as `Coach.using(pack="sleep")`; None: nobody answers.
@@ -123,11 +123,12 @@ class Mind:
         clock = clock or SystemClock()
         session = checked_name(session, "session") if session else format_iso(clock.now())
         calls = CallLog()
-        table = {"default": models} if isinstance(models, str) else models
-        shared = table if isinstance(table, Models) else Models.named(table, clock=clock)
         embed = embedder(embed) if isinstance(embed, str) else embed
-        store: Store = SqliteStore(data) if isinstance(data, str | Path) else data
-        try:
+        async with contextlib.AsyncExitStack() as opened_here:
+            shared = await opened_here.enter_async_context(open_models(models, clock))
+            store: Store = SqliteStore(data) if isinstance(data, str | Path) else data
+            if folder is not None:
+                opened_here.push_async_callback(store.close)
             memory = Memory(store, name, embed, clock, Feed())
             mind = cls(
                 memory, shared.with_listener(calls.take), session, tools=tools, reasoners=reasoners, timeouts=timeouts,
@@ -147,11 +148,6 @@ class Mind:
                 await calls.flush(memory)
                 memory.feed.close()  # first: whoever listens must not wait for a store that cannot be written
                 await memory.close()
-        finally:
-            if not isinstance(models, Models):
-                await shared.aclose()
-            if folder is not None:
-                await store.close()
 
     async def _begin(self) -> None:
         """Read what the mind holds."""

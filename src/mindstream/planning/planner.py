@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.exemplars import Exemplars
-from mindstream.models.model import Model
-from mindstream.models.roles import Models
+from mindstream.models.roles import AnyModels
 from mindstream.models.wrappers.budget import Budget
 from mindstream.planning.executor import LIMITS, Limits
 from mindstream.planning.exemplars import find_exemplars
@@ -27,8 +26,8 @@ class Planner:
     """Plans tasks and solves them with tools: as ReWOO (Xu 2023), ReAct (Yao 2023) or Plan-and-Execute (Wang 2023).
 
     Attributes:
-        models: one for all roles, or a table of them: planner, solver, replanner (else who plans), for `react` worker.
-            Of an empty table stand-ins answer, as where nothing is configured.
+        models: one for all roles or its name, or a table by role: planner, solver, replanner (else who plans), for
+            `react` worker. Of an empty table stand-ins answer, as where nothing is configured.
         how: `rewoo`, `react` or `plan-execute`.
         memory: runs are written into its log; one that has a name and was broken off goes on where it stopped.
         exemplars: solved tasks that are shown to the planner, in the form of the way that is taken; or who finds them,
@@ -45,7 +44,7 @@ class Planner:
             and ends well is kept (not for `react`, which plans nothing beforehand).
     """
 
-    models: Models | Model | Mapping[str, Model]
+    models: AnyModels
     tools: Sequence[Tool] = ()
     how: Strategy = "rewoo"
     memory: Memory | None = None
@@ -66,8 +65,9 @@ class Planner:
             InputError: what was written holds no step; the message says what it was.
             ModelError: the planner failed, or the budget is spent.
         """
-        model = choose_models(self.models, ("planner",), self.budget or Budget())["planner"]
-        return await plan_task(task, self.tools, model, await find_exemplars(self.exemplars, task), on_step)
+        async with choose_models(self.models, ("planner",), self.budget or Budget()) as named:
+            shown = await find_exemplars(self.exemplars, task)
+            return await plan_task(task, self.tools, named["planner"], shown, on_step)
 
     async def run(self, plan: Plan, *, run: str = "") -> Solution:
         """Do what a plan says, and answer its task; raises as `solve` does."""

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from mindstream import chance
-from mindstream.errors import BudgetSpent, InputError, SettingsError
+from mindstream.errors import BudgetSpent, InputError
 from mindstream.log.names import checked_name
 from mindstream.models.model import Model
-from mindstream.models.roles import Models
-from mindstream.models.rules import Rules
+from mindstream.models.roles import AnyModels, open_models
 from mindstream.models.wrappers.budget import Budget, Budgeted
 from mindstream.planning.allowance import Allowance
 from mindstream.planning.exemplars import find_exemplars
@@ -57,7 +56,6 @@ async def solve(planner: Planner, task: str, plan: Plan | None = None, *, run: s
     run = checked_name(run or chance.token(), "run")
     allowance = Allowance(planner.budget or Budget(), planner.tool_calls)
     roles = ("worker",) if how == "react" else ("planner", "solver")
-    named = choose_models(planner.models, roles, allowance.budget)
     if told_before:
         await outlast(told_before, run)
         before = await read_run(told_before, run)
@@ -65,7 +63,7 @@ async def solve(planner: Planner, task: str, plan: Plan | None = None, *, run: s
             return ended
     lease_s = planner.limits.lease_s
     held = open_journal(memory, run, task, how, allowance.spent, lease_s) if memory else nullcontext()
-    async with held as journal:
+    async with choose_models(planner.models, roles, allowance.budget) as named, held as journal:
         begun = (await read_run(told_before, run) if told_before else None) or RunCheckpoint(run)
         if told_before:
             allowance.take_up(f"{told_before.name}/{run}", begun.spent)
@@ -126,22 +124,13 @@ def _ended(begun: RunCheckpoint, task: str, how: Strategy) -> Solution | None:
     )  # fmt: skip
 
 
-def choose_models(
-    models: Models | Model | Mapping[str, Model], roles: Sequence[str], budget: Budget
-) -> dict[str, Model]:
-    """Return who answers in each of these roles, within the budget; who plans (the first) mends plans, too.
+@asynccontextmanager
+async def choose_models(models: AnyModels, roles: Sequence[str], budget: Budget) -> AsyncIterator[dict[str, Model]]:
+    """Give who answers in each of these roles, within the budget; who plans (the first) mends plans, too.
 
     Raises:
-        SettingsError: a table names nobody for a role.
+        SettingsError: nobody is named for a role.
     """
-    if isinstance(models, Models):
-        named = {role: models.of(role) for role in roles} | {"replanner": models.of("replanner", roles[0])}
-    elif isinstance(models, Mapping):
-        table = models or {"default": Rules()}
-        if missing := [role for role in roles if role not in table and "default" not in table]:
-            raise SettingsError(f"nobody is named for {' and '.join(missing)}: name them, or a default")
-        named = {role: table[role if role in table else "default"] for role in roles}
-        named["replanner"] = table.get("replanner", named[roles[0]])
-    else:
-        named = dict.fromkeys((*roles, "replanner"), models)
-    return {role: Budgeted(model, budget) for role, model in named.items()}
+    async with open_models(models) as opened:
+        named = {role: opened.of(role) for role in roles} | {"replanner": opened.of("replanner", roles[0])}
+        yield {role: Budgeted(model, budget) for role, model in named.items()}

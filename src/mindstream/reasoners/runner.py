@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Sequence
 
 from mindstream import chance
@@ -18,13 +19,16 @@ from mindstream.log.work import LONGEST_LEASE_S, Work
 from mindstream.memory.lease import renewing
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import Entry, NewWork, WorkDone, WorkReleased
-from mindstream.reasoners.reasoner import Newer, Reasoner, RunContext, RunResult, nothing_newer
+from mindstream.reasoners.reasoner import Newer, Reasoner, RunContext, RunResult, checked_reasoner, nothing_newer
 from mindstream.reasoners.run import CRASHES, LONGEST_REST_S, TRIES, Run, Slot
 from mindstream.reasoners.run_context import build_context, rows_of
 from mindstream.reasoners.trigger import Occurrence
 from mindstream.reasoners.write_result import SpeakUp, conclude
 from mindstream.tools.tool import Tool
 from mindstream.tracing import span
+
+LOG = logging.getLogger("mindstream.reasoners")
+"""Is told of each run that fails; where nobody has set up logging, Python writes that to standard error."""
 
 
 async def silent(*_: object) -> Sequence[Entry]:
@@ -43,7 +47,7 @@ class Runner:
         retry_s: how long work rests after the first run that failed; after the next, four times as long.
 
     Raises:
-        InputError: two reasoners have one slot; a lease that is too long.
+        InputError: two reasoners have one slot, or one is none; a lease that is too long.
     """
 
     def __init__(
@@ -71,9 +75,9 @@ class Runner:
         """Let more reasoners work; before `run`.
 
         Raises:
-            InputError: two of them have one slot.
+            InputError: two of them have one slot, or one is none.
         """
-        for reasoner in reasoners:
+        for reasoner in map(checked_reasoner, reasoners):
             if reasoner.slot in self._slots:
                 raise InputError(f"two reasoners write the slot {reasoner.slot!r}: give one of them another")
             self._slots[reasoner.slot] = Slot(reasoner)
@@ -118,9 +122,8 @@ class Runner:
             if isinstance(cause, OUTAGES):
                 await self._wait_out(slot, run, cause)
             elif not isinstance(cause, LeaseLost):  # else another process took it over; it is theirs to finish
-                await self._fail(
-                    slot, run, f"{slot.name}: {error if isinstance(error, ForeignFailure) else describe(error)}"
-                )
+                reason = f"{slot.name}: {error if isinstance(error, ForeignFailure) else describe(error)}"
+                await self._fail(slot, run, reason, cause)
         finally:
             slot.run = None
 
@@ -153,13 +156,16 @@ class Runner:
         wished_s = outage.retry_after_s or 0.0 if isinstance(outage, RateLimited) else wished_s
         slot.rest(min(LONGEST_REST_S, max(wished_s, self._retry_s * 2.0 ** min(slot.outages, 20))))
         slot.idle_due = slot.idle_due or not run.work
+        if not is_known:
+            LOG.warning("%s", reason)
         news = [] if is_known else [Entry(Failed(text=reason, where=slot.name), slot.name)]
         put_back = WorkReleased(run.ids, self.owner, reason, counts=False) if run.work else None
         if news or put_back:
             await self.memory.commit(*news, put_back=put_back)
 
-    async def _fail(self, slot: Slot, run: Run, reason: str) -> None:
+    async def _fail(self, slot: Slot, run: Run, reason: str, cause: BaseException | None = None) -> None:
         """Put the work back, to be tried again; what has failed often enough is set aside."""
+        LOG.warning("%s", reason, exc_info=cause)
         slot.outages = 0
         tired = [work for work in run.work if work.failures + 1 >= TRIES]
         again = [work for work in run.work if work.failures + 1 < TRIES]
