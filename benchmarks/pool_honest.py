@@ -1,10 +1,11 @@
 """Do honest writers get in? Pairs of six domains are offered to small new pools, and what is served is counted.
 
-    python benchmarks/pool_honest.py --json [--half seen|sealed] [--seeds 5]
+    python benchmarks/pool_honest.py --json [--half seen|sealed|sealed2] [--seeds 5]
 
-`sharing_honest.json` holds 144 pairs of ours (recipes, support, poems, code, German, Chinese); the half `sealed` was
-written, in another style, before anything was changed, and run when it was. Three writers offer by turns to a pool of
-one domain or of all, into which nothing or some pairs were laid in. Control: the same with a planted pair after every
+`sharing_honest.json` holds pairs of ours, 72 in each part: `seen` and `sealed` (recipes, support, poems, code, German,
+Chinese) were watched while the guard was changed; `sealed2` (garden, travel, letters, sums, French, Chinese) was written
+before its last change and run once after it. Three writers offer by turns to a pool of one domain or of all, into which
+nothing or some pairs were laid in. Control: the same with a planted pair after every
 fourth, by a stranger: answers of others, or orders after the answer. The scorer is rules.
 """
 
@@ -97,7 +98,7 @@ async def run(args: argparse.Namespace) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true", help="print JSON; nothing else is printed in any case")
-    parser.add_argument("--half", choices=("seen", "sealed"), default="seen")
+    parser.add_argument("--half", choices=("seen", "sealed", "sealed2"), default="seen")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--why", action="store_true", help="say of each honest pair why it is not served")
     print(json.dumps(asyncio.run(run(parser.parse_args())), ensure_ascii=False))
