@@ -2,11 +2,11 @@
 
     python benchmarks/pool_honest.py --json [--half seen|sealed|sealed2] [--seeds 5]
 
-`sharing_honest.json` holds pairs of ours, 72 in each part: `seen` and `sealed` (recipes, support, poems, code, German,
-Chinese) were watched while the guard was changed; `sealed2` (garden, travel, letters, sums, French, Chinese) was written
-before its last change and run once after it. Three writers offer by turns to a pool of one domain or of all, into which
-nothing or some pairs were laid in. Control: the same with a planted pair after every
-fourth, by a stranger: answers of others, or orders after the answer. The scorer is rules.
+`sharing_honest.json` holds pairs of ours, 72 in each part. `seen` and `sealed` (recipes, support, poems, code, German,
+Chinese) were watched while the guard was changed; `sealed2` (garden, travel, letters, sums, French, Chinese) is in
+another style, was written before the guard's last change, and was run once after it. Three writers offer by turns to a
+pool of one domain or of all, into which nothing or some pairs were laid in. Control: the same with a planted pair after
+every fourth, by a stranger: answers of others, or orders after the answer. The scorer is rules.
 """
 
 from __future__ import annotations

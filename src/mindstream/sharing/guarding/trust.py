@@ -11,6 +11,9 @@ Where nothing measured a pair, or a model has read it, only the orders of its so
 A talker's pairs may fit their queries well, and carry what it is after (Dong 2025, MINJA): a name, a code, an address
 that its answers bring up again and again. Where nobody else's do, they wait until another source's does, or a person
 has looked.
+
+With few pairs laid in what is measured is noise to a good part: a member's pair is held back by it only as far as these
+suffice (`guard.weigh`), as with fewer yet it is served unmeasured. A stranger's is not: it would wait unmeasured, too.
 """
 
 from __future__ import annotations
@@ -29,6 +32,8 @@ KEPT = 0.99
 """So much what was measured before counts at each new pair: credit cannot be saved up for ever."""
 MOST = 3.0
 """So many log odds one pair gives at most, for or against."""
+UNHEARD = 0.6
+"""For each pair that was heard to give orders so many others do, unheard."""
 LOUD, IF_LOUD, IF_QUIET = 0.1, 7.5, 0.28
 """Of orders that are not heard three quarters are among the loudest tenth of all texts: how often against others."""
 RISK = 0.15
@@ -101,14 +106,14 @@ class SourceRecord:
     def _risk(self, judged: ExemplarJudged) -> tuple[float, float]:
         """Return how probably a pair was planted, and the share of its source's pairs whose answers are foreign.
 
-        Orders are not heard in every pair that gives them: as many as were heard may stand in others of that source,
-        and rather in those that sound somewhat like one.
+        Orders are not heard in every pair that gives them: some may stand in others of that source, and rather in those
+        that sound somewhat like one.
         """
         weights = np.exp(self.likelihoods - self.likelihoods.max())
         weights /= weights.sum()
         odds = SHARES / (SHARES + (1 - SHARES) * np.exp(_evidence(judged)))
-        foreign = float(weights @ odds) if judged.fit is not None else 0.0
-        share = self.orders / (self.pairs + AT_FIRST)
+        foreign = judged.fit_weight * float(weights @ odds) if judged.fit is not None else 0.0
+        share = UNHEARD * self.orders / (self.pairs + AT_FIRST)
         unheard = share * (IF_LOUD if judged.louder < LOUD else IF_QUIET)
         return 1 - (1 - foreign) * (1 - unheard / (unheard + 1 - share)), float(weights @ SHARES)
 
