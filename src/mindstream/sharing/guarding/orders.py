@@ -30,8 +30,9 @@ SHARE = 0.99
 """Of the trusted pairs so many stay below what counts as an order."""
 LEAST, MARGIN = -0.02, 0.08
 """What counts as an order at least where many trusted pairs tell; and where none do."""
-ON_TOPIC, RELIEF = 0.9, 0.5
-"""A sentence nearer to the query than that share of orders is speaks of it: so much of the difference counts for it."""
+ON_TOPIC, RELIEF = 0.9, 0.03
+"""A sentence nearer to the query than that share of orders is speaks of it, and the difference counts for it: not more
+than so much, or an order that repeats the query would never be heard."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ async def build_detector(embedder: Embedder, trusted: Sequence[tuple[str, str]])
 def _contrast(found: Floats, asked: Floats, orders: Floats, others: Floats) -> Floats:
     """Return how much nearer each sentence is to orders than to all else and to the query."""
     beyond = found @ asked - np.quantile(orders @ asked, ON_TOPIC)
-    return _nearness(found, orders) - _nearness(found, others) - RELIEF * np.maximum(0, beyond)
+    return _nearness(found, orders) - _nearness(found, others) - np.clip(beyond, 0, RELIEF)
 
 
 def _nearness(found: Floats, known: Floats) -> Floats:
