@@ -32,8 +32,6 @@ KEPT = 0.99
 """So much what was measured before counts at each new pair: credit cannot be saved up for ever."""
 MOST = 3.0
 """So many log odds one pair gives at most, for or against."""
-UNHEARD = 0.6
-"""For each pair that was heard to give orders so many others do, unheard."""
 LOUD, IF_LOUD, IF_QUIET = 0.1, 7.5, 0.28
 """Of orders that are not heard three quarters are among the loudest tenth of all texts: how often against others."""
 RISK = 0.15
@@ -106,14 +104,14 @@ class SourceRecord:
     def _risk(self, judged: ExemplarJudged) -> tuple[float, float]:
         """Return how probably a pair was planted, and the share of its source's pairs whose answers are foreign.
 
-        Orders are not heard in every pair that gives them: some may stand in others of that source, and rather in those
-        that sound somewhat like one.
+        Orders are not heard in every pair that gives them: as many as were heard may stand in others of that source,
+        and rather in those that sound somewhat like one.
         """
         weights = np.exp(self.likelihoods - self.likelihoods.max())
         weights /= weights.sum()
         odds = SHARES / (SHARES + (1 - SHARES) * np.exp(_evidence(judged)))
         foreign = judged.fit_weight * float(weights @ odds) if judged.fit is not None else 0.0
-        share = UNHEARD * self.orders / (self.pairs + AT_FIRST)
+        share = self.orders / (self.pairs + AT_FIRST)
         unheard = share * (IF_LOUD if judged.louder < LOUD else IF_QUIET)
         return 1 - (1 - foreign) * (1 - unheard / (unheard + 1 - share)), float(weights @ SHARES)
 
