@@ -29,7 +29,7 @@ from mindstream.planning.solution import Solution
 from mindstream.planning.solve import Strategy, solve
 from mindstream.planning.watcher import RunWatcher
 from mindstream.service.memory import memory
-from mindstream.service.opening import answering
+from mindstream.service.opening import answering, budget_of
 from mindstream.service.pools import open_member
 from mindstream.settings import Settings
 from mindstream.sharing.member import plan_shot
@@ -121,12 +121,12 @@ async def open_solver(settings: Settings, task: Task, approve: Approve | None = 
         StorageError: the data folder cannot be used.
         ToolError: no tool of the MCP servers may be called.
     """
-    budget = Budget(tokens=settings.budget_tokens, cost_usd=settings.budget_usd)
+    budget = budget_of(settings)
     exemplars = read_exemplars(read_named(task.exemplars)) if task.exemplars else ()
     calls = CallLog()
-    free = settings.model_copy(update={"budget_tokens": None, "budget_usd": None})  # the run counts, tools included
     async with AsyncExitStack() as opened:
-        models = await opened.enter_async_context(answering(free, on_call=calls.take))
+        # the run counts, tools included
+        models = await opened.enter_async_context(answering(settings, on_call=calls.take, budget=Budget()))
         stream = (await opened.enter_async_context(memory(settings, new=True))).stream
         opened.push_async_callback(calls.flush, stream)
         model = _worker(models, budget)
