@@ -17,6 +17,7 @@ from mindstream.cli.permission import Asker, server_approval
 from mindstream.cli.screens.life import JsonLifeScreen, LifeScreen, Screen
 from mindstream.cli.screens.life_lines import (
     cause,
+    describe_end,
     describe_rest,
     describe_so_far,
     describe_way_on,
@@ -317,7 +318,7 @@ class Session:
     def _end(self, state: LifeState, ended: str) -> int:
         stopped = state.halted.startswith("stopped")
         language = state.language
-        why = words(f"ended_{ended or 'left'}", language)
+        why = describe_end(state) if ended == "done" else words(f"ended_{ended or 'left'}", language)
         if ended == "halted":
             why = words("halted", language, cause(state.halted, language), describe_way_on(state, False))
         stop, end = ("。", "。") if language == "zh" else (". ", ".")
