@@ -21,9 +21,9 @@ async def ask(folder: Path, session: str, *utterances: str) -> str:
     """Say some things in a talk without a model; return the last answer."""
     async with Mind.open(folder, user="ann", session=session, responder=Coach.using()) as mind:
         for utterance in utterances:
-            text: str = said(await turn(mind, utterance)).text
+            answered = said(await turn(mind, utterance))
             await mind.settled()
-    return text
+    return str(answered.text)
 
 
 def answer(asked: str, plan: CoachingPlan) -> str:
