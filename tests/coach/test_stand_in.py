@@ -23,18 +23,18 @@ async def ask(folder: Path, session: str, *utterances: str) -> str:
         for utterance in utterances:
             answered = said(await turn(mind, utterance))
             await mind.settled()
-    return str(answered.text)
+    return answered.text
 
 
 def answer(asked: str, plan: CoachingPlan) -> str:
     """Ask in the middle of a talk about noise."""
     pack = load("sleep")
-    return answer_from_pack(
+    return str(answer_from_pack(
         Talk(
             pack=pack, phase=pack.phases[0], belief={"sleep_concern": ["noise"]}, plan=plan, notes=(), recalled=(),
             history=(Line(by_user=True, text="It is loud."), Line(by_user=False, text="I see.")), utterance=asked,
         )
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 @pytest.mark.parametrize("facts", [("I moved to Paris.", "I live in Lyon."), ("I live in Lyon.", "I moved to Paris.")])
