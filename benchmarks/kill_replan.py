@@ -29,7 +29,8 @@ from mindstream.models.fake import FakeModel, Line
 from mindstream.models.model import Request
 from mindstream.planning.executor import Limits
 from mindstream.planning.leave import allow
-from mindstream.planning.solve import Strategy, solve
+from mindstream.planning.planner import Planner
+from mindstream.planning.solve import Strategy
 from mindstream.tools.tool import FunctionTool, tool
 from mindstream.tools.traits import Traits
 
@@ -108,10 +109,11 @@ class Process:
 
     async def run(self) -> None:
         async with Memory.open(self.folder, "ada") as stream:
-            solution = await solve(
-                TASK, self.how, tools=self.tools(), models=self.model(), leave=allow({"append", "append_once"}),
-                replans=REPLANS, limits=Limits(lease_s=0.5), stream=stream, run=RUN,
+            planner = Planner(
+                models=self.model(), tools=self.tools(), how=self.how, leave=allow({"append", "append_once"}),
+                replans=REPLANS, limits=Limits(lease_s=0.5), memory=stream,
             )  # fmt: skip
+            solution = await planner.solve(TASK, run=RUN)
         found = {"answer": solution.answer, "stopped": solution.stopped, "calls": solution.spent.model_calls,
                  "tool_calls": solution.spent.tool_calls}  # fmt: skip
         (self.folder / "end").write_text(json.dumps(found))

@@ -28,7 +28,8 @@ from mindstream.models.fake import FakeModel
 from mindstream.models.model import Call, Request
 from mindstream.planning.executor import Limits
 from mindstream.planning.leave import allow
-from mindstream.planning.solve import Strategy, solve
+from mindstream.planning.planner import Planner
+from mindstream.planning.solve import Strategy
 from mindstream.tools.tool import FunctionTool, tool
 from mindstream.tools.traits import Traits
 
@@ -112,10 +113,11 @@ async def run(folder: Path, how: Strategy, said: Callable[[str], None]) -> None:
     """Solve the task on a folder, or go on where it was broken off; say so when it begins and ends."""
     async with Memory.open(folder, "ada") as stream:
         said("began")
-        solution = await solve(
-            TASK, how, tools=tools(folder), models=model(), leave=allow({"append", "append_once"}), replans=0,
-            limits=Limits(lease_s=LEASE_S), stream=stream, run=RUN,
+        planner = Planner(
+            models=model(), tools=tools(folder), how=how, leave=allow({"append", "append_once"}), replans=0,
+            limits=Limits(lease_s=LEASE_S), memory=stream,
         )  # fmt: skip
+        solution = await planner.solve(TASK, run=RUN)
         said(f"answer {solution.answer}")
 
 

@@ -29,7 +29,7 @@ from mindstream.models.embedders.named import embedder
 from mindstream.models.model import Part, Piece, Request, Usage
 from mindstream.planning.formats.rewoo_text import write_plan
 from mindstream.planning.plan import Plan, PlannedStep
-from mindstream.planning.solve import solve
+from mindstream.planning.planner import Planner
 from mindstream.planning.strategies.remembered import RememberedPlans
 from mindstream.tools.tool import FunctionTool, tool
 
@@ -154,7 +154,7 @@ async def measure(questions: list[str]) -> dict[str, Any]:
         async with Memory.open(folder, "plans") as stream:
             plans = RememberedPlans(stream)
             for question in questions:
-                await solve(question, tools=TOOLS, models=model, remembered=plans)
+                await Planner(models=model, tools=TOOLS, remembered=plans).solve(question)
             kept = len(await stream.latest("exemplar", 1_000))
             found = {question: await plans.find(question, SPECS) for question in (*alike, *unlike)}
             right = {question for question, plan in found.items() if plan and is_right(plan, question)}
@@ -163,7 +163,7 @@ async def measure(questions: list[str]) -> dict[str, Any]:
             model.planner_tokens = 0
             for question, hit in zip(alike, hits, strict=True):
                 if hit:
-                    await solve(question, tools=TOOLS, models=model, remembered=plans)
+                    await Planner(models=model, tools=TOOLS, remembered=plans).solve(question)
     control = await by_embeddings(questions, alike, unlike, sum(hits))
     return {
         "questions": len(questions), "kept": kept, "asked_alike": len(alike), "hits": sum(hits),

@@ -30,8 +30,9 @@ from planning_failing import measure_failing
 from planning_graphs import Graph, Writer, make_graphs, read_branches, tools_of
 from planning_peers import PEERS, Runner
 
-from mindstream.planning.executor import Limits
-from mindstream.planning.solve import Strategy, solve
+from mindstream.planning.executor import LIMITS, Limits
+from mindstream.planning.planner import Planner
+from mindstream.planning.solve import Strategy
 
 AIMS = {"critical_path_ratio": 1.05, "overhead_ms_per_step": 0.3}
 
@@ -46,13 +47,14 @@ async def run_graph(
     *,
     streams: bool = True,
     at_once: bool = False,
-    limits: Limits | None = None,
+    limits: Limits = LIMITS,
 ) -> float:
     """Return the seconds that a question takes."""
     loop = asyncio.get_running_loop()
     writer, tools = Writer(graph, scale, streams, at_once), tools_of(graph, scale)
     began = loop.time()
-    solution = await solve(f"What is the sum of {graph.name}?", how, tools=tools, models=writer, limits=limits)
+    planner = Planner(models=writer, tools=tools, how=how, limits=limits)
+    solution = await planner.solve(f"What is the sum of {graph.name}?")
     seconds = loop.time() - began
     assert solution.answer == "42" and not solution.missing and solution.spent.tool_calls == graph.steps, solution
     return seconds
@@ -105,7 +107,7 @@ def ours(graph: Graph, how: Strategy) -> Runner:
     tools = tools_of(graph, 0.0)
 
     async def run() -> str:
-        return (await solve("What?", how, tools=tools, models=Writer(graph, 0.0))).answer
+        return (await Planner(models=Writer(graph, 0.0), tools=tools, how=how).solve("What?")).answer
 
     return run
 

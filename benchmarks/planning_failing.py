@@ -26,8 +26,9 @@ from typing import Any
 from mindstream.models.model import Call, Part, Piece, Request, Usage
 from mindstream.models.wrappers.budget import Budget
 from mindstream.planning.executor import Limits
+from mindstream.planning.planner import Planner
 from mindstream.planning.solution import Solution
-from mindstream.planning.solve import Strategy, solve
+from mindstream.planning.solve import Strategy
 from mindstream.tools.tool import FunctionTool, tool
 
 KINDS = ("exception", "hang", "empty", "large", "not_utf8")
@@ -144,7 +145,8 @@ class Outcome:
 async def run(how: Strategy, world: World, replans: int = 1) -> Solution:
     """Solve a world's question."""
     reader, limits = Reader(world), Limits(timeout_s=TIMEOUT_S)
-    return await solve("What is the sum?", how, tools=world.tools(), models=reader, replans=replans, limits=limits)
+    planner = Planner(models=reader, tools=world.tools(), how=how, replans=replans, limits=limits)
+    return await planner.solve("What is the sum?")
 
 
 async def run_naive(world: World) -> str:
@@ -231,14 +233,15 @@ async def measure_budgets(seed: str, most: int = 8) -> dict[str, Any]:
         for allowed in range(1, most):
             world = World("exception", 0.5, f"{seed}/{how}/{allowed}", 5)
             budget = Budget(calls=allowed)
-            found = await solve("What?", how, tools=world.tools(), models=Reader(world), budget=budget)
+            found = await Planner(models=Reader(world), tools=world.tools(), how=how, budget=budget).solve("What?")
             over["model_calls"] = max(over["model_calls"], len(world.prompts) - allowed)
             unsaid += not (found.answer or found.stopped)
             world = World("exception", 0.5, f"{seed}/{how}/{allowed}", 5)
-            await solve("What?", how, tools=world.tools(), models=Reader(world), tool_calls=allowed)
+            await Planner(models=Reader(world), tools=world.tools(), how=how, tool_calls=allowed).solve("What?")
             over["tool_calls"] = max(over["tool_calls"], world.calls - allowed)
             world = World("exception", 0.5, f"{seed}/{how}/{allowed}", 5)
-            await solve("What?", how, tools=world.tools(), models=Reader(world), budget=Budget(tokens=100 * allowed))
+            budget = Budget(tokens=100 * allowed)
+            await Planner(models=Reader(world), tools=world.tools(), how=how, budget=budget).solve("What?")
             spent = [len(prompt) // 4 + 20 for prompt in world.prompts]
             beyond = sum(sum(spent[:n]) >= 100 * allowed for n in range(1, len(spent)))
             over["tokens_in_calls"] = max(over["tokens_in_calls"], beyond)

@@ -33,8 +33,9 @@ from mindstream.planning.evidence import Evidence
 from mindstream.planning.formats.read import read
 from mindstream.planning.leave import Wish, allow
 from mindstream.planning.plan import Plan
+from mindstream.planning.planner import Planner
 from mindstream.planning.solution import Solution
-from mindstream.planning.solve import Strategy, solve
+from mindstream.planning.solve import Strategy
 from mindstream.tools.ask_model import model_tool
 from mindstream.tools.tool import FunctionTool, tool
 from mindstream.tools.traits import FROM_STRANGERS, Traits
@@ -185,7 +186,7 @@ async def play(how: Strategy, poison: Mapping[str, str] | None = None) -> Played
     """Solve the task, with poison in place of facts."""
     model = Obedient(misses=4 if how == "plan-execute" else 1)  # so that the whole plan was run, and is mended
     world = World(poison or {})
-    solution = await solve(TASK, how, tools=world.tools(model), models=model, leave=world.leave, replans=2)
+    solution = await Planner(models=model, tools=world.tools(model), how=how, leave=world.leave, replans=2).solve(TASK)
     return Played(solution, world, model.obeyed)
 
 

@@ -47,7 +47,7 @@ async def filled(folder: str, texts: Sequence[str]) -> tuple[SqliteStore, Memory
     store = SqliteStore(folder)
     stream = Memory(store, "benchmark", WordLlama(), SystemClock())
     for start in range(0, len(texts), 1000):
-        await stream.remember_all(
+        await stream.retain_all(
             [
                 RecordDraft(text=text, kind="chat", by=("Ann", "Bob")[i % 2], episode=f"{i // 20}")
                 for i, text in enumerate(texts[start : start + 1000], start)

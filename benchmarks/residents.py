@@ -48,7 +48,7 @@ async def measured(count: int, records: int) -> dict[str, float]:
         store = SqliteStore(folder)
         streams = [Memory(store, f"resident {n}", embed, SystemClock(), strength=None) for n in range(count)]
         for n, stream in enumerate(streams):
-            await stream.remember_all([RecordDraft(text=text) for text in Babble(10 + n).sentences(records)])
+            await stream.retain_all([RecordDraft(text=text) for text in Babble(10 + n).sentences(records)])
         before = resident_mb()
         await asked(streams, count, [])
         filled = resident_mb()

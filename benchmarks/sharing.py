@@ -134,7 +134,7 @@ async def slowdown(retriever: Timed, of: Experiment, embedder: Embedder) -> dict
         store = SqliteStore(folder)
         stream = Memory(store, "pool", embedder, SystemClock())
         recaller = recaller_of(store, embedder)
-        await stream.remember_all([RecordDraft(text=each.query, kind="exemplar") for each in (*of.pool, *of.stream)])
+        await stream.retain_all([RecordDraft(text=each.query, kind="exemplar") for each in (*of.pool, *of.stream)])
         for turn in range(12):
             stop = threading.Event()
             trainer = threading.Thread(target=_train_until, args=(retriever, stop))

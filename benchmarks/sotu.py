@@ -22,7 +22,7 @@ from pathlib import Path
 from rich.progress import track
 
 from mindstream import Models
-from mindstream.planning.solve import solve
+from mindstream.planning.planner import Planner
 from mindstream.text.words import terms
 from mindstream.tools.named import Means, named_tools
 
@@ -36,7 +36,7 @@ async def answer_all(questions: list[str], document: Path, model: str) -> list[s
             names = ("calculator", *(() if models.only_rules else ("llm",)), f"documents:{folder}")
             async with named_tools(names, Means(model=models.of("worker"))) as tools:
                 for question in track(questions, "questions"):
-                    solution = await solve(question, tools=tools, models=models)
+                    solution = await Planner(models=models, tools=tools).solve(question)
                     answers.append(solution.answer)
     return answers
 

@@ -90,7 +90,7 @@ async def stream_of(talk: Talk, embedder: Embedder) -> AsyncIterator[Memory]:
     """Write a talk to a stream of its own, which is gone afterwards."""
     with tempfile.TemporaryDirectory() as folder:
         async with Memory.open(folder, "talk", embed=embedder, clock=ManualClock(talk.messages[-1].at)) as stream:
-            await stream.remember_all(
+            await stream.retain_all(
                 [
                     RecordDraft(
                         text=message.text, kind="chat", by=message.by, episode=message.session, created=message.at,

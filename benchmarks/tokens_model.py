@@ -18,7 +18,8 @@ from mindstream.models.model import Call, ToolSpec
 from mindstream.models.providers.address import address
 from mindstream.models.providers.prices import price
 from mindstream.models.roles import Models
-from mindstream.planning.solve import Strategy, solve
+from mindstream.planning.planner import Planner
+from mindstream.planning.solve import Strategy
 from mindstream.text.words import terms
 from mindstream.tools.ask_model import model_tool
 from mindstream.tools.tool import Tool
@@ -68,7 +69,7 @@ async def _answer(how: Strategy, question: Question, questions: Sequence[Questio
     tools: list[Tool] = [Library(SEARCH, texts), Library(LOOKUP, texts)]
     if how == "rewoo":
         tools = [Library(WIKIPEDIA, texts), model_tool(models.of("worker"))]
-    found = await solve(question.task, how, tools=tools, models=models, exemplars=exemplars)
+    found = await Planner(models=models, tools=tools, how=how, exemplars=exemplars).solve(question.task)
     return {
         "task": question.task, "how": how, "answer": found.answer, "wanted": question.answer, "stopped": found.stopped,
         "exact": float(_words(found.answer) == _words(question.answer)), "f1": _f1(found.answer, question.answer),

@@ -1,4 +1,4 @@
-"""Plays recorded words back through `solve`: a model that says them, tools that found what was recorded."""
+"""Plays recorded words back through a planner: a model that says them, tools that found what was recorded."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from tokens_data import Question, planned_words
 
 from mindstream.models.model import Call, Message, Model, Part, Piece, Request, ToolSpec, Usage
-from mindstream.planning.solve import Strategy, solve
+from mindstream.planning.planner import Planner
+from mindstream.planning.solve import Strategy
 from mindstream.tools.ask_model import model_tool
 from mindstream.tools.tool import Tool
 
@@ -141,12 +142,11 @@ def tools_of(how: Strategy, case: Case, player: Model) -> list[Tool]:
 
 
 async def play(how: Strategy, case: Case, player: Player) -> float:
-    """Answer a question through `solve`; return the seconds it took."""
+    """Answer a question through a planner; return the seconds it took."""
     exemplars = [each.plan if how == "rewoo" else each.react for each in case.others]
     began = time.perf_counter()
-    solution = await solve(
-        case.question.task, how, tools=tools_of(how, case, player), models=player, exemplars=exemplars
-    )
+    planner = Planner(models=player, tools=tools_of(how, case, player), how=how, exemplars=exemplars)
+    solution = await planner.solve(case.question.task)
     seconds = time.perf_counter() - began
     assert solution.answer == case.question.answer and not solution.missing, solution
     assert not any(player.lines.values()), "not all that was recorded was played"

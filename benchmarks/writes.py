@@ -62,7 +62,7 @@ async def batches(stream: Memory, texts: list[str]) -> float:
     for begin in range(0, len(texts), BATCH):
         some = enumerate(texts[begin : begin + BATCH], begin)
         news = [RecordDraft(text=text, kind="chat", by="Ann", episode=f"{i // 20}") for i, text in some]
-        await stream.remember_all(news)
+        await stream.retain_all(news)
     return len(texts) / (time.perf_counter() - start)
 
 

@@ -82,7 +82,7 @@ async def share(folder: Path, pool: Pool, ann: Member, clock: ManualClock) -> No
         print(f"! {TASK}\n  offered to the pool: {offered[0].exemplar.answer}")
         await pool.withdraw(writer="ben", by="ben")
         print(f"> {ASKED} (ben has withdrawn what he wrote)\n  {await mind.send(ASKED)}")
-        kinds = {row.event.kind for row in await pool.stream.store.events(pool.stream.name, limit=100)}
+        kinds = {row.event.kind for row in await pool.memory.store.events(pool.memory.name, limit=100)}
         print("the pool's log:", ", ".join(sorted(kinds)))
 
 

@@ -68,7 +68,7 @@ async def test_a_plan_that_a_caller_changes_stays_as_it_is_written(store: Sqlite
 async def test_data_of_one_record_is_not_another_records(store: SqliteStore) -> None:
     for user in ("ann", "bob"):
         async with Mind.open(store, user=user, responder=Coach.using()) as mind:
-            await mind.memory.remember_all(
+            await mind.memory.retain_all(
                 [RecordDraft(text="hello", kind="chat", data={"by_user": True, "tags": ["a"]})]
             )
     [of_ann] = await store.latest(key_of("ann"), ["chat"], now=NOW)

@@ -18,7 +18,7 @@ from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.service.damage import faults
 from mindstream.service.erasing import erase, list_kept
 from mindstream.service.export_file import Header, read_export
-from mindstream.service.memory import UserData
+from mindstream.service.memory import UserMemory
 from mindstream.service.mending import mend
 from mindstream.service.readable import looking_into
 from mindstream.service.transfer import export
@@ -86,7 +86,7 @@ async def test_it_sleeps_is_exported_and_erased(written: Path) -> None:
         await stream.sleep()
         for record in (await store.changes(key_of("carol"), 0)).records:
             assert (await stream.evidence_of(record.id)).record == record
-    memory = UserData(store, "carol", "wordllama", SystemClock())
+    memory = UserMemory(store, "carol", "wordllama", SystemClock())
     lines = [line.encode() async for line in export(memory)]
     with read_export(lines, "the export", Header) as read:
         assert len(read) == len(lines) - 1

@@ -111,8 +111,8 @@ def test_damaged_rows_are_named_and_mended(folder: Path) -> None:
         connection.execute("UPDATE records SET data = '{broken' WHERE kind = 'belief'")
         connection.commit()
     for command in (
-        ("memory", "show"),
-        ("memory", "search", "sleep"),
+        ("memory", "list"),
+        ("memory", "recall", "sleep"),
         ("memory", "audit"),
         ("log",),
         ("memory", "export"),
@@ -134,6 +134,6 @@ def test_damaged_rows_are_named_and_mended(folder: Path) -> None:
 def test_a_pipe_in_place_of_the_memory_is_broken_at_once(folder: Path) -> None:
     folder.mkdir()
     os.mkfifo(folder / "mindstream.db")
-    for command in (("doctor",), ("memory", "show"), ("chat",)):
+    for command in (("doctor",), ("memory", "list"), ("chat",)):
         done = run(*command, "--data", folder, said="hello\n")
         assert done.code in (1, 2) and "is a pipe" in done.out + done.err

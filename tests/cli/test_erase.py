@@ -51,7 +51,7 @@ def test_what_is_erased_is_not_in_the_bytes_any_more(talked: Path) -> None:
     assert b"Quentin" in left and BOTH.encode() in left  # what bob said too is bob's
     assert "nobody is called 'ann'" in mistaken(run("log", "--data", talked, "--user", "ann", "--json"))
     assert not list(talked.glob("erasing-*"))
-    assert "coffee" in run("memory", "search", "coffee", "--data", talked, "--user", "bob").out
+    assert "coffee" in run("memory", "recall", "coffee", "--data", talked, "--user", "bob").out
 
 
 def test_the_name_is_asked_for_again(talked: Path) -> None:

@@ -22,32 +22,33 @@ def exported(talked: Path) -> str:
     return run("memory", "export", "--data", talked, "--user", "ann").out
 
 
-def test_search_shows_what_a_score_is_made_of_and_writes_nothing(talked: Path, exported: str) -> None:
+def test_recall_shows_what_a_score_is_made_of_and_writes_nothing(talked: Path, exported: str) -> None:
     before = run("log", "--data", talked, "--all", "--json").out
-    found = run("memory", "search", "what", "disturbs", "the", "sleep", "--data", talked, "--user", "ann", "--json")
+    found = run("memory", "recall", "what", "disturbs", "the", "sleep", "--data", talked, "--user", "ann", "--json")
     assert found.code == 0
     best, *_ = found.rows
     assert best["text"] and best["score"] >= found.rows[-1]["score"]
     assert {"words", "vector"} <= best["parts"].keys()
-    told = run("memory", "search", "noise", "-n", "1", "--data", talked, "--user", "ann").out
+    told = run("memory", "recall", "noise", "-n", "1", "--data", talked, "--user", "ann").out
     assert "noise" in told and "vector " in told
     assert run("log", "--data", talked, "--all", "--json").out == before
     after = run("memory", "export", "--data", talked, "--user", "ann").out
     assert after.splitlines()[1:] == exported.splitlines()[1:]
 
 
-def test_show_has_belief_plan_and_the_newest_of_each_kind(talked: Path) -> None:
-    shown = run("memory", "show", "--data", talked, "--user", "ann").out
+def test_the_list_has_belief_plan_and_the_newest_of_each_kind(talked: Path) -> None:
+    shown = run("memory", "list", "--data", talked, "--user", "ann").out
     assert "belief sleep, v" in shown and "plan sleep.plan, v" in shown and "→ " in shown
-    chats = run("memory", "show", "--kind", "chat", "-n", "2", "--data", talked, "--user", "ann", "--json").rows
+    chats = run("memory", "list", "--kind", "chat", "-n", "2", "--data", talked, "--user", "ann", "--json").rows
     assert [row["kind"] for row in chats] == ["chat", "chat"]
 
 
 @pytest.mark.parametrize(
     "command",
     [
-        ["memory", "show"], ["memory", "search", "noise"], ["memory", "export"], ["memory", "audit"],
-        ["memory", "evidence", "x"], ["memory", "purge", "--yes"], ["memory", "erase", "--yes"], ["memory", "curve"],
+        ["memory", "list"], ["memory", "recall", "noise"], ["memory", "export"], ["memory", "audit"],
+        ["memory", "get", "x"], ["memory", "history", "x"], ["memory", "evidence", "x"], ["memory", "purge", "--yes"],
+        ["memory", "erase", "--yes"], ["memory", "curve"],
         ["mind", "export", "-"], ["log"], ["memory", "sleep"], ["memory", "reembed"],
     ],
     ids=" ".join,
@@ -105,24 +106,33 @@ def test_an_import_is_all_or_nothing_and_names_the_line(lines: list[str], told: 
     assert not folder.exists()
 
 
-def test_what_is_kept_is_found_corrected_and_forgotten(folder: Path) -> None:
+def test_what_is_retained_is_found_corrected_and_forgotten(folder: Path) -> None:
     ann = ("--data", folder, "--user", "ann")
-    (kept,) = run("memory", "keep", "The spare key", "hangs behind the door.", *ann, "--json").rows
+    (kept,) = run("memory", "retain", "The spare key", "hangs behind the door.", *ann, "--json").rows
     assert kept["kind"] == "note" and kept["text"] == "The spare key hangs behind the door."
-    assert run("memory", "search", "where is the key", *ann, "--json").rows[0]["id"] == kept["id"]
+    assert run("memory", "recall", "where is the key", *ann, "--json").rows[0]["id"] == kept["id"]
     assert run("memory", "correct", kept["id"], "The spare key hangs in the shed.", *ann).code == 0
-    found = run("memory", "search", "where is the key", *ann, "--json").rows
+    found = run("memory", "recall", "where is the key", *ann, "--json").rows
     assert [row["text"] for row in found] == ["The spare key hangs in the shed."]
+    wordings = run("memory", "history", kept["id"], *ann, "--json").rows
+    assert [row["id"] for row in wordings] == [kept["id"], found[0]["id"]]
+    assert run("memory", "history", found[0]["id"], *ann).out.count("The spare key hangs") == 2
+    (old,) = run("memory", "get", kept["id"], *ann, "--json").rows
+    assert (old["text"], old["superseded_by"]) == ("The spare key hangs behind the door.", found[0]["id"])
+    shown = run("memory", "get", found[0]["id"], *ann).out
+    assert "  The spare key hangs in the shed." in shown and f"evidence: ['{kept['id']}']" in shown
+    for command in ("get", "history"):
+        assert "there is no record 'nix' in the memory of 'ann'" in mistaken(run("memory", command, "nix", *ann))
     assert run("memory", "forget", found[0]["id"], "--yes", *ann).code == 0
     assert b"shed" not in (folder / "mindstream.db").read_bytes()
 
 
-def test_search_says_that_nothing_is_found_where_it_is_not_sure(folder: Path) -> None:
+def test_recall_says_that_nothing_is_found_where_it_is_not_sure(folder: Path) -> None:
     ann = ("--data", folder, "--user", "ann")
     for note in ("The spare key hangs behind the door.", "Otto is a cat.", "The train leaves at eight."):
-        run("memory", "keep", note, *ann)
-    assert run("memory", "search", "spare key", *ann, "--json").rows[0]["text"].startswith("The spare key")
-    unsure = ("memory", "search", "which bank gave the mortgage", *ann)
+        run("memory", "retain", note, *ann)
+    assert run("memory", "recall", "spare key", *ann, "--json").rows[0]["text"].startswith("The spare key")
+    unsure = ("memory", "recall", "which bank gave the mortgage", *ann)
     assert run(*unsure, "--json").rows == []
     done = run(*unsure)
     assert (done.code, done.out, done.err) == (0, "", "nothing is found\n")

@@ -52,7 +52,7 @@ def test_without_a_name_it_keeps_its_own(exported: str, folder: Path, tmp_path: 
     file.write_text(exported.replace('"pack":"sleep"', '"pack":"tea"'), "utf-8")
     told = run("mind", "import", file, "--data", folder).out
     assert told.startswith("ann: ") and "'tea' does not come with mindstream" in told
-    assert run("memory", "show", "--data", folder, "--user", "ann").out
+    assert run("memory", "list", "--data", folder, "--user", "ann").out
 
 
 def settings(**habits: object) -> str:

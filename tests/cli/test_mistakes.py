@@ -25,7 +25,7 @@ MISTAKES = [
     (["chat", "--data", "/proc/nowhere"], "cannot be made"),
     (["chat", "--nothing"], "no such option"),
     (["whistle"], "no such command"),
-    (["memory", "search", "noise", "--data", "nowhere"], "no memory in nowhere"),
+    (["memory", "recall", "noise", "--data", "nowhere"], "no memory in nowhere"),
 ]
 
 
@@ -42,7 +42,7 @@ def test_a_damaged_database_is_said_to_be_damaged(folder: Path) -> None:
     folder.mkdir()
     (folder / "mindstream.db").write_bytes(b"this is no database " * 500)
     assert "damaged" in mistaken(run("chat", "--data", folder, said="hello"))
-    assert "damaged" in mistaken(run("memory", "show", "--data", folder))
+    assert "damaged" in mistaken(run("memory", "list", "--data", folder))
 
 
 def test_a_database_of_another_program_is_left_alone(folder: Path) -> None:
@@ -103,3 +103,17 @@ def test_what_took_too_long_is_told_in_words(
     tea = ("--query", "A tea?", "--answer", "Pour hot water on it.", "--writer", "ann")
     told = mistaken(run("pool", "add", "verse", *tea, "--model", f"{door.url}#m", *where))
     assert "TimeoutError" not in told and "fault of mindstream" not in told
+
+
+def test_a_reasoner_that_fails_is_no_line_in_a_talk_unless_it_is_asked_for(folder: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "mindstream_broken"
+    broken.mkdir()
+    (broken / "sitecustomize.py").write_text(
+        "from mindstream.reasoners.facts.facts import FactsReasoner\n"
+        "async def fall(*_): raise KeyError('oops')\nFactsReasoner.think = fall\n"
+    )
+    path = os.pathsep.join([str(broken), *sys.path])
+    quiet = run_process("chat", "--data", tmp_path / "data", said="Hello!\n", PYTHONPATH=path)
+    loud = run_process("--debug", "chat", "--data", tmp_path / "data", said="Hello!\n", PYTHONPATH=path)
+    assert (quiet.code, loud.code) == (0, 0)
+    assert "oops" not in quiet.err and "KeyError: 'oops'" in loud.err

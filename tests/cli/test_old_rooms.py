@@ -86,7 +86,7 @@ async def test_an_alarm_of_a_session_is_known_to_whoever_goes_on_with_it(written
 
 
 ROOMS = {
-    "memory search noise --user ann": "noise machine",
+    "memory recall noise --user ann": "noise machine",
     "mind export - --user ann": "ann",
     "solve --list --user dora": "stopped",
     "pool recall tongues saber --user olga": "ser and estar",

@@ -46,7 +46,7 @@ async def remember(folder: Path) -> None:
     """Write what talk alone does not: all kinds, corrections, forgetting, dreams, reflections, open work."""
     store, clock = SqliteStore(folder), ManualClock(START)
     async with Memory(store, "carol", WordLlama(), clock) as stream:
-        seen = await stream.remember_all(
+        seen = await stream.retain_all(
             [RecordDraft(text=f"Carol was in the garden at {n} o'clock.", importance=6.0) for n in range(8, 14)]
         )
         note = await stream.retain("Carol goes to bed at eleven.", "note", keywords=["bed"], evidence=[seen[0].id])

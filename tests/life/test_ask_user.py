@@ -27,18 +27,18 @@ async def test_a_timeout_of_zero_does_not_wait(tmp_path: Path) -> None:
     before = clock.now()
     async with living(tmp_path, script([[call("I", tip="Well?", timeout=0)], FINISH, "ok"]), clock=clock) as life:
         await life.run(turns=1)
-        assert ("I", NOT_YET) in await results(life.stream) and clock.now() == before
+        assert ("I", NOT_YET) in await results(life.memory) and clock.now() == before
 
 
 async def test_an_answer_that_comes_late_is_news(tmp_path: Path) -> None:
     model = script([[call("I", tip="Which colour?", timeout=60)], "asked", FINISH, "ok"])
     async with living(tmp_path, model) as life:
         await life.run(turns=1)
-        assert (await commands.answer(life.stream, "Blue, please.")).tip == "Which colour?"
+        assert (await commands.answer(life.memory, "Blue, please.")).tip == "Which colour?"
         with pytest.raises(InputError, match="nobody asks"):
-            await commands.answer(life.stream, "or green")
+            await commands.answer(life.memory, "or green")
         await life.run(turns=1)
-        opening = (await rows(life.stream, "turn_began"))[-1]
+        opening = (await rows(life.memory, "turn_began"))[-1]
     assert "“Which colour?”: Blue, please." in opening.words and opening.because == "user"
 
 
@@ -47,10 +47,10 @@ async def test_an_answer_to_a_question_that_is_over_is_told_as_one(tmp_path: Pat
     model = script([[call("I", tip="Which colour?", timeout=1)], "asked", FINISH, "ok"])
     async with living(tmp_path, model) as life:
         await life.run(turns=1)
-        (question,) = await rows(life.stream, "questioned")
-        await commands.write_answer(life.stream, question.id, "blue")
+        (question,) = await rows(life.memory, "questioned")
+        await commands.write_answer(life.memory, question.id, "blue")
         await life.run(turns=1)
-        opening = (await rows(life.stream, "turn_began"))[-1]
+        opening = (await rows(life.memory, "turn_began"))[-1]
     assert "answered later what you asked, “Which colour?”: blue" in opening.words
 
 
@@ -86,7 +86,7 @@ async def test_a_question_waits_on_where_the_process_died(tmp_path: Path) -> Non
         await commands.answer(stream, "green")
     async with living(tmp_path, script([FINISH, "ok"]), clock=clock) as life:
         await life.run(turns=1)
-        assert ("I", "green") in await results(life.stream) and len(await rows(life.stream, "questioned")) == 1
+        assert ("I", "green") in await results(life.memory) and len(await rows(life.memory, "questioned")) == 1
 
 
 async def test_in_quiet_hours_nobody_is_disturbed(tmp_path: Path) -> None:
@@ -94,11 +94,11 @@ async def test_in_quiet_hours_nobody_is_disturbed(tmp_path: Path) -> None:
     rhythm = Rhythm(ActiveHours("08:00-22:00"))
     model = script([[call("I", tip="Asleep?", timeout=600)], FINISH, "ok"])
     async with living(tmp_path, model, clock=clock, config=LifeConfig(rhythm=rhythm)) as life:
-        await commands.say(life.stream, "Are you awake?")
+        await commands.say(life.memory, "Are you awake?")
         before = clock.now()
         await life.run(turns=1)
-        (question,) = await rows(life.stream, "questioned")
-        assert not question.shown and ("I", NOT_YET) in await results(life.stream) and clock.now() == before
+        (question,) = await rows(life.memory, "questioned")
+        assert not question.shown and ("I", NOT_YET) in await results(life.memory) and clock.now() == before
 
 
 async def test_the_words_of_a_day_are_a_budget(tmp_path: Path) -> None:
@@ -124,6 +124,6 @@ async def test_what_the_user_says_meanwhile_is_told_in_the_same_turn(tmp_path: P
 
     async with living(tmp_path, script([[call("R", query="x")], listens])) as life:
         turn = asyncio.ensure_future(life.run(turns=1))
-        await commands.notice(life.stream, "come home")
+        await commands.notice(life.memory, "come home")
         await turn
     assert "come home" in told[0]

@@ -31,7 +31,7 @@ async def test_no_byte_stays_of_what_is_forgotten(tmp_path: Path) -> None:
     clock = ManualClock()
     async with living(tmp_path, model, clock=clock, config=LifeConfig(prompt_tokens=2_500)) as life:
         await life.run(turns=turns)
-        stream = life.stream
+        stream = life.memory
         notes = [record for record in await stream.latest("note", 50) if "Ottoline" in record.text]
         assert notes and b"Ottoline" in whole_folder(tmp_path)
         await stream.remove(await stream.find_removal(*[record.id for record in notes]))

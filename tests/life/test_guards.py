@@ -22,7 +22,7 @@ async def test_the_same_call_again_and_again_is_named_and_then_refused(tmp_path:
     look = [call("R", query="the key")]
     async with living(tmp_path, script([look, look, look, look, "well", look, "hm"])) as life:
         await life.run(turns=2)
-        given = [text for _, text in await results(life.stream)]
+        given = [text for _, text in await results(life.memory)]
     assert "3 times running" not in given[1] and "Not made" not in given[2]
     assert "Not made" in given[3] and "Not made" in given[4]
     assert "You have made this same call 3 times running" in str(life.state.turns)
@@ -32,7 +32,7 @@ async def test_m1_is_guarded_too(tmp_path: Path) -> None:
     think = [call("R", query="the same")]
     async with living(tmp_path, script([[call("M1", task="Think.")], "ok"], [think] * 5 + ["well"])) as life:
         await life.run(turns=1)
-        assert ["Not made" in text for name, text in await results(life.stream) if name == "R"] == [False] * 3 + [
+        assert ["Not made" in text for name, text in await results(life.memory) if name == "R"] == [False] * 3 + [
             True
         ] * 2
 
@@ -41,7 +41,7 @@ async def test_no_more_calls_than_may_be_are_made_of_one_reply(tmp_path: Path) -
     many = [call("R", query=f"thing {n}") for n in range(12)]
     async with living(tmp_path, script([many, "ok"])) as life:
         await life.run(turns=1)
-        assert sum("at most 8 calls" in text for _, text in await results(life.stream)) == 4
+        assert sum("at most 8 calls" in text for _, text in await results(life.memory)) == 4
 
 
 @pytest.mark.parametrize(
@@ -54,8 +54,8 @@ async def test_no_more_calls_than_may_be_are_made_of_one_reply(tmp_path: Path) -
 async def test_whatever_is_wrong_with_a_call_is_said_to_the_model(tmp_path: Path, wished: Call) -> None:
     async with living(tmp_path, script([[wished], "ok"])) as life:
         await life.run(turns=1)
-        (found,) = await rows(life.stream, "observed")
-        assert found.failed and found.text and not (await rows(life.stream, "turn_ended"))[0].error
+        (found,) = await rows(life.memory, "observed")
+        assert found.failed and found.text and not (await rows(life.memory, "turn_ended"))[0].error
 
 
 @pytest.mark.parametrize("limit", ["calls", "tokens", "usd"])
@@ -100,27 +100,27 @@ async def test_a_model_that_fails_rests_and_then_somebody_has_to_look(tmp_path: 
 async def test_m1_that_fails_is_a_result_for_m2(tmp_path: Path) -> None:
     async with living(tmp_path, script([[call("M1", task="Try.")], FINISH, "ok"], [ModelUnavailable("down")])) as life:
         assert await life.run(turns=2) == "done"
-        assert any("M1 could not answer" in text for _, text in await results(life.stream))
+        assert any("M1 could not answer" in text for _, text in await results(life.memory))
 
 
 async def test_a_pause_holds_between_two_steps_and_what_goes_on_goes_on_there(tmp_path: Path) -> None:
     async def user(_: str) -> str:
-        await commands.order(life.stream, "pause", "lunch")
+        await commands.order(life.memory, "pause", "lunch")
         return "yes"
 
     model = script([[call("I", tip="Ready?", timeout=5)], FINISH, "ok"])
     async with living(tmp_path, model, user=user) as life:
         assert await life.run(turns=3, wait=False) == "halted" and len(model.asked) == 1
         assert life.state.halted == "paused: lunch"
-        await commands.order(life.stream, "resume")
+        await commands.order(life.memory, "resume")
         assert await life.run(turns=3) == "done"
-        assert [event.turn for event in await rows(life.stream, "turn_began")] == [1]
+        assert [event.turn for event in await rows(life.memory, "turn_began")] == [1]
 
 
 async def test_what_was_stopped_stays_stopped_until_somebody_lets_it_go_on(tmp_path: Path) -> None:
     clock = ManualClock()
     async with living(tmp_path, script(["one", "two"]), clock=clock) as life:
-        await commands.order(life.stream, "stop")
+        await commands.order(life.memory, "stop")
         assert await life.run(turns=3) == "halted"
     clock.advance(60)
     async with living(tmp_path, script(), clock=clock, goal="") as life:
@@ -135,10 +135,10 @@ async def test_the_ledger_is_the_user_s_at_any_time(tmp_path: Path) -> None:
         return "ok"
 
     async with living(tmp_path, script([looks, looks])) as life:
-        await commands.add_task(life.stream, "Sweep the stairs.")
-        await commands.move_task(life.stream, 2, before=1)
+        await commands.add_task(life.memory, "Sweep the stairs.")
+        await commands.move_task(life.memory, 2, before=1)
         await life.run(turns=1)
-        await commands.stop_task(life.stream, 1)
+        await commands.stop_task(life.memory, 1)
         await life.run(turns=1)
     assert seen[0].index("Sweep") < seen[0].index("Keep the lighthouse") and "Keep" not in seen[1]
 
@@ -172,9 +172,9 @@ async def test_a_file_that_changes_waits_for_the_active_hours_and_the_user_does_
     clock = ManualClock(1_700_000_000.0)  # 22:13 UTC
     config = LifeConfig(rhythm=Rhythm(ActiveHours("08:00-22:00")))
     async with living(tmp_path, script(["heard", FINISH, "seen"]), clock=clock, config=config) as life:
-        await commands.notice(life.stream, "a file came")
+        await commands.notice(life.memory, "a file came")
         assert await life.run(turns=1, wait=False) == "waiting"
-        await commands.say(life.stream, "Good evening.")
+        await commands.say(life.memory, "Good evening.")
         assert await life.run(turns=1, wait=False) == "turns" and life.state.turns[-1].because == "user"
 
 
@@ -187,11 +187,11 @@ async def test_what_was_said_while_the_model_was_down_is_answered_once_it_is_bac
 
     async with living(tmp_path, script([FINISH, "ok", ModelUnavailable("down"), answers])) as life:
         await life.run(turns=1)
-        await commands.say(life.stream, "Who is there?")
+        await commands.say(life.memory, "Who is there?")
         await life.run(turns=1)
         await life.run(turns=1)
         assert await life.run() == "done"
-        ended = await rows(life.stream, "turn_ended")
+        ended = await rows(life.memory, "turn_ended")
     assert [event.words for event in ended] == ["ok", "", "Good evening."] and "Woken by: user" in told[0]
 
 
@@ -201,9 +201,9 @@ async def test_turns_stay_as_they_are_where_no_model_folds_them(tmp_path: Path) 
     model = script(told, fold_turns=[ModelUnavailable("down"), "The sea was grey."])
     async with living(tmp_path, model, config=config) as life:
         await life.run(turns=6)
-        folded = await rows(life.stream, "folded")
+        folded = await rows(life.memory, "folded")
         asked = [
-            event.id for event in await rows(life.stream, "replied") if event.id.startswith("fold") and event.error
+            event.id for event in await rows(life.memory, "replied") if event.id.startswith("fold") and event.error
         ]
     assert len(asked) == 1 and [event.text for event in folded[:1]] == ["The sea was grey."]
 

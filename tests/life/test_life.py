@@ -36,7 +36,7 @@ async def test_a_task_goes_down_to_m1_and_m0_and_only_results_come_back(tmp_path
     )
     async with living(tmp_path, model) as life:
         assert await life.run(turns=5) == "done"
-        given = await results(life.stream)
+        given = await results(life.memory)
     assert ("M0", "<|thinking_start|>One each, two floors: two.<|thinking_end|>") in given
     assert ("M1", "There are two lamps.") in given
     told = "\n".join(message.text for message in seen[0].messages)
@@ -50,7 +50,7 @@ async def test_a_chinese_goal_is_lived_in_chinese(tmp_path: Path) -> None:
     model = script([[call("I", tip="你好吗？", timeout=3)], FINISH, "完成。"])
     async with living(tmp_path, model, goal="守好灯塔，记下来往的船。") as life:
         await life.run(turns=3)
-        assert ("I", "用户暂未回复") in await results(life.stream)
+        assert ("I", "用户暂未回复") in await results(life.memory)
     assert "人生有梦、各自精彩，活下去、找到你的价值、实现你的目标" in model.asked[0].messages[0].text
     assert {spec.name: spec.description for spec in model.asked[0].tools}["S"] == "整理记忆、保持高效"
 
@@ -60,10 +60,10 @@ async def test_r_finds_what_u_wrote_and_nothing_else(tmp_path: Path) -> None:
         [[call("U", memory="The key hangs behind the barometer.")], [call("R", query="the key")], FINISH, "ok"]
     )
     async with living(tmp_path, model) as life:
-        await life.stream.retain("The key of the boat house lies under the mat.", "note")
-        await life.stream.retain("The key was seen.", "observation")
+        await life.memory.retain("The key of the boat house lies under the mat.", "note")
+        await life.memory.retain("The key was seen.", "observation")
         await life.run(turns=3)
-        (recalled,) = [text for name, text in await results(life.stream) if name == "R"]
+        (recalled,) = [text for name, text in await results(life.memory) if name == "R"]
     assert "behind the barometer" in recalled and "boat house" not in recalled and "was seen" not in recalled
 
 
@@ -71,14 +71,14 @@ async def test_what_is_known_is_not_remembered_twice(tmp_path: Path) -> None:
     model = script([[call("U", memory="The tide turns at six.")] * 2, FINISH, "ok"])
     async with living(tmp_path, model) as life:
         await life.run(turns=3)
-        assert len(await life.stream.latest("note", 10)) == 1
-        assert [text for name, text in await results(life.stream) if name == "U"] == ["ok", "ok"]
+        assert len(await life.memory.latest("note", 10)) == 1
+        assert [text for name, text in await results(life.memory) if name == "U"] == ["ok", "ok"]
 
 
 async def test_two_cannot_live_one_life(tmp_path: Path) -> None:
     async with living(tmp_path, script(["hm"])) as life:
         with pytest.raises(HeldElsewhere, match=r"process .* is living this life"):
-            async with Life.open(life.stream, Models(script())):
+            async with Life.open(life.memory, Models(script())):
                 pass
 
 
@@ -106,11 +106,11 @@ async def test_older_turns_fold_into_memory_and_can_be_read_again(tmp_path: Path
     config = LifeConfig(prompt_tokens=2_500)
     async with living(tmp_path, model, config=config) as life:
         await life.run(turns=turns)
-        asked = await rows(life.stream, "asked")
-        folded = await rows(life.stream, "folded")
-        again = await read_state(life.stream)
-        turn = await commands.read_turn(life.stream, 2)
-        (record,) = await life.stream.store.records(key_of("keeper"), [folded[0].record])
+        asked = await rows(life.memory, "asked")
+        folded = await rows(life.memory, "folded")
+        again = await read_state(life.memory)
+        turn = await commands.read_turn(life.memory, 2)
+        (record,) = await life.memory.store.records(key_of("keeper"), [folded[0].record])
     assert folded and max(event.tokens for event in asked if event.role == "M2") <= 2_500
     assert again == life.state and len(again.turns) < 20
     assert "Turn 1: the wind" in "\n".join(str(row.event) for row in turn)
@@ -122,10 +122,10 @@ async def test_the_state_in_a_fold_is_all_there_is(tmp_path: Path) -> None:
     model = script(["so it goes " * 60] * 30, fold_turns=["folded"] * 30)
     async with living(tmp_path, model, config=LifeConfig(prompt_tokens=2_500)) as life:
         for n in range(30):
-            await commands.notice(life.stream, f"ship {n} came in")
+            await commands.notice(life.memory, f"ship {n} came in")
             await life.run(turns=1)
-        again = await read_state(life.stream)
-        openings = [event.words for event in await rows(life.stream, "turn_began")]
+        again = await read_state(life.memory)
+        openings = [event.words for event in await rows(life.memory, "turn_began")]
     assert again == life.state
     assert [sum(f"ship {n} came in" in words for words in openings) for n in range(30)] == [1] * 30
 
@@ -141,7 +141,7 @@ async def test_what_strangers_wrote_taints_what_is_remembered(tmp_path: Path) ->
     )
     async with living(tmp_path, model, tools=[tool(read_letter, FROM_STRANGERS)]) as life:
         await life.run(turns=2)
-        (note,) = await life.stream.latest("note", 1)
+        (note,) = await life.memory.latest("note", 1)
     assert note.data["tainted"] is True and life.state.tainted
 
 
@@ -160,7 +160,7 @@ async def test_what_changes_the_world_waits_for_leave_and_leave_is_used_up(tmp_p
     async with living(tmp_path, model, tools=[tool(send, Traits(changes=True))]) as life:
         await life.run(turns=1)
         assert not sent and len(life.state.wishes) == 1
-        await commands.give_leave(life.stream, yes=True)
+        await commands.give_leave(life.memory, yes=True)
         await life.run(turns=2)
         assert sent == ["All is well."] and len(life.state.wishes) == 1
 
@@ -181,7 +181,7 @@ async def test_m1_is_shown_the_tools_that_its_task_needs(tmp_path: Path) -> None
     config = LifeConfig(attached=2)
     async with living(tmp_path, model, tools=[make(each) for each in subjects], config=config) as life:
         await life.run(turns=2)
-        assert ("theatre_report", "theatre") in await results(life.stream)
+        assert ("theatre_report", "theatre") in await results(life.memory)
     offered = [[spec.name for spec in request.tools] for request in model.asked if request.role == "M1"]
     assert "tide_report" in offered[0] and len(offered[0]) == 6 and "theatre_report" not in offered[0]
     assert "theatre_report" in offered[1]
@@ -193,7 +193,7 @@ async def test_a_standing_order_is_put_into_the_ledger_when_its_time_comes(tmp_p
     clock = ManualClock()
     async with living(tmp_path, model, clock=clock, orders=["every day at 8: wind the clock"]) as life:
         await life.run(until=clock.now() + 2 * DAY_S)
-        beats = await rows(life.stream, "beat")
+        beats = await rows(life.memory, "beat")
         tasks = [task.text for task in life.state.ledger.tasks.values()]
     assert len(beats) == 2 and tasks == ["Keep the lighthouse.", "wind the clock", "wind the clock"]
 
@@ -206,7 +206,7 @@ async def test_periods_that_were_slept_through_are_one_beat(tmp_path: Path) -> N
     model = script([[call("finish_task", task=2)], "ok"])
     async with living(tmp_path, model, clock=clock, goal="") as life:
         await life.run(turns=5, wait=False)
-        assert len(await rows(life.stream, "beat")) == 1
+        assert len(await rows(life.memory, "beat")) == 1
 
 
 async def test_a_mind_s_name_keeps_a_life_from_another(tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ async def test_an_order_that_is_still_to_be_done_is_not_put_there_twice(tmp_path
         clock.advance(DAY_S)
         await life.run(turns=2)
         assert [task.text for task in life.state.ledger.to_do(clock.now())] == ["look at the lamp"]
-        assert [beat.worth for beat in await rows(life.stream, "beat")] == [1.0, 0.0]
+        assert [beat.worth for beat in await rows(life.memory, "beat")] == [1.0, 0.0]
 
 
 async def test_what_is_said_while_turns_fold_is_told_once(tmp_path: Path) -> None:
@@ -254,5 +254,5 @@ async def test_a_goal_that_was_reached_once_can_be_given_again(tmp_path: Path) -
     for goal in ("Paint the door.", "Keep the lighthouse."):
         async with living(tmp_path, model, goal=goal) as life:
             await life.run(turns=1 if goal.startswith("Paint") else 0)
-            left = [task.text for task in life.state.ledger.to_do(life.stream.clock.now())]
+            left = [task.text for task in life.state.ledger.to_do(life.memory.clock.now())]
     assert left == ["Keep the lighthouse."]

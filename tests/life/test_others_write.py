@@ -26,9 +26,9 @@ async def test_two_who_add_at_once_are_told_the_numbers_of_the_ledger(tmp_path: 
     async with living(tmp_path, script()) as life, Memory.open(tmp_path, "keeper") as other:
         texts = [f"task {n}" for n in range(6)]
         added = await asyncio.gather(
-            *(commands.add_task((life.stream, other)[n % 2], text) for n, text in enumerate(texts))
+            *(commands.add_task((life.memory, other)[n % 2], text) for n, text in enumerate(texts))
         )
-        there = (await commands.look(life.stream)).ledger.tasks
+        there = (await commands.look(life.memory)).ledger.tasks
     assert len({task.number for task in added}) == len(texts)
     assert [there[task.number].text for task in added] == texts
 
@@ -49,9 +49,9 @@ async def test_all_that_was_said_before_a_fold_is_read(tmp_path: Path, monkeypat
     async with living(tmp_path, script()) as life:
         before = life.state.model_dump_json()
         for n in range(10):
-            await commands.notice(life.stream, f"the bell rang {n} times")
-        await life.stream.commit(Entry(Folded(upto=0, since=0, text="", model="m", state=before), SLOT))
-        assert [news.line[-7:] for news in (await read_state(life.stream)).unread] == [f"{n} times" for n in range(10)]
+            await commands.notice(life.memory, f"the bell rang {n} times")
+        await life.memory.commit(Entry(Folded(upto=0, since=0, text="", model="m", state=before), SLOT))
+        assert [news.line[-7:] for news in (await read_state(life.memory)).unread] == [f"{n} times" for n in range(10)]
 
 
 async def test_what_another_process_erased_is_told_to_no_model_again(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ async def test_what_another_process_erased_is_told_to_no_model_again(tmp_path: P
     m1: list[Line] = [[call("U", memory="the sea is grey")], "read"]
     clock = SystemClock()
     async with living(tmp_path, script([work, "said", looks, "ok"], m1), clock=clock) as life:
-        await commands.say(life.stream, "My secret word is hollyhock.")
+        await commands.say(life.memory, "My secret word is hollyhock.")
         await life.run(turns=1)
         assert "hollyhock" in life.state.model_dump_json()
         async with Memory.open(tmp_path, "keeper", clock=clock) as other:
@@ -99,7 +99,7 @@ async def test_words_erased_within_a_turn_are_gone_from_what_follows_in_it(tmp_p
     async with living(tmp_path, script(turn), clock=SystemClock(), user=erases) as life:
         await life.run()
         assert len(told) == 1 and "Forget it?" in told[0] and "hollyhock" not in told[0]
-        assert [each.tool for each in await rows(life.stream, "observed")] == ["U", "I", "finish_task"]
+        assert [each.tool for each in await rows(life.memory, "observed")] == ["U", "I", "finish_task"]
 
 
 @pytest.mark.parametrize("name", ["life", "you", "planner", "mindstream", "town", "talker"])

@@ -17,10 +17,10 @@ async def test_a_memory_is_put_right(tmp_path: Path) -> None:
     ])  # fmt: skip
     async with living(tmp_path, model) as life:
         await life.run()
-        (recalled,) = [text for tool, text in await results(life.stream) if tool == "R"]
+        (recalled,) = [text for tool, text in await results(life.memory) if tool == "R"]
         assert right in recalled and wrong not in recalled and "Bread" in recalled
-        (corrected,) = await rows(life.stream, "corrected")
-        old, new = await life.stream.store.records(key_of("keeper"), [corrected.old, corrected.new])
+        (corrected,) = await rows(life.memory, "corrected")
+        old, new = await life.memory.store.records(key_of("keeper"), [corrected.old, corrected.new])
     assert old.text == wrong and old.superseded_by == new.id and old.valid_until is not None, "it is history, not gone"
     assert new.text == right and new.evidence == (old.id,)
 
@@ -33,9 +33,9 @@ async def test_what_is_to_be_replaced_must_be_one_memory(tmp_path: Path) -> None
     ])  # fmt: skip
     async with living(tmp_path, model) as life:
         await life.run()
-        given = [text for tool, text in await results(life.stream) if tool == "U"]
+        given = [text for tool, text in await results(life.memory) if tool == "U"]
         assert "2 memories say that" in given[2] and "on Sundays" in given[2] and "no memory says" in given[3]
-        assert await rows(life.stream, "corrected") == [] and len(await life.stream.latest("note", 9)) == 2
+        assert await rows(life.memory, "corrected") == [] and len(await life.memory.latest("note", 9)) == 2
 
 
 async def test_a_memory_is_taken_back_without_a_new_one(tmp_path: Path) -> None:
@@ -46,9 +46,9 @@ async def test_a_memory_is_taken_back_without_a_new_one(tmp_path: Path) -> None:
     ])  # fmt: skip
     async with living(tmp_path, model) as life:
         await life.run()
-        given = await results(life.stream)
-        (corrected,) = await rows(life.stream, "corrected")
-        (old,) = await life.stream.store.records(key_of("keeper"), [corrected.old])
+        given = await results(life.memory)
+        (corrected,) = await rows(life.memory, "corrected")
+        (old,) = await life.memory.store.records(key_of("keeper"), [corrected.old])
     assert corrected.new == "" and old.valid_until is not None and old.forgotten is None
     assert all("ferry" not in text for tool, text in given if tool == "R")
     assert [text for tool, text in given if tool == "U"][3:] == ["U needs memory"] * 2

@@ -133,7 +133,7 @@ async def test_a_goal_that_is_given_twice_is_given_once(tmp_path: Path) -> None:
     model = script([FINISH, "wound", [Call("finish_task", '{"task": 2}')], "again", "nothing more"])
     async with living(tmp_path, model, clock=clock, goal=event.goal, orders=event.orders) as life:
         await life.run(until=clock.now() + 3600)
-        await life.stream.commit(event)
+        await life.memory.commit(event)
     async with living(tmp_path, model, clock=clock, goal="") as life:
         await life.run(turns=1, wait=False)
-        assert len(await rows(life.stream, "beat")) == 1
+        assert len(await rows(life.memory, "beat")) == 1

@@ -42,14 +42,14 @@ async def live(store: Mortal) -> tuple[Memory, int]:
     """Write what a sleep has to do with; return the stream and the row of the log that the sleep is begun for."""
     clock = ManualClock()
     stream = Memory(store, "ann", Words(), clock, seed=7)
-    await stream.remember_all(
+    await stream.retain_all(
         [RecordDraft(text=f"a boat, number {n}", importance=None, data={"life": True}) for n in range(9)]
     )
     clock.advance(LAWS.asleep_s + DAY_S)
     coffee = [
         RecordDraft(text=text, kind="note") for text in ("She drinks coffee at night", "She drinks the coffee at night")
     ]
-    await stream.remember_all([*coffee, RecordDraft(text="the shop is closed", valid_until=clock.now() + DAY_S)])
+    await stream.retain_all([*coffee, RecordDraft(text="the shop is closed", valid_until=clock.now() + DAY_S)])
     clock.advance(2 * DAY_S)
     [begun] = await stream.commit(Remembered(count=0, kinds={}))
     return stream, begun.seq

@@ -69,7 +69,7 @@ async def test_streams_of_a_store_share_a_shelf_that_is_bounded_by_records(tmp_p
     store = SqliteStore(tmp_path)
     streams = [Memory(store, name, embedder("wordllama"), SystemClock()) for name in ("a", "b", "c")]
     for stream in streams:
-        await stream.remember_all([RecordDraft(text=f"thing {n} of {stream.name}") for n in range(10)])
+        await stream.retain_all([RecordDraft(text=f"thing {n} of {stream.name}") for n in range(10)])
     shelves = {id(stream._recaller.shelf) for stream in streams}
     assert len(shelves) == 1
     shelf = streams[0]._recaller.shelf

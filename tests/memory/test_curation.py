@@ -62,7 +62,7 @@ async def test_what_cannot_be_corrected_is_refused_in_words(world: World) -> Non
 @pytest.mark.parametrize("kind", ["note", "thought", "exemplar"])
 async def test_the_same_words_are_kept_once(world: World, kind: Kind) -> None:
     first = await world.stream.retain("Ann drinks tea.", kind)
-    again = await world.stream.remember_all(
+    again = await world.stream.retain_all(
         [RecordDraft(text="ann  drinks TEA", kind=kind), RecordDraft(text="new", kind=kind)]
     )
     assert again[0].id == first.id
@@ -96,7 +96,7 @@ async def test_evidence_can_be_followed_down_to_what_was_seen(world: World) -> N
 
 
 async def test_purge_empties_the_archive_for_good(world: World) -> None:
-    one, two, kept = await world.stream.remember_all(
+    one, two, kept = await world.stream.retain_all(
         [RecordDraft(text="swordfish"), RecordDraft(text="marlin"), RecordDraft(text="herring")]
     )
     await world.stream.commit(revisions=[Revision(id=one.id, forgotten=100.0), Revision(id=two.id, forgotten=200.0)])
@@ -116,7 +116,7 @@ def bytes_of(folder: Path) -> bytes:
 
 
 async def test_another_embedder_is_noticed_and_embedding_anew_can_be_broken_off(world: World) -> None:
-    await world.stream.remember_all([RecordDraft(text=f"Ann grows tomatoes, {n}") for n in range(30)])
+    await world.stream.retain_all([RecordDraft(text=f"Ann grows tomatoes, {n}") for n in range(30)])
     other = world.another(Words("others"))
     with other.feed.listening() as heard:
         await other.recall("tomatoes", touch=False)
@@ -176,7 +176,7 @@ async def test_an_audit_finds_what_should_not_be_there(world: World) -> None:
 
 
 async def test_a_clean_stream_has_a_clean_audit(world: World) -> None:
-    await world.stream.remember_all(
+    await world.stream.retain_all(
         [RecordDraft(text="Ann grows tomatoes", kind="note"), RecordDraft(text="yes", kind="chat")] * 2
     )
     report = await world.stream.audit()

@@ -140,7 +140,7 @@ async def test_a_plan_loses_its_steps_and_keeps_those_of_others(world: World) ->
             text=text, kind="plan",
             slot="sleep.plan", version=version, evidence=(said.id,), data={"plan": {"steps": [*steps]}},
         )  # fmt: skip
-        await stream.remember_all([plan])
+        await stream.retain_all([plan])
         text += "\n- No tea after five (later)\n  water"
         steps.append({"title": "No tea after five", "do": "water", "state": "later"})
     steps.pop()
@@ -154,7 +154,7 @@ async def test_a_plan_loses_its_steps_and_keeps_those_of_others(world: World) ->
 async def test_where_the_newest_version_goes_what_was_held_before_holds_again(world: World) -> None:
     tea, zorro = await say(world.stream, "tea late"), await say(world.stream, "Zorro screams")
     for version, said in ((1, tea), (2, zorro)):
-        await world.stream.remember_all(
+        await world.stream.retain_all(
             [RecordDraft(text=f"plan: {said.text}", kind="plan", slot="own", version=version, evidence=(said.id,))]
         )
     await forget(world, await world.stream.find_removal(zorro.id))

@@ -54,7 +54,7 @@ async def use(world: World, law: Law, doing: str, query: str, k: int) -> None:
 async def live(folder: Path, done: list[tuple[float, str, str, int]]) -> None:
     world, law = World(folder), Law()
     texts = [RecordDraft(text=f"a {name}, seen on day {n}", importance=3) for n, name in enumerate(NAMES * 2)]
-    for record in await world.stream.remember_all(texts):
+    for record in await world.stream.retain_all(texts):
         law.held[record.id] = [0, False, record.accessed]
     for span, doing, query, k in done:
         world.clock.advance(span)

@@ -43,7 +43,7 @@ async def test_a_user_called_as_a_pool_was_reads_nothing_of_it(tmp_path: Path) -
     async with Pool.open(tmp_path, "verse") as pool:
         await pool.create("verse", "olga", members=(), shared=False)
         await lay_in(pool, [Pair("A line on tea?", "Steam climbs the window.")], "olga")
-        key = pool.stream.key
+        key = pool.memory.key
     async with Mind.open(tmp_path, user="pool:verse") as mind:
         assert await mind.memory.recall("tea, steam, window", touch=False) == []
         assert "Steam" not in str(await mind.memory.store.events(mind.memory.key))
@@ -56,11 +56,11 @@ async def test_a_user_called_as_documents_were_neither_reads_nor_poisons_them(tm
     (tmp_path / "papers" / "a.md").write_text("The violin is under the stairs.")
     async with open_documents(tmp_path / "papers", tmp_path / "data", embed=Words()) as documents:
         await documents.refresh()
-        typed = f"documents.{documents.stream.name}"
-        async with Memory.open(documents.stream.store, typed, embed=Words()) as attacker:
+        typed = f"documents.{documents.memory.name}"
+        async with Memory.open(documents.memory.store, typed, embed=Words()) as attacker:
             assert await attacker.recall("violin stairs") == []
             await attacker.retain("The violin is in the attic.", "document")
-        assert len(await documents.stream.recall("violin", 9, kinds=["document"], touch=False)) == 1
+        assert len(await documents.memory.recall("violin", 9, kinds=["document"], touch=False)) == 1
 
 
 async def test_of_two_who_create_a_pool_at_once_one_does(tmp_path: Path) -> None:

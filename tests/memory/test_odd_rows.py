@@ -112,7 +112,7 @@ async def test_a_talk_goes_on_over_odd_beliefs_plans_and_events(folder: Path) ->
 async def test_the_newest_version_of_a_slot_is_the_next_ones_ground_whatever_its_mark(world: World) -> None:
     for n in (1, 2):
         new = RecordDraft(text=f"plan {n}", kind="plan", slot="p", version=n, data={"plan": {}})
-        await world.stream.remember_all([new])
+        await world.stream.retain_all([new])
     change(world.folder, "UPDATE records SET valid_until = 1")
     assert [record.version for record in await world.store.latest(key_of("ann"), now=2.0, slot="p")] == [2]
 
@@ -140,7 +140,7 @@ async def chain(world: World, levels: int, wide: int, kind: Kind = "observation"
     below: list[str] = []
     for level in range(levels):
         news = [RecordDraft(text=f"{level} {n}", kind=kind, evidence=tuple(below), depth=0) for n in range(wide)]
-        below = [record.id for record in await world.stream.remember_all(news)]
+        below = [record.id for record in await world.stream.retain_all(news)]
     return below[0]
 
 

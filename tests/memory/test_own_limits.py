@@ -93,7 +93,7 @@ async def test_words_of_our_own_are_shortened_and_a_users_are_refused(stream: Me
     (record,) = await stream.build_records([RecordDraft(text=BIG, kind="thought")])
     assert len(record.text.encode()) <= MAX_BYTES
     assert record.text.endswith("…")
-    for refused in (stream.retain(BIG), stream.remember_all([RecordDraft(text=BIG, kind="note")])):
+    for refused in (stream.retain(BIG), stream.retain_all([RecordDraft(text=BIG, kind="note")])):
         with pytest.raises(InputError, match="too long"):
             await refused
     small = await stream.retain("small", "note")

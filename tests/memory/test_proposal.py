@@ -22,10 +22,10 @@ COFFEE = ("She drinks coffee at night", "She drinks the coffee at night")
 async def written(world: World) -> dict[str, Record]:
     """Write two boats that fade, a song that is held better, and two notes that say the same; they are by text."""
     texts = ("a red boat", "a blue boat", "a song")
-    records = await world.stream.remember_all([RecordDraft(text=text, importance=3) for text in texts])
+    records = await world.stream.retain_all([RecordDraft(text=text, importance=3) for text in texts])
     await world.stream.commit(revisions=[Revision(id=records[2].id, level=2)])
     world.clock.advance(OLD)
-    records += await world.stream.remember_all([RecordDraft(text=text, kind="note", importance=3) for text in COFFEE])
+    records += await world.stream.retain_all([RecordDraft(text=text, kind="note", importance=3) for text in COFFEE])
     return {record.text: record for record in records}
 
 
@@ -97,7 +97,7 @@ async def test_what_changed_meanwhile_is_not_overwritten(world: World) -> None:
 
 
 async def test_a_proposal_by_hand_is_held_to_the_laws(world: World) -> None:
-    fresh, other = await world.stream.remember_all(
+    fresh, other = await world.stream.retain_all(
         [RecordDraft(text="fresh", kind="note"), RecordDraft(text="other", kind="note")]
     )
     weakened = (Weakening(id=fresh.id, level=0, time=fresh.accessed),)

@@ -183,7 +183,7 @@ async def test_no_byte_is_left_after_many_purges_beside_much_else(world: World) 
             RecordDraft(text=f"Zorro the parrot said {round_} {n} times {'word ' * (n % 90)}", kind="note")
             for n in range(80)
         ]
-        records = await world.stream.remember_all(
+        records = await world.stream.retain_all(
             [*news, *(RecordDraft(text=f"river {round_} {n}" * 9) for n in range(80))]
         )
         gone = [record.id for record in records if "Zorro" in record.text]

@@ -39,7 +39,7 @@ EVENINGS = [
 
 async def tell(world: World, talk: Sequence[Said], user: str = "", episode: str = "one") -> None:
     """Write a talk; with a user, whose words and whose are not is marked."""
-    await world.stream.remember_all(
+    await world.stream.retain_all(
         [
             RecordDraft(text=text, kind="chat", by=by, episode=episode, data={"by_user": by == user} if user else {})
             for by, text in talk

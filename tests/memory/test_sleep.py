@@ -20,7 +20,7 @@ OLD = LAWS.asleep_s + 1
 
 async def observed(world: World, *texts: str, kind: Kind = "observation") -> list[str]:
     news = [RecordDraft(text=text, kind=kind, importance=3) for text in texts]
-    return [record.id for record in await world.stream.remember_all(news)]
+    return [record.id for record in await world.stream.retain_all(news)]
 
 
 async def test_what_is_forgotten_becomes_a_dream_with_it_as_evidence(world: World) -> None:
@@ -88,7 +88,7 @@ async def test_a_model_that_fails_never_writes_a_dream_and_the_night_goes_on(wor
 
 
 async def test_pending_importance_is_rated_in_batches(world: World) -> None:
-    await world.stream.remember_all([RecordDraft(text=f"memory {n}") for n in range(25)])
+    await world.stream.retain_all([RecordDraft(text=f"memory {n}") for n in range(25)])
     await world.stream.retain("hello", "belief")
     model = FakeModel({"rate_importance": [Importance(ratings=[7] * 20), Importance(ratings=[2] * 5)]})
     await world.stream.sleep(model, n=0)
@@ -99,7 +99,7 @@ async def test_pending_importance_is_rated_in_batches(world: World) -> None:
 
 @pytest.mark.parametrize("reply", [Importance(ratings=[5]), '{"ratings": [11, 0]}', "I would say 5"])
 async def test_ratings_that_do_not_fit_are_not_written(world: World, reply: str | Importance) -> None:
-    await world.stream.remember_all([RecordDraft(text="one"), RecordDraft(text="two")])
+    await world.stream.retain_all([RecordDraft(text="one"), RecordDraft(text="two")])
     await world.stream.sleep(FakeModel({"rate_importance": [reply]}), n=0)
     assert [record.importance for record in await world.store.latest(key_of("ann"), n=9, now=world.clock.now())] == [
         None,
@@ -151,7 +151,7 @@ def test_alike_means_the_same_in_nearly_the_same_words(one: str, other: str, sam
 async def test_what_no_longer_holds_goes_to_the_archive(world: World) -> None:
     now = world.clock.now()
     until = [RecordDraft(text="the shop is closed", valid_until=now + DAY_S), RecordDraft(text="the bridge is closed")]
-    shop, bridge = await world.stream.remember_all(until)
+    shop, bridge = await world.stream.retain_all(until)
     assert len(await world.stream.recall("closed", touch=False)) == 2
     await world.stream.sleep(n=0)
     world.clock.advance(2 * DAY_S)
@@ -178,13 +178,13 @@ async def test_what_sleep_makes_has_the_data_on_which_all_agree(
     world: World, datas: list[dict[str, JsonValue]], common: dict[str, JsonValue]
 ) -> None:
     texts = ["I drink coffee at night", "I drink the coffee at night"]
-    await world.stream.remember_all(
+    await world.stream.retain_all(
         [RecordDraft(text=text, kind="note", importance=3, data=data) for text, data in zip(texts, datas, strict=True)]
     )
     await world.stream.sleep(n=0)
     [merged] = await world.stream.latest("note", 9)
     assert merged.data == common
-    await world.stream.remember_all([RecordDraft(text=f"a {n} boat", data=data) for n, data in enumerate(datas)])
+    await world.stream.retain_all([RecordDraft(text=f"a {n} boat", data=data) for n, data in enumerate(datas)])
     world.clock.advance(OLD)
     await world.stream.sleep(n=99)
     [dream] = await world.stream.latest("dream", 9)

@@ -119,6 +119,6 @@ async def test_no_step_is_written_by_who_lost_the_lease(folder: Path) -> None:
     fence = Fence((mine.id,), "other")
     assert await stream.sleep(FakeModel({"dream": ["theirs"]}), 5, cause=cause, fence=fence) == "theirs"
     assert [each.text for each in await stream.latest("dream", 9)] == ["theirs"]
-    await stream.remember_all([RecordDraft(text="after")])
+    await stream.retain_all([RecordDraft(text="after")])
     await stream.close()
     await store.close()

@@ -35,7 +35,7 @@ async def test_found_but_not_returned_fades_to_the_archive(world: World) -> None
 
 
 async def test_only_4k_records_are_found(world: World) -> None:
-    records = await world.stream.remember_all([RecordDraft(text=f"tomatoes, {n}") for n in range(20)])
+    records = await world.stream.retain_all([RecordDraft(text=f"tomatoes, {n}") for n in range(20)])
     world.clock.advance(LAWS.passed_over_s + 1)
     await world.stream.recall("tomatoes", k=2)
     now = [await world.now(record) for record in records]
@@ -44,7 +44,7 @@ async def test_only_4k_records_are_found(world: World) -> None:
 
 @pytest.mark.parametrize("kind", sorted(set(KINDS) - {"note", "observation", "thought", "dream"}))
 async def test_protected_kinds_never_fade(world: World, kind: Kind) -> None:
-    record = (await world.stream.remember_all([RecordDraft(text="Ann saw tomatoes once.", kind=kind)]))[0]
+    record = (await world.stream.retain_all([RecordDraft(text="Ann saw tomatoes once.", kind=kind)]))[0]
     world.clock.advance(1000 * DAY_S)
     await world.stream.retain("tomatoes tomatoes")
     for _ in range(3):
@@ -59,7 +59,7 @@ async def test_protected_kinds_never_fade(world: World, kind: Kind) -> None:
 
 async def test_a_stream_without_strength_only_remembers_when(folder: Path) -> None:
     world = World(folder, strength=None)
-    records = await world.stream.remember_all([RecordDraft(text="tomatoes"), RecordDraft(text="tomatoes, again")])
+    records = await world.stream.retain_all([RecordDraft(text="tomatoes"), RecordDraft(text="tomatoes, again")])
     world.clock.advance(1000 * DAY_S)
     for _ in range(5):
         await world.stream.recall("tomatoes", k=1)
@@ -76,7 +76,7 @@ def bytes_in(folder: Path) -> dict[str, bytes]:
 
 async def test_a_pure_read_changes_no_byte(folder: Path) -> None:
     world = World(folder)
-    await world.stream.remember_all([RecordDraft(text=f"tomatoes, {n}") for n in range(9)])
+    await world.stream.retain_all([RecordDraft(text=f"tomatoes, {n}") for n in range(9)])
     world.clock.advance(1000 * DAY_S)
     before = bytes_in(folder)
     for _ in range(3):
@@ -117,7 +117,7 @@ async def test_touches_are_written_at_close_and_before_sleep(world: World) -> No
 
 async def test_touches_of_many_processes_all_count(world: World) -> None:
     others = [world.another() for _ in range(4)]
-    records = await world.stream.remember_all([RecordDraft(text=f"tomatoes, {n}") for n in range(5)])
+    records = await world.stream.retain_all([RecordDraft(text=f"tomatoes, {n}") for n in range(5)])
     for step in range(1, 4):
         world.clock.advance(LAWS.interval_s(step) + 1)
         await asyncio.gather(*(other.recall("tomatoes", k=5) for other in others))

@@ -74,7 +74,7 @@ async def test_nothing_that_is_read_is_another_users(name: str, two: Two) -> Non
 
 
 async def test_evidence_does_not_lead_through_the_wall(two: Two) -> None:
-    (record,) = await two.ann.remember_all([RecordDraft(text="I know it", kind="thought", evidence=(two.secret.id,))])
+    (record,) = await two.ann.retain_all([RecordDraft(text="I know it", kind="thought", evidence=(two.secret.id,))])
     assert "stairs" not in str(await two.ann.evidence_of(record.id))
     with pytest.raises(MindstreamError):
         await two.ann.evidence_of(two.secret.id)

@@ -19,19 +19,19 @@ async def test_what_matches_is_found_however_little_it_answers(
 ) -> None:
     news = [RecordDraft(text=f"noise in the street number {n}", data={"room": "street", "n": n}) for n in range(80)]
     hidden = RecordDraft(text="a quiet chest", data={"room": "attic", "tags": ["a", "b"], "n": 3})
-    await world.stream.remember_all([*news[:40], hidden, *news[40:]])
+    await world.stream.retain_all([*news[:40], hidden, *news[40:]])
     found = await world.stream.recall("noise in the street", k=1, where=where, policy=policy, touch=False)
     assert [each.record.text for each in found] == ["a quiet chest"]
 
 
 @pytest.mark.parametrize("where", [{"by": None}, {"by": 3}, {"episode": ["x"]}, {"room": "nowhere"}, {"tags": []}])
 async def test_what_nothing_has_finds_nothing(world: World, where: dict[str, JsonValue]) -> None:
-    await world.stream.remember_all([RecordDraft(text="noise", data={"tags": ["a"]})])
+    await world.stream.retain_all([RecordDraft(text="noise", data={"tags": ["a"]})])
     assert await world.stream.recall("noise", where=where, touch=False) == []
 
 
 async def test_a_policy_is_not_bound_to_what_is_most_relevant(world: World) -> None:
-    await world.stream.remember_all(
+    await world.stream.retain_all(
         [RecordDraft(text=f"the noise of trams, number {n}", importance=1.0) for n in range(30)]
     )
     world.clock.advance(3_000 * 3_600.0)

@@ -13,13 +13,13 @@ import pytest
 from keys import key_of
 from pydantic import BaseModel
 
-from mindstream import InputError, Mind, RunContext, RunResult, Trigger, tool
+from mindstream import InputError, Mind, RunContext, RunResult, ToolError, Trigger, tool
 from mindstream.coach.coach import Coach
 from mindstream.coach.packs.load import load
-from mindstream.log.events import BeliefChanged, Failed, Heard, Logged, Piece, Said
+from mindstream.log.events import BeliefChanged, Failed, FollowUp, Heard, Logged, Piece, Said
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.store import Entry
-from mindstream.minds.responder import Attention, Host, NullResponder, answer_with
+from mindstream.minds.responder import Attention, Host, NullResponder, ResponderFactory, answer_with
 from mindstream.reasoners.reasoner import BeliefPatch, Reasoner
 
 
@@ -210,3 +210,97 @@ async def test_what_a_function_showed_before_it_failed_is_kept(tmp_path: Path) -
             await mind.send("Hello?")
         assert [each.text for each in await mind.memory.latest("chat", 9)] == ["Hello?", "I was about to"]
         await mind.settled()
+
+
+class FollowsUp(Notes):
+    """Has something to add to whatever is said."""
+
+    trigger = Trigger()
+
+    async def think(self, context: RunContext) -> RunResult:
+        await super().think(context)
+        return RunResult("found", follow_up=f"By the way: {context.utterances[-1].text}")
+
+
+async def parrot(text: str, host: Host) -> AsyncIterator[str]:
+    yield text
+
+
+@pytest.mark.parametrize(("responder", "by"), [(None, "notes"), (answer_with(parrot, "parrot"), "parrot")])
+async def test_a_mind_without_a_coach_follows_up_unasked(
+    tmp_path: Path, responder: ResponderFactory | None, by: str
+) -> None:
+    async with Mind.open(tmp_path, user="ann", responder=responder, reasoners=[FollowsUp()]) as mind:
+        events = [event async for event in mind.stream("Hello!", to_the_end=True)]
+        assert isinstance(events[-1], FollowUp) and events[-1].text == "By the way: Hello!"
+        (record,) = await mind.memory.latest("chat")
+        assert (record.id, record.by, record.data) == (events[-1].record, by, {"by_user": False})
+
+
+async def test_nobody_follows_up_where_one_answer_is_all_or_something_newer_was_said(tmp_path: Path) -> None:
+    thinking, waiting = asyncio.Event(), asyncio.Event()
+
+    class Slow(FollowsUp):
+        async def think(self, context: RunContext) -> RunResult:
+            thinking.set()
+            await waiting.wait()
+            return await super().think(context)
+
+    parrots = answer_with(parrot)
+    async with Mind.open(tmp_path, user="ann", responder=parrots, reasoners=[Slow()]) as mind:
+        assert await mind.send("one") == "one"
+        await thinking.wait()
+        assert [type(event) async for event in mind.stream("two")] == [Heard, Piece, Said]
+        waiting.set()
+        await mind.settled()
+        assert await mind.send("three") == "three"
+        await mind.settled()
+        rows = [row.event async for row in mind.memory.log(kinds=["follow_up"])]
+        assert [row.text for row in rows if isinstance(row, FollowUp)] == ["By the way: two"]
+
+
+async def test_who_answers_knows_in_which_record_it_was_asked(tmp_path: Path) -> None:
+    async def librarian(text: str, host: Host) -> AsyncIterator[str]:
+        found = await host.memory.recall(text, k=1, asked_in=host.asked_in)
+        yield found[0].record.text if found else "Nothing."
+
+    async with Mind.open(tmp_path, user="ann", responder=answer_with(librarian)) as mind:
+        assert await mind.send("The key hangs behind the door.") == "Nothing."
+        assert await mind.send("Where does the key hang?") == "The key hangs behind the door."
+
+
+async def test_what_makes_no_responder_is_refused_when_a_mind_is_opened(tmp_path: Path) -> None:
+    async def plain(text: str, host: Host) -> str:
+        return text
+
+    for no_responder in (parrot, plain, lambda _: "coach", "coach"):
+        with pytest.raises(InputError, match=r"answer_with\("):
+            async with Mind.open(tmp_path, user="ann", responder=no_responder):  # type: ignore[arg-type]
+                raise AssertionError
+    with pytest.raises(InputError, match="plain is no async generator"):
+        answer_with(plain)  # type: ignore[arg-type]
+
+
+@tool
+def convert(value: float, unit: str) -> str:
+    """Convert a length (unit: km or mi) into the other unit."""
+    return f"{value * 0.621371:.2f} mi" if unit == "km" else f"{value * 1.609344:.2f} km"
+
+
+async def test_a_reasoner_calls_a_tool_of_its_mind_by_name_and_the_log_has_it(tmp_path: Path) -> None:
+    class Converter(Notes):
+        trigger = Trigger()
+
+        async def think(self, context: RunContext) -> RunResult:
+            with pytest.raises(ToolError, match="there is no tool 'weigh'; there are: convert"):
+                await context.call("weigh")
+            with pytest.raises(ToolError, match="the arguments do not fit"):
+                await context.call("convert", value="much")
+            return RunResult(await context.call("convert", value=10, unit="km"))
+
+    async with Mind.open(tmp_path, responder=None, reasoners=[Converter()], tools=[convert]) as mind:
+        assert [type(event) async for event in mind.stream("10 km", to_the_end=True)] == [Heard]
+        rows = [row.event async for row in mind.memory.log(kinds=["tool_called", "observed", "thought"])]
+        assert [each.kind for each in rows] == ["tool_called", "observed"] * 3 + ["thought"]
+        assert str(rows[-2]).startswith("Observed(slot='notes', tool='convert', text='6.21 mi', failed=False")
+    assert convert.function(10, "km") == "6.21 mi"

@@ -19,7 +19,7 @@ from mindstream.errors import StorageError
 from mindstream.log.events import BeliefChanged, Heard, Logged, Said, Thought
 from mindstream.service import transfer
 from mindstream.service.export_file import Header, read_export
-from mindstream.service.memory import UserData
+from mindstream.service.memory import UserMemory
 
 TIMEOUTS = Timeouts(lease_s=1.0, deadline_s=5.0)
 GENEROUS_S = 20
@@ -61,7 +61,7 @@ async def check(mind: Mind, slots: tuple[str, ...] = ("sleep", "facts")) -> None
 
 
 async def take_in(mind: Mind) -> None:
-    memory = UserData(mind.memory.store, "ann", "wordllama", SystemClock())
+    memory = UserMemory(mind.memory.store, "ann", "wordllama", SystemClock())
     lines = [line async for line in transfer.export(memory)]
     with read_export([line.encode() for line in lines], "x", Header) as found:
         await transfer.take_in(memory, found, lambda _: None)

@@ -9,12 +9,13 @@ import pytest
 from asking import Grade, Judge, Talk, parts_of, text_of
 from fake_endpoint import Fails, FakeEndpoint, Says
 
+from mindstream import FakeModel, Mind
 from mindstream.clock import ManualClock
 from mindstream.errors import BudgetSpent, ModelRefused, SettingsError
 from mindstream.models.ask import ask, speak
 from mindstream.models.prompt import RULES, rule
 from mindstream.models.providers.limits import Waits
-from mindstream.models.roles import Models
+from mindstream.models.roles import AnyModels, Models, open_models
 from mindstream.models.wrappers.budget import Budget
 from mindstream.models.wrappers.meter import Metered
 
@@ -124,3 +125,24 @@ async def test_a_recorded_run_needs_no_endpoint(door: FakeEndpoint, tmp_path: Pa
     async with Models.named({"default": f"playback:{path}"}) as models:
         assert [text_of(await parts_of(models.of("talker"))), (await ask(models.of("scorer"), Judge())).score] == said
     assert len(door.asked) == 4
+
+
+async def test_models_are_taken_however_they_are_named(tmp_path: Path) -> None:
+    mine = FakeModel({})
+    cases: list[tuple[AnyModels, dict[str, str]]] = [
+        (mine, {"default": "scripted"}),
+        ("rules", {"default": "rules"}),
+        ({}, {"default": "rules"}),
+        ({"default": "rules", "planner": mine}, {"default": "rules", "planner": "scripted"}),
+        (Models(mine), {"default": "scripted"}),
+    ]
+    for given, names in cases:
+        async with open_models(given) as models:
+            assert models.names == names
+    for wrong in (7, [mine], {"default": None}):
+        with pytest.raises(SettingsError, match="models= takes the name of a model"):
+            async with open_models(wrong):  # type: ignore[arg-type]
+                raise AssertionError
+    with pytest.raises(SettingsError, match="models= takes"):
+        async with Mind.open(tmp_path, models=7):  # type: ignore[arg-type]
+            raise AssertionError

@@ -11,7 +11,7 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import RecordDraft
 from mindstream.models.fake import FakeModel
 from mindstream.planning.journal import RunCheckpoint, read_run
-from mindstream.planning.solve import solve
+from mindstream.planning.planner import Planner
 from mindstream.tools.recall import recall_tool
 from mindstream.tools.tool import tool
 
@@ -26,9 +26,10 @@ async def run_and_erase(folder: Path, note: str) -> RunCheckpoint:
     plan = f"Plan: {note}\n#E1 = recall[query={note}, count=1]\n#E2 = say[#E1]\n#E3 = say[{note}]\n"
     lines = {"make_plan": [plan], "answer_from_evidence": [f"As far as I know: {note}"]}
     async with Memory.open(folder, "ada") as stream:
-        (record,) = await stream.remember_all([RecordDraft(text=note, kind="note", by="ada")])
+        (record,) = await stream.retain_all([RecordDraft(text=note, kind="note", by="ada")])
         tools = [recall_tool(stream), tool(say)]
-        solution = await solve(f"Is it so? {note}", tools=tools, models=FakeModel(lines), stream=stream, run="r")
+        planner = Planner(models=FakeModel(lines), tools=tools, memory=stream)
+        solution = await planner.solve(f"Is it so? {note}", run="r")
         assert solution.answer and not solution.missing
         await stream.store.erase(key_of("ada"), [record.id])
         begun = await read_run(stream, "r")

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from mindstream import Models
-from mindstream.planning.solve import Strategy, solve
+from mindstream.planning.planner import Planner
+from mindstream.planning.solve import Strategy
 from mindstream.tools.named import Means, named_tools
 
 ROOT = Path(__file__).parents[2]
@@ -41,7 +42,7 @@ async def test_a_mind_solves_it(run: int, task: str, how: Strategy, answer: str,
     async with Models.named({"default": f"playback:{recording}"}) as models:
         names = ("calculator", f"documents:{ROOT / 'examples' / 'documents'}", "llm")
         async with named_tools(names, Means(model=models.of("worker"), data=tmp_path / "data")) as tools:
-            solution = await solve(task, how, tools=tools, models=models)
+            solution = await Planner(models=models, tools=tools, how=how).solve(task)
     missing = next((words for start, words in IN_PART.items() if task.startswith(start)), "")
     assert answer in solution.answer and not solution.stopped, solution
     assert missing in solution.unanswered and bool(missing) == bool(solution.unanswered), solution

@@ -11,8 +11,9 @@ from planned import Told
 
 from mindstream.memory.memory import Memory
 from mindstream.models.fake import FakeModel
+from mindstream.planning.planner import Planner
 from mindstream.planning.solution import Solution
-from mindstream.planning.solve import Strategy, solve
+from mindstream.planning.solve import Strategy
 from mindstream.planning.strategies.remembered import RememberedPlans
 from mindstream.tools.tool import tool
 
@@ -46,18 +47,18 @@ def model(**lines: Any) -> FakeModel:
 
 async def learn(plans: RememberedPlans, task: str = TASK, plan: str = PLAN, **options: Any) -> Solution:
     mind = model(make_plan=plan, answer_from_evidence=["so much"] * 3)
-    return await solve(task, tools=TOOLS, models=mind, remembered=plans, **options)
+    return await Planner(models=mind, tools=TOOLS, remembered=plans, **options).solve(task)
 
 
 async def test_a_task_of_the_same_form_is_solved_without_a_planner(plans: RememberedPlans) -> None:
     await learn(plans)
     told, mind = Told(), model(answer_from_evidence="Denali")
     task = "Which is taller, Denali or Mont Blanc, after 35% of its height is taken from Mont Blanc?"
-    solution = await solve(task, tools=TOOLS, models=mind, remembered=plans, watchers=[told])
+    solution = await Planner(models=mind, tools=TOOLS, remembered=plans, watchers=[told]).solve(task)
     assert solution.answer == "Denali" and [each.prompt.label() for each in mind.asked] == ["answer_from_evidence"]
     assert solution.evidence["E3"].text == "max((height of Denali), (height of Mont Blanc) * (1 - 35/100))"
     assert told.plans[0] == solution.plan and solution.plan.task == task
-    assert len(await plans.stream.latest("exemplar", 9)) == 1, "what was reused is not kept again"
+    assert len(await plans.memory.latest("exemplar", 9)) == 1, "what was reused is not kept again"
 
 
 @pytest.mark.parametrize(
@@ -103,10 +104,10 @@ async def test_only_what_was_planned_and_went_well_is_kept(plans: RememberedPlan
     )  # fmt: skip
     way: Strategy = "react" if how == "react" else "rewoo"
     given = (await learn(plans)).plan if how == "given" else None
-    before = len(await plans.stream.latest("exemplar", 9))
+    before = len(await plans.memory.latest("exemplar", 9))
     task = TASK if how != "given" else "Where is Everest?"
-    solution = await solve(task, way, tools=TOOLS, models=mind, remembered=plans, plan=given)
-    assert solution.answer == "Everest" and len(await plans.stream.latest("exemplar", 9)) == before
+    solution = await Planner(models=mind, tools=TOOLS, how=way, remembered=plans).solve(task, given)
+    assert solution.answer == "Everest" and len(await plans.memory.latest("exemplar", 9)) == before
 
 
 async def test_a_plan_whose_tools_are_not_there_is_not_run(plans: RememberedPlans) -> None:

@@ -12,7 +12,8 @@ from mindstream.planning.formats.rewoo_text import write_plan
 SEARCH, LLM = spec("Search", query={"type": "string"}), spec("LLM", input={"type": "string"})
 ROUND = spec("Round", places={"type": "integer"}, number={"type": "number"}, unit={"type": "string"})
 FLAT = spec("Flat", number={"type": "number"})
-TOOLS = (SEARCH, LLM, ROUND, FLAT)
+CONVERT = spec("Convert", value={"type": "number"}, unit={"type": "string"})
+TOOLS = (SEARCH, LLM, ROUND, FLAT, CONVERT)
 E1: JsonValue = {"$ref": "E1"}
 
 
@@ -118,6 +119,9 @@ def test_steps_come_as_soon_as_their_line_is_whole() -> None:
         ('Round[{"number": "#E1", "unit": "in #E1"}]', {"number": E1, "unit": {"$text": ["in ", E1]}}),
         ("Round[{'number': #E1, places: 2,}]", {"number": E1, "places": 2}),
         ('Round[number=#E1, places=2, unit="a, b=c"]', {"number": E1, "places": 2, "unit": "a, b=c"}),
+        ('Convert[#E1, "km"]', {"value": E1, "unit": "km"}),  # as many as it needs, in their order
+        ("Convert[10, unit=km]", {"value": 10, "unit": "km"}),
+        ("Convert[10, km, 2]", {"unit": "10, km, 2"}),  # more than it takes
         ("LLM[x = 3, y = 4]", {"input": "x = 3, y = 4"}),
         ("Flat[-2.5]", {"number": -2.5}),
         ('LLM[{"a": "]"} and so on]', {"input": '{"a": "]"} and so on'}),

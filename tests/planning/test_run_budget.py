@@ -13,7 +13,8 @@ from mindstream.errors import ModelError
 from mindstream.models.model import Call, Part, Piece, Request, Usage
 from mindstream.models.shorten import request_tokens
 from mindstream.models.wrappers.budget import Budget, Budgeted
-from mindstream.planning.solve import Strategy, solve
+from mindstream.planning.planner import Planner
+from mindstream.planning.solve import Strategy
 from mindstream.tools.ask_model import model_tool
 from mindstream.tools.tool import tool
 from mindstream.tools.traits import Traits
@@ -82,7 +83,8 @@ async def test_a_budget_is_never_exceeded_by_more_than_one_call() -> None:
             model_tool(Budgeted(model, budget)),
         ]
         try:
-            solution = await solve("a task", how, tools=tools, models=model, budget=budget, tool_calls=most, replans=2)
+            planner = Planner(models=model, tools=tools, how=how, budget=budget, tool_calls=most, replans=2)
+            solution = await planner.solve("a task")
             stopped += bool(solution.stopped)
             assert most is None or solution.spent.tool_calls <= most
         except ModelError:  # it went on calling to the last step

@@ -10,8 +10,9 @@ from mindstream.errors import ModelRefused, SettingsError
 from mindstream.models.fake import FakeModel
 from mindstream.models.model import Model
 from mindstream.models.rules import Rules
+from mindstream.planning.planner import Planner
 from mindstream.planning.prompts.answer_from_evidence import QUOTED
-from mindstream.planning.solve import Strategy, solve
+from mindstream.planning.solve import Strategy
 from mindstream.tools.named import named_tools
 
 
@@ -24,7 +25,7 @@ from mindstream.tools.named import named_tools
 )
 async def test_a_formula_is_calculated(task: str, value: str) -> None:
     async with named_tools(["calculator"]) as tools:
-        solution = await solve(task, tools=tools, models={})
+        solution = await Planner(models={}, tools=tools).solve(task)
     assert solution.answer == value and not solution.unanswered and not solution.is_quotation
 
 
@@ -38,7 +39,7 @@ async def test_a_formula_is_calculated(task: str, value: str) -> None:
 async def test_anything_else_is_looked_up_and_quoted_with_its_file(task: str, tmp_path: Path) -> None:
     (tmp_path / "museum.txt").write_text("The museum of Tornby opened in 1931.\nMISSING: nothing, and no model either")
     async with named_tools(["calculator", f"documents:{tmp_path}"]) as tools:
-        solution = await solve(task, tools=tools, models=Rules())
+        solution = await Planner(models=Rules(), tools=tools).solve(task)
     assert [step.tool for step in solution.plan.steps] == ["search_documents"]
     assert solution.is_quotation and solution.unanswered == "an answer: no model was there"
     assert solution.answer.startswith(
@@ -47,18 +48,18 @@ async def test_anything_else_is_looked_up_and_quoted_with_its_file(task: str, tm
 
 
 async def test_what_no_tool_can_do_is_said() -> None:
-    solution = await solve("Who wrote it?", tools=(), models=Rules())
+    solution = await Planner(models=Rules(), tools=()).solve("Who wrote it?")
     assert not solution.answer and "where a tool searches" in solution.stopped
-    assert "calculator is not there" in (await solve("3 * 4", tools=(), models=Rules())).stopped
+    assert "calculator is not there" in (await Planner(models=Rules(), tools=()).solve("3 * 4")).stopped
 
 
 async def test_nobody_stands_in_who_would_have_to_act_step_by_step() -> None:
     with pytest.raises(ModelRefused, match="configure a model"):
-        await solve("3 * 4", "react", models={})
+        await Planner(models={}, how="react").solve("3 * 4")
 
 
 @pytest.mark.parametrize(("how", "lacks"), [("rewoo", "solver"), ("plan-execute", "solver"), ("react", "worker")])
 async def test_a_role_that_is_missing_is_named(how: Strategy, lacks: str) -> None:
     table: dict[str, Model] = {"planner": FakeModel({})}
-    with pytest.raises(SettingsError, match=f"nobody is named for {lacks}"):
-        await solve("Who?", how, models=table)
+    with pytest.raises(SettingsError, match=f"no model is named for the role '{lacks}'"):
+        await Planner(models=table, how=how).solve("Who?")

@@ -21,8 +21,10 @@ from mindstream.models.model import Request
 from mindstream.models.wrappers.budget import Budget
 from mindstream.planning.formats.read import read
 from mindstream.planning.journal import read_run
+from mindstream.planning.plan import Plan
+from mindstream.planning.planner import Planner
 from mindstream.planning.solution import Solution
-from mindstream.planning.solve import Strategy, solve
+from mindstream.planning.solve import Strategy
 from mindstream.tools.tool import FunctionTool, tool
 
 PLAN, MENDED = "#E1 = look[a]\n#E2 = look[bad]\n", "#E2 = look[b]"
@@ -57,8 +59,11 @@ async def stream(tmp_path: Path) -> AsyncIterator[Memory]:
     await store.close()
 
 
-async def go(stream: Memory, library: Library, mind: FakeModel, how: Strategy = "rewoo", **more: Any) -> Solution:
-    return await solve("t", how, tools=[library.tool], models=mind, stream=stream, run="r", **more)
+async def go(
+    stream: Memory, library: Library, mind: FakeModel, how: Strategy = "rewoo", plan: Plan | None = None, **more: Any
+) -> Solution:
+    planner = Planner(models=mind, tools=[library.tool], how=how, memory=stream, **more)
+    return await planner.solve("t", plan, run="r")
 
 
 def labels(mind: FakeModel) -> list[str]:

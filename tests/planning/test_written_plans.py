@@ -22,7 +22,7 @@ from mindstream.planning.export import to_example
 from mindstream.planning.formats.read import read_any
 from mindstream.planning.journal import read_run, read_runs
 from mindstream.planning.plan_task import plan_task
-from mindstream.planning.solve import solve
+from mindstream.planning.planner import Planner
 from mindstream.tools.call import call_tool
 from mindstream.tools.tool import tool
 from mindstream.tools.traits import Traits
@@ -103,15 +103,14 @@ async def test_a_plan_that_was_given_is_in_the_log_and_another_one_keeps_what_st
     stream = Memory(store, "ann", embedder("wordllama"), ManualClock(0.0))
     first = read_any("#E1 = look[a]\n#E2 = look[b]", [look.spec]).plan
     with pytest.raises(ModelRefused):  # the solver has nothing to say
-        await solve("t", tools=[look], models=FakeModel({}), plan=first, stream=stream, run="r")
+        await Planner(models=FakeModel({}), tools=[look], memory=stream).solve("t", first, run="r")
     assert (begun := await read_run(stream, "r")) and begun.plan == first and calls == ["a", "b"]
     second = first.edited("E2", arguments={"query": "c"})
     mind = FakeModel({"answer_from_evidence": ["done"]})
-    solution = await solve("t", tools=[look], models=mind, plan=second, stream=stream, run="r")
+    solution = await Planner(models=mind, tools=[look], memory=stream).solve("t", second, run="r")
     assert calls == ["a", "b", "c"] and solution.evidence["E2"].text == "found c"
-    await solve(
-        "u", tools=[look], models=FakeModel({"answer_from_evidence": ["x"]}), plan=second, stream=stream, run="s"
-    )
+    mind = FakeModel({"answer_from_evidence": ["x"]})
+    await Planner(models=mind, tools=[look], memory=stream).solve("u", second, run="s")
     assert [(run.task, run.answer) for run in (await read_runs(stream)).values()] == [("t", "done"), ("u", "x")]
     await store.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import Counter
 from collections.abc import Callable
 from inspect import isawaitable
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 from keys import key_of
 
-from mindstream import Coach, Mind, SqliteStore, SystemClock, Timeouts
+from mindstream import Coach, InputError, Mind, SqliteStore, SystemClock, Timeouts
 from mindstream.log.events import Failed, Heard, Logged, SetAside, Thought
 from mindstream.log.work import LONGEST_LEASE_S
 from mindstream.memory.store.store import Commit, Entry, NewWork
@@ -84,7 +85,10 @@ RAISED = [
 
 
 @pytest.mark.parametrize("error", RAISED, ids=lambda error: type(error).__name__)
-async def test_whatever_a_reasoner_raises_is_its_own_failure(folder: Path, error: BaseException) -> None:
+async def test_whatever_a_reasoner_raises_is_its_own_failure(
+    folder: Path, error: BaseException, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.CRITICAL, "mindstream")  # pytest's workers cannot send half a surrogate
     bad = Thinks(lambda context: error)
     async with Mind.open(folder, user="ann", reasoners=[bad], timeouts=QUICKLY, responder=Coach.using()) as mind:
         first = (await turn(mind, "I wake at three"))[0].seq
@@ -95,6 +99,31 @@ async def test_whatever_a_reasoner_raises_is_its_own_failure(folder: Path, error
         assert row.event.reason.startswith("extra: ") and len(row.event.reason) < 600
         assert await about(mind, Thought, "sleep") == await about(mind, Thought, "facts") == Counter([first])
         assert Coach.of(mind).belief.version == 1 and await mind.reasoners.work() == []
+
+
+async def test_each_run_that_fails_is_told_to_logging_with_its_traceback(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    bad = Thinks(lambda _: ValueError("one in three"))
+    async with Mind.open(folder, user="ann", reasoners=[bad], timeouts=QUICKLY, responder=None) as mind:
+        await turn(mind, "I wake at three")
+        await mind.settled()
+        told = [record for record in caplog.records if record.name == "mindstream.reasoners"]
+        assert [record.getMessage() for record in told] == ["extra: ValueError: one in three"] * 3
+        assert all(record.exc_info and record.exc_info[0] is ValueError for record in told)
+        assert {record.levelno for record in told} == {logging.WARNING}
+        kinds = [row.event.kind async for row in mind.memory.log(kinds=["error", "set_aside"])]
+        assert kinds == ["error", "error", "set_aside"]
+
+
+@pytest.mark.parametrize("lack", ["slot", "trigger", "timeout_s", "think"])
+async def test_a_reasoner_that_lacks_something_is_refused_when_a_mind_is_opened(folder: Path, lack: str) -> None:
+    parts = {"slot": "extra", "trigger": EVERY_TURN, "timeout_s": 5.0, "think": lambda *_: None}
+    incomplete = type("Incomplete", (), {name: part for name, part in parts.items() if name != lack})
+    for reasoner in (incomplete(), Thinks):
+        with pytest.raises(InputError, match=f"(Incomplete needs .*{lack}|Thinks needs an instance)"):
+            async with Mind.open(folder, user="ann", reasoners=[reasoner], responder=None):  # type: ignore[list-item]
+                raise AssertionError
 
 
 async def test_one_utterance_that_cannot_be_thought_about_stands_in_nobodys_way(folder: Path) -> None:

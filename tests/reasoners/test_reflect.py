@@ -32,7 +32,7 @@ async def stream(folder: Path) -> AsyncIterator[Memory]:
 
 
 async def seen(stream: Memory, *texts: str, importance: float = 5.0) -> list[Record]:
-    return await stream.remember_all([RecordDraft(text=text, importance=importance) for text in texts])
+    return await stream.retain_all([RecordDraft(text=text, importance=importance) for text in texts])
 
 
 def answering(question: str, *insights: Insight, times: int = 1) -> FakeModel:
@@ -105,7 +105,7 @@ async def test_a_model_that_fails_writes_nothing_and_the_counter_stays(stream: M
 
 
 async def test_without_a_model_nothing_is_rated_thought_or_written(stream: Memory) -> None:
-    await stream.remember_all([RecordDraft(text=f"My father died, {n}") for n in range(30)])
+    await stream.retain_all([RecordDraft(text=f"My father died, {n}") for n in range(30)])
     assert await reflect_if_due(stream, Rules(), start=0) == []
     context = RunContext("reflect", stream, (), ())
     result = await ReflectReasoner(Rules(), start=0).think(context)

@@ -41,7 +41,7 @@ from mindstream.reasoners.facts.extract_facts import ExtractFacts
 from mindstream.service import backup, damage, erasing, transfer
 from mindstream.service import prompts as words
 from mindstream.service.export_file import Header, read_export
-from mindstream.service.memory import UserData
+from mindstream.service.memory import UserMemory
 from mindstream.service.mending import mend
 from mindstream.settings import Settings
 
@@ -97,8 +97,8 @@ class Thing:
     again: bool = True
 
 
-def memory(folder: Path, user: str = "ann") -> UserData:
-    return UserData(SqliteStore(folder), user, "wordllama", ManualClock(NOW))
+def memory(folder: Path, user: str = "ann") -> UserMemory:
+    return UserMemory(SqliteStore(folder), user, "wordllama", ManualClock(NOW))
 
 
 def with_stream(doing: Callable[[Memory], Any]) -> Doing:
@@ -113,7 +113,7 @@ def with_stream(doing: Callable[[Memory], Any]) -> Doing:
     return lambda folder: asyncio.run(run(folder))
 
 
-def with_memory(doing: Callable[[UserData, Path], Any], user: str = "ann") -> Doing:
+def with_memory(doing: Callable[[UserMemory, Path], Any], user: str = "ann") -> Doing:
     async def run(folder: Path) -> None:
         opened = memory(folder, user)
         await doing(opened, folder)
@@ -136,23 +136,23 @@ def talking(*texts: str, pack: str = "sleep", gate: str = "belief") -> Doing:
     return lambda folder: asyncio.run(run(folder))
 
 
-async def erase(opened: UserData, folder: Path) -> None:
+async def erase(opened: UserMemory, folder: Path) -> None:
     if await opened.is_known():
         await erasing.erase(opened, folder, erasing.list_kept(opened, folder))
 
 
-async def take_in(opened: UserData, folder: Path) -> None:
+async def take_in(opened: UserMemory, folder: Path) -> None:
     lines = (folder.parent / "export.jsonl").read_bytes().splitlines(keepends=True)
     with read_export(lines, "x", Header) as found:
         await transfer.take_in(opened, found, lambda _: None)
 
 
-async def take_in_mind(opened: UserData, folder: Path) -> None:
+async def take_in_mind(opened: UserMemory, folder: Path) -> None:
     packed = backup.parse_backup((folder.parent / "mind.jsonl").read_bytes().splitlines(keepends=True), "x")
     await transfer.take_in(opened, packed, lambda _: None)
 
 
-async def export(opened: UserData, folder: Path) -> None:
+async def export(opened: UserMemory, folder: Path) -> None:
     await write_lines(folder / "out.jsonl", transfer.export(opened))
 
 
@@ -277,7 +277,7 @@ THINGS: dict[str, Thing] = {
     "remember": Thing(with_stream(lambda stream: stream.retain("Ann saw more", "note")), keeps(40)),
     "remember many": Thing(
         with_stream(
-            lambda stream: stream.remember_all([RecordDraft(text=f"more {n}", kind="note") for n in range(30)])
+            lambda stream: stream.retain_all([RecordDraft(text=f"more {n}", kind="note") for n in range(30)])
         ),
         lambda folder: _check(sum("more" in text for text in texts(folder)) in (0, 30), "some of many"),
     ),
@@ -327,10 +327,10 @@ def begin(work: Path) -> Path:
         store = SqliteStore(source)
         for user, count in (("Ann", 40), ("Bob", 10)):
             async with Memory(store, user.lower(), WordLlama(), ManualClock(NOW - 90 * 86_400)) as stream:
-                await stream.remember_all(
+                await stream.retain_all(
                     [RecordDraft(text=f"{user} saw light {n} at the river", kind="note") for n in range(count)]
                 )
-                await stream.remember_all(
+                await stream.retain_all(
                     [RecordDraft(text=f"{user} forgot thing {n}", kind="observation") for n in range(6)]
                 )
         forgotten = [each.id for each in await store.latest(StreamName("user", "ann").key, ["observation"], 6, now=NOW)]
@@ -340,11 +340,11 @@ def begin(work: Path) -> Path:
 
     asyncio.run(write())
     opened = memory(work / "elsewhere", "carol")
-    asyncio.run(opened.stream.remember_all([RecordDraft(text=text, kind="note") for text in CAROLS]))
+    asyncio.run(opened.memory.retain_all([RecordDraft(text=text, kind="note") for text in CAROLS]))
     asyncio.run(write_lines(work / "export.jsonl", transfer.export(opened)))
     mind = backup.export(opened, Settings(data=source, user="carol"))
     asyncio.run(write_lines(work / "mind.jsonl", mind))
-    asyncio.run(opened.stream.close())
+    asyncio.run(opened.memory.close())
     asyncio.run(opened.store.close())
     with tarfile.open(OLD) as tar:
         tar.extractall(source / "old", filter="data")

@@ -17,7 +17,7 @@ from mindstream.memory.store.store import Commit, Entry
 from mindstream.models.ask import ask
 from mindstream.models.rules import Rules
 from mindstream.service import erasing
-from mindstream.service.memory import memory
+from mindstream.service.memory import open_user_memory
 from mindstream.settings import Settings
 from mindstream.sharing.admission import Pair, lay_in, offer
 from mindstream.sharing.grading.draft_rubric import DraftRubric
@@ -31,7 +31,7 @@ def holds(folder: Path, word: str) -> list[str]:
 
 
 async def erase(folder: Path, user: str) -> erasing.Kept:
-    async with memory(Settings(data=folder, user=user)) as found:
+    async with open_user_memory(Settings(data=folder, user=user)) as found:
         kept = erasing.list_kept(found, folder)
         await erasing.erase(found, folder, kept)
         with pytest.raises(InputError, match="nobody is called"):
@@ -59,7 +59,7 @@ async def test_a_pool_keeps_no_byte_of_who_wrote_or_asked(folder: Path) -> None:
         await pool.share("zorro", ["ben", "zorro"])
         kept = Checkpoint(NAME, 1, b"weights of all")
         learned = Entry(Remembered(count=0, kinds={}), NAME)
-        await pool.stream.store.commit(Commit(mind=pool.stream.key, at=1.0, entries=(learned,), checkpoint=kept))
+        await pool.memory.store.commit(Commit(mind=pool.memory.key, at=1.0, entries=(learned,), checkpoint=kept))
     async with Pool.open(folder, "stones") as pool:
         await pool.create("stones", "zorro")
     for word in ("zorro", "Zorroville", "Zibeth", "Zanzibarina", "Quaxon", "weights of all"):
@@ -93,7 +93,7 @@ async def test_who_is_called_like_a_reasoner_takes_nothing_of_others_along(folde
         before = len(await mind.memory.store.events(key_of("ann"), kinds=[Heard.kind, "said", "thought"]))
     for name in ("coach", "facts", "sleep"):
         async with Memory.open(folder, name) as stream:
-            await stream.remember_all([RecordDraft(text="a note of my own", kind="note")])
+            await stream.retain_all([RecordDraft(text="a note of my own", kind="note")])
         await erase(folder, name)
     store = SqliteStore(folder)
     rows = await store.events(key_of("ann"), kinds=[Heard.kind, "said", "thought"])
@@ -107,7 +107,7 @@ async def test_passages_go_with_the_last_who_searched_them(folder: Path, tmp_pat
     (docs / "a.md").write_text("# Birds\n\nThe parrot Zibeth sings at noon.\n")
     for reader in ("zorro", "ben"):
         async with Memory.open(folder, reader) as stream:
-            await stream.remember_all([RecordDraft(text=f"{reader} was here", kind="note")])
+            await stream.retain_all([RecordDraft(text=f"{reader} was here", kind="note")])
         async with open_documents(docs, folder, reader=reader) as documents:
             await documents.refresh()
     first = await erase(folder, "zorro")

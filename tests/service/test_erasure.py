@@ -20,7 +20,7 @@ from mindstream.log.database import FILE
 from mindstream.memory.store.record import RecordDraft
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.service import erasing
-from mindstream.service.memory import UserData, memory
+from mindstream.service.memory import UserMemory, open_user_memory
 from mindstream.settings import Settings
 
 SECRET = "the parrot of number"
@@ -51,7 +51,7 @@ def talked(tmp_path_factory: pytest.TempPathFactory) -> Path:
         store = SqliteStore(folder)
         for user, count, said in (("zorro", 1500, SECRET), ("bob", 100, "the river")):
             async with Memory(store, user, WordLlama(), ManualClock()) as stream:
-                await stream.remember_all([RecordDraft(text=f"{said} {n}", kind="note") for n in range(count)])
+                await stream.retain_all([RecordDraft(text=f"{said} {n}", kind="note") for n in range(count)])
         await store.close()
 
     asyncio.run(write())
@@ -68,8 +68,8 @@ def both(talked: Path, folder: Path) -> Path:
 
 
 @contextlib.asynccontextmanager
-async def opened(folder: Path, user: str) -> AsyncIterator[UserData]:
-    async with memory(Settings(data=folder, user=user)) as found:
+async def opened(folder: Path, user: str) -> AsyncIterator[UserMemory]:
+    async with open_user_memory(Settings(data=folder, user=user)) as found:
         yield found
 
 

@@ -46,7 +46,7 @@ async def fill(folder: Path) -> None:
     async with Memory(store, "bob", WordLlama(), clock, strength=Strength()) as stream:
         note = await stream.retain("Bob sleeps well.", "note")
         await stream.supersede(note.id, "Bob sleeps badly.")
-        await stream.remember_all([RecordDraft(text=f"Bob heard a tram, {n}.", importance=3) for n in range(5)])
+        await stream.retain_all([RecordDraft(text=f"Bob heard a tram, {n}.", importance=3) for n in range(5)])
         clock.advance(40 * 86_400)
         await stream.sleep()
     await store.close()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from mindstream.planning.check import Fault, check
 from mindstream.planning.plan import Plan, PlannedStep
-from mindstream.service.solving import Task, find_faults, open_solver
+from mindstream.service.solving import SolveSettings, find_faults, open_solver
 from mindstream.settings import Settings
 
 INPUTS: st.SearchStrategy[dict[str, Any]] = st.one_of(
@@ -26,7 +26,7 @@ STEPS = st.builds(
     tool=st.sampled_from(["calculator", "recall", "search_documents", "LLM", "web_search"]),
 )  # fmt: skip
 TASKS = st.builds(
-    Task, text=st.just("Why?"),
+    SolveSettings, text=st.just("Why?"),
     tools=st.sampled_from([None, (), ("calculator",), ("recall",), ("calculator", "recall")]),
     docs=st.sampled_from([(), (Path(__file__).parent,)]),
 )  # fmt: skip
@@ -34,10 +34,10 @@ TASKS = st.builds(
 
 @examples(max_examples=25, deadline=None)
 @given(st.lists(STEPS, max_size=4), TASKS)
-def test_checking_finds_what_a_run_would_refuse(steps: list[PlannedStep], task: Task) -> None:
+def test_checking_finds_what_a_run_would_refuse(steps: list[PlannedStep], task: SolveSettings) -> None:
     async def both(folder: Path) -> tuple[tuple[Fault, ...], tuple[Fault, ...]]:
         (file := folder / "plan.json").write_text(Plan(task="Why?", steps=tuple(steps)).save())
-        named = Task(task.text, tools=task.tools, docs=task.docs, file=file)
+        named = SolveSettings(task.text, tools=task.tools, docs=task.docs, file=file)
         settings = Settings(data=folder / "data")
         async with open_solver(settings, named) as solver:
             assert solver.task.plan

@@ -15,7 +15,7 @@ from mindstream.memory.store.record import RecordDraft
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.service import transfer
 from mindstream.service.export_file import BATCH, Header, read_export
-from mindstream.service.memory import UserData
+from mindstream.service.memory import UserMemory
 
 COUNT = 5 * BATCH + 7
 
@@ -38,15 +38,15 @@ async def store(folder: Path) -> AsyncIterator[SqliteStore]:
     await made.close()
 
 
-def memory(store: SqliteStore, user: str) -> tuple[UserData, Counting]:
-    found, embedder = UserData(store, user, "wordllama", ManualClock()), Counting()
-    found.__dict__["stream"] = Memory(store, user, embedder, found.clock)
+def memory(store: SqliteStore, user: str) -> tuple[UserMemory, Counting]:
+    found, embedder = UserMemory(store, user, "wordllama", ManualClock()), Counting()
+    found.__dict__["memory"] = Memory(store, user, embedder, found.clock)
     return found, embedder
 
 
 async def write(store: SqliteStore, user: str, texts: Sequence[str]) -> None:
     async with Memory(store, user, WordLlama(), ManualClock()) as stream:
-        await stream.remember_all([RecordDraft(text=text, kind="note") for text in texts])
+        await stream.retain_all([RecordDraft(text=text, kind="note") for text in texts])
 
 
 async def test_an_import_never_holds_more_than_a_batch_and_lets_others_go_on(
@@ -111,7 +111,7 @@ async def test_beliefs_of_which_this_memory_has_its_own_are_left_out(store: Sqli
     other = SqliteStore(tmp_path / "elsewhere")
     for where, texts in ((store, ["a", "b"]), (other, ["c"])):
         async with Memory(where, "ann", WordLlama(), ManualClock()) as stream:
-            await stream.remember_all([version(n, text) for n, text in enumerate(texts, 1)])
+            await stream.retain_all([version(n, text) for n, text in enumerate(texts, 1)])
     exported = [line.encode() async for line in transfer.export(memory(store, "ann")[0])]
     with read_export(exported, "file", Header) as export:
         into, _ = memory(other, "ann")

@@ -142,7 +142,7 @@ async def test_erasing_leaves_no_word_in_the_file(folder: Path) -> None:
         judged = await offer(pool, Pair("Who owns the xylophone?", "Zaphod owns the marimba."), "ann", Rules())
         await write(pool, "ben", 1, judged.id)
         await pool.withdraw(writer="ann", by="ann", erase=True)
-        await pool.stream.store.compact()
+        await pool.memory.store.compact()
         assert await ids(pool, "ben") == set()
     written = bytes_of(folder)
     assert b"xylophone" not in written and b"Zaphod" not in written
@@ -153,7 +153,7 @@ async def test_taint_goes_with_what_is_drawn_from_it(folder: Path) -> None:
         asked = await write(pool, "ann", 0, asked_by="a guest")
         await pool.trust("asked by a guest", True, by="olga")
         drawn, clean = await write(pool, "ben", 1, asked), await write(pool, "ben", 2)
-        records = await pool.stream.store.records(pool.stream.key, [asked, drawn, clean])
+        records = await pool.memory.store.records(pool.memory.key, [asked, drawn, clean])
         assert list(map(is_tainted, records)) == [True, True, False]
 
 

@@ -12,7 +12,7 @@ from mindstream.models.embedders.named import embedder
 from mindstream.models.fake import FakeModel
 from mindstream.models.model import Model
 from mindstream.models.rules import Rules
-from mindstream.service.pool_experiment import Report, Wish, run_experiment
+from mindstream.service.pool_experiment import ExperimentSettings, Report, run_experiment
 from mindstream.settings import Settings
 from mindstream.sharing.experiment.agents import load_cast
 from mindstream.sharing.experiment.cells import Ledger
@@ -24,7 +24,7 @@ AGENTS = ("limerick", "wuyanlushi", "fitness")
 SMALL = Design(studies=("pools", "controls"), shots=(0, 2), forms=("composed",), tests=2)
 
 
-async def run(wish: Wish) -> Report:
+async def run(wish: ExperimentSettings) -> Report:
     return await run_experiment(Settings(), wish, lambda _done, _all: None)
 
 
@@ -35,7 +35,9 @@ def experiment(design: Design, ledger: Ledger, models: dict[str, Model] | None =
 
 async def test_what_is_recalled_beats_random_exemplars_and_shuffled_answers() -> None:
     found = await run(
-        Wish(Design(studies=("controls",), forms=("bare",)), agents=(*AGENTS, "sonnet", "riddle", "study"))
+        ExperimentSettings(
+            Design(studies=("controls",), forms=("bare",)), agents=(*AGENTS, "sonnet", "riddle", "study")
+        )
     )
     whole = {row["control"]: row for row in found.rows if row["agent"] == "all"}
     for control in ("random", "shuffled"):
@@ -47,17 +49,19 @@ async def test_what_is_recalled_beats_random_exemplars_and_shuffled_answers() ->
 
 async def test_a_run_that_was_ended_goes_on_behind_what_was_answered(tmp_path: Path) -> None:
     out = tmp_path / "cells.jsonl"
-    whole = await run(Wish(SMALL, AGENTS, out=out))
+    whole = await run(ExperimentSettings(SMALL, AGENTS, out=out))
     kept = out.read_bytes().splitlines(keepends=True)
     assert len(kept) == 1 + len(cells(SMALL, load_cast(AGENTS).agents))
     out.write_bytes(b"".join(kept[:9]) + kept[9][:40])  # killed in the midst of a line
     shown = list[tuple[int, int]]()
-    again = await run_experiment(Settings(), Wish(SMALL, AGENTS, out=out), lambda done, of: shown.append((done, of)))
+    again = await run_experiment(
+        Settings(), ExperimentSettings(SMALL, AGENTS, out=out), lambda done, of: shown.append((done, of))
+    )
     assert shown == [(at, len(kept) - 1) for at in range(9, len(kept))]
     assert again.rows == whole.rows
     assert out.read_bytes().splitlines(keepends=True)[:9] == kept[:9]
     assert sorted(out.read_bytes().splitlines()) == sorted(b"".join(kept).splitlines())
-    third = await run(Wish(SMALL, AGENTS, out=out))
+    third = await run(ExperimentSettings(SMALL, AGENTS, out=out))
     assert third.rows == whole.rows and third.how["offered"] == {"admitted": 0, "rejected": 0}  # nothing was left to do
 
 
@@ -77,13 +81,13 @@ async def test_a_model_that_fails_ends_the_run_and_what_was_answered_is_kept(tmp
 async def test_a_file_of_another_experiment_is_refused(tmp_path: Path) -> None:
     out = tmp_path / "cells.jsonl"
     design = Design(studies=("shots",), shots=(0,), tests=1)
-    await run(Wish(design, AGENTS, out=out))
+    await run(ExperimentSettings(design, AGENTS, out=out))
     before = out.read_bytes()
     with pytest.raises(InputError, match="its seed is 0, and now it is 3"):
-        await run(Wish(Design(studies=("shots",), shots=(0,), seed=3), AGENTS, out=out))
+        await run(ExperimentSettings(Design(studies=("shots",), shots=(0,), seed=3), AGENTS, out=out))
     out.write_text("# Notes\nmy own\n")
     with pytest.raises(InputError, match="is no experiment's file"):
-        await run(Wish(design, AGENTS, out=out))
+        await run(ExperimentSettings(design, AGENTS, out=out))
     assert out.read_text() == "# Notes\nmy own\n" and before
 
 

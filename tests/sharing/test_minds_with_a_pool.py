@@ -20,7 +20,7 @@ from mindstream.models.fake import FakeModel, Line
 from mindstream.models.model import Call
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
-from mindstream.service.solving import Task, open_solver
+from mindstream.service.solving import SolveSettings, open_solver
 from mindstream.settings import Settings
 from mindstream.sharing.admission import Pair, lay_in, offer
 from mindstream.sharing.events import EVERYONE
@@ -116,12 +116,12 @@ async def test_whatever_is_wrong_with_a_pool_the_talk_goes_on_and_it_is_told_onc
 async def test_nothing_that_is_said_in_a_talk_gets_into_a_pool(folder: Path) -> None:
     async with city_pool(folder, seeds=2) as pool:
         member = Member(pool, "ann", scorer=Rules())
-        before = (await pool.stream.store.events(pool.stream.key, limit=1_000))[-1].seq
+        before = (await pool.memory.store.events(pool.memory.key, limit=1_000))[-1].seq
         async with Mind.open(folder, user="ann", responder=Coach.using(exemplars=member)) as mind:
             for line in ("I wake at three.", ASKED, "My daughter is called Iris.", "Can you make me a plan?"):
                 await mind.send(line)
                 await mind.settled()
-        assert not await pool.stream.store.events(pool.stream.key, before)
+        assert not await pool.memory.store.events(pool.memory.key, before)
 
 
 # A life.
@@ -202,5 +202,7 @@ async def test_what_a_stranger_had_answered_does_not_use_a_tool_that_needs_leave
 async def test_a_planner_is_shown_the_plans_of_a_pool_that_is_named(folder: Path) -> None:
     async with city_pool(folder, seeds=0) as pool:
         await lay_in(pool, [Pair("How long is the Rhine?", "Plan: look it up.\n#E1 = look[Rhine]")], "olga")
-    async with open_solver(Settings(data=folder, user="ann"), Task("How long is the Elbe?", pool="cities")) as solver:
+    async with open_solver(
+        Settings(data=folder, user="ann"), SolveSettings("How long is the Elbe?", pool="cities")
+    ) as solver:
         assert solver.exemplars == ("Question: How long is the Rhine?\nPlan: look it up.\n#E1 = look[Rhine]",)

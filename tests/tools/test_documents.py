@@ -74,12 +74,12 @@ async def test_a_passage_is_found_with_its_file_and_place(documents: Documents) 
 
 async def test_it_follows_the_files_and_reads_only_what_changed(documents: Documents, files: Path) -> None:
     await documents.refresh()
-    before = {record.data["file"]: record.id for record in await documents.stream.latest("document", 10)}
+    before = {record.data["file"]: record.id for record in await documents.memory.latest("document", 10)}
     (files / "boat.txt").write_text("The boat is called Ondine now.\n")
     (files / "new.txt").write_text("Bread is in the pantry.")
     found = await call(documents, "search_documents", query="what is the boat called?", count=10)
     assert "Ondine" in found and "Marie" not in found and "pantry" in found
-    after = {record.data["file"]: record.id for record in await documents.stream.latest("document", 10)}
+    after = {record.data["file"]: record.id for record in await documents.memory.latest("document", 10)}
     assert after["notes/garden.md"] == before["notes/garden.md"] and after["boat.txt"] != before["boat.txt"]
     (files / "boat.txt").unlink()
     assert "Ondine" not in await call(documents, "search_documents", query="what is the boat called?", count=10)
@@ -91,7 +91,7 @@ async def test_what_was_read_is_not_read_again_the_next_time(files: Path, tmp_pa
         async with open_documents(files, tmp_path / "kept") as documents:
             os.utime(files / "boat.txt")
             await documents.refresh()
-            ids.append([record.id for record in await documents.stream.latest("document", 10)])
+            ids.append([record.id for record in await documents.memory.latest("document", 10)])
     assert ids[0] == ids[1] and len(ids[0]) == 2
 
 

@@ -18,7 +18,7 @@ from mindstream.town.profile import COMPAT, Profile
 from mindstream.town.residents.plan import plan_day
 from mindstream.town.residents.ranking import ByRank, policy_of
 from mindstream.town.residents.sight import is_in_sight
-from mindstream.town.residents.turn import Turn
+from mindstream.town.residents.turn import ResidentTurn
 from mindstream.town.setting import Setting
 from mindstream.town.state import applied
 from mindstream.town.town import Town
@@ -65,7 +65,7 @@ async def test_what_is_idle_is_not_seen_and_under_compat_is_stored_with_poignanc
                 for seen in event.seen if "idle" in seen]  # fmt: skip
     async with Town.open(tmp_path / "b", published_hamlet()) as town:
         await town.run(until=3_000)
-        stream = town.residents["Ada Brook"].stream
+        stream = town.residents["Ada Brook"].memory
         records = await stream.store.latest(key_of_resident("Ada Brook"), ["observation"], 100, now=stream.clock.now())
         idle = [record for record in records if record.text.endswith(" is idle")]
         policy = await policy_in(stream, COMPAT)
@@ -77,10 +77,10 @@ async def test_what_is_idle_is_not_seen_and_under_compat_is_stored_with_poignanc
 async def test_keywords_are_found_whatever_their_case_and_under_compat_only_in_lower_case(tmp_path: Path) -> None:
     async with Town.open(tmp_path, hamlet()) as town:
         ada = town.residents["Ada Brook"]
-        await ada.stream.remember_all([RecordDraft(text="Ben Hale is singing", keywords=("ben hale", "singing"))])
-        turn = Turn(ada, 0, town.setting, ada.state)
+        await ada.memory.retain_all([RecordDraft(text="Ben Hale is singing", keywords=("ben hale", "singing"))])
+        turn = ResidentTurn(ada, 0, town.setting, ada.state)
         assert [each.text for each in await turn.recall_about(["Ben Hale"], 5)] == ["Ben Hale is singing"]
-        published = Turn(ada, 0, published_hamlet(), ada.state)
+        published = ResidentTurn(ada, 0, published_hamlet(), ada.state)
         assert await published.recall_about(["Ben Hale"], 5) == []
         assert [each.text for each in await published.recall_about(["singing"], 5)] == ["Ben Hale is singing"]
 
@@ -115,6 +115,6 @@ async def test_a_new_day_has_new_goals_and_under_compat_the_first_days(tmp_path:
         async with Town.open(tmp_path / name, hamlet(1, **profile.model_dump())) as town:
             ada = town.residents["Ada Brook"]
             first = DayPlanned(step=0, day=0, currently="", broad=("08:00 singing",), blocks=())
-            turn = Turn(ada, DAY, town.setting, applied(ada.state, first, profile))
+            turn = ResidentTurn(ada, DAY, town.setting, applied(ada.state, first, profile))
             await plan_day(turn, 1)
             assert (turn.state.broad == ("08:00 singing",)) is profile.compat

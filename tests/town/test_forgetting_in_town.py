@@ -10,7 +10,7 @@ from villages import TAL, Mind
 from mindstream.memory.curation.forgetting import ForgetRequest, find_removal, remove
 from mindstream.models.roles import Models
 from mindstream.service import erasing
-from mindstream.service.memory import memory
+from mindstream.service.memory import open_user_memory
 from mindstream.settings import Settings
 from mindstream.town.events import Talked
 from mindstream.town.journal import rows_after
@@ -31,7 +31,7 @@ async def test_no_byte_stays_of_what_was_said_in_a_talk_and_is_forgotten(tmp_pat
     async with Town.open(tmp_path, models=Models(Mind(TAL))) as town:
         for resident in town.residents.values():
             for about in (words, lunch):
-                await remove(resident.stream, await find_removal(resident.stream, ForgetRequest(about=about)))
+                await remove(resident.memory, await find_removal(resident.memory, ForgetRequest(about=about)))
         talks = [row.event async for row in rows_after(town.store) if isinstance(row.event, Talked)]
         assert talks and all(talk.lines and talk.lines[-1].text == TAL.says["end"] for talk in talks)
     assert words not in whole_folder(tmp_path)
@@ -47,7 +47,7 @@ async def test_who_is_erased_is_in_no_talk_of_others_any_more(tmp_path: Path) ->
         talks = [row.event async for row in rows_after(town.store) if isinstance(row.event, Talked)]
     who = talks[0].lines[0].by
     assert all(talk.lines[0].by == who for talk in talks) and words in whole_folder(tmp_path)
-    async with memory(Settings(data=tmp_path, user=who)) as opened:
+    async with open_user_memory(Settings(data=tmp_path, user=who)) as opened:
         kept = erasing.list_kept(opened, tmp_path)
         await erasing.erase(opened, tmp_path, kept)
         others = [row async for row in rows_after(opened.store) if row.mind != key_of_resident(who)]

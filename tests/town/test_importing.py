@@ -59,7 +59,7 @@ async def test_a_resident_goes_on_where_the_save_ended(tmp_path: Path) -> None:
         assert (state.spot(2_880), state.spot(2_881)) == ((1, 0), (2, 0)), "the rest of her way"
         assert setting.when(state.act.until).strftime("%H:%M:%S") == "08:09:00", "from the next whole minute on"
         assert [block.minutes for block in state.blocks] == [480, 960] and state.seen == (("bed", "is", "idle"),)
-        records = await ann.stream.store.latest(key_of_resident("Ann Poe"), None, 99, now=setting.moment(2_880))
+        records = await ann.memory.store.latest(key_of_resident("Ann Poe"), None, 99, now=setting.moment(2_880))
         kinds = [(each.kind, each.text, each.depth, each.importance) for each in records if each.kind != "note"]
         assert kinds == [
             ("observation", "bed is idle", 0, 1.0), ("chat", "Hello.", 0, 1.0), ("chat", "Hi.", 0, 1.0),
@@ -151,7 +151,7 @@ async def test_with_the_save_it_began_from_an_export_is_that_save_and_what_came_
     await begin_from_save(tmp_path / "town", save, flat())
     write_save(save, tmp_path / "before")
     async with Town.open(tmp_path / "town") as town:
-        vectors = town.residents["Ann Poe"].stream.embedder
+        vectors = town.residents["Ann Poe"].memory.embedder
         write_save(await save_of_town(town.store, town.setting, vectors, saved=save), tmp_path / "after")
         before, after = contents(tmp_path / "before"), contents(tmp_path / "after")
         assert {name: after[name] for name in before} == before

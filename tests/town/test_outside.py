@@ -38,7 +38,7 @@ async def test_a_resident_called_town_has_a_stream_and_a_state_of_its_own(tmp_pa
         await town.run(NOON)
         await town.save()
         await town.whisper("town", "The bridge is closed on Sunday.")
-        digest, key = await town.digest(), town.residents["town"].stream.key
+        digest, key = await town.digest(), town.residents["town"].memory.key
         own, journal = await town.store.events(key), await town.store.events(town.store.key(JOURNAL))
     assert {row.event.kind for row in own} & {row.event.kind for row in journal} == set()
     async with Town.open(tmp_path) as town:

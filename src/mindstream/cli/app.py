@@ -47,7 +47,7 @@ Examples:
   mindstream chat                          rules answer until you name a model
   mindstream chat --model ollama:qwen3     a model on your own machine
   echo "I sleep badly" | mindstream chat   one utterance a line
-  mindstream memory search what disturbs the sleep
+  mindstream memory recall what disturbs the sleep
   mindstream solve "17.5% of 2480"         tools, by a plan
   mindstream live --goal "…" --docs DIR    a goal, turn by turn
   mindstream town new --data ./ville       a town of residents

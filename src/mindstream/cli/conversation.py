@@ -22,8 +22,8 @@ from mindstream.settings import Settings
 COMMANDS = {
     "/belief": "what is believed of you",
     "/plan": "the plan as it stands",
-    "/keep": "WORDS: remember that, as a note",
-    "/memory": "WORDS: what memory holds of that",
+    "/retain": "WORDS: retain that, as a note",
+    "/recall": "WORDS: what memory holds of that",
     "/sessions": "the talks that are remembered",
     "/forget": "WORDS: forget for good what mentions that; shows it first, and asks",
     "/work": "what is being thought about",

@@ -11,7 +11,7 @@ import typer
 from mindstream.cli.shell.flags import PLAIN, AsJson, OneUser, command
 from mindstream.cli.shell.output import print_json, print_table, say, say_lines
 from mindstream.service.cost import BYS, By, Total, bill
-from mindstream.service.memory import memory
+from mindstream.service.memory import open_user_memory
 from mindstream.settings import Settings
 
 SHOWN: tuple[By, ...] = ("day", "user", "role")
@@ -32,7 +32,7 @@ async def cost(
     From the log. Prices are those that were known at the time of the call; a call without one is said to have none.
     Days are those of UTC. Seconds are counted call by call, though calls may run side by side.
     """
-    async with memory(settings) as opened:
+    async with open_user_memory(settings) as opened:
         found = await bill(opened.store, opened.key if user else None)
         if user and not found.total.calls:
             await opened.require_known()

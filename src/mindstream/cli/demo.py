@@ -258,8 +258,8 @@ SCREENS: dict[str, Callable[[Demo, Console, Pause], Awaitable[None]]] = {
 
 MEMORY = """
 Without a model nobody here understands you, and the memory works: a file of your own, in {data}.
-  {command} memory keep "The spare key hangs behind the door."        keep
-  {command} memory search where is the key                            search
+  {command} memory retain "The spare key hangs behind the door."      retain
+  {command} memory recall where is the key                            recall
   {command} memory correct ID "The spare key hangs in the shed now."  correct
   {command} memory forget ID                                          forget, for good
   {command} memory export                                             take it with you

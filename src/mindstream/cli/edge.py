@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import io
+import logging
 import os
 import re
 import sys
@@ -23,6 +24,7 @@ from mindstream.errors import MindstreamError
 from mindstream.isolation import describe
 
 MISTAKE, OUR_FAULT, STOPPED, NO_READER = 2, 70, 130, 141
+QUIET = logging.NullHandler()
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -35,6 +37,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
         del os.environ["COLUMNS"]
     words = _in_order(sys.argv[1:] if arguments is None else arguments)
     debug = words[:1] == ["--debug"] or bool(os.environ.get("MINDSTREAM_DEBUG"))
+    if not debug:  # what fails stands in the log of the mind; a line between the lines of a talk helps nobody
+        logging.getLogger("mindstream").addHandler(QUIET)
     try:
         from mindstream.cli.app import app
 

@@ -7,7 +7,7 @@ import sys
 from mindstream.cli.shell.flags import AsJson, OneUser, command, group
 from mindstream.cli.shell.output import print_json, print_table, say
 from mindstream.coach.gates.report import gate_report
-from mindstream.service.memory import memory
+from mindstream.service.memory import open_user_memory
 from mindstream.settings import Settings
 
 app = group("See how the gates do: when the talker waits for the reasoner.")
@@ -31,7 +31,7 @@ async def report(settings: Settings, user: OneUser = None, json: AsJson = False)
 
     From the log alone: what was decided for each utterance, and what the reasoner came to afterwards.
     """
-    async with memory(settings) as opened:
+    async with open_user_memory(settings) as opened:
         found = await gate_report(opened.store, opened.key if user else None)
         if user and not found:
             await opened.require_known()

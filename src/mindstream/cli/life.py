@@ -21,7 +21,7 @@ from mindstream.life.waking import Rhythm, known_orders, unknown_orders
 from mindstream.log.events import Event, Logged, Observed, ToolCalled
 from mindstream.memory.memory import Memory
 from mindstream.service.living import ZONE
-from mindstream.service.memory import memory
+from mindstream.service.memory import open_user_memory
 from mindstream.settings import Settings
 
 BEGINS = '`mindstream live --goal "…"`'
@@ -38,16 +38,16 @@ Call = Annotated[str, word("ID", "Which call [the only one that waits].")]
 @command(app, "data user", "mindstream life status --json")
 async def status(settings: Settings, json: AsJson = False) -> None:
     """Say how it stands: goal, orders, tasks, what it asks, what it has spent."""
-    async with memory(settings, begins=BEGINS) as opened:
-        state, is_lived = await commands.look(opened.stream), await lives.is_lived(opened.stream)
+    async with open_user_memory(settings, begins=BEGINS) as opened:
+        state, is_lived = await commands.look(opened.memory), await lives.is_lived(opened.memory)
         tell(json, _status(state, is_lived), *_describe_status(state, opened.clock.now(), is_lived))
 
 
 @command(app, "data user", "mindstream life tasks")
 async def tasks(settings: Settings, json: AsJson = False) -> None:
     """List what it works on, waits for and has done."""
-    async with memory(settings, begins=BEGINS) as opened:
-        state, now = await commands.look(opened.stream), opened.clock.now()
+    async with open_user_memory(settings, begins=BEGINS) as opened:
+        state, now = await commands.look(opened.memory), opened.clock.now()
     for task in state.ledger.ordered():
         tell(json, task.model_dump(mode="json"), *list_tasks([task], now, state.language))
     if not json and not state.ledger.tasks:
@@ -57,9 +57,9 @@ async def tasks(settings: Settings, json: AsJson = False) -> None:
 @command(app, "data user", 'mindstream life say "Leave the older reports aside."')
 async def say(settings: Settings, words: Words, json: AsJson = False) -> None:
     """Say something to it; it wakes, and hears it before its next step."""
-    async with memory(settings, begins=BEGINS) as opened:
-        await commands.say(opened.stream, text := " ".join(words))
-        await _tell(opened.stream, json, did="said", text=text)
+    async with open_user_memory(settings, begins=BEGINS) as opened:
+        await commands.say(opened.memory, text := " ".join(words))
+        await _tell(opened.memory, json, did="said", text=text)
 
 
 @command(app, "data user", 'mindstream life answer "seven hours"', "mindstream life answer --id 12.1.1 yes")
@@ -70,9 +70,9 @@ async def answer(
     json: AsJson = False,
 ) -> None:
     """Answer what it asks; also later, when it waits no longer."""
-    async with memory(settings, begins=BEGINS) as opened:
-        asked = await commands.answer(opened.stream, text := " ".join(words), id_, session="life")
-        await _tell(opened.stream, json, did=f"answered: {asked.tip}", id=asked.id, tip=asked.tip, text=text)
+    async with open_user_memory(settings, begins=BEGINS) as opened:
+        asked = await commands.answer(opened.memory, text := " ".join(words), id_, session="life")
+        await _tell(opened.memory, json, did=f"answered: {asked.tip}", id=asked.id, tip=asked.tip, text=text)
 
 
 @command(app, "data user", "mindstream life allow 3.1.1.2.1")
@@ -88,10 +88,10 @@ async def refuse(settings: Settings, id_: Call = "", json: AsJson = False) -> No
 
 
 async def _give_leave(settings: Settings, yes: bool, id_: str, json: bool) -> None:
-    async with memory(settings, begins=BEGINS) as opened:
-        named = await commands.give_leave(opened.stream, yes, id_)
+    async with open_user_memory(settings, begins=BEGINS) as opened:
+        named = await commands.give_leave(opened.memory, yes, id_)
         did = f"the call {named} {'may' if yes else 'may not'} be made"
-        await _tell(opened.stream, json, did=did, id=named, yes=yes)
+        await _tell(opened.memory, json, did=did, id=named, yes=yes)
 
 
 @command(app, "data user", "mindstream life pause I am in a meeting")
@@ -115,9 +115,9 @@ async def stop(settings: Settings, words: Because = None, json: AsJson = False) 
 
 
 async def _order(settings: Settings, what: Order, did: str, words: list[str] | None, json: bool) -> None:
-    async with memory(settings, begins=BEGINS) as opened:
-        await commands.order(opened.stream, what, because := " ".join(words or ()))
-        await _tell(opened.stream, json, did=did, order=what, because=because)
+    async with open_user_memory(settings, begins=BEGINS) as opened:
+        await commands.order(opened.memory, what, because := " ".join(words or ()))
+        await _tell(opened.memory, json, did=did, order=what, because=because)
 
 
 @command(app, "data user", 'mindstream life add "Compare both reports"')
@@ -150,10 +150,10 @@ async def open_(settings: Settings, number: Number, json: AsJson = False) -> Non
 
 
 async def _change_task(settings: Settings, how: Callable[[Memory], Awaitable[Task]], json: bool) -> None:
-    async with memory(settings, begins=BEGINS) as opened:
-        task = await how(opened.stream)
+    async with open_user_memory(settings, begins=BEGINS) as opened:
+        task = await how(opened.memory)
         (line,) = list_tasks([task], opened.clock.now())
-        await _tell(opened.stream, json, did=line, **task.model_dump(mode="json"))
+        await _tell(opened.memory, json, did=line, **task.model_dump(mode="json"))
 
 
 @command(app, "data user", "mindstream life turn 12")
@@ -161,19 +161,19 @@ async def turn(
     settings: Settings, number: Annotated[int, word("N", "Its number.", min=1)], json: AsJson = False
 ) -> None:
     """Read a turn whole, as the log has it, also one that became a memory long ago."""
-    async with memory(settings, begins=BEGINS) as opened:
+    async with open_user_memory(settings, begins=BEGINS) as opened:
         screen = LifeScreen(Console(highlight=False))
-        screen.language = (await commands.look(opened.stream)).language
-        for row in await commands.read_turn(opened.stream, number):
+        screen.language = (await commands.look(opened.memory)).language
+        for row in await commands.read_turn(opened.memory, number):
             print_json(row.row()) if json else _print_row(screen, row)
 
 
 @command(app, "data user", 'mindstream life wake "The build failed."')
 async def wake(settings: Settings, words: Words, json: AsJson = False) -> None:
     """Let it know of something that happened: for hooks and scripts."""
-    async with memory(settings, begins=BEGINS) as opened:
-        await commands.notice(opened.stream, text := " ".join(words))
-        await _tell(opened.stream, json, did="it is told of that, and wakes", text=text)
+    async with open_user_memory(settings, begins=BEGINS) as opened:
+        await commands.notice(opened.memory, text := " ".join(words))
+        await _tell(opened.memory, json, did="it is told of that, and wakes", text=text)
 
 
 async def _tell(stream: Memory, json: bool, **done: Any) -> None:

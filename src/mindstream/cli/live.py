@@ -55,7 +55,7 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import read_log
 from mindstream.service import file_changes
 from mindstream.service.living import PROMPT_TOKENS, ZONE, LifeSettings, open_life, read_end
-from mindstream.service.memory import UserData, following, memory
+from mindstream.service.memory import UserMemory, following, open_user_memory
 from mindstream.settings import Chosen, Settings
 
 NOTES = """M2 plans turn by turn, M1 carries out its tasks with the tools, M0 thinks; what
@@ -162,18 +162,18 @@ def make_order(words: str) -> str:
 
 async def _live(settings: Settings, wanted: LifeSettings, options: LiveOptions, in_terminal: bool) -> int:
     screen: Screen = JsonLifeScreen() if options.json else LifeScreen(Console(highlight=False))
-    async with memory(settings, new=True) as opened:
+    async with open_user_memory(settings, new=True) as opened:
         until = read_end(options.end, opened.clock.now()) if options.end else None
         session = Session(opened, screen, options, in_terminal)
-        if await lives.is_lived(opened.stream):
+        if await lives.is_lived(opened.memory):
             if wanted.goal or wanted.orders:
-                await commands.give_goal(opened.stream, wanted.goal, wanted.orders)
+                await commands.give_goal(opened.memory, wanted.goal, wanted.orders)
             if not await session.watch():
                 return 0
         since = await newest(opened)
         asker = Asker(PlainScreen(Console(stderr=True))) if is_answerable() and not options.json else None
         approve = server_approval(options.trust, asker, PlainScreen(Console(stderr=True)))
-        async with open_life(settings, wanted, opened.stream, approve=approve, note=screen.say) as life:
+        async with open_life(settings, wanted, opened.memory, approve=approve, note=screen.say) as life:
             shown = since if options.json else await newest(opened)
             return await session.live(life, shown, until, wanted.out)
 
@@ -204,10 +204,10 @@ class LiveOptions:
     again: str = "mindstream live"
 
 
-async def newest(opened: UserData) -> int:
+async def newest(opened: UserMemory) -> int:
     """Return the row of the log after which there is something to show: a turn that goes on is, from its beginning."""
     last = await opened.store.last(opened.key, "turn_began")
-    if last is not None and (await read_state(opened.stream)).in_turn:
+    if last is not None and (await read_state(opened.memory)).in_turn:
         return last.seq - 1
     upto = last.seq if last else 0
     async for logged in read_log(opened.store, opened.key, upto):
@@ -219,7 +219,7 @@ async def newest(opened: UserData) -> int:
 class Session:
     """A life in front of a person, whoever lives it."""
 
-    opened: UserData
+    opened: UserMemory
     screen: Screen
     options: LiveOptions
     in_terminal: bool
@@ -234,22 +234,22 @@ class Session:
         if not self.in_terminal and not self.options.json:
             beside.append(_tell_rests(life, self.screen))
         if self.options.folder:
-            beside.append(file_changes.watch(self.stream, self.options.folder, out))
+            beside.append(file_changes.watch(self.memory, self.options.folder, out))
         running = life.run(self.options.turns, until, stay=self.options.stay)
         ended = await self._attend(running, since, lambda: life.state, life.config.rhythm, beside)
         return self._end(life.state, ended)
 
     async def watch(self) -> bool:
         """Watch the process that lives it; return whether that was dead already, and this one may take it up."""
-        state = await commands.look(self.stream)
+        state = await commands.look(self.memory)
         self.screen.say("another process lives this life: you watch it here, and can answer, steer, pause and stop it")
         if self.options.turns is not None or self.options.end or self.options.folder:
             self.screen.say("its limits and tools are those of that process")
         self._introduce(state)
-        states = _States(self.stream, state)
+        states = _States(self.memory, state)
         since = await newest(self.opened)
         ended = await self._attend(
-            _wait_for_end(self.stream), since, lambda: states.state, Rhythm(zone=ZONE), [states.follow()]
+            _wait_for_end(self.memory), since, lambda: states.state, Rhythm(zone=ZONE), [states.follow()]
         )
         self.screen.say(
             {
@@ -261,8 +261,8 @@ class Session:
         return ended == "dead"
 
     @property
-    def stream(self) -> Memory:
-        return self.opened.stream
+    def memory(self) -> Memory:
+        return self.opened.memory
 
     async def _attend(
         self, living: Coroutine[Any, Any, str], since: int, state: Callable[[], LifeState], rhythm: Rhythm,
@@ -275,7 +275,7 @@ class Session:
         if self.in_terminal:
             from mindstream.cli.live_terminal import LifeTerminal
 
-            terminal = LifeTerminal(self.stream, self.screen, state, rhythm)
+            terminal = LifeTerminal(self.memory, self.screen, state, rhythm)
             tasks.append(asyncio.ensure_future(terminal.run()))
         try:
             done, _ = await asyncio.wait([*tasks, *others], return_when=asyncio.FIRST_COMPLETED)
@@ -292,7 +292,7 @@ class Session:
         """Try again where it rested because a model failed; what a person stopped or paused stays so."""
         halted = life.state.halted
         if halted and not halted.startswith(("paused", "stopped", "budget")):
-            await commands.order(self.stream, "resume")
+            await commands.order(self.memory, "resume")
 
     def _introduce(self, state: LifeState) -> None:
         say, language = self.screen.say, state.language
@@ -302,7 +302,7 @@ class Session:
             say(words("order", language, number, order))
         for number, why in unknown_orders(state.orders):
             say(words("unknown_order", language, number, why), "bold yellow")
-        now = self.stream.clock.now()
+        now = self.memory.clock.now()
         left = [task for task in state.ledger.ordered() if task.standing in ("open", "waiting")]
         for line in list_tasks(left, now, language):
             say(f"  {line}")
@@ -332,7 +332,7 @@ class Session:
 class _Shown:
     """Shows the rows of the log, each once."""
 
-    def __init__(self, opened: UserData, screen: Screen, upto: int) -> None:
+    def __init__(self, opened: UserMemory, screen: Screen, upto: int) -> None:
         self._opened, self._screen, self._upto = opened, screen, upto
 
     async def follow(self) -> None:
@@ -352,15 +352,15 @@ class _Shown:
 class _States:
     """What another process makes of a life, read again now and then."""
 
-    stream: Memory
+    memory: Memory
     state: LifeState
 
     async def follow(self) -> None:
         while True:
-            version = await self.stream.store.version()
-            self.state = await read_state(self.stream)
-            while await self.stream.store.version() == version:
-                await self.stream.clock.sleep(LOOK_S)
+            version = await self.memory.store.version()
+            self.state = await read_state(self.memory)
+            while await self.memory.store.version() == version:
+                await self.memory.clock.sleep(LOOK_S)
 
 
 async def _tell_rests(life: Life, screen: Screen) -> None:
@@ -368,7 +368,7 @@ async def _tell_rests(life: Life, screen: Screen) -> None:
     told = before = ""
     while True:
         await asyncio.sleep(LOOK_S)
-        now = life.stream.clock.now()
+        now = life.memory.clock.now()
         wakes = life.config.rhythm.next_wake(life.state, now)
         if life.state.in_turn or (wakes is not None and wakes <= now):
             told = before = ""

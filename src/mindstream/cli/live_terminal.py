@@ -44,8 +44,8 @@ class LifeTerminal:
         state: gives what the life is made of now.
     """
 
-    def __init__(self, stream: Memory, screen: Screen, state: Callable[[], LifeState], rhythm: Rhythm) -> None:
-        self._stream, self._screen, self._state, self._rhythm = stream, screen, state, rhythm
+    def __init__(self, memory: Memory, screen: Screen, state: Callable[[], LifeState], rhythm: Rhythm) -> None:
+        self._memory, self._screen, self._state, self._rhythm = memory, screen, state, rhythm
         self._session: PromptSession[str] = PromptSession(
             style=STYLE, key_bindings=leaving_keys(), bottom_toolbar=self._toolbar, refresh_interval=REFRESH_S,
             completer=WordCompleter(sorted(COMMANDS), sentence=True), complete_while_typing=False,
@@ -73,33 +73,33 @@ class LifeTerminal:
             name, _, rest = text.partition(" ")
             await self._command(name.lower(), rest.strip())
         elif self._asked():
-            await commands.answer(self._stream, text, self._asked()[0])
+            await commands.answer(self._memory, text, self._asked()[0])
         else:
-            await commands.say(self._stream, text.removeprefix("/"))
+            await commands.say(self._memory, text.removeprefix("/"))
 
     async def _command(self, name: str, rest: str) -> None:
         match name:
             case "/tasks" | "/status":
                 self._tasks()
             case "/add":
-                await commands.add_task(self._stream, rest)
+                await commands.add_task(self._memory, rest)
             case "/drop" if rest.isdigit():
-                await commands.stop_task(self._stream, int(rest))
+                await commands.stop_task(self._memory, int(rest))
             case "/allow" | "/refuse":
-                await commands.give_leave(self._stream, name == "/allow", rest)
+                await commands.give_leave(self._memory, name == "/allow", rest)
             case "/pause":
-                await commands.order(self._stream, "pause", rest)
+                await commands.order(self._memory, "pause", rest)
             case "/resume":
-                await commands.order(self._stream, "resume")
+                await commands.order(self._memory, "resume")
             case "/stop":
-                await commands.order(self._stream, "stop", rest)
+                await commands.order(self._memory, "stop", rest)
             case "/help" | "/?":
                 self._screen.say("\n".join(f"{name:9} {what}" for name, what in COMMANDS.items()), "")
             case _:
                 self._screen.say(f"there is no {name} {rest[:40]}; /help shows what there is", "red")
 
     def _tasks(self) -> None:
-        state, now = self._state(), self._stream.clock.now()
+        state, now = self._state(), self._memory.clock.now()
         lines = [*list_tasks(state.ledger.ordered(), now, state.language), *list_open(state)]
         self._screen.say("\n".join(lines) or "the ledger is empty", "")
 
@@ -126,7 +126,7 @@ class LifeTerminal:
         return FormattedText([("class:bottom-toolbar", " · ".join(parts))])
 
     def _doing(self, state: LifeState) -> str:
-        now, language = self._stream.clock.now(), state.language
+        now, language = self._memory.clock.now(), state.language
         if state.halted:
             return cause(state.halted, language)
         if self._asked():

@@ -19,7 +19,7 @@ from mindstream.clock import format_iso
 from mindstream.log.events import Logged, ModelCalled
 from mindstream.log.names import shown_name
 from mindstream.memory.store.store import read_log
-from mindstream.service.memory import following, memory
+from mindstream.service.memory import following, open_user_memory
 from mindstream.settings import Settings
 
 app = typer.Typer(**PLAIN)
@@ -38,7 +38,7 @@ def log(
 
     async def run() -> None:
         console = Console(highlight=False)
-        async with memory(settings) as opened:
+        async with open_user_memory(settings) as opened:
             if not (follow or everybody):  # to follow is to wait for what is to come
                 await opened.require_known()
             user = None if everybody else opened.key

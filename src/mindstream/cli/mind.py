@@ -14,7 +14,7 @@ from mindstream.cli.shell import files
 from mindstream.cli.shell.flags import AsJson, command, flag, group, word
 from mindstream.cli.shell.output import tell
 from mindstream.service import backup
-from mindstream.service.memory import memory
+from mindstream.service.memory import open_user_memory
 from mindstream.settings import Settings
 
 app = group("Carry a whole mind elsewhere, as one file.")
@@ -27,7 +27,7 @@ async def export(settings: Settings, file: Annotated[Path, word("FILE", "Where t
     JSON Lines as `memory export` writes them, superseded and forgotten records too, under a header with the pack, gate,
     models and session of the last conversation. The log stays.
     """
-    async with memory(settings) as opened:
+    async with open_user_memory(settings) as opened:
         await files.write_lines(file, backup.export(opened, settings))
     if written := files.real_file(file):
         print(f"the mind of {settings.user} is in {written}; another folder takes it in by", file=sys.stderr)

@@ -30,7 +30,7 @@ from mindstream.planning.formats.read import read
 from mindstream.planning.formats.rewoo_text import write_plan
 from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.plan_file import read_named, read_plan
-from mindstream.service.solving import Task, find_faults, find_specs
+from mindstream.service.solving import SolveSettings, find_faults, find_specs
 from mindstream.settings import Chosen, Settings
 from mindstream.text.counting import count_of
 
@@ -57,7 +57,7 @@ def check_plan(
 
     Exit code 1 where something is. What `plan run` with the same flags would refuse is wrong, and nothing else.
     """
-    named = Task(task, tools=split_names(tools), docs=tuple(docs or ()), mcp=tuple(mcp or ()), file=file)
+    named = SolveSettings(task, tools=split_names(tools), docs=tuple(docs or ()), mcp=tuple(mcp or ()), file=file)
     plan, faults = asyncio.run(find_faults(settings, named))
     if json:
         names = ("kind", "step", "wanted", "came", "advice")
@@ -213,7 +213,7 @@ def _find_specs(
     named = split_names(tools)
     if named is None and not docs and not mcp:
         return []
-    return asyncio.run(find_specs(settings, Task(tools=named, docs=tuple(docs or ()), mcp=tuple(mcp or ()))))
+    return asyncio.run(find_specs(settings, SolveSettings(tools=named, docs=tuple(docs or ()), mcp=tuple(mcp or ()))))
 
 
 def _own_specs(plan: Plan) -> list[ToolSpec]:

@@ -18,7 +18,7 @@ from mindstream.cli.shell.output import complain, print_json, print_table, say, 
 from mindstream.cli.shell.plot import Axes, fitting_top, picture, plot
 from mindstream.cli.shell.progress import progress
 from mindstream.service import pools
-from mindstream.service.pool_experiment import MEANING, RULES, Report, Wish, run_experiment, split_shots
+from mindstream.service.pool_experiment import MEANING, RULES, ExperimentSettings, Report, run_experiment, split_shots
 from mindstream.settings import Settings
 from mindstream.sharing.events import Form, RetrieverTrained
 from mindstream.sharing.experiment.cells import STAGES
@@ -226,7 +226,7 @@ def experiment(
     """Measure what sharing is worth: the studies of memory sharing (Gao 2024), with any model."""
     forms: tuple[Form, ...] = ("composed", "bare") if form == "both" else (form,)
     design = Design(named_studies(_names(studies)), split_shots(shots), forms, tests, seed)
-    wish = Wish(design, _names(agents), agents_from, _names(models), scorer, bertscore, out)
+    wish = ExperimentSettings(design, _names(agents), agents_from, _names(models), scorer, bertscore, out)
 
     async def run() -> Report:
         with progress("answering") as told:

@@ -49,7 +49,7 @@ from mindstream.planning.solution import Solution
 from mindstream.planning.solve import Strategy
 from mindstream.planning.watcher import RunWatcher, Unwatched
 from mindstream.service.opening import unpriced
-from mindstream.service.solving import Solver, Task, find_runs, open_solver
+from mindstream.service.solving import Solver, SolveSettings, find_runs, open_solver
 from mindstream.settings import Chosen, Settings
 from mindstream.text.counting import count_of
 
@@ -86,14 +86,16 @@ class SolveOptions:
     run: Annotated[str, flag("NAME", "The run's name; one that was stopped goes on [a new one].")] = ""
     json: AsJson = False
 
-    def task(self, text: str, *, file: Path | None = None, exemplars: Path | None = None, pool: str = "") -> Task:
+    def task(
+        self, text: str, *, file: Path | None = None, exemplars: Path | None = None, pool: str = ""
+    ) -> SolveSettings:
         """Return what is to be solved, and with what."""
-        return Task(
+        return SolveSettings(
             text, self.how, split_names(self.tools), tuple(self.docs or ()), tuple(self.mcp or ()), exemplars, pool,
             file=file, replans=self.replans, tool_calls=self.tool_calls, seconds=self.seconds, run=self.run,
         )  # fmt: skip
 
-    def way_on(self, chosen: Chosen, task: Task, *more: str) -> str:
+    def way_on(self, chosen: Chosen, task: SolveSettings, *more: str) -> str:
         """Return the command line that goes on with a run, with the flags that it needs again."""
         again = {
             "tools": ",".join(task.tools or ()), "docs": task.docs, "mcp": task.mcp, "allow": self.allow,
@@ -157,7 +159,7 @@ def solve(
     return solve_task(chosen, task, options)
 
 
-def solve_task(chosen: Chosen, task: Task, options: SolveOptions, begun: RunCheckpoint | None = None) -> int:
+def solve_task(chosen: Chosen, task: SolveSettings, options: SolveOptions, begun: RunCheckpoint | None = None) -> int:
     """Solve a task; return the exit code. `begun`: how far it had come."""
     if options.approve and (options.json or not is_answerable()):
         raise InputError("--approve asks, and nobody is there to be asked: run it in a terminal, without --json")
@@ -199,7 +201,7 @@ def _state(run: RunCheckpoint) -> str:
     return "quoted" if run.answer.startswith(QUOTED) else "answered"
 
 
-async def _solve(chosen: Chosen, task: Task, options: SolveOptions, begun: RunCheckpoint) -> int:
+async def _solve(chosen: Chosen, task: SolveSettings, options: SolveOptions, begun: RunCheckpoint) -> int:
     screen = _screen(options)
     asker = Asker(screen) if is_answerable() and not options.json else None
     async with open_solver(chosen.settings, task, server_approval(options.trust, asker, screen)) as solver:

@@ -193,8 +193,8 @@ def _on_interrupt(stop: Callable[[], None]) -> Iterator[None]:
 
 
 WANTING = {
-    "/keep": "say what is to be remembered, as in /keep the key hangs in the shed",
-    "/memory": "say what to look for, as in /memory what disturbs the sleep",
+    "/retain": "say what is to be retained, as in /retain the key hangs in the shed",
+    "/recall": "say what to look for, as in /recall what disturbs the sleep",
     "/forget": "say what is to be forgotten, as in /forget the red bicycle",
 }
 
@@ -219,10 +219,10 @@ class Commands:
                     self._belief()
                 case "/plan":
                     self._screen.text(plan_told(Coach.of(self._mind).plan) or "there is no plan yet")
-                case "/keep":
-                    await self._keep(rest.strip())
-                case "/memory":
-                    await self._memory(rest.strip())
+                case "/retain":
+                    await self._retain(rest.strip())
+                case "/recall":
+                    await self._recall(rest.strip())
                 case "/sessions":
                     found = await self._mind.memory.sessions()
                     self._screen.text("\n".join(map(describe_session, found)) or "there are no sessions yet")
@@ -253,11 +253,11 @@ class Commands:
         lines = [f"belief v{belief.version}"] if belief.version else ["nothing is believed yet"]
         self._screen.text("\n".join([*lines, *(f"  {describe_patch({name: held})}" for name, held in value.items())]))
 
-    async def _keep(self, words: str) -> None:
+    async def _retain(self, words: str) -> None:
         note = await self._mind.memory.retain(words, "note", by=self._mind.memory.name)
-        self._screen.text(f"kept as {note.id}")
+        self._screen.text(f"retained as {note.id}")
 
-    async def _memory(self, words: str) -> None:
+    async def _recall(self, words: str) -> None:
         found = await self._mind.memory.recall(words, k=5, touch=False, floor=FLOOR)
         lines = [f"{each.score:5.1f}  {each.record.kind}: {short(each.record.text)}" for each in found]
         self._screen.text("\n".join(lines) or "nothing is found")

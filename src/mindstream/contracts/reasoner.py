@@ -19,7 +19,7 @@ from mindstream.memory.store.store import Entry
 from mindstream.reasoners.background import Background
 from mindstream.reasoners.reasoner import Reasoner, RunContext, RunResult, nothing_newer
 from mindstream.reasoners.run_context import build_context
-from mindstream.reasoners.trigger import Trigger, Turn
+from mindstream.reasoners.trigger import Occurrence, Trigger
 from mindstream.reasoners.write_result import make_writing
 
 SAID = ("Hello, my name is Ann.", "I drink coffee at night, and it keeps me awake.")
@@ -30,13 +30,13 @@ class Trial:
     """A reasoner, an empty stream, and what is said."""
 
     reasoner: Reasoner
-    stream: Memory
+    memory: Memory
     said: Sequence[str] = SAID
 
 
 async def hear(trial: Trial) -> RunContext:
     """Write down what is said; return the occasion that it gives."""
-    stream, rows = trial.stream, []
+    stream, rows = trial.memory, []
     for text in trial.said:
         (record,) = await stream.build_records([RecordDraft(text=text, kind="chat", by="user", data={"by_user": True})])
         heard = Heard(text=text, session="contract", record=record.id)
@@ -66,21 +66,21 @@ async def it_comes_to_a_conclusion_within_its_time(open_trial: Factory[Trial]) -
 async def thinking_alone_remembers_nothing(open_trial: Factory[Trial]) -> None:
     async with open_trial() as trial:
         context = await hear(trial)
-        before = await _memory(trial.stream)
+        before = await _memory(trial.memory)
         await _think(trial, context)
-        expect(await _memory(trial.stream) == before, "no record before the conclusion is written")
+        expect(await _memory(trial.memory) == before, "no record before the conclusion is written")
 
 
 async def a_conclusion_can_be_made_twice_and_written_once(open_trial: Factory[Trial]) -> None:
     async with open_trial() as trial:
         context = await hear(trial)
         result = await _think(trial, context)
-        before = await _memory(trial.stream)
+        before = await _memory(trial.memory)
         once, twice = [_texts(await make_writing(context, result)) for _ in range(2)]
         expect(once == twice, f"the same to write each time, not {once} and {twice}")
-        expect(await _memory(trial.stream) == before, "that it is made, and not committed")
+        expect(await _memory(trial.memory) == before, "that it is made, and not committed")
         entries, revisions = await make_writing(context, result)
-        await trial.stream.commit(_thought(trial, result), *entries, revisions=revisions)
+        await trial.memory.commit(_thought(trial, result), *entries, revisions=revisions)
 
 
 async def it_is_written_anew_where_somebody_was_first(open_trial: Factory[Trial]) -> None:
@@ -89,33 +89,33 @@ async def it_is_written_anew_where_somebody_was_first(open_trial: Factory[Trial]
         result = await _think(trial, context)
         for _ in range(2):  # the first is another writer, who came to the same
             entries, revisions = await make_writing(context, result)
-            await trial.stream.commit(_thought(trial, result), *entries, revisions=revisions)
-        notes = [record.text for record in await trial.stream.latest("note", 99)]
+            await trial.memory.commit(_thought(trial, result), *entries, revisions=revisions)
+        notes = [record.text for record in await trial.memory.latest("note", 99)]
         expect(len(notes) == len(set(notes)), f"nothing twice, not {notes}")
 
 
 async def a_run_that_raises_writes_nothing(open_trial: Factory[Trial]) -> None:
     async with open_trial() as trial:
         failing = _Failing(trial.reasoner)
-        runner = Background(trial.stream, [failing], retry_s=0.001)
+        runner = Background(trial.memory, [failing], retry_s=0.001)
         context = await hear(trial)
-        before = await _memory(trial.stream)
-        await trial.stream.commit(context.events[-1].event, wake=runner.claims(Turn(1, "", "")))
+        before = await _memory(trial.memory)
+        await trial.memory.commit(context.events[-1].event, wake=runner.claims(Occurrence(1, "", "")))
         running = asyncio.ensure_future(runner.run())
         await runner.settled()
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
-        kinds = [row.event.kind for row in await trial.stream.store.events(trial.stream.key)]
+        kinds = [row.event.kind for row in await trial.memory.store.events(trial.memory.key)]
         expect(
             bool(failing.runs) and "thought" not in kinds and "set_aside" in kinds, f"failures in the log, not {kinds}"
         )
-        expect(await _memory(trial.stream) == before, "no record of a run that raised")
+        expect(await _memory(trial.memory) == before, "no record of a run that raised")
 
 
 async def it_lets_itself_be_cancelled(open_trial: Factory[Trial]) -> None:
     async with open_trial() as trial:
         context = await hear(trial)
-        before = await _memory(trial.stream)
+        before = await _memory(trial.memory)
         thinking = asyncio.ensure_future(trial.reasoner.think(context))
         await asyncio.sleep(0)
         thinking.cancel()
@@ -123,7 +123,7 @@ async def it_lets_itself_be_cancelled(open_trial: Factory[Trial]) -> None:
             (came,) = await asyncio.gather(thinking, return_exceptions=True)
         kind = type(came).__name__
         expect(isinstance(came, asyncio.CancelledError | RunResult), f"a cancellation that is passed on, not {kind}")
-        expect(await _memory(trial.stream) == before, "no record of a run that was cancelled")
+        expect(await _memory(trial.memory) == before, "no record of a run that was cancelled")
 
 
 PROMISES: tuple[Promise[Trial], ...] = (

@@ -31,7 +31,7 @@ class BilledModel:
             raise RuntimeError("a billed model was asked before its life was open")
         id_, role = f"tool-{chance.token()}", request.role
         estimated = request_tokens(request)
-        steps.budget.check(steps.state.spent, steps.stream.clock.now())
+        steps.budget.check(steps.state.spent, steps.memory.clock.now())
         steps.note(Asked(id=id_, role=role, tokens=estimated))
         await steps.flush()
         try:

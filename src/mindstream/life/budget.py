@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from mindstream.clock import Moment
 from mindstream.errors import BudgetSpent
-from mindstream.life.context import Spent
+from mindstream.life.context import LifeSpent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class LifeBudget:
     usd_per_day: float | None = None
     words_per_day: int | None = None
 
-    def check(self, spent: Spent, now: Moment) -> None:
+    def check(self, spent: LifeSpent, now: Moment) -> None:
         """Raise BudgetSpent where nothing is left for a call of a model."""
         day = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d")
         today = spent.usd_today if spent.day == day else 0.0
@@ -39,7 +39,7 @@ class LifeBudget:
             if allowed is not None and so_far >= allowed:
                 raise BudgetSpent(f"{so_far:g} of the {allowed:g} {what} that were allowed are spent")
 
-    def may_speak(self, spent: Spent, words: int, now: Moment) -> bool:
+    def may_speak(self, spent: LifeSpent, words: int, now: Moment) -> bool:
         """Tell whether so many words may be said unasked now."""
         day = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%d")
         said = spent.words_today if spent.day == day else 0

@@ -42,7 +42,7 @@ class Opened(BaseModel):
     news: list[str] = Field(default_factory=list)
 
 
-class Spent(BaseModel):
+class LifeSpent(BaseModel):
     """What a life has spent so far: all in all, and on the day of the last call."""
 
     calls: int = 0

@@ -60,7 +60,7 @@ class Asked(Event):
     """How long the prompt is, estimated."""
 
 
-class Wish(BaseModel):
+class WishedCall(BaseModel):
     """A call that a model wishes."""
 
     model_config = ConfigDict(frozen=True)
@@ -77,7 +77,7 @@ class Replied(Event):
     role: NoWords[str]
     model: NoWords[str]
     text: Quotes[str]
-    calls: tuple[Wish, ...] = ()
+    calls: tuple[WishedCall, ...] = ()
     tokens: int = 0
     """What the call took, prompt and reply, of all requests; an estimate where the endpoint says nothing."""
     requests: int = 1

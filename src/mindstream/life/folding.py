@@ -48,9 +48,9 @@ async def fold(steps: Steps, model: Model, turns: list[Turn]) -> None:
     except ReplyInvalid:
         return
     where = Where(f"{turns[-1].number}", "M2", any(turn.tainted for turn in turns))
-    record = (await steps.stream.build_records([memory(cut(text, LONGEST), where)]))[0]
+    record = (await steps.memory.build_records([memory(cut(text, LONGEST), where)]))[0]
     folded = Folded(since=turns[0].number, upto=turns[-1].number, text=record.text, record=record.id, model=model.name)
-    state.apply(folded, steps.stream.clock.now())
+    state.apply(folded, steps.memory.clock.now())
     for known in (state.asked, state.replies):
         known.pop(id_, None)
     steps.note_applied(folded.model_copy(update={"state": state.model_dump_json()}), [record])

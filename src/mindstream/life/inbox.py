@@ -33,8 +33,8 @@ async def newest_from_outside(stream: Memory) -> int:
 class Inbox:
     """Reads what others wrote, and waits for it."""
 
-    def __init__(self, stream: Memory, state: LifeState, user: SimulatedUser | None = None) -> None:
-        self._stream, self._state, self._user = stream, state, user
+    def __init__(self, memory: Memory, state: LifeState, user: SimulatedUser | None = None) -> None:
+        self._memory, self._state, self._user = memory, state, user
         self.written = 0
         """The newest row that this life has written itself."""
         self.pending: Callable[[], Sequence[Event]] = tuple
@@ -47,7 +47,7 @@ class Inbox:
     async def put(self, question: Questioned) -> None:
         """Put a question to the simulated user, if there is one; people read it in the log."""
         if self._user and question.shown and (answer := await self._user(question.tip)):
-            await self._stream.commit(Entry(Answered(id=question.id, text=answer), self._stream.name))
+            await self._memory.commit(Entry(Answered(id=question.id, text=answer), self._memory.name))
 
     async def read(self) -> None:
         """Take in what others wrote; what is known to be read is not looked through again, however long the log is.
@@ -55,16 +55,16 @@ class Inbox:
         Where words were erased, by whatever process, the state is read anew from the log, which holds them no more.
         """
         if await self._is_erased():
-            caches.empty(self._stream.key)
-            fresh = await read_state(self._stream, hears=self._state.hears)
+            caches.empty(self._memory.key)
+            fresh = await read_state(self._memory, hears=self._state.hears)
             for event in self.pending():
-                fresh.apply(event, self._stream.clock.now())
+                fresh.apply(event, self._memory.clock.now())
             for name in LifeState.model_fields:
                 setattr(self._state, name, getattr(fresh, name))
             self.reread = True
         while True:
             upto, after = self.written, max(self._looked, self._state.seen)
-            rows = await self._stream.store.events(self._stream.key, after, FROM_OUTSIDE, A_PAGE)
+            rows = await self._memory.store.events(self._memory.key, after, FROM_OUTSIDE, A_PAGE)
             for row in rows:
                 self._state.seen = row.seq
                 if not row.system:
@@ -76,13 +76,13 @@ class Inbox:
     async def _is_erased(self) -> bool:
         """Tell whether words of this mind were erased since this was asked last; the first time they were not."""
         is_first = self._changed is None
-        changes = await self._stream.store.changes(self._stream.key, self._changed or 0, most=1)
+        changes = await self._memory.store.changes(self._memory.key, self._changed or 0, most=1)
         self._changed = changes.upto
         return bool(changes.gone) and not is_first
 
     async def wait(self, until: Moment | None, is_enough: Callable[[], bool]) -> None:
         """Return when there is enough, or at that moment. A clock that is moved by hand is moved there at once."""
-        clock = self._stream.clock
+        clock = self._memory.clock
         await self.read()
         while not is_enough() and (until is None or clock.now() < until):
             if isinstance(clock, ManualClock) and until is not None:
@@ -93,7 +93,7 @@ class Inbox:
 
     async def _pause(self, seconds: float) -> None:
         """Wait, or until something is written in this process."""
-        with self._stream.feed.listening() as events, contextlib.suppress(TimeoutError):
+        with self._memory.feed.listening() as events, contextlib.suppress(TimeoutError):
             async with asyncio.timeout(max(0.0, seconds)):
                 async for logged in events:
                     if logged.event.kind in FROM_OUTSIDE and not logged.system:

@@ -1,6 +1,6 @@
 """A life: M2's loop over a goal, with a ledger, a memory that sleeps, and a log from which it goes on after any crash.
 
-async with Life.open(stream, models, goal="Write a brief on …", tools=documents) as life:
+async with Life.open(memory, models, goal="Write a brief on …", tools=documents) as life:
     print(await life.run(turns=50))
 """
 
@@ -28,7 +28,7 @@ from mindstream.life.state import LifeState, read_state
 from mindstream.life.steps import Halted, Steps
 from mindstream.life.tools.ask_user import ask_tool
 from mindstream.life.tools.ledger_tools import LedgerTools
-from mindstream.life.tools.memory_tools import recall_tool, remember_tool, sleep_tool
+from mindstream.life.tools.memory_tools import recall_tool, retain_tool, sleep_tool
 from mindstream.life.tools.outside import OutsideTools
 from mindstream.life.tools.own_tools import LifeTool
 from mindstream.life.waking import DueOrder, Rhythm
@@ -38,7 +38,7 @@ from mindstream.memory.recall.exemplars import Exemplars
 from mindstream.memory.store.store import Fence
 from mindstream.memory.tenure import LEASE_S
 from mindstream.models.decide import decide
-from mindstream.models.roles import Models
+from mindstream.models.roles import AnyModels, Models, open_models
 from mindstream.models.shorten import request_tokens
 from mindstream.tools.by_need import ToolShelf
 from mindstream.tools.tool import Tool
@@ -84,15 +84,15 @@ class Life:
     """
 
     def __init__(
-        self, stream: Memory, models: Models, state: LifeState, fence: Fence, *, tools: Sequence[Tool],
+        self, memory: Memory, models: Models, state: LifeState, fence: Fence, *, tools: Sequence[Tool],
         config: LifeConfig, user: SimulatedUser | None, exemplars: Exemplars | None = None,
     ) -> None:  # fmt: skip
-        self.stream, self.state, self.config = stream, state, config
+        self.memory, self.state, self.config = memory, state, config
         self.models, self._exemplars = models, exemplars
-        self._inbox = Inbox(stream, state, user)
-        self.steps = Steps(stream, state, config.budget, self._inbox, fence)
+        self._inbox = Inbox(memory, state, user)
+        self.steps = Steps(memory, state, config.budget, self._inbox, fence)
         self._outside = OutsideTools(
-            ToolShelf(tools, stream.embedder), state, config.permits, stream.name, config.attached
+            ToolShelf(tools, memory.embedder), state, config.permits, memory.name, config.attached
         )
         model, _, _ = (models.of(role) for role in ("M2", "M1", "M0"))  # what is missing is missed here
         self._m2 = M2(self.steps, model, self._own_tools(), config.prompt_tokens, config.rhythm.zone)
@@ -101,12 +101,14 @@ class Life:
     @classmethod
     @contextlib.asynccontextmanager
     async def open(
-        cls, stream: Memory, models: Models, *, goal: str = "", orders: Sequence[str] = (), tools: Sequence[Tool] = (),
-        config: LifeConfig = LifeConfig(), user: SimulatedUser | None = None, exemplars: Exemplars | None = None,
+        cls, memory: Memory, models: AnyModels, *, goal: str = "", orders: Sequence[str] = (),
+        tools: Sequence[Tool] = (), config: LifeConfig = LifeConfig(), user: SimulatedUser | None = None,
+        exemplars: Exemplars | None = None,
     ) -> AsyncIterator[Life]:  # fmt: skip
         """Take up a mind's life, or begin one, and hold it until the block ends.
 
         Args:
+            models: who answers for M2, M1 and M0 (see `Mind.open`).
             goal: what it is to reach; "": the one that it has. A new goal, or new orders, take the place of the old.
             orders: standing orders, when and what: "every day at 8:00: ask me how I slept".
             tools: what M1 may call; which of them it is shown is found by the need of its task.
@@ -120,10 +122,10 @@ class Life:
             StorageError: the log cannot be read or written.
         """
         if goal or orders:
-            await give_goal(stream, goal, orders)
-        async with lives.hold(stream, config.lease_s) as fence:
-            state = await read_state(stream, hears=config.hears)
-            life = cls(stream, models, state, fence, tools=tools, config=config, user=user, exemplars=exemplars)
+            await give_goal(memory, goal, orders)
+        async with open_models(models, memory.clock) as shared, lives.hold(memory, config.lease_s) as fence:
+            state = await read_state(memory, hears=config.hears)
+            life = cls(memory, shared, state, fence, tools=tools, config=config, user=user, exemplars=exemplars)
             try:
                 yield life
             finally:
@@ -145,14 +147,14 @@ class Life:
             await self._inbox.read()
             if turns is not None and lived >= turns:
                 return "turns"
-            if until is not None and self.stream.clock.now() >= until:
+            if until is not None and self.memory.clock.now() >= until:
                 return "time"
             if because := await self.reason_to_act():
                 await self._turn(because)
                 lived += 1
                 continue
             state = self.state
-            wakes = self.config.rhythm.next_wake(state, self.stream.clock.now())
+            wakes = self.config.rhythm.next_wake(state, self.memory.clock.now())
             if state.halted.startswith("stopped") or not wait:
                 return "halted" if state.halted else "waiting" if wakes else "done"
             if wakes is None and not stay and not state.halted.startswith("paused") and not state.wishes:
@@ -162,7 +164,7 @@ class Life:
 
     async def reason_to_act(self) -> str:
         """Return what there is a turn for, in a word; "": nothing. A standing order is decided upon, no more."""
-        state, now = self.state, self.stream.clock.now()
+        state, now = self.state, self.memory.clock.now()
         if state.halted:
             return self._after_budget(now)
         if state.in_turn:
@@ -217,7 +219,7 @@ class Life:
             self.steps.note(Rested(because=f"{TRIES} turns failed, the last with: {ended.error}"))
             await self.steps.flush()
         elif self._failed:
-            until = self.stream.clock.now() + REST_S * 2 ** (self._failed - 1)
+            until = self.memory.clock.now() + REST_S * 2 ** (self._failed - 1)
             await self._inbox.wait(until, lambda: bool(self.state.halted))
 
     # What wakes it.
@@ -245,7 +247,7 @@ class Life:
 
     def _is_roused(self, halted: str) -> bool:
         """Tell whether something came that there may be a turn for, or a person paused it or let it go on."""
-        state, now = self.state, self.stream.clock.now()
+        state, now = self.state, self.memory.clock.now()
         if state.halted or halted:  # what is said to it meanwhile waits, too
             return state.halted != halted
         is_active = self.config.rhythm.is_active(now)
@@ -254,7 +256,7 @@ class Life:
 
     def _next_day(self) -> Moment | None:
         """Return when a day's money is there again, where the budget is what halted it."""
-        now = self.stream.clock.now()
+        now = self.memory.clock.now()
         return now + DAY_S - now % DAY_S if self.state.halted.startswith("budget") else None
 
     def _after_budget(self, now: Moment) -> str:
@@ -272,7 +274,7 @@ class Life:
         steps, config, language = self.steps, self.config, self.state.language
         roles = Roles(steps, self.models, language, self._outside, self._exemplars, config.offers)
         own: tuple[LifeTool, ...] = (
-            recall_tool(steps, language), remember_tool(steps, language),
+            recall_tool(steps, language), retain_tool(steps, language),
             sleep_tool(steps, language, self.models.of("M1"), config.drawn), roles.m1_tool(),
             ask_tool(steps, config.rhythm, language),
             *LedgerTools(steps, language, config.rhythm.zone).tools(),

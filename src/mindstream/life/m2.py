@@ -75,7 +75,7 @@ class M2:
 
     def opening(self, because: str) -> str:
         """Return what M2 is told at the beginning of a turn: the time, what is new, the ledger."""
-        state, now = self.steps.state, self.steps.stream.clock.now()
+        state, now = self.steps.state, self.steps.memory.clock.now()
         parts = [f"Turn {state.turn + 1}. {format_spoken(now, self.zone)}. Woken by: {because}."]
         parts += [self._news()] if state.unread else []
         parts.append(fenced(listed(state.ledger.lines(now, self.zone)) or "nothing is left to do", "ledger"))

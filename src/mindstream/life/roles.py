@@ -11,7 +11,7 @@ from mindstream.life.prompts.carry_out import CarryOut
 from mindstream.life.prompts.think_deeply import ThinkDeeply
 from mindstream.life.prompts.words import spec_of
 from mindstream.life.steps import Done, Steps
-from mindstream.life.tools.memory_tools import recall_tool, remember_tool
+from mindstream.life.tools.memory_tools import recall_tool, retain_tool
 from mindstream.life.tools.outside import OutsideTools
 from mindstream.life.tools.own_tools import Arguments, LifeTool, OwnTool, Where
 from mindstream.log.events import Failed
@@ -108,4 +108,4 @@ class Roles:
         return OwnTool(spec_of("find_tools", self.language), look, attach)
 
     def _memory(self) -> tuple[LifeTool, ...]:
-        return recall_tool(self.steps, self.language), remember_tool(self.steps, self.language)
+        return recall_tool(self.steps, self.language), retain_tool(self.steps, self.language)

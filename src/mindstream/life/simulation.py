@@ -170,18 +170,18 @@ class Simulation:
             self.today += 1
 
     async def _say(self, text: str) -> None:
-        stream = self.life.stream
+        stream = self.life.memory
         await stream.commit(Entry(Heard(text=text, session=f"day {self.today}", record=""), stream.name))
 
     async def _said(self) -> list[tuple[Moment, str]]:
         found: list[tuple[Moment, str]] = []
-        while rows := await self.life.stream.store.events(self.life.stream.key, self._seen, ["turn_ended"], 500):
+        while rows := await self.life.memory.store.events(self.life.memory.key, self._seen, ["turn_ended"], 500):
             self._seen = rows[-1].seq
             found += [(row.at, getattr(row.event, "words", "")) for row in rows]
         return found
 
     async def _levels(self) -> dict[str, int]:
-        columns = await self.life.stream.columns()
+        columns = await self.life.memory.columns()
         codes = [code for code, kind in enumerate(KINDS) if kind in FADING]
         return {
             columns.ids[at]: int(columns.level.values[at]) if columns.forgotten.values[at] == OPEN else -1

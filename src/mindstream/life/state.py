@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pydantic import BaseModel, Field
 
 from mindstream.clock import Moment
-from mindstream.life.context import Fold, News, Opened, Spent, Turn
+from mindstream.life.context import Fold, LifeSpent, News, Opened, Turn
 from mindstream.life.events import (
     SLOT,
     Answered,
@@ -102,7 +102,7 @@ class LifeState(BaseModel):
     wishes: dict[str, LeaveAsked] = Field(default_factory=dict)
     decided: dict[str, LeaveAsked] = Field(default_factory=dict)
     leave: dict[str, bool] = Field(default_factory=dict)
-    spent: Spent = Field(default_factory=Spent)
+    spent: LifeSpent = Field(default_factory=LifeSpent)
     hears: bool = Field(default=True, exclude=True)
     """What its user says in a talk is said to it; False: to somebody else of this mind, a coach."""
     quiet_turns: int = 0

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from mindstream.errors import BudgetSpent, ModelError
 from mindstream.isolation import describe
 from mindstream.life.budget import LifeBudget
-from mindstream.life.events import SLOT, Asked, Replied, Wish
+from mindstream.life.events import SLOT, Asked, Replied, WishedCall
 from mindstream.life.inbox import Inbox
 from mindstream.life.state import LifeState
 from mindstream.log.events import Event, Logged, Observed, ToolCalled
@@ -61,7 +61,7 @@ class Steps:
         fence: the work that must still be this process's for what it writes to be taken.
     """
 
-    stream: Memory
+    memory: Memory
     state: LifeState
     budget: LifeBudget
     inbox: Inbox
@@ -76,7 +76,7 @@ class Steps:
     def note(self, event: Event, records: Sequence[Record] = ()) -> None:
         """Take down what happens; it is written before the next thing happens outside."""
         self._pending.append(Entry(event, SLOT, tuple(records), system=True))
-        self.state.apply(event, self.stream.clock.now())
+        self.state.apply(event, self.memory.clock.now())
 
     def note_applied(self, event: Event, records: Sequence[Record] = ()) -> None:
         """Take down what the state has taken in already."""
@@ -94,7 +94,7 @@ class Steps:
         entries, self._pending = self._pending, []
         touch, self._touch = self._touch, None
         revisions, self._revisions = self._revisions, ()
-        logged = await self.stream.commit(*entries, revisions=revisions, fence=self.fence, touch=touch)
+        logged = await self.memory.commit(*entries, revisions=revisions, fence=self.fence, touch=touch)
         self.inbox.written = logged[-1].seq
         return logged
 
@@ -113,7 +113,7 @@ class Steps:
         if self.state.halted or self.inbox.reread:
             raise Halted(self.state.halted or "what was erased is not told to a model again: the turn is read anew")
         if id_ not in self.state.asked:
-            self.budget.check(self.state.spent, self.stream.clock.now())
+            self.budget.check(self.state.spent, self.memory.clock.now())
             self.note(Asked(id=id_, role=role, news=news, seen=seen, tokens=request_tokens(request)))
         await self.flush()
         asked: list[Metered] = []
@@ -169,7 +169,7 @@ def _sum(asked: Sequence[Metered]) -> Usage | None:
 def _replied(
     id_: str, role: str, model: str, text: str, calls: Sequence[Call], usage: Usage | None, request: Request
 ) -> Replied:
-    wished = tuple(Wish(tool=call.tool, arguments=call.arguments) for call in calls)
+    wished = tuple(WishedCall(tool=call.tool, arguments=call.arguments) for call in calls)
     if usage is not None:
         tokens, cost = usage.input_tokens + usage.output_tokens, usage.cost_usd
     else:

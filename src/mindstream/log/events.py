@@ -31,6 +31,8 @@ class Event(BaseModel):
     of_all: ClassVar[bool] = False
     """A copy of what rows of all streams say, made to be quick: searched whosever words are erased; may be deleted."""
 
+    __str__ = BaseModel.__repr__
+
     def entry(self) -> tuple[str, str]:
         """Return its kind and its payload as the log keeps them."""
         return self.kind, self.model_dump_json()

@@ -40,7 +40,7 @@ class Memory(Stream):
         for message in messages:
             if not (isinstance(message.get("role"), str) and isinstance(message.get("content"), str)):
                 raise InputError(f'a message is {{"role": "user" or "assistant", "content": text}}, not {message!r}')
-        return await self.remember_all([
+        return await self.retain_all([
             RecordDraft(
                 text=message["content"], kind="chat", episode=session, data={"by_user": message["role"] == "user"},
                 by=self.name if message["role"] == "user" else message["role"],

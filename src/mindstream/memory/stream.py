@@ -41,7 +41,17 @@ from mindstream.memory.store.record import (
     normalised,
 )
 from mindstream.memory.store.sqlite import SqliteStore
-from mindstream.memory.store.store import Commit, Entry, Fence, NewWork, Revision, Store, WorkDone, WorkReleased
+from mindstream.memory.store.store import (
+    Commit,
+    Entry,
+    Fence,
+    NewWork,
+    Revision,
+    Store,
+    WorkDone,
+    WorkReleased,
+    read_log,
+)  # fmt: skip
 from mindstream.memory.store.strength import Strength
 from mindstream.memory.store.validation import MAX_DEPTH, checked_moment, checked_text, fitted_text, legible_record
 from mindstream.models.embedders.embedder import Embedder
@@ -56,7 +66,7 @@ REAL = SystemClock()
 Shape = TypeVar("Shape", bound=BaseModel)
 
 
-async def remember(stream: Stream, news: Sequence[RecordDraft]) -> list[Record]:
+async def retain_all(stream: Stream, news: Sequence[RecordDraft]) -> list[Record]:
     """Write records in one transaction; those that say what is known already are left out, the known ones returned.
 
     Raises:
@@ -245,7 +255,7 @@ class Stream:
             text=text, kind=kind, by=by, episode=episode, importance=importance, about=about,
             keywords=tuple(keywords), evidence=tuple(evidence), data=dict(data or {}),
         )  # fmt: skip
-        return (await self.remember_all([new]))[0]
+        return (await self.retain_all([new]))[0]
 
     async def find_same(self, kind: Kind, texts: Sequence[str]) -> dict[str, Record]:
         """Return what says the same as these texts and keeps them from being news, by normalised text.
@@ -333,6 +343,10 @@ class Stream:
         """Return the newest records of a kind, oldest first."""
         return await self.store.latest(self.key, [kind], n, now=self.clock.now(), episode=episode)
 
+    def log(self, after: int = 0, kinds: Sequence[str] | None = None) -> AsyncIterator[Logged]:
+        """Yield the rows of its log after a seq, oldest first, of these kinds of events, or of all."""
+        return read_log(self.store, self.key, after, kinds)
+
     async def belief(self, slot: str, shape: type[Shape]) -> Belief[Shape]:
         """Return the latest version of a belief; 0 before there is one."""
         return read_belief(slot, await self.version(slot), shape)
@@ -353,5 +367,5 @@ class Stream:
         return found
 
     # What stands in a module of its own; the stream is the first argument.
-    remember_all, build_records = remember, build_records
+    retain_all, build_records = retain_all, build_records
     believe, revision = beliefs.believe, beliefs.revision

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -34,15 +34,15 @@ from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Entry, Store
 from mindstream.memory.store.validation import checked_text
 from mindstream.minds.calls import CallLog
-from mindstream.minds.responder import Attention, Host, NullResponder, ResponderFactory
+from mindstream.minds.responder import Attention, Host, NullResponder, ResponderFactory, make_responder
 from mindstream.minds.timeouts import Timeouts
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
-from mindstream.models.roles import Models
+from mindstream.models.roles import AnyModels, Models, open_models
 from mindstream.paths import usable
 from mindstream.reasoners.background import Background
 from mindstream.reasoners.reasoner import Reasoner, RunContext, RunResult
-from mindstream.reasoners.trigger import Turn
+from mindstream.reasoners.trigger import Occurrence
 from mindstream.tools.tool import Tool, checked_tools
 
 TalkEvent: TypeAlias = Heard | Waiting | Piece | Said | BeliefChanged | PlanChanged | FollowUp
@@ -78,9 +78,9 @@ class Mind:
             memory, speak_up=self._speak_up, tools=self.tools, lease_s=self.timeouts.lease_s,
             retry_s=self.timeouts.retry_s,
         )  # fmt: skip
-        self.responder = responder(Host(memory, models, session, self.timeouts, self.reasoners))
+        self.responder = make_responder(responder, Host(memory, models, session, self.timeouts, self.reasoners))
         self.reasoners.add(*self.responder.reasoners, *reasoners)
-        self._turn = Turn(0, "", "")
+        self._turn = Occurrence(0, "", "")
         self._taking_in = asyncio.Lock()
         """What is said at once is attended to and written down in the order in which it was said."""
 
@@ -92,7 +92,7 @@ class Mind:
         *,
         user: StreamName | str = "you",
         session: str | None = None,
-        models: Models | Mapping[str, str] | str = "rules",
+        models: AnyModels = "rules",
         tools: Sequence[Tool] = (),
         reasoners: Sequence[Reasoner] = (),
         responder: ResponderFactory | None = None,
@@ -106,8 +106,8 @@ class Mind:
             data: the data folder (made if need be), or a store.
             user: whose mind it is; a plain name is a user's.
             session: the conversation to go on with; None begins a new one. Memory spans all of them.
-            models: a name (`rules`, `openai:gpt-5`, …) or a table role -> name; roles: talker, reasoner, default.
-                A role that is needed and stands nowhere is an error, unless there is a default.
+            models: a name (`rules`, `openai:gpt-5`, …), a model, a table of these by role (talker, reasoner, default),
+                or `Models`. A role that is needed and stands nowhere is an error, unless there is a default.
             tools: what its reasoners may call, beside their own.
             reasoners: more of them, beside those of the responder; each writes its own slot.
             responder: how whoever answers is made, as `Coach.using(pack="sleep")`; None: nobody answers.
@@ -123,11 +123,12 @@ class Mind:
         clock = clock or SystemClock()
         session = checked_name(session, "session") if session else format_iso(clock.now())
         calls = CallLog()
-        table = {"default": models} if isinstance(models, str) else models
-        shared = table if isinstance(table, Models) else Models.named(table, clock=clock)
         embed = embedder(embed) if isinstance(embed, str) else embed
-        store: Store = SqliteStore(data) if isinstance(data, str | Path) else data
-        try:
+        async with contextlib.AsyncExitStack() as opened_here:
+            shared = await opened_here.enter_async_context(open_models(models, clock))
+            store: Store = SqliteStore(data) if isinstance(data, str | Path) else data
+            if folder is not None:
+                opened_here.push_async_callback(store.close)
             memory = Memory(store, name, embed, clock, Feed())
             mind = cls(
                 memory, shared.with_listener(calls.take), session, tools=tools, reasoners=reasoners, timeouts=timeouts,
@@ -147,15 +148,10 @@ class Mind:
                 await calls.flush(memory)
                 memory.feed.close()  # first: whoever listens must not wait for a store that cannot be written
                 await memory.close()
-        finally:
-            if not isinstance(models, Models):
-                await shared.aclose()
-            if folder is not None:
-                await store.close()
 
     async def _begin(self) -> None:
         """Read what the mind holds."""
-        self._turn = Turn(await self.memory.store.count(self.memory.key, "heard"), "", "")
+        self._turn = Occurrence(await self.memory.store.count(self.memory.key, "heard"), "", "")
         await self.responder.begin()
 
     async def hear(self, text: str, *, one_answer: bool = False, by: str = "") -> AsyncGenerator[Logged]:
@@ -237,7 +233,7 @@ class Mind:
         with self.reasoners.hearing():
             new = RecordDraft(text=text, kind="chat", by=by, episode=self.session, data={"by_user": True})
             record = (await memory.build_records([new]))[0]
-            before, turn = self._turn, Turn(self._turn.number + 1, attention.phase, self._turn.phase)
+            before, turn = self._turn, Occurrence(self._turn.number + 1, attention.phase, self._turn.phase)
             wake, self._turn = self.reasoners.claims(turn, besides=attention.besides), turn
             event = Heard(text=text, session=self.session, record=record.id)
             try:
@@ -257,7 +253,7 @@ class Mind:
             by: who did it; the mind's user where nobody is named.
         """
         stream, phase = self.memory, self._turn.phase
-        turn = Turn(await stream.store.count(stream.key, event.kind) + 1, phase, phase, event.kind)
+        turn = Occurrence(await stream.store.count(stream.key, event.kind) + 1, phase, phase, event.kind)
         entry = Entry(event, by or stream.name, tuple(await stream.build_records(news)) if news else ())
         (logged,) = await stream.commit(entry, wake=self.reasoners.claims(turn))
         self.reasoners.wake()
@@ -270,7 +266,7 @@ class Mind:
             InputError: see `Memory.supersede`.
         """
         stream, phase, kind = self.memory, self._turn.phase, Corrected.kind
-        turn = Turn(await stream.store.count(stream.key, kind) + 1, phase, phase, kind)
+        turn = Occurrence(await stream.store.count(stream.key, kind) + 1, phase, phase, kind)
         done = await stream.correct(old, text, by=by, wake=self.reasoners.claims(turn))
         self.reasoners.wake()
         return done

@@ -7,14 +7,16 @@ responder answers. A responder never calls its mind: what it may use is `Host`.
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias
 
-from mindstream.log.events import Logged, Piece, Said
+from mindstream.errors import InputError
+from mindstream.log.events import FollowUp, Heard, Logged, Piece, Said
 from mindstream.memory.memory import Memory
-from mindstream.memory.store.record import RecordDraft
+from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.memory.store.store import Entry
 from mindstream.minds.timeouts import Timeouts
 from mindstream.models.roles import Models
@@ -30,6 +32,7 @@ class Host:
         session: the conversation that goes on.
         thinkers: the reasoners behind the talk: released when it has spoken, or waited for; their `floor` is held
             while it speaks.
+        asked_in: the id of the record of what is answered now, for `memory.recall(…, asked_in=…)`; "" where nothing is.
     """
 
     memory: Memory
@@ -37,9 +40,10 @@ class Host:
     session: str
     timeouts: Timeouts
     thinkers: Background
+    asked_in: str = ""
 
 
-Answer: TypeAlias = Callable[[Logged], AsyncGenerator[Logged]]
+AnswerFunction: TypeAlias = Callable[[Logged], AsyncGenerator[Logged]]
 """Answers what was heard (its row of the log), event by event: that row first, then what is said."""
 
 
@@ -54,7 +58,7 @@ class Attention:
         by: who says it; "": the mind's user.
     """
 
-    answer: Answer
+    answer: AnswerFunction
     phase: str = ""
     besides: Sequence[str] = ()
     hold: bool = False
@@ -94,8 +98,39 @@ class Responder(Protocol):
 ResponderFactory: TypeAlias = Callable[[Host], Responder]
 
 
+def make_responder(factory: ResponderFactory, host: Host) -> Responder:
+    """Make who answers.
+
+    Raises:
+        InputError: what was given makes none; the message says what would.
+    """
+    name = getattr(factory, "__name__", type(factory).__name__)
+    if inspect.isasyncgenfunction(factory) or inspect.iscoroutinefunction(factory):
+        raise InputError(f"responder={name} is a function that answers: hand over answer_with({name})")
+    made = factory(host) if callable(factory) else factory
+    if not callable(factory) or not all(hasattr(made, each) for each in ("name", "reasoners", "attend", "speak_up")):
+        raise InputError(f"responder={name} makes no responder: give Coach.using(), answer_with(…), or what makes one")
+    return made
+
+
+async def follow_up(host: Host, by: str, context: RunContext, result: RunResult) -> Sequence[Entry]:
+    """Return the `follow_up` of a result, to be said unasked; nothing where the user has said something newer."""
+    if not result.follow_up or not context.utterances:
+        return ()
+    newest = context.utterances[-1].seq
+    if await host.memory.store.events(host.memory.key, newest, ["heard"], 1):
+        return ()
+    record = await _chat_record(host, by, result.follow_up)
+    return [Entry(FollowUp(text=record.text, answers=newest, record=record.id), by, (record,))]
+
+
+async def _chat_record(host: Host, by: str, text: str) -> Record:
+    new = RecordDraft(text=text, kind="chat", by=by, episode=host.session, data={"by_user": False})
+    return (await host.memory.build_records([new]))[0]
+
+
 class NullResponder:
-    """Answers nobody: what is said is remembered and thought about."""
+    """Answers nobody: what is said is remembered and thought about. A follow-up is said in its slot's name."""
 
     name = title = ""
     reasoners: Sequence[Reasoner] = ()
@@ -113,8 +148,8 @@ class NullResponder:
         self._host.thinkers.wake()
         yield heard
 
-    async def speak_up(self, *_: object) -> Sequence[Entry]:
-        return ()
+    async def speak_up(self, context: RunContext, result: RunResult, written: Sequence[Entry]) -> Sequence[Entry]:  # noqa: ARG002
+        return await follow_up(self._host, context.slot, context, result)
 
     async def close(self) -> None:
         pass
@@ -128,8 +163,13 @@ def answer_with(respond: Respond, name: str = "responder") -> ResponderFactory:
     """Make a responder of an async generator that takes an utterance and its host, and yields pieces of the answer.
 
     What it raises ends the answer; what was shown of it is kept. One utterance is answered at a time, and the mind's
-    reasoners think about it when it has been answered.
+    reasoners think about it when it has been answered. Their `follow_up` is said in its name, where it can be seen.
+
+    Raises:
+        InputError: it is a function that returns where it should yield.
     """
+    if inspect.iscoroutinefunction(respond) or inspect.isgeneratorfunction(respond):
+        raise InputError(f"{respond.__name__} is no async generator: write `async def`, and `yield` what it says")
     return lambda host: FunctionResponder(host, respond, name)
 
 
@@ -141,19 +181,25 @@ class FunctionResponder:
     def __init__(self, host: Host, respond: Respond, name: str) -> None:
         self.name = self.title = name
         self._host, self._respond = host, respond
+        self._alone = 0
+        """What was heard last where nothing could follow the answer."""
 
     async def begin(self) -> None:
         pass
 
-    async def attend(self, text: str, *, one_answer: bool) -> Attention:  # noqa: ARG002
+    async def attend(self, text: str, *, one_answer: bool) -> Attention:
         async def answer(heard: Logged) -> AsyncGenerator[Logged]:
             memory, thinkers = self._host.memory, self._host.thinkers
+            self._alone = heard.seq if one_answer else self._alone
+            asked_in = heard.event.record if isinstance(heard.event, Heard) else ""
             said = ""
             try:
                 yield heard
                 async with thinkers.floor:
                     try:
-                        async with aclosing(_closing(self._respond(text, self._host))) as pieces:
+                        async with aclosing(
+                            _closing(self._respond(text, replace(self._host, asked_in=asked_in)))
+                        ) as pieces:
                             async for piece in pieces:
                                 said += piece
                                 yield memory.show(Piece(text=piece, answers=heard.seq), self.name)
@@ -167,14 +213,14 @@ class FunctionResponder:
         return Attention(answer, hold=True)
 
     async def _keep(self, heard: Logged, said: str) -> Logged:
-        new = RecordDraft(text=said, kind="chat", by=self.name, episode=self._host.session, data={"by_user": False})
-        (record,) = await self._host.memory.build_records([new])
+        record = await _chat_record(self._host, self.name, said)
         event = Said(text=record.text, answers=heard.seq, belief_version=0, model=self.name, record=record.id)
         (logged,) = await self._host.memory.commit(Entry(event, self.name, (record,)))
         return logged
 
-    async def speak_up(self, *_: object) -> Sequence[Entry]:
-        return ()
+    async def speak_up(self, context: RunContext, result: RunResult, written: Sequence[Entry]) -> Sequence[Entry]:  # noqa: ARG002
+        is_seen = not context.utterances or context.utterances[-1].seq != self._alone
+        return await follow_up(self._host, self.name, context, result) if is_seen else ()
 
     async def close(self) -> None:
         pass

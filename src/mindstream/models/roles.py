@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from types import MappingProxyType, TracebackType
+from typing import TypeAlias, Union
 
 from mindstream.clock import Clock, SystemClock
 from mindstream.errors import SettingsError
@@ -88,6 +90,13 @@ class Models:
         """Return the same models, shared, with something around each."""
         models = Models(None, {role: wrap(model) for role, model in self._models.items()})
         models._waits = self._waits
+        return models
+
+    def with_roles(self, roles: Mapping[str, Model]) -> Models:
+        """Return the same models, shared, and others for some roles."""
+        table = {**self._models, **roles}
+        models = Models(table.get(DEFAULT), table)
+        models._waits = {role: waits for role, waits in self._waits.items() if role not in roles}
         return models
 
     def with_listener(self, on_call: Callable[[Metered], None]) -> Models:
@@ -177,6 +186,33 @@ class Models:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.aclose()
+
+
+AnyModels: TypeAlias = Union[Models, Model, str, Mapping[str, Model | str]]  # noqa: UP007 (a protocol and a string)
+"""How `models=` names who answers: one for all roles, itself or its name; a table by role; `Models`."""
+
+
+@asynccontextmanager
+async def open_models(models: AnyModels, clock: Clock | None = None) -> AsyncIterator[Models]:
+    """Give models, however they are named; what is opened here is closed here.
+
+    Raises:
+        SettingsError: a name that nobody knows, or something that is no model.
+    """
+    if isinstance(models, Models):
+        yield models
+        return
+    table: Mapping[str, Model | str] = models if isinstance(models, Mapping) else {DEFAULT: models}
+    for each in table.values():
+        if not isinstance(each, str) and not callable(getattr(each, "reply", None)):
+            raise SettingsError(
+                "models= takes the name of a model, a model, a table of these by role, or Models, not"
+                f" {type(each).__name__}"
+            )
+    names = {role: each for role, each in table.items() if isinstance(each, str)}
+    async with Models.named(names, clock=clock) if names or not table else Models() as named:
+        own = {role: each for role, each in table.items() if not isinstance(each, str)}
+        yield named.with_roles(own)
 
 
 def _waits(model: Model) -> Waits:

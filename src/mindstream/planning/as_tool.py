@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from mindstream.errors import ToolError
-from mindstream.models.model import Model
-from mindstream.models.roles import Models
+from mindstream.models.roles import AnyModels
 from mindstream.planning.planner import Planner
 from mindstream.planning.solution import Solution
 from mindstream.planning.solve import Strategy
@@ -21,7 +20,7 @@ CALLS, LONGEST, SHOWN = 32, 4_000, 500
 
 def planner_tool(
     tools: Sequence[Tool],
-    models: Models | Model | Mapping[str, Model],
+    models: AnyModels,
     how: Strategy = "rewoo",
 ) -> FunctionTool:
     """Make the tool `solve_task`, which plans how to solve a task with these tools, and does it.

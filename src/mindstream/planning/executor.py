@@ -47,6 +47,9 @@ class Limits:
     lease_s: float = LEASE_S
 
 
+LIMITS = Limits()
+
+
 class Executor:
     """Runs steps that are handed to it with `begin`, then `finish`.
 

@@ -130,9 +130,9 @@ class Journal:
     All that it writes raises LeaseLost where another process has taken the run over.
     """
 
-    def __init__(self, stream: Memory, run: str, spent: Callable[[], Spent], fence: Fence) -> None:
+    def __init__(self, memory: Memory, run: str, spent: Callable[[], Spent], fence: Fence) -> None:
         self.run = run
-        self._stream, self._spent, self._fence = stream, spent, fence
+        self._memory, self._spent, self._fence = memory, spent, fence
 
     async def planned(self, plan: Plan, because: str) -> None:
         written = plan.model_dump(mode="json", exclude_defaults=True)
@@ -159,7 +159,7 @@ class Journal:
 
     async def _write(self, event: SpendingEvent, finish: WorkDone | None = None) -> None:
         try:
-            await self._stream.commit(Entry(event, PLANNER), fence=self._fence, finish=finish)
+            await self._memory.commit(Entry(event, PLANNER), fence=self._fence, finish=finish)
         except LeaseLost:
             raise LeaseLost(f"the run {self.run!r} was taken over by another process, and goes on there") from None
 

@@ -30,7 +30,7 @@ from mindstream.tools.traits import traits_of
 NO_ANSWER, NOTHING = "the evidence does not hold the answer", "nothing"
 
 
-class Run:
+class PlanningRun:
     """A task that is being solved.
 
     Attributes:

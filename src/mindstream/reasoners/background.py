@@ -68,7 +68,7 @@ class Background(Runner):
             self._over = True
             await self._tell_moved()
             with contextlib.suppress(StorageError):
-                await asyncio.shield(self.stream.store.give_up(self.owner))
+                await asyncio.shield(self.memory.store.give_up(self.owner))
 
     async def settled(self, upto: int | None = None, slots: Sequence[str] | None = None) -> None:
         """Return when nothing is open up to that utterance; or when nothing can come of waiting.
@@ -117,13 +117,13 @@ class Background(Runner):
 
     async def _get_stuck(self, slot: Slot, why: str) -> None:
         slot.stuck += 1
-        self.stream.show(Failed(text=why, where=slot.name))
+        self.memory.show(Failed(text=why, where=slot.name))
         await self._tell_moved()
         await asyncio.sleep(min(self._retry_s * slot.stuck, self._lease_s / 3))
 
     async def _rest(self, slot: Slot) -> None:
         """Wait for a wake; look up now and then, for leases of the dead run out; use silence where the trigger says."""
-        trigger, now = slot.reasoner.trigger, self.stream.clock.now()
+        trigger, now = slot.reasoner.trigger, self.memory.clock.now()
         idle_s = trigger.idle_s if slot.idle_due else None
         rest_s = self._lease_s / 3 if idle_s is None else idle_s
         if slot.due is not None:
@@ -134,7 +134,7 @@ class Background(Runner):
             async with asyncio.timeout(rest_s):
                 await slot.woken.wait()
         except TimeoutError:
-            is_due = slot.due is None and trigger.at is not None and self.stream.clock.now() >= trigger.at
+            is_due = slot.due is None and trigger.at is not None and self.memory.clock.now() >= trigger.at
             if idle_s is not None or is_due:
                 slot.idle_due = slot.idle_due and is_due
                 await self._think(slot, Run([]))
@@ -166,6 +166,6 @@ class Background(Runner):
                 return ()
             fresh = [each for each in await self._take(slot, min(self._held, default=None)) if each.id not in known]
             run.work.extend(fresh)
-            return utterances_in(await rows_of(self.stream, fresh))
+            return utterances_in(await rows_of(self.memory, fresh))
 
         return newer

@@ -21,8 +21,8 @@ class Calls:
     A call that failed is made again. Those of a run that came to an end are done with.
     """
 
-    def __init__(self, stream: Memory, slot: str, since: int | None) -> None:
-        self._stream, self._slot, self._since = stream, slot, since
+    def __init__(self, memory: Memory, slot: str, since: int | None) -> None:
+        self._memory, self._slot, self._since = memory, slot, since
         self._given: defaultdict[tuple[str, str], deque[str]] | None = None
 
     async def recorded_result(self, call: Call) -> str | None:
@@ -37,7 +37,7 @@ class Calls:
         given: defaultdict[tuple[str, str], deque[str]] = defaultdict(deque)
         if self._since is None:
             return given
-        stream, slot, now = self._stream, self._slot, self._stream.clock.now()
+        stream, slot, now = self._memory, self._slot, self._memory.clock.now()
         for row in await stream.store.events(stream.key, self._since, ["tool_called", "observed", "thought"], MOST):
             match row.event:
                 case Thought() if row.event.slot == slot:

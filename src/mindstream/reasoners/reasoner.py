@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
-from pydantic import BaseModel
+from pydantic import BaseModel, JsonValue
 
+from mindstream import chance
 from mindstream.clock import Moment
+from mindstream.errors import InputError, ToolError
 from mindstream.log.events import Logged, Observed, ToolCalled
 from mindstream.memory.belief import Patch
 from mindstream.memory.memory import Memory
@@ -19,6 +22,7 @@ from mindstream.models.model import Call
 from mindstream.reasoners.calls import Calls
 from mindstream.reasoners.trigger import Trigger
 from mindstream.tools.call import ForeignText, Observation
+from mindstream.tools.loop import watched_call
 from mindstream.tools.tool import Tool
 
 
@@ -77,6 +81,19 @@ class RunContext:
     def session(self) -> str:
         """The session of the newest utterance; "" where there is none."""
         return self.utterances[-1].session if self.utterances else ""
+
+    async def call(self, tool: str, /, **arguments: JsonValue) -> str:
+        """Call one of `tools` and return what it gave; the log has the call.
+
+        A run that goes on where another was broken off is given what that one's call gave.
+
+        Raises:
+            ToolError: there is no such tool, the arguments do not fit, or it failed.
+        """
+        found = await watched_call(Call(tool, json.dumps(arguments), chance.token()), self.tools, self)
+        if found.failed:
+            raise ToolError(found.text)
+        return found.text
 
     async def take_newer(self) -> str:
         """Take what was said since the run began into it; return its words, "" where there are none."""
@@ -179,3 +196,26 @@ class Reasoner(Protocol):
         bounded number of times, and is then set aside. Where it raises that its model cannot be had, the work rests
         until that is there again.
         """
+
+
+def checked_reasoner(reasoner: Reasoner) -> Reasoner:
+    """Return a reasoner that has all that one has.
+
+    Raises:
+        InputError: something is missing, or is no such thing; the message says what.
+    """
+    name = reasoner.__name__ if isinstance(reasoner, type) else type(reasoner).__name__
+    slot, timeout_s = getattr(reasoner, "slot", None), getattr(reasoner, "timeout_s", None)
+    if isinstance(reasoner, type):
+        lack = f"an instance: {name}()"
+    elif not isinstance(slot, str) or not slot:
+        lack = "a slot, the name of the part of memory that it writes"
+    elif not isinstance(getattr(reasoner, "trigger", None), Trigger):
+        lack = "a trigger that says when it wakes, as Trigger(every=1)"
+    elif not isinstance(timeout_s, int | float) or not timeout_s > 0:
+        lack = "timeout_s, the seconds that a run may think, above 0"
+    elif not callable(getattr(reasoner, "think", None)):
+        lack = "async def think(self, context: RunContext) -> RunResult"
+    else:
+        return reasoner
+    raise InputError(f"the reasoner {name} needs {lack}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Sequence
 
 from mindstream import chance
@@ -18,13 +19,16 @@ from mindstream.log.work import LONGEST_LEASE_S, Work
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import Entry, NewWork, WorkDone, WorkReleased
 from mindstream.memory.tenure import renewing
-from mindstream.reasoners.reasoner import Newer, Reasoner, RunContext, RunResult, nothing_newer
+from mindstream.reasoners.reasoner import Newer, Reasoner, RunContext, RunResult, checked_reasoner, nothing_newer
 from mindstream.reasoners.run import CRASHES, LONGEST_REST_S, TRIES, Run, Slot
 from mindstream.reasoners.run_context import build_context, rows_of
-from mindstream.reasoners.trigger import Turn
+from mindstream.reasoners.trigger import Occurrence
 from mindstream.reasoners.write_result import SpeakUp, conclude
 from mindstream.tools.tool import Tool
 from mindstream.tracing import span
+
+LOG = logging.getLogger("mindstream.reasoners")
+"""Is told of each run that fails; where nobody has set up logging, Python writes that to standard error."""
 
 
 async def silent(*_: object) -> Sequence[Entry]:
@@ -43,12 +47,12 @@ class Runner:
         retry_s: how long work rests after the first run that failed; after the next, four times as long.
 
     Raises:
-        InputError: two reasoners have one slot; a lease that is too long.
+        InputError: two reasoners have one slot, or one is none; a lease that is too long.
     """
 
     def __init__(
         self,
-        stream: Memory,
+        memory: Memory,
         reasoners: Sequence[Reasoner] = (),
         floor: asyncio.Lock | None = None,
         speak_up: SpeakUp = silent,
@@ -59,7 +63,7 @@ class Runner:
     ) -> None:
         if not 0 < lease_s <= LONGEST_LEASE_S:
             raise InputError(f"lease_s is a time in seconds, above 0 and at most {LONGEST_LEASE_S:.0f}, not {lease_s}")
-        self.stream = stream
+        self.memory = memory
         self.owner = chance.token()
         self._slots: dict[str, Slot] = {}
         self.add(*reasoners)
@@ -71,9 +75,9 @@ class Runner:
         """Let more reasoners work; before `run`.
 
         Raises:
-            InputError: two of them have one slot.
+            InputError: two of them have one slot, or one is none.
         """
-        for reasoner in reasoners:
+        for reasoner in map(checked_reasoner, reasoners):
             if reasoner.slot in self._slots:
                 raise InputError(f"two reasoners write the slot {reasoner.slot!r}: give one of them another")
             self._slots[reasoner.slot] = Slot(reasoner)
@@ -83,7 +87,7 @@ class Runner:
         """Name the slots that an utterance wakes."""
         return tuple(self._slots)
 
-    def claims(self, turn: Turn, besides: Sequence[str] = ()) -> NewWork:
+    def claims(self, turn: Occurrence, besides: Sequence[str] = ()) -> NewWork:
         """Return the work that an utterance causes, some slots left out, leased to this process."""
         fired = [name for name, slot in self._slots.items() if slot.reasoner.trigger.fires(turn)]
         slots = tuple(name for name in fired if name not in besides)
@@ -91,7 +95,7 @@ class Runner:
 
     async def work(self) -> list[Work]:
         """List what is open for this mind, oldest first."""
-        return [work for work in await self.stream.store.open_work(self.stream.key) if work.slot in self._slots]
+        return [work for work in await self.memory.store.open_work(self.memory.key) if work.slot in self._slots]
 
     def cancel(self, slot: str | None = None) -> int:
         """Stop the runs that go on (of one slot, or all); return how many. What they were about counts as done."""
@@ -105,7 +109,7 @@ class Runner:
             if any(work.attempts > CRASHES for work in run.work):
                 await self._set_aside(slot, run.work, f"taken up {CRASHES} times, and the process died each time")
                 return
-            with renewing(self.stream.store, self.stream.clock, lambda: run.ids, self.owner, self._lease_s):
+            with renewing(self.memory.store, self.memory.clock, lambda: run.ids, self.owner, self._lease_s):
                 context = await self._occasion(slot, run)
                 await self._conclude(run, context, await self._conclusion(slot, run, context))
             slot.due, slot.outages = None, 0
@@ -118,13 +122,14 @@ class Runner:
             if isinstance(cause, OUTAGES):
                 await self._wait_out(slot, run, cause)
             elif not isinstance(cause, LeaseLost):  # else another process took it over; it is theirs to finish
-                await self._fail(slot, run, f"{slot.name}: {error if isinstance(error, Broken) else describe(error)}")
+                reason = f"{slot.name}: {error if isinstance(error, Broken) else describe(error)}"
+                await self._fail(slot, run, reason, cause)
         finally:
             slot.run = None
 
     async def _occasion(self, slot: Slot, run: Run) -> RunContext:
-        rows = await rows_of(self.stream, run.work)
-        return await build_context(self.stream, slot.name, rows, self._newer(slot, run), self._tools)
+        rows = await rows_of(self.memory, run.work)
+        return await build_context(self.memory, slot.name, rows, self._newer(slot, run), self._tools)
 
     def _newer(self, slot: Slot, run: Run) -> Newer:  # noqa: ARG002
         """Return how a run that goes on learns of what came since."""
@@ -151,13 +156,16 @@ class Runner:
         wished_s = outage.retry_after_s or 0.0 if isinstance(outage, RateLimited) else wished_s
         slot.rest(min(LONGEST_REST_S, max(wished_s, self._retry_s * 2.0 ** min(slot.outages, 20))))
         slot.idle_due = slot.idle_due or not run.work
+        if not is_known:
+            LOG.warning("%s", reason)
         news = [] if is_known else [Entry(Failed(text=reason, where=slot.name), slot.name)]
         put_back = WorkReleased(run.ids, self.owner, reason, counts=False) if run.work else None
         if news or put_back:
-            await self.stream.commit(*news, put_back=put_back)
+            await self.memory.commit(*news, put_back=put_back)
 
-    async def _fail(self, slot: Slot, run: Run, reason: str) -> None:
+    async def _fail(self, slot: Slot, run: Run, reason: str, cause: BaseException | None = None) -> None:
         """Put the work back, to be tried again; what has failed often enough is set aside."""
+        LOG.warning("%s", reason, exc_info=cause)
         slot.outages = 0
         tired = [work for work in run.work if work.failures + 1 >= TRIES]
         again = [work for work in run.work if work.failures + 1 < TRIES]
@@ -167,7 +175,7 @@ class Runner:
         if tired:
             await self._set_aside(slot, tired, reason, put_back)
         else:
-            await self.stream.commit(Entry(Failed(text=reason, where=slot.name), slot.name), put_back=put_back)
+            await self.memory.commit(Entry(Failed(text=reason, where=slot.name), slot.name), put_back=put_back)
 
     async def _set_aside(
         self, slot: Slot, work: Sequence[Work], reason: str, put_back: WorkReleased | None = None
@@ -176,17 +184,17 @@ class Runner:
         event = Entry(SetAside(slot=slot.name, about=about, reason=reason, attempts=attempts), slot.name)
         with contextlib.suppress(LeaseLost):
             finish = WorkDone(tuple(each.id for each in work), self.owner)
-            await self.stream.commit(event, finish=finish, put_back=put_back)
+            await self.memory.commit(event, finish=finish, put_back=put_back)
 
     async def _finish_cancelled(self, slot: Slot, run: Run) -> None:
         thought = Thought(slot=slot.name, about=run.about, text="cancelled", model="")
         with contextlib.suppress(LeaseLost):
             finish = WorkDone(run.ids, self.owner) if run.work else None
-            await self.stream.commit(Entry(thought, slot.name), finish=finish)
+            await self.memory.commit(Entry(thought, slot.name), finish=finish)
 
     async def _ours(self, slot: Slot) -> list[Work]:
         """Return a slot's work that this process may take up."""
-        now = self.stream.clock.now()
+        now = self.memory.clock.now()
         return [work for work in await self.work() if work.slot == slot.name and work.is_open_to(self.owner, now)]
 
     def _one_by_one(self, ours: Sequence[Work]) -> int | None:
@@ -197,8 +205,8 @@ class Runner:
         return ours[1].cause if len(ours) > 1 and any(w.failures or w.attempts > TRIES for w in ours) else None
 
     async def _take(self, slot: Slot, before: int | None) -> list[Work]:
-        key, now = self.stream.key, self.stream.clock.now()
-        return await self.stream.store.claim(key, slot.name, self.owner, now, self._lease(), before)
+        key, now = self.memory.key, self.memory.clock.now()
+        return await self.memory.store.claim(key, slot.name, self.owner, now, self._lease(), before)
 
     def _lease(self) -> float:
-        return self.stream.clock.now() + self._lease_s
+        return self.memory.clock.now() + self._lease_s

@@ -8,7 +8,7 @@ from mindstream.clock import Moment
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class Occurrence:
     """Something that happens, as triggers see it; mostly an utterance.
 
     Attributes:
@@ -43,7 +43,7 @@ class Trigger:
     at: Moment | None = None
     on: tuple[str, ...] = ("heard",)
 
-    def fires(self, turn: Turn) -> bool:
+    def fires(self, turn: Occurrence) -> bool:
         """Return whether this wakes the reasoner."""
         if turn.kind not in self.on or self.every == 0 or turn.number % self.every:
             return False

@@ -22,7 +22,7 @@ from mindstream.log.events import Opened
 from mindstream.log.names import checked_name
 from mindstream.service import transfer
 from mindstream.service.export_file import Export, Header, read_export
-from mindstream.service.memory import UserData
+from mindstream.service.memory import UserMemory
 from mindstream.settings import DEFAULT, Settings
 
 FEW = 20
@@ -47,13 +47,13 @@ class MindHeader(Header):
     settings: Habits = Habits()
 
 
-async def export(memory: UserData, settings: Settings) -> AsyncIterator[str]:
+async def export(opened: UserMemory, settings: Settings) -> AsyncIterator[str]:
     """Yield the lines of a mind; `settings` say what its log does not.
 
     Raises:
         InputError: nothing is known of that user.
     """
-    async for line in transfer.export(memory, partial(MindHeader, settings=await _habits(memory, settings))):
+    async for line in transfer.export(opened, partial(MindHeader, settings=await _habits(opened, settings))):
         yield line
 
 
@@ -95,14 +95,14 @@ def missing_pack(habits: Habits) -> str:
     return habits.pack if habits.pack not in shipped_packs() else ""
 
 
-async def _habits(memory: UserData, settings: Settings) -> Habits:
-    opened, decided = (
-        await memory.store.last(memory.key, Opened.kind),
-        await memory.store.last(memory.key, Decided.kind),
+async def _habits(opened: UserMemory, settings: Settings) -> Habits:
+    opening, decided = (
+        await opened.store.last(opened.key, Opened.kind),
+        await opened.store.last(opened.key, Decided.kind),
     )
     gate = decided.event.gate if decided and isinstance(decided.event, Decided) else settings.gate
-    if opened and isinstance(opened.event, Opened):
-        return Habits(pack=opened.event.pack, gate=gate, models=opened.event.models, session=opened.event.session)
+    if opening and isinstance(opening.event, Opened):
+        return Habits(pack=opening.event.pack, gate=gate, models=opening.event.models, session=opening.event.session)
     return Habits(pack=settings.pack, gate=gate, models=settings.models)
 
 

@@ -27,7 +27,7 @@ from mindstream.memory.store import elsewhere
 from mindstream.memory.store.elsewhere import Left
 from mindstream.memory.store.sqlite import next_change
 from mindstream.memory.store.store import Commit, Entry
-from mindstream.service.memory import UserData, nobody
+from mindstream.service.memory import UserMemory, nobody
 from mindstream.sharing.events import ExemplarWithdrawn, PoolCreated
 from mindstream.town.events import TownBegan
 
@@ -58,27 +58,27 @@ class Kept:
     stays: Sequence[str] = ()
 
 
-def list_kept(memory: UserData, folder: Path) -> Kept:
+def list_kept(opened: UserMemory, folder: Path) -> Kept:
     """Say what there is to erase.
 
     Raises:
         InputError: nothing.
     """
-    typed = history(folder, memory.key)
-    unfinished = erasure.pending(folder, memory.key)
+    typed = history(folder, opened.key)
+    unfinished = erasure.pending(folder, opened.key)
     with connect_beside(folder) as connection:
-        rows = {table: _count(connection, table, memory.key) for table in TABLES}
+        rows = {table: _count(connection, table, opened.key) for table in TABLES}
         connection.text_factory = lambda content: content.decode("utf-8", "replace")
-        found = elsewhere.find(connection, memory.user, memory.key)
-        words = _probes(connection, memory.key, found)
-        stays = _staying(connection, memory.user)
+        found = elsewhere.find(connection, opened.user, opened.key)
+        words = _probes(connection, opened.key, found)
+        stays = _staying(connection, opened.user)
     if not any(rows.values()) and not found and not typed.exists() and not unfinished:
-        raise InputError(nobody(memory.user))
+        raise InputError(nobody(opened.user))
     left = {_told(each.stream): len(each.rows) + len(each.ids) for each in found}
-    return Kept(rows, erasure.files_of(folder, memory.key), words, left, stays)
+    return Kept(rows, erasure.files_of(folder, opened.key), words, left, stays)
 
 
-async def erase(memory: UserData, folder: Path, what: Kept, progress: Callable[[int], None] = lambda _: None) -> None:
+async def erase(opened: UserMemory, folder: Path, what: Kept, progress: Callable[[int], None] = lambda _: None) -> None:
     """Erase the memory's user, and make sure of it; other programs on that mind should be closed.
 
     If the process dies in the middle of it, whoever opens the folder next finishes it (see erasure).
@@ -86,25 +86,25 @@ async def erase(memory: UserData, folder: Path, what: Kept, progress: Callable[[
     Raises:
         StorageError: something could not be erased; the message says what.
     """
-    await _withdraw(memory, folder)  # first: as long as this is not done, the user is there, and asked for again
-    await asyncio.to_thread(_erase_elsewhere, folder, memory.user, memory.key)
-    with erasure.declare_intent(folder, memory.key) as intent:
-        await memory.store.erase(memory.key)
+    await _withdraw(opened, folder)  # first: as long as this is not done, the user is there, and asked for again
+    await asyncio.to_thread(_erase_elsewhere, folder, opened.user, opened.key)
+    with erasure.declare_intent(folder, opened.key) as intent:
+        await opened.store.erase(opened.key)
         await asyncio.to_thread(erasure.finish, folder, intent)
-        await asyncio.to_thread(_prove, folder, memory.user, memory.key, what.words, progress)
+        await asyncio.to_thread(_prove, folder, opened.user, opened.key, what.words, progress)
 
 
-async def _withdraw(memory: UserData, folder: Path) -> None:
+async def _withdraw(opened: UserMemory, folder: Path) -> None:
     """Have pools serve what the user wrote or asked no more, nor what was drawn from it."""
     with connect_beside(folder) as connection:
         found = [
             left
-            for left in elsewhere.find(connection, memory.user, memory.key)
+            for left in elsewhere.find(connection, opened.user, opened.key)
             if id_of(left.stream, "pool") and left.ids
         ]
     for left in found:
         entry = Entry(ExemplarWithdrawn(ids=tuple(sorted(left.ids)), because="erased"), "mindstream", system=True)
-        await memory.store.commit(Commit(mind=left.stream, at=memory.clock.now(), entries=(entry,)))
+        await opened.store.commit(Commit(mind=left.stream, at=opened.clock.now(), entries=(entry,)))
 
 
 def _erase_elsewhere(folder: Path, person: str, own: StreamKey) -> None:

@@ -11,7 +11,7 @@ from mindstream.clock import MachineZone, Moment
 from mindstream.errors import InputError
 from mindstream.life.billed_model import BilledModel
 from mindstream.life.budget import LifeBudget
-from mindstream.life.context import Spent
+from mindstream.life.context import LifeSpent
 from mindstream.life.leave import Permits
 from mindstream.life.life import Life, LifeConfig
 from mindstream.life.schedule import ActiveHours
@@ -127,7 +127,7 @@ def _check_allowed(names: Sequence[str], tools: Sequence[Tool]) -> None:
         raise InputError(f"--allow {wrong!r}: there is no such tool here; there are: {', '.join(there)}")
 
 
-def _left(budget: LifeBudget, spent: Spent) -> Budget:
+def _left(budget: LifeBudget, spent: LifeSpent) -> Budget:
     """Return what may still be spent: it holds within a step, too, where a model is asked again."""
     return Budget(
         None if budget.calls is None else max(0, budget.calls - spent.calls),

@@ -31,8 +31,8 @@ LOOK_S = 0.2
 
 
 @dataclass(frozen=True)
-class UserData:
-    """One user's memory in a data folder."""
+class UserMemory:
+    """One user's memory in a data folder, whose embedder is loaded when it is needed."""
 
     store: Store
     user: str
@@ -45,8 +45,8 @@ class UserData:
         return self.store.key(StreamName("user", self.user))
 
     @cached_property
-    def stream(self) -> Memory:
-        """The stream; loads the embedder."""
+    def memory(self) -> Memory:
+        """The memory; loads the embedder."""
         return Memory(self.store, self.user, embedder(self.embedder_name), self.clock)
 
     async def recent(self, n: int, kinds: Sequence[Kind]) -> dict[Kind, list[Record]]:
@@ -70,7 +70,7 @@ class UserData:
         """Tell whether something was ever logged of that user."""
         return bool(await self.store.events(self.key, limit=1))
 
-    async def require_known(self) -> UserData:
+    async def require_known(self) -> UserMemory:
         """Return itself, sure that there is something to work on.
 
         Raises:
@@ -82,10 +82,10 @@ class UserData:
 
 
 @contextlib.asynccontextmanager
-async def memory(
+async def open_user_memory(
     settings: Settings, *, new: bool = False, own: bool = False, known: bool = False, clock: Clock | None = None,
     begins: str = "`mindstream chat`",
-) -> AsyncIterator[UserData]:  # fmt: skip
+) -> AsyncIterator[UserMemory]:  # fmt: skip
     """Open a user's memory.
 
     Args:
@@ -107,7 +107,7 @@ async def memory(
     async with SqliteStore(settings.data) as store:
         if new or own:
             await refuse_town(store, settings.data)
-        opened = UserData(store, settings.user, settings.embedder, clock or SystemClock())
+        opened = UserMemory(store, settings.user, settings.embedder, clock or SystemClock())
         yield await opened.require_known() if known else opened
 
 

@@ -14,7 +14,7 @@ from mindstream.models.embedders.named import embedder
 from mindstream.service.opening import answering
 from mindstream.settings import Settings
 from mindstream.sharing.experiment.agents import Cast, load_cast
-from mindstream.sharing.experiment.cells import Answer, Cell, Ledger
+from mindstream.sharing.experiment.cells import Cell, CellAnswer, Ledger
 from mindstream.sharing.experiment.run import Experiment
 from mindstream.sharing.experiment.scores import score_answers
 from mindstream.sharing.experiment.studies import Design, cells, rows
@@ -24,7 +24,7 @@ MEANING = "rules copy the nearest exemplar's answer: what recall alone is worth,
 
 
 @dataclass(frozen=True)
-class Wish:
+class ExperimentSettings:
     """Who takes part, and where answers are kept.
 
     Attributes:
@@ -50,7 +50,7 @@ class Report:
     rows: tuple[dict[str, Any], ...]
 
 
-async def run_experiment(settings: Settings, wish: Wish, answered: Callable[[int, int], None]) -> Report:
+async def run_experiment(settings: Settings, wish: ExperimentSettings, answered: Callable[[int, int], None]) -> Report:
     """Answer what is not answered yet, and score all.
 
     Raises:
@@ -84,7 +84,7 @@ async def run_experiment(settings: Settings, wish: Wish, answered: Callable[[int
     return Report(how, tuple(found))
 
 
-def _score(cast: Cast, wish: Wish, ledger: Ledger) -> dict[Cell, dict[str, float]]:
+def _score(cast: Cast, wish: ExperimentSettings, ledger: Ledger) -> dict[Cell, dict[str, float]]:
     wanted = cells(wish.design, cast.agents)
     tests = {each.name: each.tests for each in cast.agents}
     answers = [ledger.answers[cell.key] for cell in wanted]
@@ -94,7 +94,7 @@ def _score(cast: Cast, wish: Wish, ledger: Ledger) -> dict[Cell, dict[str, float
     return {cell: {**each, "own_exemplars": mine} for cell, each, mine in zip(wanted, scores, own, strict=True)}
 
 
-def _own_share(cell: Cell, answer: Answer) -> float:
+def _own_share(cell: Cell, answer: CellAnswer) -> float:
     """Return how many of the exemplars came from the agent itself."""
     return answer.shown.count(cell.agent) / len(answer.shown) if answer.shown else 0.0
 

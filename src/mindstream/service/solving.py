@@ -24,11 +24,11 @@ from mindstream.planning.journal import RunCheckpoint, read_runs
 from mindstream.planning.leave import Approver, refuse
 from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.plan_file import read_named, read_plan
-from mindstream.planning.plan_task import plan_task
+from mindstream.planning.planner import Planner
 from mindstream.planning.solution import Solution
-from mindstream.planning.solve import Strategy, solve
+from mindstream.planning.solve import Strategy
 from mindstream.planning.watcher import RunWatcher
-from mindstream.service.memory import memory
+from mindstream.service.memory import open_user_memory
 from mindstream.service.opening import answering, budget_of
 from mindstream.service.pools import open_member
 from mindstream.settings import Settings
@@ -43,7 +43,7 @@ PINS = "mcp.json"
 
 
 @dataclass(frozen=True)
-class Task:
+class SolveSettings:
     """What is to be solved, and with what.
 
     Attributes:
@@ -75,19 +75,16 @@ class Task:
 class Solver:
     """Everything a task needs, open."""
 
-    settings: Settings
-    task: Task
+    task: SolveSettings
     models: Models
-    tools: tuple[Tool, ...]
-    stream: Memory
+    planner: Planner
     exemplars: tuple[str, ...]
-    budget: Budget
     refused: dict[str, str] = field(default_factory=dict)
     """Tools of MCP servers that may not be called, and why."""
 
     @property
     def specs(self) -> list[ToolSpec]:
-        return [tool.spec for tool in self.tools]
+        return [tool.spec for tool in self.planner.tools]
 
     def estimate(self, plan: Plan | None = None) -> Estimate:
         """Say what a run will take."""
@@ -96,24 +93,19 @@ class Solver:
         return estimate(self.task.text, self.task.how, self.specs, names, self.exemplars, plan or self.task.plan)
 
     async def plan(self, on_step: Callable[[PlannedStep], None]) -> Plan:
-        """Have the plan written, within the budget of the run; raises as `plan_task` does."""
-        planner = Budgeted(self.models.of("planner"), self.budget)
-        return await plan_task(self.task.text, self.tools, planner, self.exemplars, on_step)
+        """Have the plan written, within the budget of the run; raises as `Planner.plan` does."""
+        return await self.planner.plan(self.task.text, on_step)
 
     async def solve(
         self, plan: Plan | None = None, watchers: Sequence[RunWatcher] = (), leave: Approver = refuse
     ) -> Solution:
-        """Solve the task; raises as `planning.solve` does."""
-        task = self.task
-        return await solve(
-            task.text, task.how, tools=self.tools, models=self.models, exemplars=self.exemplars,
-            plan=plan or task.plan, budget=self.budget, tool_calls=task.tool_calls, seconds=task.seconds,
-            replans=task.replans, leave=leave, watchers=watchers, stream=self.stream, run=task.run,
-        )  # fmt: skip
+        """Solve the task; raises as `Planner.solve` does."""
+        planner = replace(self.planner, watchers=watchers, leave=leave)
+        return await planner.solve(self.task.text, plan or self.task.plan, run=self.task.run)
 
 
 @asynccontextmanager
-async def open_solver(settings: Settings, task: Task, approve: Approve | None = None) -> AsyncIterator[Solver]:
+async def open_solver(settings: Settings, task: SolveSettings, approve: Approve | None = None) -> AsyncIterator[Solver]:
     """Open models, tools and the log, and keep the bill of the calls.
 
     Raises:
@@ -127,20 +119,24 @@ async def open_solver(settings: Settings, task: Task, approve: Approve | None = 
     async with AsyncExitStack() as opened:
         # the run counts, tools included
         models = await opened.enter_async_context(answering(settings, on_call=calls.take, budget=Budget()))
-        stream = (await opened.enter_async_context(memory(settings, new=True))).stream
-        opened.push_async_callback(calls.flush, stream)
+        memory = (await opened.enter_async_context(open_user_memory(settings, new=True))).memory
+        opened.push_async_callback(calls.flush, memory)
         model = _worker(models, budget)
         if task.how == "react" and model is None:
             raise SettingsError("react needs a model: name one with --model or --role worker=NAME, or say --how rewoo")
-        means = Means(model, stream, settings.data, embed=settings.embedder)
+        means = Means(model, memory, settings.data, embed=settings.embedder)
         tools, refused = await open_tools(settings, _names(task, model), task.docs, task.mcp, means, approve, opened)
         task = _with_plan(task, [tool.spec for tool in tools])
         async with open_member(settings, task.pool, render=plan_shot) as member:
             exemplars += await find_exemplars(member, task.text) if member else ()
-        yield Solver(settings, task, models, tools, stream, exemplars, budget, refused)
+        planner = Planner(
+            models=models, tools=tools, how=task.how, memory=memory, exemplars=exemplars, budget=budget,
+            tool_calls=task.tool_calls, seconds=task.seconds, replans=task.replans,
+        )  # fmt: skip
+        yield Solver(task, models, planner, exemplars, refused)
 
 
-def _names(task: Task, model: Model | None) -> tuple[str, ...]:
+def _names(task: SolveSettings, model: Model | None) -> tuple[str, ...]:
     """Return the names of a task's tools; `model`: who carries out instructions."""
     usual = ("calculator", "llm") if model else ("calculator",) if task.docs else ("calculator", "recall")
     return usual if task.tools is None else task.tools
@@ -155,7 +151,7 @@ def _worker(models: Models, budget: Budget) -> Model | None:
     return None if worker.name == Rules.name else Budgeted(worker, budget)
 
 
-def _with_plan(task: Task, specs: Sequence[ToolSpec]) -> Task:
+def _with_plan(task: SolveSettings, specs: Sequence[ToolSpec]) -> SolveSettings:
     if task.file is None:
         return task
     plan = read_plan(task.file, specs).plan
@@ -164,20 +160,20 @@ def _with_plan(task: Task, specs: Sequence[ToolSpec]) -> Task:
     return replace(task, text=text, plan=plan.model_copy(update={"task": text}))
 
 
-async def find_specs(settings: Settings, task: Task) -> list[ToolSpec]:
+async def find_specs(settings: Settings, task: SolveSettings) -> list[ToolSpec]:
     """Return what the tools take that a task names, for whoever only looks at a plan; no model is needed.
 
     Raises as `open_solver` does.
     """
     async with AsyncExitStack() as opened:
         nothing = opened.enter_context(tempfile.TemporaryDirectory(prefix="mindstream-"))
-        stream = await opened.enter_async_context(Memory.open(nothing, "none", embed=settings.embedder))
-        means = Means(FakeModel({}), stream, embed=settings.embedder)
+        memory = await opened.enter_async_context(Memory.open(nothing, "none", embed=settings.embedder))
+        means = Means(FakeModel({}), memory, embed=settings.embedder)
         tools, _ = await open_tools(settings, task.tools or (), task.docs, task.mcp, means, None, opened)
         return [tool.spec for tool in tools]
 
 
-async def find_faults(settings: Settings, task: Task) -> tuple[Plan, tuple[Fault, ...]]:
+async def find_faults(settings: Settings, task: SolveSettings) -> tuple[Plan, tuple[Fault, ...]]:
     """Read the plan of a task's file, and say why a run with these settings would not begin; nothing is asked.
 
     Raises as `open_solver` does.
@@ -209,6 +205,6 @@ async def open_tools(
 
 
 async def find_runs(settings: Settings) -> dict[str, RunCheckpoint]:
-    """Return the runs that stand in a user's log, by name; raises as `memory` does."""
-    async with memory(settings) as opened:
-        return await read_runs(opened.stream)
+    """Return the runs that stand in a user's log, by name; raises as `open_user_memory` does."""
+    async with open_user_memory(settings) as opened:
+        return await read_runs(opened.memory)

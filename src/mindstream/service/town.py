@@ -162,7 +162,7 @@ async def open_town(settings: Settings) -> AsyncIterator[Town]:
         Town.open(folder, models=models, embed=settings.embedder) as town,
     ):
         any_resident = next(iter(town.residents.values()))
-        bill = Memory(town.store, JOURNAL, any_resident.stream.embedder, ManualClock(town.setting.start))
+        bill = Memory(town.store, JOURNAL, any_resident.memory.embedder, ManualClock(town.setting.start))
         async with calls.writing(bill):
             yield town
 

@@ -23,7 +23,7 @@ from mindstream.log.events import Remembered
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Entry
 from mindstream.service.export_file import Export, Header
-from mindstream.service.memory import UserData, plain
+from mindstream.service.memory import UserMemory, plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,60 +40,60 @@ class Imported:
     own: int
 
 
-async def export(memory: UserData, header: Callable[..., Header] = Header) -> AsyncIterator[str]:
+async def export(opened: UserMemory, header: Callable[..., Header] = Header) -> AsyncIterator[str]:
     """Yield the lines of a memory, as it stands when the first is asked for.
 
     Raises:
         InputError: nothing is known of that user.
     """
-    async with (await memory.require_known()).store.walk(memory.key) as (count, records):
-        yield header(user=memory.user, exported=format_iso(memory.clock.now()), records=count).model_dump_json()
+    async with (await opened.require_known()).store.walk(opened.key) as (count, records):
+        yield header(user=opened.user, exported=format_iso(opened.clock.now()), records=count).model_dump_json()
         async for record in records:
             yield json.dumps(plain(record), ensure_ascii=False)
 
 
-async def take_in(memory: UserData, export: Export[Header], progress: Callable[[int], None]) -> Imported:
+async def take_in(opened: UserMemory, export: Export[Header], progress: Callable[[int], None]) -> Imported:
     """Write the records that are not known yet, embedded anew, in batches; `progress` is told how many are done.
 
     Raises:
         InputError: a record belongs to another user of this data folder; nothing is written.
         StorageError: they cannot be written.
     """
-    await _check_owners(memory, export)
-    foreign = await _own_slots(memory, export)
+    await _check_owners(opened, export)
+    foreign = await _own_slots(opened, export)
     done = wrote = known = 0
     batches = export.batches()
     while batch := await asyncio.to_thread(next, batches, None):
-        there = await memory.store.owners([record.id for record in batch])
+        there = await opened.store.owners([record.id for record in batch])
         fresh = [record for record in batch if record.id not in there and record.slot not in foreign]
         if fresh:
-            await _write(memory, fresh)
+            await _write(opened, fresh)
         done, wrote, known = done + len(batch), wrote + len(fresh), known + len(there)
         progress(done)
     return Imported(wrote, known, done - wrote - known)
 
 
-async def _write(memory: UserData, records: list[Record]) -> None:
-    embedder = memory.stream.embedder
+async def _write(opened: UserMemory, records: list[Record]) -> None:
+    embedder = opened.memory.embedder
     vectors = (await embedder.embed([record.text for record in records])).astype(np.float16)
     whole = [
-        replace(record, stream=memory.key, embedder=embedder.name, vector=vector)
+        replace(record, stream=opened.key, embedder=embedder.name, vector=vector)
         for record, vector in zip(records, vectors, strict=True)
     ]
     event = Remembered(count=len(whole), kinds=dict(Counter(record.kind for record in whole)))
-    await memory.stream.commit(Entry(event, "import", tuple(whole), system=True))
+    await opened.memory.commit(Entry(event, "import", tuple(whole), system=True))
 
 
-async def _check_owners(memory: UserData, export: Export[Header]) -> None:
+async def _check_owners(opened: UserMemory, export: Export[Header]) -> None:
     """Raise InputError where a record is another user's; whose is not said: names are private."""
-    for id_, owner in (await memory.store.owners(list(export.lines))).items():
-        if owner != memory.key:
+    for id_, owner in (await opened.store.owners(list(export.lines))).items():
+        if owner != opened.key:
             raise InputError(
                 f"{export.source}:{export.lines[id_]}: the record {id_} belongs to another user of this data folder"
                 " already; use another --data; nothing was imported"
             )
 
 
-async def _own_slots(memory: UserData, export: Export[Header]) -> set[str | None]:
+async def _own_slots(opened: UserMemory, export: Export[Header]) -> set[str | None]:
     """Name the slots of which this memory holds a version that the import does not know: two histories do not mix."""
-    return {record.slot for record in await memory.beliefs_and_plans() if record.id not in export.lines}
+    return {record.slot for record in await opened.beliefs_and_plans() if record.id not in export.lines}

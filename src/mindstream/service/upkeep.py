@@ -9,7 +9,7 @@ import numpy as np
 
 from mindstream.memory.store.record import FADING
 from mindstream.memory.store.strength import Point, Strength, curve
-from mindstream.service.memory import UserData
+from mindstream.service.memory import UserMemory
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +37,12 @@ class Habit:
     passed_over: float = 0.0
 
 
-async def predict_forgetting(memory: UserData, habit: Habit) -> tuple[float, list[Forgetting]]:
+async def predict_forgetting(opened: UserMemory, habit: Habit) -> tuple[float, list[Forgetting]]:
     """Return the chance that a sleep draws a record, and how the records of each level are forgotten."""
-    stream = memory.stream
+    stream = opened.memory
     laws = stream.strength or Strength()
     columns = await stream.columns()
-    there = columns.holding(FADING, memory.clock.now())
+    there = columns.holding(FADING, opened.clock.now())
     levels = np.minimum(columns.level.values[there], laws.lasting_level)
     levels[columns.lasting.values[there]] = laws.lasting_level
     drawn = min(1.0, habit.n / max(1, int(np.count_nonzero(there))))

@@ -72,7 +72,7 @@ async def lay_in(pool: Pool, pairs: Sequence[Pair], by: str) -> list[Exemplar]:
         entries += [Entry(each, by), Entry(judged, by, (await _record(pool, each, state),))]
     try:
         if entries:
-            await pool.stream.commit(*entries)
+            await pool.memory.commit(*entries)
     except Conflict:  # another process has laid some in
         return await lay_in(pool, pairs, by)
     for each in fresh.values():
@@ -98,8 +98,8 @@ async def offer(pool: Pool, pair: Pair, writer: str, scorer: Model) -> ExemplarJ
     if known and known.verdict:
         return known.verdict
     if not known:
-        wake = NewWork((SLOT + exemplar.id,), pool.owner_token, pool.stream.clock.now() + LEASE_S)
-        await pool.stream.commit(Entry(exemplar, writer), wake=wake)
+        wake = NewWork((SLOT + exemplar.id,), pool.owner_token, pool.memory.clock.now() + LEASE_S)
+        await pool.memory.commit(Entry(exemplar, writer), wake=wake)
     return await _judge(pool, exemplar, scorer)
 
 
@@ -123,26 +123,26 @@ async def _judge(pool: Pool, exemplar: Exemplar, scorer: Model) -> ExemplarJudge
     state = await pool.state()
     done = WorkDone(work, pool.owner_token)
     if known := state.standings[exemplar.id].verdict:
-        await pool.stream.commit(Entry(known, "scorer"), finish=done)  # the first one counts
+        await pool.memory.commit(Entry(known, "scorer"), finish=done)  # the first one counts
         return known
     try:
         async with asyncio.timeout(JUDGING_S):
             judged = await _verdict(pool, state, exemplar, scorer)
     except (ModelError, TimeoutError) as error:
         failed = WorkReleased(work, pool.owner_token, describe(error))
-        await pool.stream.commit(Failed(text=f"{exemplar.id}: {describe(error)}", where="scorer"), put_back=failed)
+        await pool.memory.commit(Failed(text=f"{exemplar.id}: {describe(error)}", where="scorer"), put_back=failed)
         raise
     admitted = judged.verdict == "admitted"
     records = (await _record(pool, exemplar, state),) if admitted else ()
-    await pool.stream.commit(Entry(judged, "scorer", records), finish=done)
+    await pool.memory.commit(Entry(judged, "scorer", records), finish=done)
     if admitted:
         await _tell(pool, exemplar)
     return judged
 
 
 async def _claim(pool: Pool, id_: str) -> tuple[int, ...]:
-    now = pool.stream.clock.now()
-    found = await pool.stream.store.claim(pool.stream.key, SLOT + id_, pool.owner_token, now, now + LEASE_S)
+    now = pool.memory.clock.now()
+    found = await pool.memory.store.claim(pool.memory.key, SLOT + id_, pool.owner_token, now, now + LEASE_S)
     return tuple(each.id for each in found)
 
 
@@ -211,7 +211,7 @@ async def _record(pool: Pool, exemplar: Exemplar, state: PoolState) -> Record:
         text=text, kind="exemplar", by=exemplar.writer, evidence=exemplar.examples,
         data={**data, **({TAINTED: True} if exemplar.asked_by else {})},
     )  # fmt: skip
-    return replace((await pool.stream.build_records([new]))[0], id=exemplar.id)
+    return replace((await pool.memory.build_records([new]))[0], id=exemplar.id)
 
 
 async def _tell(pool: Pool, exemplar: Exemplar) -> None:
@@ -219,4 +219,4 @@ async def _tell(pool: Pool, exemplar: Exemplar) -> None:
     try:
         await pool.retriever.admitted(exemplar)
     except Exception as error:  # noqa: BLE001 (the pair is admitted, whoever cannot learn from it)
-        await pool.stream.commit(Failed(text=f"{exemplar.id}: {describe(error)}", where="retriever"))
+        await pool.memory.commit(Failed(text=f"{exemplar.id}: {describe(error)}", where="retriever"))

@@ -46,7 +46,7 @@ async def keeping_order(pool: Pool, state: PoolState, ids: Sequence[str]) -> lis
     counts against it.
     """
     texts = [f"{state.standings[id_].exemplar.query}\n{state.standings[id_].exemplar.answer}" for id_ in ids]
-    vectors = np.asarray(await pool.stream.embedder.embed(texts), np.float64)
+    vectors = np.asarray(await pool.memory.embedder.embed(texts), np.float64)
     verdicts = [state.standings[id_].verdict for id_ in ids]
     worth = np.array([each.score / 100 if each else 0.0 for each in verdicts]) + values(state.helped, ids)
     worth += np.array([FIRST * _is_by_hand(state, id_) for id_ in ids])

@@ -111,7 +111,7 @@ async def size_curve(pool: Pool, reader: str, form: Form | None = None) -> SizeC
     lessons = [lesson_of(state, id_, form) for id_ in await keeping_order(pool, state, ids)]
     asked = await _ask(pool, lessons)
     plain = Head.untrained(asked.memories.shape[1])
-    trainer = Trainer(pool.stream.embedder, plain.width)
+    trainer = Trainer(pool.memory.embedder, plain.width)
     if len(ids) >= LEARNING:
         in_order = sorted(asked.others(lessons), key=lambda each: state.standings[each.id].judged)
         await trainer.study(Newest(), Lessons(seed=in_order))
@@ -135,7 +135,7 @@ async def growth_curve(pool: Pool, reader: str, tell: Tell = lambda _: None) -> 
     asked = await _ask(pool, lessons)
     plain = Head.untrained(asked.memories.shape[1])
     others = {each.id for each in asked.others(lessons)}
-    trainer, points, done = Trainer(pool.stream.embedder, plain.width), list[SizePoint](), 0
+    trainer, points, done = Trainer(pool.memory.embedder, plain.width), list[SizePoint](), 0
     for size in _tenths(len(ids)):
         if size >= LEARNING:
             more = [each for each in lessons[done:size] if each.id in others]
@@ -163,7 +163,7 @@ async def _ask(pool: Pool, lessons: list[Lesson]) -> Probes:
     """Choose who is asked for shots, and weigh what each exemplar would help."""
     held_out = [at for at, each in enumerate(lessons) if fraction("held out", each.id) < HELD_OUT]
     rows = (held_out if len(held_out) >= LEAST_HELD_OUT else list(range(len(lessons))))[:MOST]
-    embedder = pool.stream.embedder
+    embedder = pool.memory.embedder
     memories = await embedder.embed([each.text for each in lessons])
     prompts = await embedder.embed([each.query for each in lessons])
     questions = prompts[rows]

@@ -82,7 +82,7 @@ class PoolLearner(Retriever):
         if newer and self._newest.version and not any(each.held for each in newer):
             self._newest = replace(self._newest, number=state.version)  # the same weights
         elif newer:
-            self._newest = await read_newest(self._pool.stream, state.version)
+            self._newest = await read_newest(self._pool.memory, state.version)
 
     async def admitted(self, pair: Exemplar) -> None:  # noqa: ARG002 (whatever is not covered is learned from)
         if not self._closing.is_set() and (self._task is None or self._task.done()):
@@ -136,7 +136,7 @@ class PoolLearner(Retriever):
         """Let the process that made the last version go on, if it is still at it: it has weighed the pool already."""
         for _ in range(HEAD_START):
             state = await self._pool.state()
-            since = self._pool.stream.clock.now() - state.trained
+            since = self._pool.memory.clock.now() - state.trained
             if self._closing.is_set() or state.admitted <= state.covered:
                 return False
             if since > RECENT_S or (self._trainer is not None and self._trainer.number == state.version):
@@ -153,7 +153,7 @@ class PoolLearner(Retriever):
         except StudyStopped:
             self._trainer = None
         except Conflict:  # another process was first: what it wrote is taken over, and we look again
-            self._newest = await read_newest(self._pool.stream, base.newest.number)
+            self._newest = await read_newest(self._pool.memory, base.newest.number)
 
     async def _base(self) -> Base:
         """Return what the next version is to follow, and to cover, as it is now."""
@@ -165,7 +165,7 @@ class PoolLearner(Retriever):
         """Return who learns; another one where the version that it stands on cannot be had by anybody else."""
         ours = self._trainer
         if ours is None or (ours.number != self._newest.number and self._newest.version is None):
-            embedder = self._pool.stream.embedder
+            embedder = self._pool.memory.embedder
             ours = self._trainer = Trainer(embedder, await width_of(embedder), self._unlikely)
         return ours
 
@@ -189,7 +189,7 @@ class PoolLearner(Retriever):
             held=outcome.held, embedder=version.embedder, basis=version.basis, learned_from=version.learned_from,
             held_out=version.held_out, before=outcome.before, anew=base.newest.version is None,
         )  # fmt: skip
-        await publish(self._pool.stream, version, row)
+        await publish(self._pool.memory, version, row)
         trainer.number = row.number
         self._newest = Newest(row.number, version, trainer.policy)
         return row
@@ -217,7 +217,7 @@ class PoolLearner(Retriever):
                 outcome = await trainer.study(base.newest, self._lessons(trainer, whole=True), tell)
                 return await self._publish(base, trainer, outcome)
             except Conflict:
-                self._newest = await read_newest(self._pool.stream, base.newest.number)
+                self._newest = await read_newest(self._pool.memory, base.newest.number)
             except asyncio.CancelledError:
                 if (outcome := await trainer.leave_off()).held:
                     await self._publish(base, trainer, outcome)

@@ -48,10 +48,10 @@ class Pool:
     """
 
     def __init__(
-        self, stream: Memory, *, retriever: Retriever | None = None, guarded: bool = True,
+        self, memory: Memory, *, retriever: Retriever | None = None, guarded: bool = True,
         measure_by: MutualInformation | None = None,
     ) -> None:  # fmt: skip
-        self.stream = stream
+        self.memory = memory
         self.retriever: Retriever = retriever or PoolLearner(self)
         self.guarded = guarded
         self.owner_token = chance.token()
@@ -69,21 +69,21 @@ class Pool:
         retriever: Retriever | None = None, guarded: bool = True, measure_by: MutualInformation | None = None,
     ) -> AsyncIterator[Pool]:  # fmt: skip
         """Open a pool of a data folder or of a store, created or not."""
-        async with Memory.open(data, StreamName("pool", name), embed=embed, clock=clock) as stream:
-            pool = cls(stream, retriever=retriever, guarded=guarded, measure_by=measure_by)
+        async with Memory.open(data, StreamName("pool", name), embed=embed, clock=clock) as memory:
+            pool = cls(memory, retriever=retriever, guarded=guarded, measure_by=measure_by)
             try:
                 yield pool
             finally:
                 await pool.close()
 
     async def close(self) -> None:
-        """Leave off learning; the stream stays open."""
+        """Leave off learning; the memory stays open."""
         await self.retriever.close()
 
     @property
     def name(self) -> str:
         """What it is called."""
-        return self.stream.name
+        return self.memory.name
 
     async def create(
         self, domain: str, owner: str, *, members: Sequence[str] = (EVERYONE,), shared: bool = True,
@@ -99,13 +99,13 @@ class Pool:
             _checked_agent(each)
         created = events.PoolCreated(domain=domain, owner=owner, members=tuple(members), shared=shared, form=form)
         try:
-            await self.stream.commit(Entry(created, owner), unique="created")
+            await self.memory.commit(Entry(created, owner), unique="created")
         except Conflict:
             raise InputError(f"there is a pool {self.name!r} already") from None
 
     async def exists(self) -> bool:
         """Tell whether it was created."""
-        await self._state.catch_up(self.stream.store, self.stream.key)
+        await self._state.catch_up(self.memory.store, self.memory.key)
         return self._state.created is not None
 
     async def state(self) -> PoolState:
@@ -137,7 +137,7 @@ class Pool:
 
     async def write(self, event: Event, by: str) -> None:
         """Write an event of the pool."""
-        await self.stream.commit(Entry(event, by))
+        await self.memory.commit(Entry(event, by))
 
     # Recall.
 
@@ -153,7 +153,7 @@ class Pool:
         if not k or not served:
             return []
         await self.retriever.catch_up(state)
-        columns = await self.stream.columns()
+        columns = await self.memory.columns()
         policy = Served(
             self.retriever.policy,
             columns,
@@ -162,7 +162,7 @@ class Pool:
             state.helped_again,
             question_id(query),
         )
-        found = await self.stream.recall(query, SPARE * k, kinds=["exemplar"], policy=policy, touch=False)
+        found = await self.memory.recall(query, SPARE * k, kinds=["exemplar"], policy=policy, touch=False)
         served = self.served(await self.member_state(reader), reader)  # again: somebody may have withdrawn meanwhile
         by_pair: dict[str, Exemplar] = {}
         for each in found:
@@ -190,7 +190,7 @@ class Pool:
         trusted = state.trusted()
         if self._measures is None or self._measures[0] != trusted:
             exemplars = [state.standings[id_].exemplar for id_ in sorted(trusted)]
-            self._measures = (trusted, await build_measures(self.stream.embedder, exemplars))
+            self._measures = (trusted, await build_measures(self.memory.embedder, exemplars))
         return self._measures[1]
 
     # Who may read, and what is there no more.
@@ -263,9 +263,9 @@ class Pool:
         """Delete exemplars for good; what was drawn from them stays, and is embedded by its own query alone."""
         rows = frozenset(state.standings[id_].seq for id_ in ids)
         drawn = [id_ for id_, each in state.standings.items() if each.roots & set(ids) and id_ not in ids]
-        records = await self.stream.store.records(self.stream.key, drawn)
+        records = await self.memory.store.records(self.memory.key, drawn)
         bare = tuple(replace(each, text=state.standings[each.id].exemplar.query) for each in records)
-        await self.stream.store.erase(self.stream.key, Erasure(ids=tuple(ids), rows=rows, rewritten=bare))
+        await self.memory.store.erase(self.memory.key, Erasure(ids=tuple(ids), rows=rows, rewritten=bare))
 
     async def helped(self, ids: Sequence[str], value: float, by: str, query: str = "") -> None:
         """Tell how good an answer was, from 0 to 1, that these exemplars stood before; `query`: to which question."""

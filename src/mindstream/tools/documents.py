@@ -31,15 +31,15 @@ SHOWN = 5
 PART = 6_000
 """So many characters of a document are given at once."""
 Count = Annotated[int, Field(ge=1, le=10)]
-Line = Annotated[int, Field(ge=1, le=10_000_000)]
+LineNumber = Annotated[int, Field(ge=1, le=10_000_000)]
 
 
 class Documents:
     """The documents of a folder, searched in a stream of their own."""
 
-    def __init__(self, folder: Folder, stream: Memory) -> None:
+    def __init__(self, folder: Folder, memory: Memory) -> None:
         self.folder = folder
-        self.stream = stream
+        self.memory = memory
         self.unread: dict[str, str] = {}
         """Which files could not be read, and why."""
         self._stamps: dict[str, tuple[int, int]] = {}
@@ -63,7 +63,7 @@ class Documents:
 
     async def _held(self) -> dict[str, list[Record]]:
         held: dict[str, list[Record]] = {}
-        async for portion in read_all(self.stream.store, self.stream.key):
+        async for portion in read_all(self.memory.store, self.memory.key):
             for record in portion:
                 if record.kind == "document":
                     held.setdefault(str(record.data.get("file")), []).append(record)
@@ -93,12 +93,12 @@ class Documents:
             for each in found
         ]  # fmt: skip
         for start in range(0, parts, AT_ONCE):
-            await self.stream.remember_all(news[start : start + AT_ONCE])
+            await self.memory.retain_all(news[start : start + AT_ONCE])
         return parts - len(there)
 
     async def _erase(self, records: Iterable[Record]) -> None:
         if ids := [record.id for record in records]:
-            await self.stream.store.erase(self.stream.key, ids)
+            await self.memory.store.erase(self.memory.key, ids)
 
     def _skipped(self) -> list[str]:
         """Say in a line which files could not be read, and why."""
@@ -111,7 +111,7 @@ class Documents:
         async def search_documents(query: Words, count: Count = 3) -> str:
             """Search the documents; returns the passages that fit best, each with its file and its place."""
             await self.refresh()
-            found = await self.stream.recall(query, count, kinds=["document"], touch=False)
+            found = await self.memory.recall(query, count, kinds=["document"], touch=False)
             if not found:
                 raise ToolError(" ".join(["there is nothing to read in the folder", *self._skipped()]))
             return "\n\n".join([each.record.text for each in found] + self._skipped())
@@ -124,7 +124,7 @@ class Documents:
             full = [f"… and perhaps more: at most {MOST_FILES:,} files are read"] * (len(names) == MOST_FILES)
             return "\n".join(lines + full) or "there are no documents"
 
-        async def read_document(name: str, from_line: Line = 1) -> str:
+        async def read_document(name: str, from_line: LineNumber = 1) -> str:
             """Read a document by its name, from a line on; what is long comes in parts."""
             _, document = await self.folder.read(name)
             return _part(document.lines, from_line)

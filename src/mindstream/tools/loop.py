@@ -122,6 +122,16 @@ async def run_tool_loop(
     return await run_loop(model, prompt, host, steps=steps, role=role)
 
 
+async def watched_call(call: Call, tools: Sequence[Tool], watcher: Watcher, timeout_s: float = 30.0) -> Observation:
+    """Call a tool and tell the watcher; where that has recorded such a call, what it gave then is given."""
+    if not is_in_run(call, tools) and (known := await watcher.recorded_result(call)) is not None:
+        return Observation(known)
+    await watcher.log_call(call)
+    found = await call_tool(call, tools, timeout_s)
+    await watcher.log_observation(call, found)
+    return found
+
+
 @dataclass
 class _AtOnce:
     """Makes the calls of a reply side by side, as far as they are allowed."""
@@ -145,12 +155,7 @@ class _AtOnce:
     async def _make(self, call: Call, refusal: str, tools: Sequence[Tool]) -> Observation:
         if refusal:
             return Observation(refusal, failed=True)
-        if not is_in_run(call, tools) and (known := await self.watcher.recorded_result(call)) is not None:
-            return Observation(known)
-        await self.watcher.log_call(call)
-        found = await call_tool(call, tools, self.timeout_s)
-        await self.watcher.log_observation(call, found)
-        return found
+        return await watched_call(call, tools, self.watcher, self.timeout_s)
 
 
 @dataclass

@@ -36,12 +36,12 @@ class Means:
 
     Attributes:
         model: who answers as `llm`.
-        stream: what `recall` looks into; for whoever it is called after documents are kept.
+        memory: what `recall` looks into; for whoever it is called after documents are kept.
         data: a folder in which what was read of documents is kept; None: until the tools are closed.
     """
 
     model: Model | None = None
-    stream: Memory | None = None
+    memory: Memory | None = None
     data: Path | None = None
     web: Web = field(default_factory=Web)
     language: str = "en"
@@ -67,7 +67,7 @@ async def _tools(name: str, means: Means, opened: AsyncExitStack) -> tuple[Tool,
     kind, colon, folder = name.partition(":")
     if kind == "documents" and colon:
         try:
-            reader = means.stream.name if means.stream else ""
+            reader = means.memory.name if means.memory else ""
             kept = open_documents(folder, means.data, embed=means.embed, reader=reader)
             documents = await opened.enter_async_context(kept)
         except ToolError as error:
@@ -91,9 +91,9 @@ async def _tools(name: str, means: Means, opened: AsyncExitStack) -> tuple[Tool,
                 raise SettingsError("'llm' needs a model, and rules are none: name one with --model")
             return (model_tool(means.model),)
         case "recall":
-            if means.stream is None:
+            if means.memory is None:
                 raise SettingsError("'recall' needs a mind's stream, and there is none here")
-            return (recall_tool(means.stream),)
+            return (recall_tool(means.memory),)
     raise SettingsError(_unknown(name))
 
 

@@ -11,7 +11,7 @@ from mindstream.errors import ToolError
 from mindstream.tools.child import run_child
 from mindstream.tools.tool import FunctionTool, tool
 from mindstream.tools.traits import FROM_STRANGERS
-from mindstream.tools.web.web import Answer, Web
+from mindstream.tools.web.web import Web, WebResponse
 
 PART = 6_000
 """So many characters of a page are given at once."""
@@ -39,7 +39,7 @@ def page_tool(web: Web) -> FunctionTool:
     return tool(read_page, FROM_STRANGERS)
 
 
-async def readable(answer: Answer) -> str:
+async def readable(answer: WebResponse) -> str:
     """Return the text of a page, a paragraph a line.
 
     Raises:

@@ -47,7 +47,8 @@ class FunctionTool:
 
     spec: ToolSpec
     _arguments: TypeAdapter[dict[str, Any]]
-    _function: Callable[..., Any]
+    function: Callable[..., Any]
+    """The function as it was, for code that calls it."""
     in_run: bool = False
     """What it does it does to the run that calls it: a run that is taken up again has to call it again."""
     traits: Traits = PLAIN
@@ -60,9 +61,9 @@ class FunctionTool:
             raise ToolError(f"{self.spec.name}: the arguments do not fit: {complaints(error)}") from None
         except ReplyInvalid as error:
             raise ToolError(f"{self.spec.name}: {error}") from None
-        if inspect.iscoroutinefunction(self._function):
-            return _written(await self._function(**arguments))
-        result = await run_in_thread(lambda: _called(self._function, arguments))
+        if inspect.iscoroutinefunction(self.function):
+            return _written(await self.function(**arguments))
+        result = await run_in_thread(lambda: _called(self.function, arguments))
         return result if isinstance(result, str) else _written(await result)
 
 

@@ -22,7 +22,7 @@ from mindstream.town.residents.plan import next_act
 from mindstream.town.residents.react import react
 from mindstream.town.residents.reflection import reflect
 from mindstream.town.residents.sight import dangers_of, look, people_seen
-from mindstream.town.residents.turn import Resident, Turn
+from mindstream.town.residents.turn import Resident, ResidentTurn
 from mindstream.town.setting import Setting
 from mindstream.town.state import ResidentState
 from mindstream.town.world.whereabouts import Condition, Whereabouts
@@ -136,7 +136,7 @@ class Clockwork:
                 ended.add(name)
         return ended
 
-    def _turn(self, name: str, step: int, ended: bool) -> Turn | None:
+    def _turn(self, name: str, step: int, ended: bool) -> ResidentTurn | None:
         """Return a turn where somebody has come to an end of something or sees something new; else None."""
         resident, where = self.residents[name], self.whereabouts
         state, percepts, places = resident.state, list[Percept](), tuple[str, ...]()
@@ -149,9 +149,9 @@ class Clockwork:
             near = self.setting.places_near(where.spots[name])
             places = tuple(each for each in near if each not in state.knows)
         has_turn = ended or state.act is None or places or is_news(percepts, state)
-        return Turn(resident, step, self.setting, state, percepts=percepts, places=places) if has_turn else None
+        return ResidentTurn(resident, step, self.setting, state, percepts=percepts, places=places) if has_turn else None
 
-    async def _live(self, turn: Turn, ended: bool) -> None:
+    async def _live(self, turn: ResidentTurn, ended: bool) -> None:
         """Perceive, react, plan, reflect."""
         turn.resident.begin(turn.now)
         new = await perceive(turn)
@@ -163,7 +163,7 @@ class Clockwork:
             await next_act(turn)
         await reflect(turn)
 
-    async def _encounters(self, turns: dict[str, Turn], step: int) -> None:
+    async def _encounters(self, turns: dict[str, ResidentTurn], step: int) -> None:
         """Let those talk who wish to, in the order of their names, each with one other at most."""
         busy: set[str] = set()
         for name in sorted(turns):
@@ -173,11 +173,11 @@ class Clockwork:
             if wish not in turns:
                 other = self.residents[wish]
                 other.begin(turns[name].now)
-                turns[wish] = Turn(other, step, self.setting, other.state)
+                turns[wish] = ResidentTurn(other, step, self.setting, other.state)
             busy |= {name, wish}
             await converse(turns[name], turns[wish])
 
-    def _left_behind(self, name: str, turn: Turn) -> ObjectChanged | None:
+    def _left_behind(self, name: str, turn: ResidentTurn) -> ObjectChanged | None:
         """Return in which condition somebody leaves what it was done with."""
         done = self.residents[name].state.act
         if done is None or done is turn.state.act or not done.place or not done.has_arrived(turn.step):

@@ -211,7 +211,7 @@ class Decided(TownEvent):
     """What came to mind (ids of records), with its score."""
 
 
-class Line(BaseModel):
+class SpokenLine(BaseModel):
     """A line of a conversation.
 
     Attributes:
@@ -230,7 +230,7 @@ class Talked(TownEvent):
 
     kind = "residents_talked"
     partner: NoWords[str]
-    lines: tuple[Line, ...]
+    lines: tuple[SpokenLine, ...]
     until: int
     records: NoWords[tuple[str, ...]] = ()
     known: NoWords[tuple[str, ...]] = ()

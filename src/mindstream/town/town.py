@@ -7,7 +7,7 @@ async with Town.open("data", new=setting_of(load_town(Path("town.toml")), seed=1
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from mindstream.models.ask import ask
 from mindstream.models.decide import decide
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
-from mindstream.models.roles import Models
+from mindstream.models.roles import AnyModels, Models, open_models
 from mindstream.models.rules import Rules
 from mindstream.town.clockwork import Clockwork
 from mindstream.town.events import JOURNAL, ObjectChanged, TownBegan
@@ -75,15 +75,15 @@ class Town:
     @contextlib.asynccontextmanager
     async def open(
         cls, data: str | Path | Store, new: Setting | None = None, *,
-        models: Models | Mapping[str, str] | str = "rules", embed: Embedder | str = "wordllama",
+        models: AnyModels = "rules", embed: Embedder | str = "wordllama",
         lease_s: float = LEASE_S,
     ) -> AsyncIterator[Town]:  # fmt: skip
         """Open the town of a data folder, or begin one there.
 
         Args:
             new: the town that is to begin; None: the one that lives there.
-            models: who thinks for its residents: `rules`, a name, or a table by role (planner, decider, talker,
-                reasoner, importance).
+            models: who thinks for its residents: `rules`, a name, a model, or a table by role (planner, decider,
+                talker, reasoner, importance).
             lease_s: how long the town stays with this process when it dies; then another may go on.
 
         Raises:
@@ -92,10 +92,9 @@ class Town:
             InputError: no town lives there, or one already does.
             StorageError: the folder cannot be used.
         """
-        shared = models if isinstance(models, Models) else _models(models)
         async with contextlib.AsyncExitStack() as opened:
-            if shared is not models:
-                opened.push_async_callback(shared.aclose)
+            bare = Models(Rules()) if models == Rules.name else models  # nothing stands around rules
+            shared = await opened.enter_async_context(open_models(bare))
             shared.check("planner", "decider", "talker", "reasoner", "importance")
             vectors = embedder(embed) if isinstance(embed, str) else embed
             store: Store = SqliteStore(data) if isinstance(data, str | Path) else data
@@ -208,9 +207,9 @@ class Town:
         await self.finish_visits()
         rated = await ask(resident.models.of("importance"), RateImportance(who=name, memories=(said,)))
         new = RecordDraft(text=said, kind="note", by=name, importance=float(rated.ratings[0]), keywords=(name.lower(),))
-        called, key = StreamName("resident", name), resident.stream.key
+        called, key = StreamName("resident", name), resident.memory.key
         count = await self.store.count(key, Remembered.kind)
-        seed, embedder = f"{self.setting.seed} {name} whisper {count}", resident.stream.embedder
+        seed, embedder = f"{self.setting.seed} {name} whisper {count}", resident.memory.embedder
         async with Memory(self.store, called, embedder, ManualClock(now), strength=None, seed=seed) as stream:
             records = tuple(await stream.build_records([new]))
         entry = Entry(Remembered(count=1, kinds={"note": 1}), "whisper", records, system=True)
@@ -281,9 +280,3 @@ async def _setting_of(store: Store, new: Setting | None) -> Setting:
     if await store.events(None, limit=1):
         raise InputError("somebody's memory is in this folder: begin the town in a folder of its own")
     return new
-
-
-def _models(named: Mapping[str, str] | str) -> Models:
-    """Return the models of a table; where rules answer everything, nothing stands around them."""
-    table = {"default": named} if isinstance(named, str) else named
-    return Models(Rules()) if set(table.values()) == {Rules.name} else Models.named(table)

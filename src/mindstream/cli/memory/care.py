@@ -14,7 +14,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from mindstream.cli.shell.asking import choose, confirm, confirm_name
-from mindstream.cli.shell.flags import AsJson, Yes, command, flag, group, word
+from mindstream.cli.shell.flags import AsJson, Id, Yes, command, flag, group, word
 from mindstream.cli.shell.output import clean, print_json, say, short, tell
 from mindstream.cli.shell.progress import progress
 from mindstream.clock import DAY_S, Moment, format_iso, parse_iso
@@ -26,14 +26,13 @@ from mindstream.memory.curation.forgetting import Forgotten, Removal
 from mindstream.memory.store.record import Record
 from mindstream.models.embedders.named import width_of
 from mindstream.service import erasing
-from mindstream.service.memory import memory, plain
+from mindstream.service.memory import open_user_memory, plain
 from mindstream.settings import Settings
 from mindstream.text.counting import count_of
 
 app = group()
 FEW = 5
 """So many findings of an audit are shown in full."""
-Id = Annotated[str, word("ID", "A record's id, as `memory search` shows it.")]
 
 
 @command(app, "data user embedder", "mindstream memory audit --user ann")
@@ -42,9 +41,9 @@ async def audit(settings: Settings, json: AsJson = False) -> None:
 
     Nothing is changed.
     """
-    async with memory(settings, known=True) as opened:
+    async with open_user_memory(settings, known=True) as opened:
         with progress("looking"):
-            found = await opened.stream.audit()
+            found = await opened.memory.audit()
         records = {record.id: record for record in await opened.all()}
     if json:
         print_json(asdict(found))
@@ -79,11 +78,11 @@ def purge(
     """
 
     async def count(delete: bool) -> int:
-        async with memory(settings, known=True) as opened:
+        async with open_user_memory(settings, known=True) as opened:
             before = None if older is None else opened.clock.now() - older * DAY_S
             if delete:
-                return await opened.stream.purge(before)
-            return sum(before is None or (each.forgotten or 0) < before for each in await opened.stream.archive())
+                return await opened.memory.purge(before)
+            return sum(before is None or (each.forgotten or 0) < before for each in await opened.memory.archive())
 
     found = asyncio.run(count(delete=False))
     what = f"{count_of(found, 'forgotten record')} of {settings.user}"
@@ -101,11 +100,11 @@ async def reembed(settings: Settings, json: AsJson = False) -> None:
 
     Those that have one are passed over, so it can be broken off and gone on with.
     """
-    async with memory(settings, known=True) as opened:
+    async with open_user_memory(settings, known=True) as opened:
         with progress("embedding") as told:
-            await width_of(opened.stream.embedder)
-            total = (await opened.stream.columns()).foreign
-            done = await opened.stream.reembed(tell=lambda done: told(done, total))
+            await width_of(opened.memory.embedder)
+            total = (await opened.memory.columns()).foreign
+            done = await opened.memory.reembed(tell=lambda done: told(done, total))
     made = f"{count_of(done, 'vector')} of {settings.embedder} made" if done else f"all have one of {settings.embedder}"
     use = f"so that it is used: --embedder {settings.embedder}, or embedder = … in the settings file"
     row = {"embedder": settings.embedder, "embedded": done}
@@ -115,8 +114,8 @@ async def reembed(settings: Settings, json: AsJson = False) -> None:
 @command(app, "data user", "mindstream memory evidence 1jatk3k2m0x7c5v9qz")
 async def evidence(settings: Settings, id_: Id, json: AsJson = False) -> None:
     """Show what a record was drawn from, down to what was seen."""
-    async with memory(settings, known=True) as opened:
-        found = await opened.stream.evidence_of(id_)
+    async with open_user_memory(settings, known=True) as opened:
+        found = await opened.memory.evidence_of(id_)
     if json:
         print_json(_drawn(found))
         return
@@ -145,11 +144,11 @@ def erase(
     )  # what was broken off is finished where the memory is opened
 
     async def look() -> erasing.Kept | None:
-        async with memory(settings) as opened:
+        async with open_user_memory(settings) as opened:
             return erasing.list_kept(opened, settings.data) if await opened.is_known() or not finished else None
 
     async def erased() -> erasing.Kept:
-        async with memory(settings) as opened:
+        async with open_user_memory(settings) as opened:
             kept = erasing.list_kept(opened, settings.data)
             with progress("looking for what is left", len(kept.words)) as told:
                 await erasing.erase(opened, settings.data, kept, told)
@@ -214,7 +213,7 @@ SHOWN = 20
 @command(app, "data user", 'mindstream memory forget --about "the red bicycle"')
 def forget(
     settings: Settings,
-    ids: Annotated[list[str] | None, word("ID", "Records, as `memory search` shows their ids.")] = None,
+    ids: Annotated[list[str] | None, word("ID", "Records, as `memory recall` shows their ids.")] = None,
     about: Annotated[str, flag("WORDS", "What mentions this subject.")] = "",
     session: Annotated[str, flag("NAME", "Of this session; `memory sessions` lists them.")] = "",
     since: Annotated[str | None, flag("TIME", "Written then or later: 2026-11-20, or 2026-11-20T21:30 (UTC).")] = None,
@@ -232,11 +231,11 @@ def forget(
     first, last = _moment("--since", since), _moment("--until", until, whole_day=True)
 
     async def find() -> Removal:
-        async with memory(settings, known=True) as opened:
-            return await opened.stream.find_removal(*ids or (), about=about, session=session, since=first, until=last)
+        async with open_user_memory(settings, known=True) as opened:
+            return await opened.memory.find_removal(*ids or (), about=about, session=session, since=first, until=last)
 
     async def take(removal: Removal) -> Forgotten:
-        async with memory(settings) as opened, opened.stream as stream:
+        async with open_user_memory(settings) as opened, opened.memory as stream:
             return await stream.remove(removal)
 
     removal = asyncio.run(find())
@@ -316,7 +315,7 @@ async def correct(
 
     The old ones are history; the log says `corrected`. Shows what was drawn from them and is still believed.
     """
-    async with memory(settings, own=True, known=True) as opened, opened.stream as stream:
+    async with open_user_memory(settings, own=True, known=True) as opened, opened.memory as stream:
         done = await stream.correct(id_, words, by=settings.user)
     items: list[JsonValue] = [_item(item.slot, item.field, item.text) for item in done.items]
     drawn: list[JsonValue] = [plain(record) for record in done.drawn]
@@ -334,8 +333,8 @@ async def correct(
 @command(app, "data user", "mindstream memory sessions --user ann")
 async def sessions(settings: Settings, json: AsJson = False) -> None:
     """List the sessions: when, how long, how they began."""
-    async with memory(settings, known=True) as opened:
-        found = await opened.stream.sessions()
+    async with open_user_memory(settings, known=True) as opened:
+        found = await opened.memory.sessions()
     for session in found:
         tell(json, asdict(session), describe_session(session))
     if not found and not json:

@@ -13,24 +13,29 @@ from rich.text import Text
 
 from mindstream.cli.screens.events import describe_patch, plan_told
 from mindstream.cli.shell import files
-from mindstream.cli.shell.flags import AsJson, Kinds, Limit, Source, Target, command, group, word
+from mindstream.cli.shell.flags import AsJson, Id, Kinds, Limit, Source, Target, command, group, word
 from mindstream.cli.shell.output import clean, print_json, short, tell
 from mindstream.cli.shell.progress import progress
 from mindstream.clock import format_iso
 from mindstream.coach.belief.plan import read_coaching_plan
+from mindstream.errors import InputError
 from mindstream.memory.curation.forgetting import FLOOR
 from mindstream.memory.store.record import Record
 from mindstream.service import transfer
 from mindstream.service.export_file import Export, Header, read_export
-from mindstream.service.memory import memory, parse_kinds, plain
+from mindstream.service.memory import open_user_memory, parse_kinds, plain
 from mindstream.settings import Settings
 from mindstream.text.counting import count_of
+
+ABOVE = ("id", "kind", "text", "created")
+"""What stands above the other fields of a record that is shown whole."""
+MOMENTS = ("accessed", "valid_from", "valid_until", "forgotten")
 
 app = group("Look into a user's memory, care for it, carry it elsewhere.")
 
 
-@command(app, "data user embedder", "mindstream memory search what disturbs the sleep")
-async def search(
+@command(app, "data user embedder", "mindstream memory recall what disturbs the sleep")
+async def recall(
     settings: Settings,
     words: Annotated[list[str], word("WORDS", "What to look for.")],
     kind: Kinds = None,
@@ -41,9 +46,9 @@ async def search(
 
     Shows the parts of each score. Nothing is written: looking does not strengthen a memory.
     """
-    async with memory(settings, known=True) as opened:
+    async with open_user_memory(settings, known=True) as opened:
         kinds = parse_kinds(kind or ())
-        results = await opened.stream.recall(" ".join(words), limit, kinds=kinds, touch=False, floor=FLOOR)
+        results = await opened.memory.recall(" ".join(words), limit, kinds=kinds, touch=False, floor=FLOOR)
     if not results and not json:
         print("nothing is found", file=sys.stderr)
     console = Console(highlight=False)
@@ -57,22 +62,22 @@ async def search(
         console.print(Text(f"        {each.record.id}: {told}", "dim"), soft_wrap=True)
 
 
-@command(app, "data user embedder", 'mindstream memory keep "The spare key hangs behind the door."')
-async def keep(
+@command(app, "data user embedder", 'mindstream memory retain "The spare key hangs behind the door."')
+async def retain(
     settings: Settings,
-    words: Annotated[list[str], word("WORDS", "What is to be remembered, as it stands.")],
+    words: Annotated[list[str], word("WORDS", "What is to be retained, as it stands.")],
     json: AsJson = False,
 ) -> None:
-    """Remember something as a note of yours; no model is asked."""
-    async with memory(settings, new=True) as opened:
-        record = await opened.stream.retain(" ".join(words), "note", by=opened.user)
-    tell(json, plain(record), f"kept as {record.id}")
+    """Retain something as a note of yours; no model is asked."""
+    async with open_user_memory(settings, new=True) as opened:
+        record = await opened.memory.retain(" ".join(words), "note", by=opened.user)
+    tell(json, plain(record), f"retained as {record.id}")
 
 
-@command(app, "data user", "mindstream memory show --kind note -n 20")
-async def show(settings: Settings, kind: Kinds = None, limit: Limit = 5, json: AsJson = False) -> None:
-    """Show belief, plan, and the newest records of each kind."""
-    async with memory(settings, known=True) as opened:
+@command(app, "data user", "mindstream memory list --kind note -n 20", name="list")
+async def list_records(settings: Settings, kind: Kinds = None, limit: Limit = 5, json: AsJson = False) -> None:
+    """List belief, plan, and the newest records of each kind."""
+    async with open_user_memory(settings, known=True) as opened:
         held = [] if kind else await opened.beliefs_and_plans()
         wanted = [each for each in parse_kinds(kind or ()) if kind or each not in ("belief", "plan")]
         recent = await opened.recent(limit, wanted)
@@ -91,6 +96,38 @@ async def show(settings: Settings, kind: Kinds = None, limit: Limit = 5, json: A
             _entry(console, "", record)
 
 
+@command(app, "data user", "mindstream memory get 1jatk3k2m0x7c5v9qz")
+async def get(settings: Settings, id_: Id, json: AsJson = False) -> None:
+    """Show a record whole, whatever has become of it."""
+    async with open_user_memory(settings, known=True) as opened:
+        record = await opened.memory.get(id_)
+    if record is None:
+        raise InputError(f"there is no record {id_!r} in the memory of {settings.user!r}")
+    if json:
+        print_json(plain(record))
+        return
+    console = Console(highlight=False)
+    _title(console, f"{record.kind}, {format_iso(record.created)}, {record.id}")
+    console.print(Text(_held(record)), soft_wrap=True)
+    for name, value in plain(record).items():
+        if value not in (None, "", [], {}) and name not in ABOVE:
+            told = format_iso(value) if name in MOMENTS and isinstance(value, float) else str(value)
+            console.print(Text(f"  {name}: {clean(told)}", "dim"), soft_wrap=True)
+
+
+@command(app, "data user", "mindstream memory history 1jatk3k2m0x7c5v9qz")
+async def history(settings: Settings, id_: Id, json: AsJson = False) -> None:
+    """Show the wordings of a record, from the first to the one that holds, whichever of them is named."""
+    async with open_user_memory(settings, known=True) as opened:
+        wordings = await opened.memory.history(id_)
+    if json:
+        print_json(*map(plain, wordings))
+        return
+    console = Console(highlight=False)
+    for record in wordings:
+        _entry(console, record.id, record)
+
+
 @command(app, "data user", "mindstream memory export ann.jsonl --user ann")
 async def export(
     settings: Settings,
@@ -102,7 +139,7 @@ async def export(
     The first line is a header with the format's version, then come all records, without vectors. The file can be read
     by its owner only; links and devices are not written over.
     """
-    async with memory(settings) as opened:
+    async with open_user_memory(settings) as opened:
         count = await files.write_lines(file, transfer.export(opened)) - 1
     if written_to := files.real_file(file):
         print(f"{count_of(count, 'record')} of {settings.user} in {written_to}", file=sys.stderr)
@@ -124,7 +161,7 @@ def import_file(settings: Settings, file: Source = None, json: AsJson = False) -
 
 async def take_in(settings: Settings, records: Export[Header]) -> transfer.Imported:
     """Take records in, and show how far it is."""
-    async with memory(settings, new=True) as opened:
+    async with open_user_memory(settings, new=True) as opened:
         with progress("taking in", len(records)) as told:
             return await transfer.take_in(opened, records, told)
 

@@ -25,7 +25,7 @@ from mindstream.memory.memory import Memory
 from mindstream.minds.calls import CallLog
 from mindstream.models.roles import Models
 from mindstream.paths import read_text
-from mindstream.service.memory import memory
+from mindstream.service.memory import open_user_memory
 from mindstream.service.opening import answering
 from mindstream.service.upkeep import Forgetting, Habit, predict_forgetting
 from mindstream.settings import Settings
@@ -88,8 +88,8 @@ async def undo_sleep(
     All is held as it was, but what was recalled since; the dream and the merged records go to the archive. It cannot be
     undone where something of it was purged, or corrected since.
     """
-    async with memory(settings, own=True, known=True) as opened:
-        done = await opened.stream.undo_sleep(row)
+    async with open_user_memory(settings, own=True, known=True) as opened:
+        done = await opened.memory.undo_sleep(row)
     told = [f"the sleep of row {done.sleep} is undone: {count_of(len(done.held_again), 'record')} held again as before"]
     if done.archived:
         told.append(f"{count_of(len(done.archived), 'record')} that it had made went to the archive")
@@ -115,7 +115,7 @@ async def curve(
     By the laws of docs/memory.md, for each level at which a record can be held, and by how many records a sleep can
     draw from this memory.
     """
-    async with memory(settings, known=True) as opened:
+    async with open_user_memory(settings, known=True) as opened:
         drawn, levels = await predict_forgetting(opened, Habit(days, sleeps, n, passed_over))
     title = f"What {settings.user} will still hold of what is not returned any more"
     if file:
@@ -228,8 +228,8 @@ async def _asleep(
     told: Callable[[Slept], None] = lambda _: None,
 ) -> Result:
     """Do something to a memory with the models of the settings; `told` gets each step of a sleep as it is done."""
-    async with memory(settings, own=True, known=True) as opened:
-        stream, calls = opened.stream, CallLog()
+    async with open_user_memory(settings, own=True, known=True) as opened:
+        stream, calls = opened.memory, CallLog()
         async with answering(settings, calls.take) as models:
             with stream.feed.listening() as events:
                 try:

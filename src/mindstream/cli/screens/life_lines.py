@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from mindstream.cli.shell.output import short
 from mindstream.clock import Moment, format_spoken
-from mindstream.life.context import Spent
+from mindstream.life.context import LifeSpent
 from mindstream.life.events import (
     Answered,
     Asked,
@@ -337,7 +337,7 @@ def describe_way_on(state: LifeState, is_lived: bool) -> str:
     return words("way_resume" if is_ordered else "way_again", state.language)
 
 
-def describe_spent(spent: Spent, language: str = "en") -> str:
+def describe_spent(spent: LifeSpent, language: str = "en") -> str:
     """Say what it has spent, in a line."""
     if spent.calls and not spent.tokens:
         return count(spent.calls, "step of rules", language)

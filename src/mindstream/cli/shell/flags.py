@@ -20,7 +20,7 @@ MOST = 1_000_000
 """The largest number of rows or records that can be asked for."""
 STYLE = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 PLAIN: dict[str, Any] = {"rich_markup_mode": None, "context_settings": STYLE, "add_completion": False}
-Run = TypeVar("Run", bound=Callable[..., Any])
+Body = TypeVar("Body", bound=Callable[..., Any])
 
 
 def flag(metavar: str, help: str, *names: str, **more: Any) -> Any:
@@ -43,6 +43,7 @@ Yes = Annotated[bool, switch("--yes", "Do not ask.")]
 PoolName = Annotated[str, flag("NAME", "A pool of exemplars that you are a member of; it is only read.", "--pool")]
 Limit = Annotated[int, flag("N", "How many.", "--limit", "-n", min=1, max=MOST)]
 Kinds = Annotated[list[str] | None, flag("KIND", "Only records of this kind; repeatable.", "--kind")]
+Id = Annotated[str, word("ID", "A record's id, as `memory recall` shows it.")]
 OneUser = Annotated[str | None, flag("NAME", "Only this user's [all of the folder].", "--user")]
 Target = Annotated[Path | None, word("FILE", "Where to; standard output without it.")]
 Source = Annotated[Path | None, word("FILE", "Where from; standard input without it.")]
@@ -100,7 +101,7 @@ def command(
     notes: str = "",
     summary: str = "",
     **help: str,
-) -> Callable[[Run], Run]:
+) -> Callable[[Body], Body]:
     """Make a function a command; one that is a coroutine is run.
 
     Args:
@@ -114,7 +115,7 @@ def command(
     return lambda run: _add(app.command, run, settings.split(), help, **more)
 
 
-def bare(app: typer.Typer, settings: str, *examples: str, **help: str) -> Callable[[Run], Run]:
+def bare(app: typer.Typer, settings: str, *examples: str, **help: str) -> Callable[[Body], Body]:
     """Make a function what a group does where none of its commands is named."""
     callback = app.callback
     return lambda run: _add(
@@ -127,7 +128,7 @@ def _epilog(notes: str, examples: tuple[str, ...]) -> str:
     return f"{notes}\n\n{shown}".strip("\n")
 
 
-def _add(add: Callable[..., Any], run: Run, chosen_by: list[str], helps: Mapping[str, str], **more: Any) -> Run:
+def _add(add: Callable[..., Any], run: Body, chosen_by: list[str], helps: Mapping[str, str], **more: Any) -> Body:
     own = inspect.signature(run, eval_str=True).parameters
     wanted = next((each for each in ("settings", "chosen") if each in own), "")
     spread = {name: _fields(each) for name, each in own.items() if name != wanted}

@@ -16,7 +16,7 @@ def ask_tool(steps: Steps, rhythm: Rhythm, language: str) -> OwnTool:
     state = steps.state
 
     async def ask_user(given: Arguments, where: Where) -> Done:
-        now = steps.stream.clock.now()
+        now = steps.memory.clock.now()
         if where.id not in state.questions:
             words = count_words(given.tip)
             shown = rhythm.is_active(now) and steps.budget.may_speak(state.spent, words, now)

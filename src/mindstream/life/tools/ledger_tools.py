@@ -51,7 +51,7 @@ class LedgerTools:
     def _done(self, said: str, event: TaskChanged) -> Done:
         ledger = self._steps.state.ledger.model_copy(deep=True)
         ledger.apply(event)
-        now = self._steps.stream.clock.now()
+        now = self._steps.memory.clock.now()
         left = "\n".join(ledger.lines(now, self._zone)) or "nothing is left to do"
         return Done(Observation(f"{said}; the ledger now:\n{left}"), events=(event,))
 
@@ -70,7 +70,7 @@ class LedgerTools:
         return task
 
     def _moment(self, words: str) -> Moment:
-        now = self._steps.stream.clock.now()
+        now = self._steps.memory.clock.now()
         try:
             at = read_moment(words, now, self._zone)
         except InputError as error:

@@ -37,7 +37,7 @@ NOTHING = {"en": "nothing is remembered of that", "zh": "没有相关记忆"}
 
 def recall_tool(steps: Steps, language: str) -> OwnTool:
     """Make R(query): what is returned is held better, what is passed over fades, in the same commit."""
-    stream = steps.stream
+    stream = steps.memory
 
     async def recall(given: Arguments, where: Where) -> Done:  # noqa: ARG001
         found = await stream.recall(given.query, RETURNED, kinds=("note", "dream"), where=MARK, touch=False)
@@ -48,11 +48,11 @@ def recall_tool(steps: Steps, language: str) -> OwnTool:
     return OwnTool(spec_of("R", language), recall)
 
 
-def remember_tool(steps: Steps, language: str) -> OwnTool:
+def retain_tool(steps: Steps, language: str) -> OwnTool:
     """Make U(memory, replaces): known words are not written twice; what it replaces, or takes back, is history."""
-    stream = steps.stream
+    stream = steps.memory
 
-    async def remember(given: Arguments, where: Where) -> Done:
+    async def retain(given: Arguments, where: Where) -> Done:
         text = given.memory.strip()
         ok = Observation("ok")
         old = await _find_memory(stream, given.replaces) if given.replaces.strip() else None
@@ -72,7 +72,7 @@ def remember_tool(steps: Steps, language: str) -> OwnTool:
         ended = Revision(id=old.id, valid_until=stream.clock.now(), superseded_by=by)
         return Done(ok, records=records, events=(Corrected(old=old.id, new=by),), revisions=(ended,))
 
-    return OwnTool(spec_of("U", language), remember)
+    return OwnTool(spec_of("U", language), retain)
 
 
 async def _find_memory(stream: Memory, words: str) -> Record:
@@ -105,7 +105,7 @@ def memory(text: str, where: Where) -> RecordDraft:
 
 def sleep_tool(steps: Steps, language: str, model: Model, n: int) -> OwnTool:
     """Make S(): `model` (M1) makes the dream; n records are drawn, of a large memory more, or it would only grow."""
-    stream = steps.stream
+    stream = steps.memory
 
     async def sleep(given: Arguments, where: Where) -> Done:  # noqa: ARG001
         dreamer = StepModel(steps, where.id, "M1", model)

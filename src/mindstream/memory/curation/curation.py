@@ -85,7 +85,7 @@ async def _correctable(stream: Stream, id_: str) -> Record:
         raise InputError(f"the record {id_} was superseded by {record.superseded_by}: correct that one")
     ended = record.valid_until is not None and record.valid_until <= stream.clock.now()
     if record.forgotten is not None or ended:
-        raise InputError(f"the record {id_} is forgotten, or holds no more: remember the new text instead")
+        raise InputError(f"the record {id_} is forgotten, or holds no more: retain the new text instead")
     return record
 
 

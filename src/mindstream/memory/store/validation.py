@@ -1,4 +1,4 @@
-"""The door of a memory: what may be written, checked by name; `remember`, commits and imports all come through it."""
+"""The door of a memory: what may be written, checked by name; `retain`, commits and imports all come through it."""
 
 from __future__ import annotations
 

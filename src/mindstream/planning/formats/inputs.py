@@ -52,14 +52,18 @@ def main_argument(spec: ToolSpec | None) -> str:
 
 
 def read_input(text: str, spec: ToolSpec | None, scan: Scan) -> dict[str, JsonValue]:
-    """Read what stands in `Tool[…]`: a JSON object, `name=value, …` of arguments that the tool has, or one input."""
+    """Read what stands in `Tool[…]`.
+
+    That is a JSON object; `name=value, …` of arguments that the tool has; as many values, in their order, as a tool
+    takes that needs more than one; or one input.
+    """
     text = text.strip()
     if not text:
         return {}
     known, main = properties(spec), main_argument(spec)
     if text.startswith("{") and isinstance(value := read_json(text), dict):
         return {main: value} if parse_part(value) else {name: scan_json(each, scan) for name, each in value.items()}
-    if named := _read_named(text, known, scan):
+    if named := _read_named(text, known, scan) or _read_in_order(text, spec, scan):
         return named
     types = _types(known.get(main))
     return {main: read_literal(text, scan) if types and "string" not in types else scan(text)}
@@ -79,6 +83,20 @@ def _read_named(text: str, known: dict[str, Any], scan: Scan) -> dict[str, JsonV
         else:
             return {}
     return {name: read_typed(value, known[name], scan) for name, value in parts}
+
+
+def _read_in_order(text: str, spec: ToolSpec | None, scan: Scan) -> dict[str, JsonValue]:
+    """Read `value, value, …` for a tool that needs more than one argument; nothing where their number does not fit."""
+    known, required = properties(spec), spec.parameters.get("required") if spec else None
+    parts, end = split_arguments(text, 0)
+    if not isinstance(required, list) or not 1 < len(required) <= len(parts) <= len(known) or end < len(text):
+        return {}
+    given: dict[str, str] = {}
+    for name, part in zip(known, parts, strict=False):
+        key = KEY.match(part)
+        given |= {key[1]: part[key.end() :]} if key and key[1] in known else {name: part}
+    is_whole = len(given) == len(parts) and given.keys() >= {*required}
+    return {name: read_typed(part, known[name], scan) for name, part in given.items()} if is_whole else {}
 
 
 def read_typed(text: str, schema: Any, scan: Scan) -> JsonValue:

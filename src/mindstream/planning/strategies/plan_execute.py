@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from mindstream.planning.run import Run
+from mindstream.planning.run import PlanningRun
 
 
-async def plan_and_execute(run: Run) -> None:
+async def plan_and_execute(run: PlanningRun) -> None:
     """Answer the task, and stop as soon as it is answered; the plan is mended when a round gave too little."""
     if run.given is None:
         await run.make_plan()

@@ -17,7 +17,7 @@ from mindstream.planning.executor import CLOCK, EMPTY, key_of
 from mindstream.planning.leave import Wish, refusal
 from mindstream.planning.plan import TOOL_NAME, Plan, PlannedStep
 from mindstream.planning.prompts.act_on_task import ActOnTask
-from mindstream.planning.run import Run
+from mindstream.planning.run import PlanningRun
 from mindstream.tools import loop
 from mindstream.tools.call import ForeignText, Observation, call_tool
 from mindstream.tools.tool import Tool
@@ -29,7 +29,7 @@ A_DAY_S = 86_400.0
 """How long a call may take with what stands before it: a person may be asked for leave. Tools have their own time."""
 
 
-async def react(run: Run) -> None:
+async def react(run: PlanningRun) -> None:
     """Answer the task. Its calls become the run's plan, so that they can be looked at, and run again."""
     watcher = _Watched(run)
     guarded = [_Guarded(tool, watcher) for tool in run.tools]
@@ -76,7 +76,7 @@ class _Guarded:
 class _Watched:
     """Keeps the calls as steps of a plan, and tells the run's watchers; what a broken run was given it gives again."""
 
-    run: Run
+    run: PlanningRun
     foreign: bool = False
     _steps: dict[tuple[str, str, str], PlannedStep] = field(default_factory=dict)
     _began: dict[str, float] = field(default_factory=dict)

@@ -41,13 +41,13 @@ OPENS, CLOSES = tuple('"“«《「'), tuple('"”»》」')
 class RememberedPlans:
     """The plans that a stream holds."""
 
-    stream: Memory
+    memory: Memory
 
     async def find(self, task: str, tools: Sequence[ToolSpec]) -> Plan | None:
         """Return the plan of a task that differs in names and numbers only, with this one's; None: none would run."""
         if len(task) > LONGEST:
             return None
-        found = await self.stream.recall(task, LOOKED_AT, kinds=["exemplar"], touch=False)
+        found = await self.memory.recall(task, LOOKED_AT, kinds=["exemplar"], touch=False)
         for each in found:
             plan = _plan_for(task, each.record.text, each.record.data)
             if plan and not check(plan, tools):
@@ -61,7 +61,7 @@ class RememberedPlans:
         if await self.find(solution.task, tools):
             return False
         data: dict[str, JsonValue] = {PLAN: solution.plan.model_dump(mode="json")}
-        await self.stream.retain(solution.task, "exemplar", by=PLANNER, data=data)
+        await self.memory.retain(solution.task, "exemplar", by=PLANNER, data=data)
         return True
 
 

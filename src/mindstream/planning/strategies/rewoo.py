@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from mindstream.planning.run import Run
+from mindstream.planning.run import PlanningRun
 
 
-async def rewoo(run: Run) -> None:
+async def rewoo(run: PlanningRun) -> None:
     """Answer the task; steps run while the planner still writes, and side by side."""
     executor = None
     if run.given is None:

@@ -49,7 +49,7 @@ def zero_shot(agent: str, test: int) -> Cell:
 
 
 @dataclass(frozen=True)
-class Answer:
+class CellAnswer:
     """What was answered.
 
     Attributes:
@@ -71,7 +71,7 @@ class Ledger:
 
     def __init__(self, file: Path | None, header: Mapping[str, Any]) -> None:
         self.file = file
-        self.answers: dict[str, Answer] = {}
+        self.answers: dict[str, CellAnswer] = {}
         if file is None:
             return
         header = json.loads(json.dumps(header))
@@ -81,7 +81,7 @@ class Ledger:
         except OSError as error:
             raise InputError(f"{file} cannot be used: {error.strerror}") from None
 
-    def keep(self, cell: Cell, answer: Answer) -> None:
+    def keep(self, cell: Cell, answer: CellAnswer) -> None:
         """Keep an answer."""
         self.answers[cell.key] = answer
         self._write({"cell": cell.key, "text": answer.text, "model": answer.model, "shown": answer.shown})
@@ -97,7 +97,7 @@ class Ledger:
             if rows and rows[0]["experiment"] != header:
                 raise InputError(f"{file}: {_difference(rows[0]['experiment'], header)}; name another file with --out")
             for row in rows[1:]:
-                self.answers[row["cell"]] = Answer(row["text"], row["model"], tuple(row["shown"]))
+                self.answers[row["cell"]] = CellAnswer(row["text"], row["model"], tuple(row["shown"]))
         except (ValueError, LookupError, TypeError):
             raise InputError(f"{file} is no experiment's file; name another one with --out") from None
         if lines[-1]:

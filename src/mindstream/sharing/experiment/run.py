@@ -17,7 +17,7 @@ from mindstream.sharing.events import Form
 from mindstream.sharing.exemplar import Exemplar
 from mindstream.sharing.experiment.agents import Cast, Exchange
 from mindstream.sharing.experiment.answer_by_example import AnswerByExample
-from mindstream.sharing.experiment.cells import STAGES, Answer, Cell, Ledger
+from mindstream.sharing.experiment.cells import STAGES, Cell, CellAnswer, Ledger
 from mindstream.sharing.experiment.studies import Design, cells
 from mindstream.sharing.grading.rubric import general_rubric
 from mindstream.sharing.guarding.form_faults import find_faults
@@ -160,7 +160,7 @@ class Experiment:
         except ReplyInvalid:
             text = ""
         shown = tuple(whose.get(each.id, "") for each in kept)
-        self.ledger.keep(cell, Answer(text.strip(), model.name, shown))
+        self.ledger.keep(cell, CellAnswer(text.strip(), model.name, shown))
         self._left -= 1
         self.answered(self._all - self._left, self._all)
 

@@ -38,7 +38,7 @@ _META = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?([\w-]{2,20})", re.IG
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class WebResponse:
     """What came: the body's beginning where it `is_cut`."""
 
     url: str
@@ -107,7 +107,7 @@ class Web:
         data: object = None,
         headers: Mapping[str, str] | None = None,
         follow: bool = False,
-    ) -> Answer:
+    ) -> WebResponse:
         """Return what a server answers, whatever its status: to a GET, or to a POST of `data` as JSON.
 
         `follow`: it may send us elsewhere, some times; do not follow with a key in the headers.
@@ -128,7 +128,7 @@ class Web:
             raise ToolError(f"{_host(url)} sends us on and on, over {HOPS} times")
         raise ToolError(f"{_host(answer.url)} sends us on to {_quote(url)}, and it is not followed")
 
-    async def _ask(self, url: str, params: Mapping[str, str] | None, data: object, headers: Any) -> Answer:
+    async def _ask(self, url: str, params: Mapping[str, str] | None, data: object, headers: Any) -> WebResponse:
         refused: list[str] = []
         method = "GET" if data is None else "POST"
         sent = {"Accept-Encoding": "identity", "User-Agent": f"mindstream/{mindstream.__version__}", **(headers or {})}
@@ -138,7 +138,7 @@ class Web:
                 session.request(method, url, params=params, json=data, headers=sent, allow_redirects=False) as response,
             ):
                 body, is_cut = await self._body(response)
-                return Answer(url, response.status, response.headers.copy(), body, is_cut)
+                return WebResponse(url, response.status, response.headers.copy(), body, is_cut)
         except (aiohttp.ClientError, OSError, ValueError) as error:
             if isinstance(error, TimeoutError):
                 raise

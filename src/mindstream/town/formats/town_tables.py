@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 MOST_RESIDENTS, MOST_LINES = 10_000, 1_000
-Line = Annotated[str, Field(min_length=1, max_length=1_000)]
+ShortText = Annotated[str, Field(min_length=1, max_length=1_000)]
 Paragraph = Annotated[str, Field(max_length=20_000)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Clock = Annotated[str, Field(pattern=r"^([01]?\d|2[0-4]):[0-5]\d$")]
@@ -36,7 +36,7 @@ class MapTable(Table):
     things: str = ""
     wall: Marks = "#"
     ground: Mark = "."
-    places: dict[str, Line] = Field(default_factory=dict)
+    places: dict[str, ShortText] = Field(default_factory=dict)
     objects: dict[str, Name] = Field(default_factory=dict)
     spawns: dict[str, Name] = Field(default_factory=dict)
     file: str = ""
@@ -47,15 +47,15 @@ class MapTable(Table):
 class RoadTable(Table):
     """`[[roads]]`: a way between two places, for a town without tiles."""
 
-    start: Line = Field(alias="from")
-    end: Line = Field(alias="to")
+    start: ShortText = Field(alias="from")
+    end: ShortText = Field(alias="to")
     steps: int = Field(ge=1)
 
 
 class PlaceTable(Table):
     """`[[places]]`: what holds at a place, and, without tiles, what is in it."""
 
-    address: Line
+    address: ShortText
     hours: str | None = None
     days: list[str] | None = None
     capacity: int | None = Field(default=None, ge=1)
@@ -86,7 +86,7 @@ class DayTable(Table):
 class SeedTable(Table):
     """What a resident remembers from before; with `what`, `from` and `to` an appointment."""
 
-    text: Line
+    text: ShortText
     weight: int = Field(0, ge=0, le=10)
     what: str = ""
     where: str = ""
@@ -114,11 +114,11 @@ class ResidentTable(Table):
     lifestyle: Paragraph = ""
     routine: Paragraph = ""
     about: Paragraph = ""
-    home: Line
+    home: ShortText
     bed: str = ""
     start: str = ""
     day: list[DayTable] = Field(default_factory=list, max_length=MOST_LINES)
-    knows: list[Line] = Field(default_factory=list, max_length=MOST_LINES)
+    knows: list[ShortText] = Field(default_factory=list, max_length=MOST_LINES)
     relations: list[RelationTable] = Field(default_factory=list, max_length=MOST_LINES)
     seeds: list[SeedTable] = Field(default_factory=list, max_length=MOST_LINES)
 

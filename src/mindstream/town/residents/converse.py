@@ -8,7 +8,7 @@ from mindstream.memory.lifecycle.rate_importance import RateImportance
 from mindstream.memory.store.record import Kind, Record, RecordDraft, normalised
 from mindstream.reasoners.reflect.reflect import OWN
 from mindstream.town.compat import talk_end
-from mindstream.town.events import Line, Talked
+from mindstream.town.events import SpokenLine, Talked
 from mindstream.town.prompts.take_from_talk import TakeFromTalk
 from mindstream.town.prompts.utter import Utter
 from mindstream.town.residents.appointment import appointment_of
@@ -16,7 +16,7 @@ from mindstream.town.residents.keep_talk import PROMISE, keep, meeting_places
 from mindstream.town.residents.places import words_of
 from mindstream.town.residents.plan import take_up
 from mindstream.town.residents.shown import show
-from mindstream.town.residents.turn import Turn
+from mindstream.town.residents.turn import ResidentTurn
 
 OF_OTHER, TO_TELL, PROMISES, APPOINTMENTS = 6, 24, 4, 6
 TELLABLE: tuple[Kind, ...] = ("note", "thought")
@@ -24,9 +24,9 @@ TELLABLE: tuple[Kind, ...] = ("note", "thought")
 OF_PEOPLE: tuple[Kind, ...] = (*TELLABLE, "observation")
 
 
-async def converse(first: Turn, second: Turn) -> None:
+async def converse(first: ResidentTurn, second: ResidentTurn) -> None:
     """Let two talk; what is said and kept is written in both turns."""
-    lines: list[Line] = []
+    lines: list[SpokenLine] = []
     most = first.profile.talk_lines
     minds = {turn.name: await _come_to_mind(turn, other) for turn, other in ((first, second), (second, first))}
     while len(lines) < most:
@@ -44,7 +44,7 @@ async def converse(first: Turn, second: Turn) -> None:
         await _keep(one, other, tuple(lines), until, told, known)
 
 
-async def _come_to_mind(speaker: Turn, other: Turn) -> list[Record]:
+async def _come_to_mind(speaker: ResidentTurn, other: ResidentTurn) -> list[Record]:
     """Return what a speaker remembers of the other, what its own days bring up, what it has promised, and what takes
     place."""
     found = [
@@ -62,8 +62,8 @@ def can_be_told(record: Record) -> bool:
 
 
 async def _say(
-    speaker: Turn, other: Turn, memories: Sequence[Record], lines: Sequence[Line], left: int
-) -> tuple[Line, bool]:
+    speaker: ResidentTurn, other: ResidentTurn, memories: Sequence[Record], lines: Sequence[SpokenLine], left: int
+) -> tuple[SpokenLine, bool]:
     shared = speaker.state.shared.get(other.name, frozenset())
     said = {id_ for line in lines for id_ in line.told}
     reply = await speaker.ask(
@@ -77,17 +77,22 @@ async def _say(
         )
     )  # fmt: skip
     told = tuple(memories[n - 1].id for n in dict.fromkeys(reply.passes_on) if 0 < n <= len(memories))
-    return Line(by=speaker.name, text=reply.text.strip(), told=told), reply.ends
+    return SpokenLine(by=speaker.name, text=reply.text.strip(), told=told), reply.ends
 
 
-def _is_busy(turn: Turn, record: Record) -> bool:
+def _is_busy(turn: ResidentTurn, record: Record) -> bool:
     """Tell whether somebody has a duty at the hours of what a record tells of."""
     at = appointment_of(record.data)
     return at is not None and turn.person.is_on_duty(at)
 
 
 async def _keep(
-    one: Turn, other: Turn, lines: tuple[Line, ...], until: int, told: Sequence[Record], known: tuple[str, ...]
+    one: ResidentTurn,
+    other: ResidentTurn,
+    lines: tuple[SpokenLine, ...],
+    until: int,
+    told: Sequence[Record],
+    known: tuple[str, ...],
 ) -> None:
     """Write what was said into one's stream, what was learned by it, and what it means for one's plans.
 
@@ -120,7 +125,7 @@ async def _keep(
     evidence = tuple(each.id for each in spoken)
     kept = keep(one, other.name, taken, told, places, [at for _, at in await one.recall_appointments()])
     await one.resident.written()
-    same = await one.resident.stream.find_same("thought", [each.text for each in kept])
+    same = await one.resident.memory.find_same("thought", [each.text for each in kept])
     learned = {normalised(each.text): each.as_thought(one, other.name, evidence) for each in reversed(kept)}
     met = RecordDraft(
         text=about, kind="observation", by=one.name, importance=importance, evidence=evidence, keywords=keywords

@@ -19,7 +19,7 @@ from mindstream.memory.store.record import Kind, Record
 from mindstream.models.ask import ask
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
-from mindstream.models.roles import Models
+from mindstream.models.roles import AnyModels, Models, open_models
 from mindstream.text.support import SHARE
 from mindstream.text.words import plain_words, sentences, terms
 from mindstream.town.inspect.history import Source, open_store, step_of
@@ -221,7 +221,7 @@ def is_source(memory: str, answer: str, names: Collection[str] = ()) -> bool:
 
 @asynccontextmanager
 async def open_interview(
-    source: Source, step: int | None = None, *, models: Models | str = "rules", embed: Embedder | str = "wordllama"
+    source: Source, step: int | None = None, *, models: AnyModels = "rules", embed: Embedder | str = "wordllama"
 ) -> AsyncIterator[Interviewer]:
     """Open a town to ask its residents as they were after a step; None: as they are.
 
@@ -234,19 +234,15 @@ async def open_interview(
         if step is not None and not 0 <= step <= now.step:
             raise InputError(f"the town has lived up to step {now.step}: it cannot be asked at {step}")
         town = now if step is None else await read_town(store, setting.profile, upto=step)
-        shared = models if isinstance(models, Models) else Models.named({"default": models})
-        try:
+        async with open_models(models) as shared:
             recaller = recaller_of(store, embedder(embed) if isinstance(embed, str) else embed)
             at = now.step if step is None else step
             yield Interviewer(setting, town, recaller, _policy(setting, at < now.step), shared, at)
-        finally:
-            if not isinstance(models, Models):
-                await shared.aclose()
 
 
 async def interview(
     source: Source, name: str, question: str, step: int | None = None, condition: Condition = "full",
-    *, models: Models | str = "rules",
+    *, models: AnyModels = "rules",
 ) -> Interview:  # fmt: skip
     """Ask a resident one thing (see `Interviewer.ask`)."""
     async with open_interview(source, step, models=models) as interviewer:

@@ -10,7 +10,7 @@ from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.town.prompts.take_from_talk import Agreed, Taken
 from mindstream.town.residents.appointment import KEY, Appointment, appointment_of
 from mindstream.town.residents.places import is_home, known_places, may_use
-from mindstream.town.residents.turn import Turn
+from mindstream.town.residents.turn import ResidentTurn
 from mindstream.town.setting import Setting
 from mindstream.town.world.address import ARENA
 from mindstream.town.world.hours import minute_of
@@ -36,7 +36,7 @@ class Kept:
     promised: bool = False
     comes: bool = False
 
-    def as_thought(self, turn: Turn, other: str, evidence: tuple[str, ...]) -> RecordDraft:
+    def as_thought(self, turn: ResidentTurn, other: str, evidence: tuple[str, ...]) -> RecordDraft:
         """Return what is to be remembered of it."""
         keywords = (other.lower(), *([PROMISE] if self.promised else ()), *([KEY] if self.appointment else ()))
         data = self.appointment.as_data() if self.appointment else {}
@@ -46,7 +46,7 @@ class Kept:
         )  # fmt: skip
 
 
-def meeting_places(turn: Turn, other: str = "") -> list[str]:
+def meeting_places(turn: ResidentTurn, other: str = "") -> list[str]:
     """Return where one can meet another: the places that one knows and may go to, and the other's home."""
     setting = turn.setting
     known = [address for address, _ in known_places(setting, turn.person, turn.state.knows, setting.when(turn.step))]
@@ -61,7 +61,7 @@ def meeting_places(turn: Turn, other: str = "") -> list[str]:
 
 
 def keep(
-    turn: Turn, other: str, taken: Taken, told: Sequence[Record], places: Sequence[str],
+    turn: ResidentTurn, other: str, taken: Taken, told: Sequence[Record], places: Sequence[str],
     known: Sequence[Appointment] = (),
 ) -> list[Kept]:  # fmt: skip
     """Return what is kept: what was learned, what was agreed on, and every appointment that the other told of.
@@ -84,7 +84,7 @@ def _of(news: Sequence[Appointment | None], number: int) -> Appointment | None:
     return news[number - 1] if 0 < number <= len(news) else None
 
 
-def _agreed(turn: Turn, other: str, said: Agreed, of: Appointment | None, places: Sequence[str]) -> Kept:
+def _agreed(turn: ResidentTurn, other: str, said: Agreed, of: Appointment | None, places: Sequence[str]) -> Kept:
     """Return an agreement with its appointment: the one that was told of, or the one that the reply describes."""
     text = said.text.strip()
     at = of or _described(turn.setting.when(turn.step), said, places)

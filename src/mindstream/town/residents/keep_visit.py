@@ -30,7 +30,7 @@ from mindstream.town.prompts.take_from_talk import TakeFromTalk, Taken
 from mindstream.town.residents.keep_talk import IMPORTANCE, Kept, keep, meeting_places
 from mindstream.town.residents.places import words_of
 from mindstream.town.residents.plan import take_up
-from mindstream.town.residents.turn import Resident, Turn
+from mindstream.town.residents.turn import Resident, ResidentTurn
 from mindstream.town.setting import Setting
 from mindstream.town.state import applied
 
@@ -78,7 +78,7 @@ class KeepVisit:
 
     async def _take(self, heard: Logged, stream: Memory) -> Taken:
         """Ask what an utterance and its answer leave in mind."""
-        turn = Turn(self.resident, self.step, self.setting, self.resident.state)
+        turn = ResidentTurn(self.resident, self.step, self.setting, self.resident.state)
         prompt = TakeFromTalk(
             who=turn.name, other=heard.by, identity=turn.identity, date=turn.date,
             lines=await _lines_around(heard, stream), places=tuple(map(words_of, meeting_places(turn))),
@@ -88,7 +88,7 @@ class KeepVisit:
 
     async def _entries(self, stream: Memory, heard: Sequence[tuple[Logged, Taken]]) -> Sequence[Entry]:
         """Return what is to be written: what was learned, each once, and what it makes of the day."""
-        day = Turn(self.resident, self.step, self.setting, self.resident.state)
+        day = ResidentTurn(self.resident, self.step, self.setting, self.resident.state)
         news: dict[tuple[str, Kind], RecordDraft] = {}
         agreed: list[Kept] = []
         for row, taken in heard:
@@ -105,7 +105,7 @@ class KeepVisit:
         return day.rows
 
     async def _news(
-        self, turn: Turn, heard: Logged, about: str, kept: Sequence[Kept], stream: Memory
+        self, turn: ResidentTurn, heard: Logged, about: str, kept: Sequence[Kept], stream: Memory
     ) -> list[RecordDraft]:
         learned = [each.text for each in kept]
         known = await stream.store.find_same(stream.key, "thought", learned, now=stream.clock.now()) if learned else {}
@@ -144,14 +144,14 @@ async def finish_visit(keep: KeepVisit, feed: Feed | None = None) -> None:
         ModelError: nobody could be asked; nothing is lost, and the next time it is tried again.
     """
     resident, setting, owner = keep.resident, keep.setting, chance.token()
-    store, key, now = resident.stream.store, resident.stream.key, setting.moment(keep.step)
+    store, key, now = resident.memory.store, resident.memory.key, setting.moment(keep.step)
     name, called = resident.name, StreamName("resident", resident.name)
     if not any(work.slot == keep.slot for work in await store.open_work(key)):
         return
     # the town's time stands still: no lease runs out by itself, and whoever held one is gone
     late = now + LONGEST_LEASE_S + 1
     work = await store.claim(key, keep.slot, owner, late, late)
-    async with Memory(store, called, resident.stream.embedder, ManualClock(now), feed, strength=None) as stream:
+    async with Memory(store, called, resident.memory.embedder, ManualClock(now), feed, strength=None) as stream:
         rows = await rows_of(stream, work)
         stream.ids = replace(stream.ids, seed=f"{setting.seed} {name} visit {_first_record(rows)}")
         context = await build_context(stream, keep.slot, rows, nothing_newer)

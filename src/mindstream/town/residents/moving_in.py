@@ -9,7 +9,7 @@ from mindstream.memory.store.store import Commit, Entry, Store
 from mindstream.town.events import JOURNAL, TOWN, MovedIn, TownBegan
 from mindstream.town.residents.appointment import KEY
 from mindstream.town.residents.places import find_home
-from mindstream.town.residents.turn import Resident, Turn
+from mindstream.town.residents.turn import Resident, ResidentTurn
 from mindstream.town.setting import Setting
 from mindstream.town.source import dump_source
 
@@ -28,7 +28,7 @@ async def move_in(store: Store, setting: Setting, residents: dict[str, Resident]
         spot, knows = find_home(setting, resident.person)
         moved = MovedIn(step=0, spot=spot, knows=knows)
         memories = resident.person.first_memories()
-        turn = Turn(resident, 0, setting, resident.state)
+        turn = ResidentTurn(resident, 0, setting, resident.state)
         rated = await turn.ask(RateImportance(who=name, memories=tuple(each.text for each in memories)))
         news = [
             RecordDraft(
@@ -41,9 +41,9 @@ async def move_in(store: Store, setting: Setting, residents: dict[str, Resident]
             )
             for each, rating in zip(memories, rated.ratings, strict=True)
         ]
-        records = tuple(await resident.stream.build_records(news))
+        records = tuple(await resident.memory.build_records(news))
         told = Remembered(count=len(records), kinds={"note": len(records)})
         entries = (Entry(moved, name), *turn.rows, Entry(told, name, records))
-        commits.append(Commit(mind=resident.stream.key, at=setting.start, entries=entries))
+        commits.append(Commit(mind=resident.memory.key, at=setting.start, entries=entries))
         resident.state = resident.state.model_copy(update={"home": spot, "knows": frozenset(knows)})
     await store.commit(*commits)

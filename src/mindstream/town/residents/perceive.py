@@ -9,7 +9,7 @@ from mindstream.memory.store.record import RecordDraft, Triple
 from mindstream.town.events import Perceived
 from mindstream.town.residents.percept import Percept
 from mindstream.town.residents.ranking import IDLE
-from mindstream.town.residents.turn import Turn
+from mindstream.town.residents.turn import ResidentTurn
 from mindstream.town.state import ResidentState
 
 
@@ -32,7 +32,7 @@ def is_undecided(state: ResidentState, percept: Percept) -> bool:
     )
 
 
-async def perceive(turn: Turn) -> list[Percept]:
+async def perceive(turn: ResidentTurn) -> list[Percept]:
     """Take in what is new of what can be seen; return it."""
     new = [each for each in turn.percepts if each.triple not in turn.state.seen]
     if not (new or turn.places):
@@ -55,7 +55,7 @@ async def perceive(turn: Turn) -> list[Percept]:
     return new
 
 
-async def _rate(turn: Turn, texts: Sequence[str]) -> list[float]:
+async def _rate(turn: ResidentTurn, texts: Sequence[str]) -> list[float]:
     """Rate what was seen; what is as it should be is mundane, and nobody is asked."""
     odd = [text for text in texts if not text.endswith(f" is {IDLE}")]
     rated = await turn.ask(RateImportance(who=turn.name, memories=tuple(odd))) if odd else None

@@ -10,7 +10,7 @@ from mindstream.errors import InputError
 from mindstream.town.prompts.plan_day import Place
 from mindstream.town.residents.appointment import Appointment
 from mindstream.town.residents.person import Person
-from mindstream.town.residents.turn import Turn
+from mindstream.town.residents.turn import ResidentTurn
 from mindstream.town.setting import Setting
 from mindstream.town.world.address import Address, sector_of
 from mindstream.town.world.hours import clock
@@ -39,7 +39,7 @@ def _joint(room: str) -> str:
     return "in" if room.strip()[:1].isupper() or room.strip().startswith("the ") else "in the"
 
 
-def things_around(turn: Turn, place: str) -> tuple[str, ...]:
+def things_around(turn: ResidentTurn, place: str) -> tuple[str, ...]:
     """Name the objects that a resident knows and may use around a place, those of the place's own arena first."""
     address = turn.setting.addresses.get(place)
     if address is None:
@@ -50,7 +50,7 @@ def things_around(turn: Turn, place: str) -> tuple[str, ...]:
     return tuple(sorted(mine, key=lambda each: not each.startswith(arena + ":")))
 
 
-def things_open(turn: Turn, purpose: str) -> tuple[str, ...]:
+def things_open(turn: ResidentTurn, purpose: str) -> tuple[str, ...]:
     """Name the objects that a resident knows in places for a purpose ("shop", "eat") that are open, not at home."""
     when, rules, addresses = turn.setting.when(turn.step), turn.setting.rules, turn.setting.addresses
     return tuple(

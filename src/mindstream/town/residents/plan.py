@@ -20,7 +20,7 @@ from mindstream.town.residents.places import bed_of, is_home, is_let_in, known_p
 from mindstream.town.residents.shown import show
 from mindstream.town.residents.sight import is_in_sight, nearest_spot
 from mindstream.town.residents.standing import stand_at
-from mindstream.town.residents.turn import Turn
+from mindstream.town.residents.turn import ResidentTurn
 from mindstream.town.world.address import sector_of
 from mindstream.town.world.hours import DAY_MINUTES, clock, minute_of
 from mindstream.town.world.walk import write_walk
@@ -33,7 +33,7 @@ MOST_AHEAD = 45
 """So many minutes before the time one sets out at most."""
 
 
-async def next_act(turn: Turn) -> None:
+async def next_act(turn: ResidentTurn) -> None:
     """Begin what the plan says for now; plan the day first where that is not done."""
     day, minute = turn.setting.day(turn.step), turn.setting.minute(turn.step)
     if turn.state.day != day:
@@ -49,7 +49,7 @@ async def next_act(turn: Turn) -> None:
     begin(turn, block)
 
 
-def is_right_again(turn: Turn, block: Block) -> bool:
+def is_right_again(turn: ResidentTurn, block: Block) -> bool:
     """Tell whether a resident can see that what it was going to mend is mended already."""
     if not block.leaves or not block.sees_to or len(turn.percepts) >= turn.profile.attention:
         return False
@@ -58,7 +58,7 @@ def is_right_again(turn: Turn, block: Block) -> bool:
     return is_in_sight(turn.setting, spot, near) and all(each.place != block.sees_to for each in turn.percepts)
 
 
-def leave_it(turn: Turn, block: Block, minute: int) -> Block:
+def leave_it(turn: ResidentTurn, block: Block, minute: int) -> Block:
     """Go on with the plan now, in the place of what was to be done about something that was seen; return that block."""
     later = next((each for each in turn.state.blocks if each.start >= block.end and each.why == "plan"), None)
     if later is None:
@@ -68,7 +68,7 @@ def leave_it(turn: Turn, block: Block, minute: int) -> Block:
     return now
 
 
-async def plan_day(turn: Turn, day: int) -> None:
+async def plan_day(turn: ResidentTurn, day: int) -> None:
     """Plan a day: when to wake and sleep, and what lies between, with what the days before have taught."""
     if not turn.profile.plans:
         turn.write(DayPlanned(step=turn.step, day=day, currently=turn.state.currently, broad=(), blocks=_idle(turn)))
@@ -110,7 +110,7 @@ async def plan_day(turn: Turn, day: int) -> None:
     turn.write(event, written)
 
 
-def _usual(turn: Turn, date: datetime, places: Sequence[str]) -> tuple[Usual, ...]:
+def _usual(turn: ResidentTurn, date: datetime, places: Sequence[str]) -> tuple[Usual, ...]:
     """Return a resident's usual day as it is on a date."""
     numbers = {address: number for number, address in enumerate(places, 1)}
     today = [each for each in turn.person.day if each.is_on(date)]
@@ -126,12 +126,12 @@ def _day_of(moment: float) -> str:
     return f"{datetime.fromtimestamp(moment, UTC):%A %Y-%m-%d}"
 
 
-def _idle(turn: Turn) -> tuple[Block, ...]:
+def _idle(turn: ResidentTurn) -> tuple[Block, ...]:
     return (Block(start=0, minutes=DAY_MINUTES, what="being at home", place=turn.person.home, fine=True),)
 
 
 def blocks_of(
-    turn: Turn, plan: DayPlan, places: Sequence[str], kept: Sequence[Appointment | None], day: int
+    turn: ResidentTurn, plan: DayPlan, places: Sequence[str], kept: Sequence[Appointment | None], day: int
 ) -> tuple[Block, ...]:
     """Return a day without gaps: each item until the next one begins, sleep before and after.
 
@@ -168,7 +168,7 @@ def blocks_of(
     return tuple(block for block in blocks if block.minutes > 0)
 
 
-def _kept(turn: Turn, at: Appointment, item: tuple[int, str, str]) -> tuple[int, str, str]:
+def _kept(turn: ResidentTurn, at: Appointment, item: tuple[int, str, str]) -> tuple[int, str, str]:
     """Return an item at the time and the place of the appointment that it keeps."""
     start, what, place = item
     begins, _ = _minutes_of(turn, at)
@@ -177,7 +177,7 @@ def _kept(turn: Turn, at: Appointment, item: tuple[int, str, str]) -> tuple[int,
     return begins if 0 <= begins < DAY_MINUTES else start, what, place
 
 
-def _on_time(turn: Turn, items: Sequence[tuple[int, str, str]]) -> list[int]:
+def _on_time(turn: ResidentTurn, items: Sequence[tuple[int, str, str]]) -> list[int]:
     """Return when to set out for each item but the first: so that one is there when it begins."""
     starts: list[int] = []
     for (before, _, there), (start, _, place) in pairwise(items):
@@ -186,7 +186,7 @@ def _on_time(turn: Turn, items: Sequence[tuple[int, str, str]]) -> list[int]:
     return starts
 
 
-def minutes_between(turn: Turn, start: str, goal: str) -> int:
+def minutes_between(turn: ResidentTurn, start: str, goal: str) -> int:
     """Return how long it takes about to get from one place to another."""
     world, addresses = turn.setting.world, turn.setting.addresses
     if sector_of(start) == sector_of(goal) or not {start, goal} <= addresses.keys():
@@ -195,7 +195,7 @@ def minutes_between(turn: Turn, start: str, goal: str) -> int:
     return min(MOST_AHEAD, world.distance(*spots) * turn.profile.step_s // 60 + 2)
 
 
-def _of_last_night(turn: Turn, waking: Sequence[Block], day: int) -> list[Block]:
+def _of_last_night(turn: ResidentTurn, waking: Sequence[Block], day: int) -> list[Block]:
     """Return what reaches into this day from the evening before: of its plan, or as of any day where there is none."""
     before = turn.state.blocks if turn.state.day == day - 1 and day > 0 else waking
     parts = (part for block in before for part in _at_midnight(block))
@@ -212,7 +212,7 @@ def _at_midnight(block: Block) -> list[Block]:
     ]
 
 
-def take_up(turn: Turn, agreed: Appointment, because: str) -> bool:
+def take_up(turn: ResidentTurn, agreed: Appointment, because: str) -> bool:
     """Take into the day what was just agreed on, where it is later today; tell whether the plan changed.
 
     Nobody goes where nobody who may be there lets them in.
@@ -232,20 +232,20 @@ def take_up(turn: Turn, agreed: Appointment, because: str) -> bool:
     return True
 
 
-def _minutes_of(turn: Turn, at: Appointment) -> tuple[int, int]:
+def _minutes_of(turn: ResidentTurn, at: Appointment) -> tuple[int, int]:
     """Return when an appointment begins and ends, in minutes from this day's midnight."""
     midnight = turn.setting.moment(turn.setting.step_at(turn.setting.day(turn.step), 0))
     return int(at.start.timestamp() - midnight) // 60, int(at.end.timestamp() - midnight) // 60
 
 
-def _awake(turn: Turn, block: Block) -> list[Block]:
+def _awake(turn: ResidentTurn, block: Block) -> list[Block]:
     """Cut a block where sleep begins, unless that is only an hour away from its end, and at midnight."""
     asleep = next((each.start for each in turn.state.blocks if each.asleep and each.start > block.start), DAY_MINUTES)
     end = min(block.end, asleep + 60, DAY_MINUTES)
     return [block.model_copy(update={"minutes": end - block.start})]
 
 
-async def break_down(turn: Turn, block: Block, minute: int) -> None:
+async def break_down(turn: ResidentTurn, block: Block, minute: int) -> None:
     """Turn a stretch of the plan into tasks, from this minute on."""
     minutes = min(block.end - minute, max(AHEAD, turn.profile.a_minute))
     if block.end - minute - minutes < AHEAD // 2:  # no crumbs
@@ -280,7 +280,7 @@ def _here(things: Sequence[str], place: str) -> tuple[int, ...]:
     return tuple(number for number, each in enumerate(things, 1) if f"{each}:".startswith(f"{place}:"))
 
 
-def _minutes_done(turn: Turn, block: Block, minute: int) -> int:
+def _minutes_done(turn: ResidentTurn, block: Block, minute: int) -> int:
     """Return for how long what a block says is being done already."""
     since = start = min(block.start, minute)
     for before in reversed([each for each in turn.state.blocks if each.end <= start]):
@@ -303,7 +303,7 @@ def _fitted(tasks: Sequence[Task], minutes: int) -> list[Task]:
     return fitted
 
 
-def begin(turn: Turn, block: Block, because: str = "") -> None:
+def begin(turn: ResidentTurn, block: Block, because: str = "") -> None:
     """Let the resident begin what a block says, at its place, until the block ends."""
     until = act_end(turn.setting, turn.setting.day(turn.step), block.end)
     spot = turn.state.spot(turn.step)
@@ -316,7 +316,7 @@ def begin(turn: Turn, block: Block, because: str = "") -> None:
     turn.write(Acted(step=turn.step, act=act, because=because))
 
 
-def walk_to(turn: Turn, place: str) -> str | None:
+def walk_to(turn: ResidentTurn, place: str) -> str | None:
     """Return the way to a place from where the resident is; None: there is none, or no such place."""
     address = turn.setting.addresses.get(place)
     if address is None:

@@ -9,13 +9,13 @@ from mindstream.town.residents.converse import OF_OTHER, OF_PEOPLE, TELLABLE, TO
 from mindstream.town.residents.percept import Percept
 from mindstream.town.residents.remedies import react_to_things
 from mindstream.town.residents.shown import show
-from mindstream.town.residents.turn import Turn
+from mindstream.town.residents.turn import ResidentTurn
 from mindstream.town.state import ResidentState
 
 LATEST_HOUR = 23
 
 
-async def react(turn: Turn, new: Sequence[Percept], others: Mapping[str, ResidentState]) -> None:
+async def react(turn: ResidentTurn, new: Sequence[Percept], others: Mapping[str, ResidentState]) -> None:
     """Decide about what it sees: things first, since they cannot wait, then people who are new, the nearest first."""
     if await react_to_things(turn, others) or turn.state.is_talking(turn.step):
         return
@@ -25,7 +25,7 @@ async def react(turn: Turn, new: Sequence[Percept], others: Mapping[str, Residen
             return
 
 
-async def _wants_to_talk(turn: Turn, other: ResidentState) -> bool:
+async def _wants_to_talk(turn: ResidentTurn, other: ResidentState) -> bool:
     """Decide whether to begin to talk with somebody who is near."""
     profile, state, step = turn.profile, turn.state, turn.step
     out_of_question = (

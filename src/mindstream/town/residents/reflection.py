@@ -5,7 +5,7 @@ from __future__ import annotations
 from mindstream.models.rules import Rules
 from mindstream.reasoners.reflect.reflect import reflection_entry
 from mindstream.town.profile import Profile
-from mindstream.town.residents.turn import Turn
+from mindstream.town.residents.turn import ResidentTurn
 from mindstream.town.state import ResidentState
 
 
@@ -14,12 +14,12 @@ def is_due(state: ResidentState, profile: Profile) -> bool:
     return profile.reflects and state.gathered >= profile.reflect_at
 
 
-async def reflect(turn: Turn) -> None:
+async def reflect(turn: ResidentTurn) -> None:
     """Reflect where it is time; without a model nobody does."""
     model = turn.resident.models.of("reasoner")
     if not is_due(turn.state, turn.profile) or model.name == Rules.name:
         return
     await turn.resident.written()
     with turn.failing("reflect"):
-        entry = await reflection_entry(turn.resident.stream, model)
+        entry = await reflection_entry(turn.resident.memory, model)
     turn.write(entry.event, entry.records)

@@ -17,7 +17,7 @@ from mindstream.town.residents.percept import Percept
 from mindstream.town.residents.places import is_home, things_around, things_open, words_of
 from mindstream.town.residents.plan import PLAN_IMPORTANCE, begin, leave_it, minutes_between, plan_day
 from mindstream.town.residents.sight import nearest_spot
-from mindstream.town.residents.turn import Turn
+from mindstream.town.residents.turn import ResidentTurn
 from mindstream.town.state import ResidentState
 from mindstream.town.world.address import sector_of
 from mindstream.town.world.hours import clock
@@ -27,7 +27,7 @@ PASSING_IMPORTANCE = 2.0
 """Of the memory of what was only waited for."""
 
 
-async def react_to_things(turn: Turn, others: Mapping[str, ResidentState]) -> bool:
+async def react_to_things(turn: ResidentTurn, others: Mapping[str, ResidentState]) -> bool:
     """Decide about the things that it sees, until it acts on one, or leaves it to another; tell whether it did."""
     if _leave_to_another(turn, others):
         return True
@@ -41,7 +41,7 @@ async def react_to_things(turn: Turn, others: Mapping[str, ResidentState]) -> bo
     return False
 
 
-def _undecided(turn: Turn) -> list[Percept]:
+def _undecided(turn: ResidentTurn) -> list[Percept]:
     """Return the things to decide about now, dangers first; who talks or sees to something already has eyes for
     dangers only, and who fights one for nothing else."""
     state, step = turn.state, turn.step
@@ -56,7 +56,7 @@ def _undecided(turn: Turn) -> list[Percept]:
     return [*dangers, *(each for each in undecided if each not in dangers)]
 
 
-def _leave_to_another(turn: Turn, others: Mapping[str, ResidentState]) -> bool:
+def _leave_to_another(turn: ResidentTurn, others: Mapping[str, ResidentState]) -> bool:
     """Leave it to another who is at it already, the one who was first; tell whether it did."""
     act = turn.state.act
     if act is None or act.why != "react" or not act.sees_to:
@@ -80,7 +80,7 @@ def _mends(other: ResidentState, place: str) -> bool:
 
 
 def _question(
-    turn: Turn, percept: Percept, others: Mapping[str, ResidentState], memories: tuple[str, ...]
+    turn: ResidentTurn, percept: Percept, others: Mapping[str, ResidentState], memories: tuple[str, ...]
 ) -> ShouldAct:
     """Ask whether to act on a thing that is not as it should be."""
     act = turn.state.act
@@ -97,7 +97,7 @@ def _question(
     )  # fmt: skip
 
 
-async def _see_to(turn: Turn, percept: Percept, why: ShouldAct, others: Mapping[str, ResidentState]) -> None:
+async def _see_to(turn: ResidentTurn, percept: Percept, why: ShouldAct, others: Mapping[str, ResidentState]) -> None:
     """Ask what is to be done about a thing, and begin it; what is planned for now changes."""
     if turn.state.day != turn.setting.day(turn.step):
         await plan_day(turn, turn.setting.day(turn.step))
@@ -125,7 +125,7 @@ async def _see_to(turn: Turn, percept: Percept, why: ShouldAct, others: Mapping[
     begin(turn, blocks[0], because=percept.text)
 
 
-def _by_nearness(turn: Turn, percept: Percept) -> list[str]:
+def _by_nearness(turn: ResidentTurn, percept: Percept) -> list[str]:
     """Return the things it knows around what it sees, the nearest first."""
     distance = turn.setting.world.distance
     around = things_around(turn, percept.place)
@@ -154,7 +154,7 @@ def _minutes_waited(state: ResidentState, place: str, minute: int) -> int:
 
 
 def _rewrite_plan(
-    turn: Turn, percept: Percept, remedy: Remedy, things: Sequence[str], minute: int
+    turn: ResidentTurn, percept: Percept, remedy: Remedy, things: Sequence[str], minute: int
 ) -> tuple[Block, ...]:
     """Return what is done about it, with the ways there; then the tasks at hand, that much later.
 
@@ -192,7 +192,7 @@ def _later(blocks: Sequence[Block], minute: int, by: int) -> list[Block]:
     return later
 
 
-async def _remember(turn: Turn, percept: Percept, remedy: Remedy) -> tuple[Record, ...]:
+async def _remember(turn: ResidentTurn, percept: Percept, remedy: Remedy) -> tuple[Record, ...]:
     """Make the memory of what was done about something; what goes by plan is remembered as the plan."""
     done = ", ".join(dict.fromkeys(task.what for task in remedy.tasks))
     text = f"{turn.name} saw that {percept.text}, and saw to it: {done}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mindstream.town.residents.places import is_home
 from mindstream.town.residents.sight import is_in_sight
-from mindstream.town.residents.turn import Turn
+from mindstream.town.residents.turn import ResidentTurn
 from mindstream.town.world.address import ARENA, OBJECT, Address
 from mindstream.town.world.world import Spot
 
@@ -12,7 +12,7 @@ ASIDE = 3
 """So many spots from a thing one still is at it."""
 
 
-def stand_at(turn: Turn, address: Address, nearest: Spot) -> Spot:
+def stand_at(turn: ResidentTurn, address: Address, nearest: Spot) -> Spot:
     """Return where somebody goes to stand: at the nearest spot of a place, or beside it.
 
     Who sees that spot goes there if it is free, else to a free one near; who comes from elsewhere cannot know, and

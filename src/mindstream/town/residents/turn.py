@@ -43,10 +43,10 @@ class StepFailed(ModelError):  # noqa: N818
 
 @dataclass
 class Resident:
-    """Somebody who lives in a town: a person, a stream, models, and a state."""
+    """Somebody who lives in a town: a person, a memory, models, and a state."""
 
     person: Person
-    stream: ResidentMemory
+    memory: ResidentMemory
     clock: ManualClock
     models: Models
     state: ResidentState
@@ -61,11 +61,11 @@ class Resident:
     def begin(self, now: Moment) -> None:
         """Begin a turn: nothing of what this process did before it, or of one that failed, counts in it."""
         self.clock.advance(now - self.clock.now())
-        self.stream.begin_turn()
+        self.memory.begin_turn()
 
 
 @dataclass
-class Turn:
+class ResidentTurn:
     """What one resident makes of one step.
 
     Attributes:
@@ -154,7 +154,7 @@ class Turn:
         """Make records of this moment, to be written with an event."""
         if any(new.evidence for new in news):
             await self.resident.written()
-        return tuple(await self.resident.stream.build_records(news))
+        return tuple(await self.resident.memory.build_records(news))
 
     async def recall(
         self, query: str, k: int = 0, *, kinds: tuple[Kind, ...] | None = None, touch: bool = True
@@ -166,14 +166,14 @@ class Turn:
         """
         if not self.profile.recalls or not query.strip():
             return Recollection()
-        stream, asked = self.resident.stream, (query, k, kinds)
+        memory, asked = self.resident.memory, (query, k, kinds)
         if asked not in self._recalled:
             await self.resident.written()
-            found = await stream.recall(query, k or self.profile.recalled, kinds=kinds, touch=False)
+            found = await memory.recall(query, k or self.profile.recalled, kinds=kinds, touch=False)
             self._recalled[asked] = found
         found = self._recalled[asked]
         if found.touch is not None and (touch or self.profile.compat):
-            stream.touch_later(found.touch)
+            memory.touch_later(found.touch)
         return found
 
     async def recall_about(self, words: Sequence[str], k: int, *, kinds: tuple[Kind, ...] = OF_WORLD) -> list[Record]:
@@ -181,10 +181,10 @@ class Turn:
         if not self.profile.recalls:
             return []
         await self.resident.written()
-        stream = self.resident.stream
-        recaller = recaller_of(stream.store, stream.embedder)
+        memory = self.resident.memory
+        recaller = recaller_of(memory.store, memory.embedder)
         return await recaller.about(
-            stream.key, lookup_words(words, self.profile), k, now=stream.clock.now(), kinds=kinds
+            memory.key, lookup_words(words, self.profile), k, now=memory.clock.now(), kinds=kinds
         )
 
     async def recall_appointments(self) -> list[tuple[Record, Appointment]]:
@@ -243,7 +243,7 @@ class Turn:
 
     async def commit(self) -> Commit | None:
         """Return what is to be written of this turn; None: nothing."""
-        revisions = await self.resident.stream.take_touched(self.resident.written)
+        revisions = await self.resident.memory.take_touched(self.resident.written)
         if not self.rows and not revisions:
             return None
-        return Commit(mind=self.resident.stream.key, at=self.now, entries=tuple(self.rows), revisions=tuple(revisions))
+        return Commit(mind=self.resident.memory.key, at=self.now, entries=tuple(self.rows), revisions=tuple(revisions))

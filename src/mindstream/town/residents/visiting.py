@@ -64,13 +64,13 @@ async def visit(town: Town, name: str, by: str = "a visitor") -> AsyncIterator[M
     await town.finish_visits()
     resident, step = town.residents[name], max(town.step, 0)
     state = TownState(town.setting.profile, {each.name: each.state for each in town.residents.values()}, step=step)
-    recaller = recaller_of(town.store, resident.stream.embedder)
+    recaller = recaller_of(town.store, resident.memory.embedder)
     policy = policy_of(town.setting.profile)
     interviewer = Interviewer(town.setting, state, recaller, policy, resident.models, step)
     keep = KeepVisit(resident, town.setting, step)
     async with Visit.open(
         town.store, user=StreamName("resident", name), models=resident.models,
-        clock=ManualClock(town.setting.moment(step)), embed=resident.stream.embedder,
+        clock=ManualClock(town.setting.moment(step)), embed=resident.memory.embedder,
         responder=lambda host: ResidentResponder(host, keep, interviewer, by), session=f"visit {step} {by}"[:100],
     ) as mind:  # fmt: skip
         yield mind

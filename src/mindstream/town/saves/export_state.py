@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
-from mindstream.town.events import Act, Block, Line
+from mindstream.town.events import Act, Block, SpokenLine
 from mindstream.town.formats.scratch import Schedule, Scratch
 from mindstream.town.formats.typed import CLOCK
 from mindstream.town.residents.person import Person
@@ -34,7 +34,9 @@ def clock_of(setting: Setting, step: int) -> str:
     return datetime.fromtimestamp(setting.moment(step), UTC).strftime(CLOCK)
 
 
-def export_scratch(setting: Setting, person: Person, state: ResidentState, step: int, lines: Sequence[Line]) -> Scratch:
+def export_scratch(
+    setting: Setting, person: Person, state: ResidentState, step: int, lines: Sequence[SpokenLine]
+) -> Scratch:
     """Return the scratch of a resident after a step; `lines` of the talk that it is in."""
     first, _, last = person.name.partition(" ")
     profile, act = setting.profile, state.act

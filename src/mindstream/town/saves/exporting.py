@@ -14,7 +14,7 @@ from mindstream.errors import InputError
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Store
 from mindstream.models.embedders.embedder import Embedder
-from mindstream.town.events import Act, Line
+from mindstream.town.events import Act, SpokenLine
 from mindstream.town.formats.recording import Recording
 from mindstream.town.formats.saves import PersonaSave, Save, SaveMeta
 from mindstream.town.formats.scratch import Scratch
@@ -102,7 +102,7 @@ async def _embedded(records: Sequence[Record], embedder: Embedder) -> list[Recor
     return [replace(record, vector=made.get(record.id, record.vector)) for record in records]
 
 
-def _talk(history: History, name: str, act: Act | None) -> tuple[str, tuple[Line, ...]]:
+def _talk(history: History, name: str, act: Act | None) -> tuple[str, tuple[SpokenLine, ...]]:
     """Return with whom somebody talks in an act, and what is said."""
     talk = history.talk_at.get((name, act.since)) if act and act.why == "talk" else None
     return (talk.partner, talk.lines) if talk else ("", ())

@@ -7,7 +7,7 @@ from datetime import UTC, timedelta
 from itertools import pairwise
 
 from mindstream.log.events import Event
-from mindstream.town.events import Act, Acted, Block, BroughtIn, DayPlanned, Line, MovedIn, Talked
+from mindstream.town.events import Act, Acted, Block, BroughtIn, DayPlanned, MovedIn, SpokenLine, Talked
 from mindstream.town.formats.saves import PersonaSave
 from mindstream.town.formats.scratch import Schedule, Scratch
 from mindstream.town.formats.typed import parse_clock
@@ -39,7 +39,7 @@ def rows_of_scratch(setting: Setting, persona: PersonaSave, step: int) -> Iterat
         yield DayPlanned(step=step, day=day, currently=scratch.currently, broad=scratch.daily_req, blocks=blocks)
     yield Acted(step=step, act=act)
     if scratch.chatting_with in setting.people and scratch.chatting_end_time is not None:
-        lines = tuple(Line(by=who, text=text) for who, text in scratch.chat or ())
+        lines = tuple(SpokenLine(by=who, text=text) for who, text in scratch.chat or ())
         until = max(_step_of(setting, scratch.chatting_end_time), step + 1)
         yield Talked(step=step, partner=scratch.chatting_with or "", lines=lines, until=until)
 
