@@ -18,7 +18,7 @@ from mindstream.coach.open_question import may_ask, open_question
 from mindstream.coach.packs.pack import Pack
 from mindstream.coach.packs.saying import fresh, phrases
 from mindstream.coach.talk import Talk
-from mindstream.errors import ModelError, ModelRefused, ReplyInvalid
+from mindstream.errors import BudgetSpent, ModelError, ModelRefused, ReplyInvalid
 from mindstream.log.events import Failed, Said
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.exemplars import Exemplars, find_examples
@@ -142,6 +142,7 @@ class Talker:
         """Return what is true of a failure, for whoever waits for an answer: in full at first, then shorter."""
         move = "model_failed" if isinstance(failure, ModelError) else "fault"
         move = "model_refused" if isinstance(failure, ModelRefused) else move
+        move = "budget_spent" if isinstance(failure, BudgetSpent) else move
         move = "model_still_failed" if move == "model_failed" and self.failures else move
         self.failures += 1
         return self.phrase(move, text, self.failures)
