@@ -21,7 +21,7 @@ from collections.abc import Sequence
 import typer
 
 from mindstream.errors import MindstreamError
-from mindstream.isolation import describe
+from mindstream.foreign_code import describe
 
 MISTAKE, OUR_FAULT, STOPPED, NO_READER = 2, 70, 130, 141
 QUIET = logging.NullHandler()

@@ -12,8 +12,7 @@ from mindstream.coach.gates.gate import Situation
 from mindstream.coach.suggests_danger import DANGER, SuggestsDanger
 from mindstream.coach.talker import AGENT, Talker
 from mindstream.errors import StorageError
-from mindstream.foreign_code import ForeignFailure
-from mindstream.foreign_code import ForeignTask
+from mindstream.foreign_code import ForeignFailure, ForeignTask
 from mindstream.log.events import FollowUp
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.store import Entry

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from mindstream.isolation import Broken, Isolated
+from mindstream.foreign_code import ForeignFailure, ForeignTask
 
 
 async def test_a_timeout_of_foreign_code_is_told_in_words() -> None:
     async def work() -> None:
         raise TimeoutError
 
-    with pytest.raises(Broken, match=r"^it took too long, and was given up$"):
-        await Isolated(work).result()
+    with pytest.raises(ForeignFailure, match=r"^it took too long, and was given up$"):
+        await ForeignTask(work).result()
