@@ -9,7 +9,7 @@ import numpy as np
 
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.sharing.exemplar import Exemplar
-from mindstream.sharing.guarding.guard import LEAST, MOST, Guard, Pairs, weigh
+from mindstream.sharing.guarding.answer_fit import LEAST, MOST, AnswerFit, Pairs, weigh
 from mindstream.sharing.guarding.mutual_information import MutualInformation
 from mindstream.sharing.guarding.orders import OrderDetector, build_detector
 
@@ -37,7 +37,7 @@ class Measures:
     """
 
     embedder: Embedder
-    guard: Guard | None
+    guard: AnswerFit | None
     detector: OrderDetector
     weight: float
 
@@ -66,5 +66,5 @@ async def build_measures(embedder: Embedder, exemplars: Sequence[Exemplar]) -> M
         return Measures(embedder, None, detector, 0.0)
     queries, answers = [each.query for each in some], [each.answer for each in some]
     vectors = np.asarray(await embedder.embed([*queries, *answers]), np.float64)
-    guard = Guard(Pairs(queries, answers, vectors[: len(some)], vectors[len(some) :]))
+    guard = AnswerFit(Pairs(queries, answers, vectors[: len(some)], vectors[len(some) :]))
     return Measures(embedder, guard, detector, weigh(len(some)))

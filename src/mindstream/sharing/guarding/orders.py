@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mindstream.models.embedders.embedder import Embedder
-from mindstream.sharing.guarding.guard import weigh
+from mindstream.sharing.guarding.answer_fit import weigh
 from mindstream.text.words import first_and_last, plain_words, sentences
 
 Floats = NDArray[np.float64]

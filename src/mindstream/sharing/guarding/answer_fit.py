@@ -56,7 +56,7 @@ class Pairs:
     answer_vectors: Floats
 
 
-class Guard:
+class AnswerFit:
     """Measures pairs by those that a person laid in."""
 
     def __init__(self, trusted: Pairs) -> None:
