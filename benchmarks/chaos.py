@@ -280,7 +280,7 @@ async def talk(folder: Path, utterances: int, faults: Faults, timeouts: Timeouts
             settled = True
         except TimeoutError:
             pass
-        lives = sum(task.get_name().startswith("reasoner") for task in asyncio.all_tasks()) == 3
+        lives = sum(task.get_name().startswith("reasoner") for task in asyncio.all_tasks()) == 2
     await store.close()
     return seen, settled, lives
 
@@ -294,7 +294,7 @@ async def judge(folder: Path, seen: Seen, settled: bool, lives: bool) -> AsyncIt
     yield "the runner lives", lives, ""
     yield "settled() returns", settled, ""
     yield "what was acknowledged is kept", set(seen.acknowledged) <= heard, f"{len(seen.acknowledged)} utterances"
-    for slot in ("sleep", "facts", "own"):
+    for slot in ("sleep", "own"):
         done: Counter[int] = Counter()
         aside: Counter[int] = Counter()
         for row in rows:

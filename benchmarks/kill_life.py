@@ -27,8 +27,8 @@ from pathlib import Path
 from life_model import LifeModel, Say, call, result
 
 from mindstream.clock import ManualClock
-from mindstream.life.leave import Permits
 from mindstream.life.life import Life, LifeConfig
+from mindstream.life.permission import Permits
 from mindstream.life.state import LifeState
 from mindstream.log.events import Logged
 from mindstream.log.names import StreamName

@@ -28,7 +28,7 @@ from mindstream.memory.memory import Memory
 from mindstream.models.fake import FakeModel, Line
 from mindstream.models.model import Request
 from mindstream.planning.executor import Limits
-from mindstream.planning.leave import allow
+from mindstream.planning.permission import allow
 from mindstream.planning.planner import Planner
 from mindstream.planning.solve import Strategy
 from mindstream.tools.tool import FunctionTool, tool

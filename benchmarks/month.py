@@ -4,7 +4,7 @@
 
 Every day two facts are noted, and the mind sees ten things happen. Some facts are asked about at growing intervals,
 some every third day, the rest is told once. At night the mind sleeps. No model is asked: nothing but the laws' own
-settings (memory/store/strength) decides what is kept.
+settings (memory/fading) decides what is kept.
 
 The prediction is made each evening: the laws, and how each record is held then, say how many this night will forget.
 """
@@ -25,10 +25,10 @@ from month_plot import plot
 
 from mindstream import ManualClock, SqliteStore, chance
 from mindstream.clock import DAY_S, HOUR_S
+from mindstream.memory.fading import Strength
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.columns import OPEN
 from mindstream.memory.store.record import FADING, KINDS
-from mindstream.memory.store.strength import Strength
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.models.rules import Rules
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Protocol
 
-from mindstream.memory.store.strength import Strength, curve
+from mindstream.memory.fading import Strength, curve
 
 GROUPS = ("growing", "regular", "told once", "observations", "thoughts", "dreams")
 NAMES = {

@@ -31,7 +31,7 @@ from mindstream.planning import run as running
 from mindstream.planning.arguments import bind
 from mindstream.planning.evidence import Evidence
 from mindstream.planning.formats.read import read
-from mindstream.planning.leave import Wish, allow
+from mindstream.planning.permission import Wish, allow
 from mindstream.planning.plan import Plan
 from mindstream.planning.planner import Planner
 from mindstream.planning.solution import Solution

@@ -1,11 +1,13 @@
 """Do honest writers get in? Pairs of six domains are offered to small new pools, and what is served is counted.
 
-    python benchmarks/pool_honest.py --json [--half seen|sealed] [--seeds 5]
+    python benchmarks/pool_honest.py --json [--half seen|sealed|sealed2] [--planter mallory] [--seeds 5]
 
-`sharing_honest.json` holds 144 pairs of ours (recipes, support, poems, code, German, Chinese); the half `sealed` was
-written, in another style, before anything was changed, and run when it was. Three writers offer by turns to a pool of
-one domain or of all, into which nothing or some pairs were laid in. Control: the same with a planted pair after every
-fourth, by a stranger: answers of others, or orders after the answer. The scorer is rules.
+`sharing_honest.json` holds pairs of ours, 72 in each part. `seen` and `sealed` (recipes, support, poems, code, German,
+Chinese) were watched while the guard was changed; `sealed2` (garden, travel, letters, sums, French, Chinese) is in
+another style, was written before the guard's last change, and was run once after it. Three writers offer by turns to a
+pool of one domain or of all, into which nothing or some pairs were laid in. Control: the same with a planted pair after
+every fourth, by a stranger (or, with --planter "", by the writers themselves): answers of others, or orders after the
+answer. The scorer is rules.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ def load(half: str) -> dict[str, list[Pair]]:
 
 
 async def served(
-    pairs: Sequence[Pair], laid_in: int, seed: int, attack: str = "", guarded: bool = True
+    pairs: Sequence[Pair], laid_in: int, seed: int, attack: str = "", guarded: bool = True, planter: str = "mallory"
 ) -> tuple[list[str], int, int, int]:
     """Let all write; return why honest pairs are not served, how many they were, and the same of what was planted."""
     order = np.random.default_rng(seed).permutation(len(pairs))
@@ -52,7 +54,7 @@ async def served(
             for at, pair in enumerate(stream):
                 good.append((await offer(pool, pair, WRITERS[at % 3], Rules())).id)
                 if at % 4 == 3 and (plant := next(coming, None)):
-                    planted = Pair(plant.query, plant.answer, asked_by="mallory")
+                    planted = Pair(plant.query, plant.answer, asked_by=planter)
                     bad.add((await offer(pool, planted, WRITERS[at // 4 % 3], Rules())).id)
                 ever |= pool.served(await pool.state(), "dan")
             state = await pool.state()
@@ -73,7 +75,9 @@ async def run(args: argparse.Namespace) -> dict[str, Any]:
     for name, pairs in pools.items():
         for laid_in in LAID_IN[name.partition(":")[0]]:
             for attack, guarded in (("", True), *((each, how) for each in ATTACKS for how in (True, False))):
-                found = [await served(pairs, laid_in, seed, attack, guarded) for seed in range(args.seeds)]
+                found = [
+                    await served(pairs, laid_in, seed, attack, guarded, args.planter) for seed in range(args.seeds)
+                ]
                 shares = [1 - len(why) / many for why, many, _, _ in found]
                 planted = sum(got for _, _, got, _ in found) / max(1, sum(many for *_, many in found))
                 row = {"pool": name, "laid_in": laid_in, "attack": attack, "guarded": guarded}
@@ -97,7 +101,8 @@ async def run(args: argparse.Namespace) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true", help="print JSON; nothing else is printed in any case")
-    parser.add_argument("--half", choices=("seen", "sealed"), default="seen")
+    parser.add_argument("--half", choices=("seen", "sealed", "sealed2"), default="seen")
+    parser.add_argument("--planter", default="mallory", help="whoever asks for what is planted; '': the writers do")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--why", action="store_true", help="say of each honest pair why it is not served")
     print(json.dumps(asyncio.run(run(parser.parse_args())), ensure_ascii=False))

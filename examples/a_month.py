@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from mindstream import LifeConfig, ManualClock, Memory, Record
-from mindstream.life.leave import Permits
+from mindstream.life.permission import Permits
 from mindstream.life.simulation import Day, ScriptedUser, Simulation
 from mindstream.tools.documents import open_documents
 from mindstream.tools.write_file import write_file_tool

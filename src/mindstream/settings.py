@@ -58,6 +58,7 @@ class Settings(BaseModel):
         prompts: a folder with a person's own words for prompts.
         context: how many tokens fit into a model's window, of all models or by name; longer requests are cut.
         deadline_s: how long the Talker waits for the Reasoner before it speaks without it.
+        budget_calls, budget_tokens, budget_usd: what models may spend: of a life in all, else while a command runs.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -74,8 +75,9 @@ class Settings(BaseModel):
     prompts: Path | None = None
     context: Annotated[int, Field(ge=512)] | dict[str, Annotated[int, Field(ge=512)]] | None = None
     deadline_s: float = Field(30.0, gt=0, allow_inf_nan=False)
-    budget_tokens: int | None = Field(None, gt=0)
-    budget_usd: float | None = Field(None, gt=0, allow_inf_nan=False)
+    budget_calls: int | None = Field(None, ge=0)
+    budget_tokens: int | None = Field(None, ge=0)
+    budget_usd: float | None = Field(None, ge=0, allow_inf_nan=False)
 
     @property
     def models(self) -> dict[str, str]:

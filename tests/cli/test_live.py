@@ -242,5 +242,16 @@ def test_a_life_with_a_chinese_goal_is_shown_in_chinese(folder: Path) -> None:
     turn = run("life", "turn", "1", "--data", folder / "data").out
     assert "第1轮 · " in lived and "任务1没有完成：查明茶馆是谁开办的 → 没有完成：没有模型，只做了查找。" in lived
     assert "茶馆由陈守义在1921年开办。 — 茶馆.md, lines 1-3" in lived
-    assert lived.splitlines()[-1].startswith("没有要做的事了；") and lived.splitlines()[-1].endswith("步规则。")
+    assert lived.splitlines()[-1].startswith("没有完成：任务1（") and lived.splitlines()[-1].endswith("步规则。")
     assert "目标：查明茶馆" in stands and "暂停：午饭；" in stands and "2. 睡觉" in stands and "第1轮 · " in turn
+
+
+def test_a_goal_that_was_given_up_is_named_where_nothing_is_left_to_do(folder: Path) -> None:
+    goal = "Ask me which supplier I prefer, then write a brief"
+    done = run("live", "--goal", goal, "--data", folder)
+    told = "not done: task 1 (`mindstream life open NUMBER` has it tried again); else nothing is left to do;"
+    assert done.code == 0 and done.out.splitlines()[-1].startswith(told), done.out
+    assert "task 1 is done" not in done.out
+    assert told in run("life", "status", "--data", folder).out
+    assert run("life", "open", "1", "--data", folder).code == 0
+    assert "not done" not in run("life", "status", "--data", folder).out

@@ -9,7 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fake_endpoint import FakeEndpoint, Stalls
 from running import mistaken, run, run_process
+
+from mindstream.sharing import admission
 
 MISTAKES = [
     (["chat", "--pack", "nowhere"], "no pack 'nowhere'"),
@@ -86,6 +89,20 @@ def test_our_own_fault_leaves_its_traceback_in_a_file(folder: Path, tmp_path: Pa
     (kept,) = tmp_path.glob("mindstream-*.log")
     assert str(kept) in done.err and "KeyError: 'oops'" in kept.read_text()
     assert "Traceback" in run_process("packs", "--debug", PYTHONPATH=path).err
+
+
+def test_what_took_too_long_is_told_in_words(
+    door: FakeEndpoint, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(admission, "JUDGING_S", 0.2)
+    where = ("--data", folder, "--user", "olga")
+    run("pool", "create", "verse", *where)
+    run("pool", "rubric", "verse", "--draft", tmp_path / "r.toml", *where)
+    run("pool", "rubric", "verse", "--freeze", tmp_path / "r.toml", *where)
+    door.otherwise = Stalls()
+    tea = ("--query", "A tea?", "--answer", "Pour hot water on it.", "--writer", "ann")
+    told = mistaken(run("pool", "add", "verse", *tea, "--model", f"{door.url}#m", *where))
+    assert "TimeoutError" not in told and "fault of mindstream" not in told
 
 
 def test_a_reasoner_that_fails_is_no_line_in_a_talk_unless_it_is_asked_for(folder: Path, tmp_path: Path) -> None:

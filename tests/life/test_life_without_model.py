@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from mindstream.clock import ManualClock
-from mindstream.life.leave import Permits
 from mindstream.life.life import LifeConfig
+from mindstream.life.permission import Permits
 from mindstream.life.simulation import ScriptedUser, ScriptLine, Simulation
 from mindstream.memory.memory import Memory
 from mindstream.tools.documents import open_documents

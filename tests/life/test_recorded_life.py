@@ -14,8 +14,8 @@ from keys import key_of
 
 from mindstream.clock import DAY_S, ManualClock, Moment
 from mindstream.life.commands import look
-from mindstream.life.leave import Permits
 from mindstream.life.life import Life, LifeConfig
+from mindstream.life.permission import Permits
 from mindstream.log.events import Heard
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import Entry

@@ -12,7 +12,7 @@ from world import World
 
 from mindstream import Coach, Mind
 from mindstream.errors import InputError
-from mindstream.log.events import Said, Unknown, event, every_kind
+from mindstream.log.events import Said, Unknown, every_kind, read_event
 from mindstream.memory.curation.curation import Drawn
 from mindstream.memory.store.record import Kind, RecordDraft
 from mindstream.memory.store.store import Commit, Entry, Revision
@@ -85,7 +85,7 @@ async def test_an_unknown_event_is_kept_whole(world: World) -> None:
 )
 def test_no_payload_ends_in_an_exception(payload: object) -> None:
     for kind in (*every_kind(), "tomorrow", None, 7, b"\xff"):
-        event(kind, payload).entry()
+        read_event(kind, payload).entry()
 
 
 async def test_a_talk_goes_on_over_odd_beliefs_plans_and_events(folder: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import numpy as np
 import pytest
+from fake_endpoint import Fails, FakeEndpoint
 from keys import key_of
 from numpy.typing import NDArray
 from world import Words
@@ -16,6 +17,8 @@ from mindstream.errors import ModelError, ModelUnavailable
 from mindstream.log.events import Failed, Logged
 from mindstream.memory import missing_vectors
 from mindstream.memory.recall import embedding
+from mindstream.memory.recall.embedding import Embedding
+from mindstream.models.embedders.named import embedder
 
 Floats = NDArray[np.float32]
 
@@ -222,3 +225,23 @@ async def test_closing_does_not_wait_for_it(store: SqliteStore) -> None:
     async with asyncio.timeout(5):
         await stream.close()
     assert not [task for task in asyncio.all_tasks() if "MissingVectors" in repr(task)]
+
+
+async def test_an_endpoint_that_is_busy_once_does_not_end_reembed(store: SqliteStore, door: FakeEndpoint) -> None:
+    async with a_stream(store, Moody(awake=True)) as stream:
+        await stream.retain("A tram squeals below.")
+    async with Memory(store, "ann", embedder(f"{door.url}#small"), ManualClock()) as stream:
+        door.will(Fails(429, "slow down", {"Retry-After": "0"}))
+        assert await stream.reembed() == 1
+        assert await has_vectors(stream)
+
+
+async def test_why_an_endpoint_is_waited_for_is_known_to_who_does_not_wait(
+    door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedding, "AT_ONCE_S", 1.0)
+    busy = Embedding(embedder(f"{door.url}#small"))
+    await busy.patiently(["the adapter is imported"])
+    door.will(Fails(429, "slow down", {"Retry-After": "20"}))
+    assert await busy.at_once(["A tram squeals below."]) == [None]
+    assert busy.is_silent and "asks to wait (HTTP 429: slow down)" in busy.failure

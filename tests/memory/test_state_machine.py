@@ -20,9 +20,9 @@ from keys import key_of
 from mindstream import Record, SqliteStore
 from mindstream.errors import Conflict
 from mindstream.log.events import Remembered
+from mindstream.memory.fading import StrengthState
 from mindstream.memory.store.record import UNIQUE, Kind, new_id, normalised
 from mindstream.memory.store.store import Commit, Entry, Revision
-from mindstream.memory.store.strength import StrengthState
 
 STREAMS, KINDS = ("ann", "bob"), ("note", "observation", "chat")
 streams, kinds = st.sampled_from(STREAMS), st.sampled_from(KINDS)

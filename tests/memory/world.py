@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from mindstream import ManualClock, Memory, SqliteStore, chance
 from mindstream.log.events import Event, Slept
 from mindstream.log.names import StreamName
+from mindstream.memory.fading import Strength
 from mindstream.memory.store.record import Record
-from mindstream.memory.store.strength import Strength
 from mindstream.text.words import terms
 
 LAWS = Strength()

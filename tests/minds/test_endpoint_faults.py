@@ -29,9 +29,9 @@ from mindstream.reasoners import runner
 
 HEARD = "The noise from the street wakes me."
 AGAIN = "And I drink coffee at night."
-SLOTS = {"sleep", "facts"}
+SLOTS = {"sleep"}
 QUICKLY = Timeouts(retry_s=0.01)
-THINKS = Says('{"phase": "understanding", "thought": "t", "facts": []}')
+THINKS = Says('{"phase": "understanding", "thought": "t"}')
 
 
 class Passing(ManualClock):
@@ -106,7 +106,7 @@ async def test_an_endpoint_that_dies_for_five_minutes_in_a_talk_loses_nothing(
         for text in ("It is loud at three.", AGAIN, "What do you think?"):
             heard.append(await say(mind, text))
             clock.advance(100)
-        assert len(await mind.reasoners.work()) == 2 * 3
+        assert len(await mind.reasoners.work()) == 3
         door.otherwise = THINKS
         clock.advance(60)
         async with asyncio.timeout(20):

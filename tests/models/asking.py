@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel
 
+from mindstream.clock import ManualClock
 from mindstream.models.model import Message, Model, Part, Piece, Request, ToolSpec
 from mindstream.models.prompt import Prompt
 
@@ -50,3 +51,15 @@ async def parts_of(model: Model, request: Request | None = None) -> list[Part]:
 
 def text_of(parts: list[Part]) -> str:
     return "".join(part.text for part in parts if isinstance(part, Piece))
+
+
+class Patient(ManualClock):
+    """A manual clock on which sleeping moves on at once; it keeps how long was slept."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.slept: list[float] = []
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.advance(seconds)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from asking import Patient
 from fake_endpoint import WIDTH, WRONG_KEY, Fails, FakeEndpoint, Sends, Stalls
 from hypothesis import given
 from hypothesis import strategies as st
@@ -79,20 +80,34 @@ async def test_an_endpoint_gives_unit_vectors_in_order(door: FakeEndpoint) -> No
     ids=lambda value: str(value)[:40],
 )
 async def test_an_endpoints_faults_are_model_errors(door: FakeEndpoint, behaviour: Any, kind: type[ModelError]) -> None:
-    remote = Endpoint(address(f"{door.url}#small"), timeout_s=0.5)
+    remote = Endpoint(address(f"{door.url}#small"), timeout_s=0.5, clock=Patient())
     await remote.embed(["the adapter is imported"])
-    door.will(behaviour)
+    door.will(*[behaviour] * 3)
     with pytest.raises(kind, match="#small"):
         await remote.embed(["one", "two"])
-    assert len(door.asked) == 2
 
 
 async def test_an_endpoint_that_changes_its_width_is_refused(door: FakeEndpoint) -> None:
-    remote = embedder(f"{door.url}#small")
+    remote = Endpoint(address(f"{door.url}#small"), clock=Patient())
     await remote.embed(["one"])
-    door.will(Sends('{"data": [{"embedding": [1, 2]}], "model": "m"}'))
+    door.will(*[Sends('{"data": [{"embedding": [1, 2]}], "model": "m"}')] * 3)
     with pytest.raises(ModelUnavailable, match="of 8 numbers"):
         await remote.embed(["one"])
+
+
+async def test_a_busy_endpoint_is_asked_again_as_a_models_is(door: FakeEndpoint) -> None:
+    clock = Patient()
+    remote = Endpoint(address(f"{door.url}#small"), clock=clock)
+    door.will(Fails(429, headers={"Retry-After": "12"}))
+    assert (await remote.embed(["one"])).shape == (1, WIDTH)
+    assert clock.slept == [12.0]
+    door.will(Fails(429, headers={"Retry-After": "3600"}))
+    with pytest.raises(RateLimited):
+        await remote.embed(["one"])
+    door.will(WRONG_KEY)
+    with pytest.raises(ModelRefused):
+        await remote.embed(["one"])
+    assert clock.slept == [12.0] and len(door.asked) == 4
 
 
 # Names.

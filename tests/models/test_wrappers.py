@@ -8,7 +8,7 @@ from contextlib import aclosing
 from pathlib import Path
 
 import pytest
-from asking import ADD, Judge, Talk, parts_of, talk, text_of
+from asking import ADD, Judge, Patient, Talk, parts_of, talk, text_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,18 +37,6 @@ from mindstream.models.wrappers.retry import Retry
 
 def talks(*lines: Line) -> FakeModel:
     return FakeModel({"talk": lines, "judge": lines})
-
-
-class Patient(ManualClock):
-    """A manual clock on which sleeping moves on at once; it keeps how long was slept."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.slept: list[float] = []
-
-    async def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.advance(seconds)
 
 
 class Says:

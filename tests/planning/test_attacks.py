@@ -23,7 +23,7 @@ from mindstream.models.fake import FakeModel, Line
 from mindstream.models.model import Call, Part, Piece, Request
 from mindstream.planning.evidence import Evidence
 from mindstream.planning.executor import Executor, Limits
-from mindstream.planning.leave import Wish, allow
+from mindstream.planning.permission import Wish, allow
 from mindstream.planning.plan_task import plan_task
 from mindstream.planning.planner import Planner
 from mindstream.tools.tool import FunctionTool, tool

@@ -10,7 +10,7 @@ from planned import Told, plan_of
 
 from mindstream.models.model import Call
 from mindstream.planning.executor import Executor, Limits
-from mindstream.planning.leave import Wish, allow
+from mindstream.planning.permission import Wish, allow
 from mindstream.planning.plan import Plan
 from mindstream.tools.tool import FunctionTool, tool
 from mindstream.tools.traits import Traits

@@ -165,3 +165,18 @@ async def test_a_mind_of_whoever_is_being_erased_is_not_opened(both: Path) -> No
         async with Mind.open(both, user="bob", responder=Coach.using()):
             pass
     assert said(both)
+
+
+ANEW = {"checkpoints": "(stream, name, version, data, sum, seq) VALUES (OLD.stream, 'tower', 1, x'00', 0, 1 << 40)",
+        "uniques": "(stream, name, seq) VALUES (OLD.stream, 'began', 1 << 40)"}  # fmt: skip
+
+
+@pytest.mark.parametrize("table", ANEW)
+async def test_a_row_that_is_left_in_any_table_is_told(both: Path, table: str) -> None:
+    async with opened(both, "zorro") as zorro:
+        with contextlib.closing(sqlite3.connect(both / FILE)) as another:  # which writes while zorro is erased
+            another.execute(
+                f"CREATE TRIGGER anew AFTER DELETE ON erased BEGIN INSERT OR IGNORE INTO {table} {ANEW[table]}; END"
+            )
+        with pytest.raises(StorageError, match=f"1 rows in {table}"):
+            await erasing.erase(zorro, both, erasing.list_kept(zorro, both))

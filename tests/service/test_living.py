@@ -68,8 +68,8 @@ async def test_what_tools_ask_of_models_is_on_the_bill_and_within_the_budget(fol
 
     with FakeEndpoint() as door:
         door.otherwise = behave
-        settings = Settings(data=folder, model=f"{door.url}#m")
-        wanted = LifeSettings(goal="Ask somebody", tools=("llm",), calls=5)
+        settings = Settings(data=folder, model=f"{door.url}#m", budget_calls=5)
+        wanted = LifeSettings(goal="Ask somebody", tools=("llm",))
         async with open_user_memory(settings, new=True) as opened:
             async with open_life(settings, wanted, opened.memory) as life:
                 assert await life.run() == "halted"

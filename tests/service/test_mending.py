@@ -18,8 +18,8 @@ from keys import key_of
 
 from mindstream import Coach, ManualClock, Memory, Mind, SqliteStore
 from mindstream.errors import StorageError
+from mindstream.memory.fading import Strength
 from mindstream.memory.store.record import RecordDraft
-from mindstream.memory.store.strength import Strength
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.service.damage import Damage, faults
 from mindstream.service.mending import ASIDE, mend

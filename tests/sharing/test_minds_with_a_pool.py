@@ -12,8 +12,8 @@ from pools import CITIES, city_pair, city_pool
 
 from mindstream import Coach, Mind
 from mindstream.clock import ManualClock
-from mindstream.life.leave import Permits
 from mindstream.life.life import Life, LifeConfig
+from mindstream.life.permission import Permits
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.exemplars import Example, Exemplars
 from mindstream.models.fake import FakeModel, Line

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mindstream.contracts import tool as promises
-from mindstream.contracts.promise import Promise
+from mindstream.conformance import tool as promises
+from mindstream.conformance.promise import Promise
 from mindstream.errors import ToolError
 from mindstream.tools.calculator import calculator
 from mindstream.tools.child import MOST, run_child

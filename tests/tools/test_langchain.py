@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 import pytest
 from pydantic import BaseModel, Field
 
-from mindstream.contracts import tool as contract
-from mindstream.contracts.promise import Promise
+from mindstream.conformance import tool as contract
+from mindstream.conformance.promise import Promise
 from mindstream.errors import ToolError
 from mindstream.models.model import Call
 from mindstream.tools.langchain import langchain_tool

@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from mindstream.contracts import tool as contract
-from mindstream.contracts.promise import Promise
+from mindstream.conformance import tool as contract
+from mindstream.conformance.promise import Promise
 from mindstream.errors import SettingsError, ToolError, UserError
 from mindstream.models.model import Call
 from mindstream.tools.call import call_tool

@@ -204,3 +204,12 @@ async def test_a_visitor_has_a_name_of_its_own(tmp_path: Path) -> None:
             with pytest.raises(InputError):
                 async with visit(town, "Ada Brook", by=by):
                     pass
+
+
+async def test_a_stand_in_quotes_what_a_resident_remembers_and_not_what_it_quoted_before(folder: Path) -> None:
+    async with Town.open(folder, hamlet(), models="rules") as town:
+        await town.run(NOON)
+        async with visit(town, "Ada Brook", by="Maya") as mind:
+            answers = [await mind.send(text) for text in ("Is there a reading evening?", "Is there a reading evening?")]
+    assert all(answer.count("No model answers") == 1 for answer in answers), answers
+    assert all("reading evening" in answer for answer in answers)

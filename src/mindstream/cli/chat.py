@@ -42,8 +42,8 @@ app = typer.Typer(**PLAIN)
 
 @command(
     app,
-    "more_roles pack model roles fallback patience_s data user gate deadline_s prompts embedder budget_tokens"
-    " budget_usd",
+    "more_roles pack model roles fallback patience_s data user gate deadline_s prompts embedder budget_calls"
+    " budget_tokens budget_usd",
     "mindstream chat --model openai:gpt-5-mini",
     "mindstream chat --role talker=ollama:qwen3 reasoner=openai:gpt-5",
     "mindstream chat --user ann --session monday",

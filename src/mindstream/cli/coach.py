@@ -12,9 +12,10 @@ from mindstream.cli.shell.output import print_json, print_table, say
 from mindstream.coach.belief.belief import plan_of
 from mindstream.coach.calibration import BINS, calibration_of
 from mindstream.coach.contest.play import COACH, PLAIN
+from mindstream.coach.contest.run import Terms, estimate, run_contest
 from mindstream.coach.contest.talks import read_talks
 from mindstream.coach.packs.load import load
-from mindstream.service.contest import Terms, estimate, run_contest
+from mindstream.service.opening import answering
 from mindstream.service.memory import open_user_memory
 from mindstream.settings import Settings
 
@@ -48,7 +49,9 @@ async def contest(
         return
     say(told, sys.stderr)
     terms = Terms(talks, out, judge, window, constitution)
-    found = await run_contest(settings, terms, lambda line: say(line, sys.stderr))
+    roles = settings.roles | ({"judge": judge} if judge else {})
+    async with answering(settings.model_copy(update={"roles": roles})) as models:
+        found = await run_contest(models, load(settings.pack), terms, lambda line: say(line, sys.stderr), settings.gate)
     if json:
         print_json(found)
         return

@@ -15,7 +15,7 @@ from mindstream.errors import InputError, MindstreamError, StorageError
 from mindstream.log.events import Failed, Logged, Opened, Said, Thought
 from mindstream.minds.mind import Mind
 from mindstream.models.roles import Models
-from mindstream.service.opening import open_mind
+from mindstream.service.opening import open_mind, unpriced
 from mindstream.service.pools import open_member
 from mindstream.settings import Settings
 
@@ -183,6 +183,8 @@ async def conversing(settings: Settings, screen: Screen, options: TalkOptions) -
             ):  # fmt: skip
                 conversation = Conversation(mind, screen)
                 screen.watch(conversation)
+                if settings.budget_usd is not None and (why := unpriced(settings)):
+                    screen.note(why)
                 if (began := await conversation.find_opening()) is not None:
                     screen.show_opening(began)
                 events = stack.enter_context(mind.memory.feed.listening())

@@ -21,6 +21,7 @@ from collections.abc import Sequence
 import typer
 
 from mindstream.errors import MindstreamError
+from mindstream.foreign_code import describe
 
 MISTAKE, OUR_FAULT, STOPPED, NO_READER = 2, 70, 130, 141
 QUIET = logging.NullHandler()
@@ -112,6 +113,9 @@ def _told(error: BaseException) -> int:
         return MISTAKE
     if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and "can't start new thread" in str(error)):
         _say("the system gives this program no more memory or threads; close others, or raise its limits (ulimit -a)")
+        return MISTAKE
+    if isinstance(error, TimeoutError):
+        _say(f"{describe(error)}; --debug shows where")
         return MISTAKE
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
         no_more_output()

@@ -17,6 +17,7 @@ from mindstream.cli.permission import Asker, server_approval
 from mindstream.cli.screens.life import JsonLifeScreen, LifeScreen, Screen
 from mindstream.cli.screens.life_lines import (
     cause,
+    describe_end,
     describe_rest,
     describe_so_far,
     describe_way_on,
@@ -27,6 +28,7 @@ from mindstream.cli.screens.life_lines import (
 from mindstream.cli.screens.run import PlainScreen
 from mindstream.cli.shell.asking import is_answerable
 from mindstream.cli.shell.flags import (
+    LIMITS,
     PLAIN,
     Allow,
     Docs,
@@ -74,7 +76,7 @@ app = typer.Typer(**PLAIN)
 
 
 @command(
-    app, "model roles fallback patience_s data user embedder",
+    app, "model roles fallback patience_s data user embedder budget_calls budget_tokens budget_usd",
     'mindstream live --goal "Write a brief on why shift workers sleep badly" \\',
     "    --docs ./papers --out ./results --model openai:gpt-5-mini --max-usd 1",
     'mindstream live --goal "Keep my sleep diary" --every "day at 8:00: ask me how I slept" \\',
@@ -82,6 +84,8 @@ app = typer.Typer(**PLAIN)
     "mindstream live                         go on with it, or watch it",
     "mindstream live --for 2h --json         for two hours, one event a line",
     notes=NOTES, roles="Who answers in one role: M2 plans, M1 does, M0 thinks; repeatable.",
+    budget_calls="So many calls of models in its life.", budget_tokens="So many tokens in its life.",
+    budget_usd="So many US dollars in its life.",
 )  # fmt: skip
 def live(
     chosen: Chosen,
@@ -111,9 +115,6 @@ def live(
     pool: PoolName = "",
     offer: Annotated[bool, switch("--offer", "Offer what M1 carried out, task and result, to that pool.")] = False,
     hours: Annotated[str, flag("FROM-TO", "It acts by itself only then: 08:00-22:00 [always].")] = "",
-    calls: Annotated[int | None, flag("N", "So many calls of models in its life.", "--max-calls", min=0)] = None,
-    tokens: Annotated[int | None, flag("N", "So many tokens in its life.", "--max-tokens", min=0)] = None,
-    usd: Annotated[float | None, flag("X", "So many US dollars in its life.", "--max-usd", min=0)] = None,
     usd_per_day: Annotated[float | None, flag("X", "So many on one day (UTC).", min=0)] = None,
     words_per_day: Annotated[int | None, flag("N", "So many words it may ask you, unasked, on one day.", min=0)] = None,
     prompt_tokens: Annotated[
@@ -132,13 +133,14 @@ def live(
     wanted = LifeSettings(
         goal=goal.strip(), orders=tuple(map(make_order, every or ())), tools=split_names(tools),
         docs=tuple(docs or ()), mcp=tuple(mcp or ()), out=out, allow=tuple(allow or ()), pool=pool, offer=offer,
-        hours=hours, calls=calls, tokens=tokens, usd=usd, usd_per_day=usd_per_day, words_per_day=words_per_day,
-        prompt_tokens=prompt_tokens, hears=not ignore_chat, record=record,
+        hours=hours, usd_per_day=usd_per_day, words_per_day=words_per_day, prompt_tokens=prompt_tokens,
+        hears=not ignore_chat, record=record,
     )  # fmt: skip
     again = {
         "tools": ",".join(wanted.tools or ()), "docs": docs, "mcp": mcp, "trust": trust, "out": out,
-        "allow": allow, "pool": pool, "offer": offer, "hours": hours, "max-calls": calls, "max-tokens": tokens,
-        "max-usd": usd, "usd-per-day": usd_per_day, "words-per-day": words_per_day, "watch": watch,
+        "allow": allow, "pool": pool, "offer": offer, "hours": hours,
+        **{field: getattr(chosen.settings, field) for field in LIMITS},
+        "usd-per-day": usd_per_day, "words-per-day": words_per_day, "watch": watch,
         "wait-for-input": wait_for_input, "ignore-chat": ignore_chat,
         "prompt-tokens": prompt_tokens if prompt_tokens != PROMPT_TOKENS else None,
     }  # fmt: skip
@@ -316,7 +318,7 @@ class Session:
     def _end(self, state: LifeState, ended: str) -> int:
         stopped = state.halted.startswith("stopped")
         language = state.language
-        why = words(f"ended_{ended or 'left'}", language)
+        why = describe_end(state) if ended == "done" else words(f"ended_{ended or 'left'}", language)
         if ended == "halted":
             why = words("halted", language, cause(state.halted, language), describe_way_on(state, False))
         stop, end = ("。", "。") if language == "zh" else (". ", ".")

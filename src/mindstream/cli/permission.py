@@ -25,7 +25,7 @@ from mindstream.planning.check import check
 from mindstream.planning.drawing import outline
 from mindstream.planning.formats.read import read_any
 from mindstream.planning.formats.rewoo_text import write_plan
-from mindstream.planning.leave import Wish
+from mindstream.planning.permission import Wish
 from mindstream.planning.plan import Plan
 from mindstream.tools.mcp.pins import Approve, Changes, show
 

@@ -96,7 +96,7 @@ class PlanOptions(SolveOptions):
 
 
 @command(
-    app, "model roles budget_tokens budget_usd data user embedder",
+    app, "model roles budget_calls budget_tokens budget_usd data user embedder",
     "mindstream plan run plan.json --tools web,calculator --model openai:gpt-5-mini",
     name="run", model=MODEL, roles=ROLE,
 )  # fmt: skip

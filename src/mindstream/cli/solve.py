@@ -42,12 +42,13 @@ from mindstream.errors import InputError, ModelError
 from mindstream.planning.check import check
 from mindstream.planning.estimate import Estimate
 from mindstream.planning.journal import RunCheckpoint
-from mindstream.planning.leave import Approver, allow, refuse
+from mindstream.planning.permission import Approver, allow, refuse
 from mindstream.planning.plan import Plan
 from mindstream.planning.prompts.answer_from_evidence import QUOTED
 from mindstream.planning.solution import Solution
 from mindstream.planning.solve import Strategy
 from mindstream.planning.watcher import RunWatcher, Unwatched
+from mindstream.service.opening import unpriced
 from mindstream.service.solving import Solver, SolveSettings, find_runs, open_solver
 from mindstream.settings import Chosen, Settings
 from mindstream.text.counting import count_of
@@ -121,7 +122,7 @@ app = typer.Typer(**PLAIN)
 
 
 @command(
-    app, "model roles fallback patience_s budget_tokens budget_usd data user embedder",
+    app, "model roles fallback patience_s budget_calls budget_tokens budget_usd data user embedder",
     'mindstream solve "17.5% of 2480 + 12"',
     'mindstream solve "Who wrote the report?" --docs ./reports',
     'mindstream solve "Who wrote the report?" --docs ./reports --model openai:gpt-5-mini',
@@ -209,8 +210,8 @@ async def _solve(chosen: Chosen, task: SolveSettings, options: SolveOptions, beg
             screen.note(why, "red")
         if expected.calls:
             screen.note(str(expected))
-        if chosen.settings.budget_usd and expected.calls and expected.cost_usd is None:
-            screen.note("--max-usd cannot bind: a price is not known; --max-tokens does", "yellow")
+        if chosen.settings.budget_usd is not None and (why := unpriced(chosen.settings)):
+            screen.note(why, "yellow")
         plan = solver.task.plan
         if asker and options.approve:
             plan = await _approved_plan(solver, screen, asker)
@@ -277,7 +278,7 @@ def _can_run(solver: Solver) -> bool:
 
 async def _is_worth(expected: Estimate, settings: Settings, options: SolveOptions, asker: Asker | None) -> bool:
     """Ask about the price where it is high, and nobody has said yet that it may be."""
-    if asker is None or options.yes or settings.budget_usd or (expected.cost_usd or 0.0) < ASKED_FROM_USD:
+    if asker is None or options.yes or settings.budget_usd is not None or (expected.cost_usd or 0.0) < ASKED_FROM_USD:
         return True
     return await asker.ask("Go on? [Y/n]", "ny") == "y"
 

@@ -18,7 +18,7 @@ from mindstream.coach.packs.safety import SAFETY
 from mindstream.coach.second_listener import SecondListener
 from mindstream.coach.talker import AGENT, Talker, as_pieces
 from mindstream.errors import ModelResting, ModelUnavailable, StorageError
-from mindstream.isolation import describe, is_ours
+from mindstream.foreign_code import describe, is_ours
 from mindstream.log.events import Failed, Logged, Piece, Reading, Said, Waiting
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.store import Entry, WorkDone

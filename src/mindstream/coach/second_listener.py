@@ -12,7 +12,7 @@ from mindstream.coach.gates.gate import Situation
 from mindstream.coach.suggests_danger import DANGER, SuggestsDanger
 from mindstream.coach.talker import AGENT, Talker
 from mindstream.errors import StorageError
-from mindstream.isolation import Broken, Isolated
+from mindstream.foreign_code import ForeignFailure, ForeignTask
 from mindstream.log.events import FollowUp
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.store import Entry
@@ -113,8 +113,8 @@ class SecondListener:
         """Return the likeliest answer; "" where it failed, or guesses. The turn goes first, by so much or whole."""
         await asyncio.wait({turn}, timeout=head_start_s)
         try:
-            found = await Isolated(partial(decide, model, asked)).result(LISTENS_S)
-        except Broken as error:
+            found = await ForeignTask(partial(decide, model, asked)).result(LISTENS_S)
+        except ForeignFailure as error:
             await self._log(error.cause or error)
             return ""
         likeliest, next_one = sorted((p for _, p in found.weights), reverse=True)[:2]

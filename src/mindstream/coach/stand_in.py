@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from mindstream.coach.belief.plan import MARKS
 from mindstream.coach.packs.pack import Lists, Topic, choices
 from mindstream.coach.packs.safety import find_hint, spoke_of_danger
 from mindstream.coach.packs.saying import fresh, list_in, say
 from mindstream.coach.packs.topics import topics_in
 from mindstream.coach.talk import Talk
+from mindstream.models.embedders.wordllama import vectors
 from mindstream.models.prompt import rule
 from mindstream.text.language import Language, language_of
 from mindstream.text.words import terms
 
 HELD = 8
 """So many lines of what memory holds are listed, the newest."""
-SHARE = 0.5
-"""A line that is quoted for a question holds so much of its words."""
+SHARE, LIKENESS, NEAREST = 0.5, 0.15, 3
+"""A line is quoted for a question that holds so much of its words, or is so near to it in meaning; so many are."""
 
 
 @rule(Talk)
@@ -64,24 +68,46 @@ class _Answer:
         return self.ask.briefing.ask or new or self.say("ask_more")
 
     def _quoted(self) -> str:
-        """Quote what the user told that holds most of a question's words; else list what is held, the newest first."""
-        mine = [(line.day, line.text) for line in self.ask.talks if line.by_user]
-        mine += [(each.day, each.text) for each in (*self.ask.notes, *self.ask.recalled)]
-        mine += [(self.ask.now, line.text) for line in self.ask.history if line.by_user]
-        told = [(day, text.strip("“”")) for day, text in mine if not text.strip("“”").endswith(("?", "？"))]
-        wanted, rarity = set(terms(self.ask.utterance)), Counter(term for _, text in told for term in set(terms(text)))
+        """Quote what is held under a name that the question holds, and what the user told that is nearest to it.
 
-        def shared(line: tuple[str, str]) -> float:
-            return sum(1 / rarity[term] for term in wanted & set(terms(line[1])))
-
-        best = max(reversed(told), key=shared, default=("", ""))
-        if wanted and len(wanted & set(terms(best[1]))) >= SHARE * len(wanted):
-            return self.say("told", day=best[0], quote=best[1])
+        Which of that answers, or still holds, nobody here decides: all of it is listed, the newest first.
+        """
+        told, held, asked = self._told(), self._held(), set(terms(self.ask.utterance))
+        named = [f"{name}: {text}" for name, text in held.items() if asked.issuperset(terms(name) or [name])]
+        near = self._nearest(told)
+        if len(near) == 1 and not named:
+            return self.say("told", day=near[0][0], quote=near[0][1])
+        if named or near:
+            return "\n".join([self.say("nearest"), *(f"- {line}" for line in (*named, *map(": ".join, near)))])
         if self.topics:
             return ""
-        held = [f"{name.replace('_', ' ')}: {self._list(value)}" for name, value in self.ask.belief.items()]
-        held += dict.fromkeys(f"{day}: {text}" for day, text in reversed(told))
-        return "\n".join([self.say("held" if held else "not_told"), *(f"- {line}" for line in held[:HELD])])
+        lines = [f"{name}: {text}" for name, text in held.items()] + [": ".join(line) for line in told]
+        return "\n".join([self.say("held" if lines else "not_told"), *(f"- {line}" for line in lines[:HELD])])
+
+    def _told(self) -> list[tuple[str, str]]:
+        """Return what the user told, with its day, the newest first."""
+        mine = [(each.day, each.text) for each in (*self.ask.recalled, *self.ask.notes)]
+        mine += [(line.day, line.text) for line in self.ask.talks if line.by_user]
+        mine += [(self.say("this_talk"), line.text) for line in self.ask.history if line.by_user]
+        plain = ((day, text.strip("“”")) for day, text in reversed(mine))
+        return list(dict.fromkeys((day, text) for day, text in plain if not text.endswith(("?", "？"))))
+
+    def _held(self) -> dict[str, str]:
+        """Return what is believed, and the plan, by name."""
+        held = {name.replace("_", " "): self._list(value) for name, value in self.ask.belief.items()}
+        plan = [f"{step.title} ({MARKS[step.state]})" for step in self.ask.plan.steps]
+        return held | ({self.say("plan"): "; ".join(plan)} if plan else {})
+
+    def _nearest(self, told: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+        """Return the lines with most of the question's words, or near to it in meaning where that can be measured."""
+        asked, texts = set(terms(self.ask.utterance)), [text for _, text in told]
+        shared = np.array([len(asked & set(terms(text))) / max(1, len(asked)) for text in texts])
+        likeness = np.zeros(len(texts))
+        if texts and self.language == "en" and not self.topics:
+            question, *others = vectors([self.ask.utterance, *texts])
+            likeness = np.stack(others) @ question
+        near = [n for n in range(len(texts)) if shared[n] >= SHARE or likeness[n] >= LIKENESS]
+        return [told[n] for n in sorted(sorted(near, key=lambda n: -shared[n] - likeness[n])[:NEAREST])]
 
     def _list(self, value: object) -> str:
         return list_in(self.language, value if isinstance(value, list) else [value])

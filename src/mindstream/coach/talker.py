@@ -19,7 +19,7 @@ from mindstream.coach.handover import WAIT, Handover, without_marks
 from mindstream.coach.packs.pack import Pack
 from mindstream.coach.packs.saying import fresh, phrases
 from mindstream.coach.talk import Talk
-from mindstream.errors import ModelError, ModelRefused, ReplyInvalid
+from mindstream.errors import BudgetSpent, ModelError, ModelRefused, ReplyInvalid
 from mindstream.log.events import Failed, Said
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.exemplars import Exemplars, find_examples
@@ -147,6 +147,7 @@ class Talker:
         """Return what is true of a failure, for whoever waits for an answer: in full at first, then shorter."""
         move = "model_failed" if isinstance(failure, ModelError) else "fault"
         move = "model_refused" if isinstance(failure, ModelRefused) else move
+        move = "budget_spent" if isinstance(failure, BudgetSpent) else move
         move = "model_still_failed" if move == "model_failed" and self.failures else move
         self.failures += 1
         return self.phrase(move, text, self.failures)
@@ -170,7 +171,7 @@ async def as_pieces(words: str) -> AsyncGenerator[str]:
 
 HISTORY_TOKENS, MEMORY_TOKENS = 3_000, 700
 """What this talk, and all else that memory holds, may take in a prompt."""
-HISTORY, NOTES, RECALLED, BEFORE = 60, 20, 6, 8
+HISTORY, NOTES, RECALLED, BEFORE = 60, 20, 12, 12
 """So many lines of talk, notes of others than the Reasoner, memories, and lines of the talk before are shown."""
 FLOOR = 0.1
 """Where recall is less sure than this that anything answers, nothing is brought up (docs/memory.md)."""

@@ -9,10 +9,10 @@ from mindstream.life import lives
 from mindstream.life.events import (
     Answered,
     Commanded,
-    LeaveGiven,
     LifeBegan,
     Noticed,
     Order,
+    PermissionGiven,
     Questioned,
     TaskChanged,
     TurnBegan,
@@ -117,7 +117,7 @@ async def give_leave(stream: Memory, yes: bool, id_: str = "") -> str:
         listed = "; ".join(f"{each.id}: {each.tool}({each.arguments[:80]})" for each in wishes.values())
         raise InputError(f"say which call: {listed}")
     named = id_ or next(iter(wishes))
-    await _write(stream, LeaveGiven(id=named, yes=yes))
+    await _write(stream, PermissionGiven(id=named, yes=yes))
     return named
 
 

@@ -146,7 +146,7 @@ class Answered(Event):
     session: NoWords[str] = ""
 
 
-class LeaveAsked(Event):
+class PermissionAsked(Event):
     """A call that changes the world waits for leave."""
 
     kind = "leave_asked"
@@ -157,7 +157,7 @@ class LeaveAsked(Event):
     """Words of strangers may stand in it."""
 
 
-class LeaveGiven(Event):
+class PermissionGiven(Event):
     """A person said whether a call may be made."""
 
     kind = "leave_given"
@@ -165,7 +165,7 @@ class LeaveGiven(Event):
     yes: bool
 
 
-class LeaveUsed(Event):
+class PermissionUsed(Event):
     """A call was made, or not, as a person had said: the next one like it asks again."""
 
     kind = "leave_used"
@@ -207,6 +207,6 @@ class Rested(Event):
 
 
 EVENTS: tuple[type[Event], ...] = (
-    LifeBegan, TurnBegan, Asked, Replied, TurnEnded, Folded, TaskChanged, Questioned, Answered, LeaveAsked, LeaveGiven,
-    LeaveUsed, Beat, Noticed, Commanded, Rested,
+    LifeBegan, TurnBegan, Asked, Replied, TurnEnded, Folded, TaskChanged, Questioned, Answered, PermissionAsked,
+    PermissionGiven, PermissionUsed, Beat, Noticed, Commanded, Rested,
 )  # fmt: skip

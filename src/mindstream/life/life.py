@@ -20,8 +20,8 @@ from mindstream.life.commands import give_goal
 from mindstream.life.events import Beat, Rested, TurnBegan, TurnEnded
 from mindstream.life.folding import fold, turns_to_fold
 from mindstream.life.inbox import Inbox, SimulatedUser
-from mindstream.life.leave import Permits
 from mindstream.life.m2 import M2
+from mindstream.life.permission import Permits
 from mindstream.life.prompts.is_worth_turn import IsWorthTurn
 from mindstream.life.roles import Roles
 from mindstream.life.state import LifeState, read_state
@@ -32,11 +32,11 @@ from mindstream.life.tools.memory_tools import recall_tool, retain_tool, sleep_t
 from mindstream.life.tools.outside import OutsideTools
 from mindstream.life.tools.own_tools import LifeTool
 from mindstream.life.waking import DueOrder, Rhythm
+from mindstream.memory.lease import LEASE_S
 from mindstream.memory.lifecycle.sleep import DRAWN
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.exemplars import Exemplars
 from mindstream.memory.store.store import Fence
-from mindstream.memory.tenure import LEASE_S
 from mindstream.models.decide import decide
 from mindstream.models.roles import AnyModels, Models, open_models
 from mindstream.models.shorten import request_tokens

@@ -1,4 +1,4 @@
-"""One process lives a life at a time (see memory/tenure)."""
+"""One process lives a life at a time (see memory/lease)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from mindstream.clock import Moment
 from mindstream.errors import InputError
 from mindstream.life.events import SLOT, LifeBegan, TaskChanged
-from mindstream.memory import tenure
+from mindstream.memory import lease
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import Entry, Fence
 
@@ -18,12 +18,12 @@ LIVING = "living this life (which can be watched, answered, paused and stopped)"
 async def begin(stream: Memory, event: LifeBegan, *tasks: TaskChanged) -> None:
     """Give a mind a goal, and tasks for it; whoever opens its life next, or lives it now, takes it up."""
     entries = (Entry(each, stream.name) for each in (event, *tasks))
-    await stream.commit(*entries, wake=tenure.for_anybody(SLOT))
+    await stream.commit(*entries, wake=lease.for_anybody(SLOT))
 
 
 async def find_lease(stream: Memory) -> Moment | None:
     """Return until when a process holds this mind's life, if it does not renew that; None: nobody does."""
-    return await tenure.find_lease(stream, SLOT)
+    return await lease.find_lease(stream, SLOT)
 
 
 async def is_lived(stream: Memory) -> bool:
@@ -39,7 +39,7 @@ async def hold(stream: Memory, lease_s: float) -> AsyncIterator[Fence]:
         HeldElsewhere: another process lives it.
         InputError: this mind has no goal.
     """
-    if not await tenure.is_open(stream, SLOT):
+    if not await lease.is_open(stream, SLOT):
         raise InputError("this mind has no goal yet: give it one with --goal")
-    async with tenure.hold(stream, SLOT, LIVING, lease_s) as fence:
+    async with lease.hold(stream, SLOT, LIVING, lease_s) as fence:
         yield fence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from mindstream.isolation import Broken, Isolated
+from mindstream.foreign_code import ForeignFailure, ForeignTask
 from mindstream.life.agent import work
 from mindstream.life.prompts.carry_out import CarryOut
 from mindstream.life.prompts.think_deeply import ThinkDeeply
@@ -79,8 +79,8 @@ class Roles:
         if (source := self.exemplars) is None or not self.offers:
             return ""
         try:
-            await Isolated(lambda: source.offer(task, result, shown)).result(OFFER_S)
-        except Broken as broken:
+            await ForeignTask(lambda: source.offer(task, result, shown)).result(OFFER_S)
+        except ForeignFailure as broken:
             return str(broken)
         return ""
 

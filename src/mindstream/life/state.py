@@ -19,11 +19,11 @@ from mindstream.life.events import (
     Beat,
     Commanded,
     Folded,
-    LeaveAsked,
-    LeaveGiven,
-    LeaveUsed,
     LifeBegan,
     Noticed,
+    PermissionAsked,
+    PermissionGiven,
+    PermissionUsed,
     Questioned,
     Replied,
     Rested,
@@ -99,8 +99,8 @@ class LifeState(BaseModel):
     questions: dict[str, Questioned] = Field(default_factory=dict)
     late: dict[str, Questioned] = Field(default_factory=dict)
     answers: dict[str, str] = Field(default_factory=dict)
-    wishes: dict[str, LeaveAsked] = Field(default_factory=dict)
-    decided: dict[str, LeaveAsked] = Field(default_factory=dict)
+    wishes: dict[str, PermissionAsked] = Field(default_factory=dict)
+    decided: dict[str, PermissionAsked] = Field(default_factory=dict)
     leave: dict[str, bool] = Field(default_factory=dict)
     spent: LifeSpent = Field(default_factory=LifeSpent)
     hears: bool = Field(default=True, exclude=True)
@@ -234,12 +234,12 @@ class LifeState(BaseModel):
                 asked = self.late.pop(event.id, None)
                 question = cut(" ".join(asked.tip.split()), QUESTION) if asked else f"question {event.id}"
                 self._tell(seq, f"{ANSWERED}“{question}”: {event.text}")
-            case LeaveAsked():
+            case PermissionAsked():
                 self.wishes[event.id] = event
-            case LeaveUsed():
+            case PermissionUsed():
                 self.decided.pop(event.id, None)
                 self.leave.pop(event.id, None)
-            case LeaveGiven() if event.id in self.wishes:
+            case PermissionGiven() if event.id in self.wishes:
                 self.decided[event.id] = wish = self.wishes.pop(event.id)
                 self.leave[event.id] = event.yes
                 said = "may be made now: make it again" if event.yes else "may not be made"

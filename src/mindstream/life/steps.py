@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from mindstream.errors import BudgetSpent, ModelError
-from mindstream.isolation import describe
+from mindstream.foreign_code import describe
 from mindstream.life.budget import LifeBudget
 from mindstream.life.events import SLOT, Asked, Replied, WishedCall
 from mindstream.life.inbox import Inbox

@@ -2,7 +2,7 @@
 
 All writing goes through one thread that gathers what is waiting into one transaction: ten writers at once pay for one
 fsync. A write is a function of the connection; it succeeds or fails alone (a savepoint each) and is on disk when the
-await returns. A read is a function of a connection, too, and runs in a thread (log/readers): no event loop
+await returns. A read is a function of a connection, too, and runs in a thread (log/reader_threads): no event loop
 waits for a file.
 """
 
@@ -23,7 +23,7 @@ from mindstream import chance
 from mindstream.clock import SystemClock
 from mindstream.errors import StorageError
 from mindstream.log.files import private_database, private_folder
-from mindstream.log.readers import Pending, Readers, Snapshot, readable_text
+from mindstream.log.reader_threads import Pending, Readers, Snapshot, readable_text
 from mindstream.log.sqlite_errors import BUSY_S, MEND, explain_errors, is_busy
 
 T = TypeVar("T")

@@ -36,9 +36,9 @@ LOOK_MS = 500
 """So long whoever opens a folder waits for a look at what is left to do; then the next one looks."""
 ROWS = {
     "records": ("stream", "seq"), "log": ("mind", "seq"), "work": ("mind", "cause"), "checkpoints": ("stream", "seq"),
-    "uniques": ("stream", "seq"),
+    "uniques": ("stream", "seq"), "erased": ("stream", ""), "streams": ("key", ""),
 }  # fmt: skip
-"""Where a user's rows are, which column names the user, and which the row of the log that they came from."""
+"""Where a user's rows are, which column names the user, and which the row of the log that they came from, if any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ def finish(folder: Path, intent: Intent) -> None:
         connection.execute("BEGIN IMMEDIATE")
         there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         for table, (owner, row) in ROWS.items():
-            if table in there:  # a file of an older version has fewer
+            if row and table in there:  # a file of an older version has fewer
                 connection.execute(f"DELETE FROM {table} WHERE {owner} = ? AND {row} <= ?", (intent.user, intent.upto))
         connection.execute("DELETE FROM erased WHERE stream = ?", (intent.user,))  # it names the user
         if "streams" in there:

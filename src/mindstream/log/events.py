@@ -325,7 +325,7 @@ class Logged:
         return head | self.event.model_dump(mode="json")
 
 
-def event(kind: object, payload: object) -> Event:
+def read_event(kind: object, payload: object) -> Event:
     """Read an event from a row of the log; what does not fit is `Unknown`."""
     shape = _kinds.get(kind) or every_kind().get(kind) if isinstance(kind, str) else None
     if shape is not None and isinstance(payload, str):

@@ -12,6 +12,7 @@ from mindstream.memory.curation import curation, forgetting
 from mindstream.memory.curation.forgetting import ForgetRequest, Forgotten, Removal
 from mindstream.memory.lifecycle import proposal
 from mindstream.memory.lifecycle import sleep as sleeping
+from mindstream.memory.lifecycle import undo_sleep as undoing
 from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.memory.store.store import Fence
 from mindstream.memory.stream import Stream
@@ -89,7 +90,7 @@ class Memory(Stream):
         return await sleeping.sleep(self, model, n, rater, cause=cause, fence=fence)
 
     # What stands in a module of its own; the memory is the first argument.
-    propose_sleep, accept, undo_sleep = proposal.propose, proposal.accept, proposal.undo_sleep
+    propose_sleep, accept, undo_sleep = proposal.propose, proposal.accept, undoing.undo_sleep
     supersede, evidence_of, correct = curation.supersede, curation.evidence_of, curation.correct
     archive, purge, reembed = curation.archive, curation.purge, curation.reembed
     remove, audit, sessions = forgetting.remove, auditing.audit, curation.list_sessions

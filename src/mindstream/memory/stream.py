@@ -21,6 +21,7 @@ from mindstream.log.feed import Feed
 from mindstream.log.names import StreamName
 from mindstream.memory import belief as beliefs
 from mindstream.memory.belief import Belief, read_belief
+from mindstream.memory.fading import Strength
 from mindstream.memory.missing_vectors import MissingVectors
 from mindstream.memory.recall.filters import Filters
 from mindstream.memory.recall.policies import Policy
@@ -52,7 +53,6 @@ from mindstream.memory.store.store import (
     WorkReleased,
     read_log,
 )  # fmt: skip
-from mindstream.memory.store.strength import Strength
 from mindstream.memory.store.validation import MAX_DEPTH, checked_moment, checked_text, fitted_text, legible_record
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
@@ -280,7 +280,7 @@ class Stream:
             as_of: read the stream as it stood at that moment; a look back touches nothing.
             where: what `by`, `episode`, `slot` or entries of `data` must be.
             touch: False: a pure read, for pages, searches, interviews and benchmarks. True: what is returned is held
-                better, what is passed over fades (see memory/store/strength); written within a second. To write it in
+                better, what is passed over fades (see memory/fading); written within a second. To write it in
                 one commit with your own entries: read purely, then `commit(…, touch=found.touch)`.
             asked_in: the id of the record in which the question itself was written down: it is not its own answer.
             floor: with less certainty (0 to 1) nothing is returned.

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from mindstream.isolation import Broken, Isolated
+from mindstream.foreign_code import ForeignFailure, ForeignTask
 from mindstream.models.model import Call
 from mindstream.tools.call import Observation, observe_text
 from mindstream.tools.traits import Batch
@@ -53,8 +53,8 @@ async def _make(gathered: Sequence[tuple[Call, asyncio.Future[Observation]]], ba
         return await batch(calls)
 
     try:
-        results: object = await Isolated(work).result(timeout_s)
-    except Broken as error:
+        results: object = await ForeignTask(work).result(timeout_s)
+    except ForeignFailure as error:
         results = [Observation(f"{calls[0].tool} failed: {error}", failed=True)] * len(calls)
     if not isinstance(results, list | tuple) or len(results) != len(calls):
         came_back = f"{len(results)} results" if isinstance(results, list | tuple) else type(results).__name__

@@ -16,12 +16,12 @@ from pydantic import JsonValue
 
 from mindstream.clock import SystemClock
 from mindstream.errors import BudgetSpent, InputError
-from mindstream.memory.tenure import LEASE_S
+from mindstream.memory.lease import LEASE_S
 from mindstream.models.model import Call
 from mindstream.planning.arguments import Reference, bind, find_parts
 from mindstream.planning.batches import Batches
 from mindstream.planning.evidence import Evidence
-from mindstream.planning.leave import Approver, Wish, refusal, refuse
+from mindstream.planning.permission import Approver, Wish, refusal, refuse
 from mindstream.planning.plan import PlannedStep
 from mindstream.planning.watcher import RunWatcher
 from mindstream.tools.call import Observation, call_tool

@@ -2,7 +2,7 @@
 
 What stands in `step_found` is not done again. A call that was begun and gave nothing is made again, with the same
 idempotency key where its tool takes one: at most the calls in flight are made twice. A plan that was mended stays so,
-and each row says what the run had taken. One process is at a run at a time (memory/tenure): another is told so, or goes
+and each row says what the run had taken. One process is at a run at a time (memory/lease): another is told so, or goes
 on with it when the first has died.
 """
 
@@ -16,7 +16,7 @@ from pydantic import JsonValue, ValidationError
 
 from mindstream.clock import Moment
 from mindstream.errors import LeaseLost
-from mindstream.memory import tenure
+from mindstream.memory import lease
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import Entry, Fence, WorkDone
 from mindstream.planning.allowance import NOTHING_SPENT, Spent
@@ -98,7 +98,7 @@ async def outlast(stream: Memory, run: str) -> None:
     Raises:
         HeldElsewhere: a process is, and lives.
     """
-    await tenure.outlast(stream, slot_of(run), _running(run))
+    await lease.outlast(stream, slot_of(run), _running(run))
 
 
 @asynccontextmanager
@@ -111,10 +111,10 @@ async def open_journal(
         HeldElsewhere: another process is at it.
     """
     slot, began = slot_of(run), Entry(Solving(run=run, task=task, how=how), PLANNER)
-    goes_on = await tenure.is_open(stream, slot)
+    goes_on = await lease.is_open(stream, slot)
     if not goes_on:
-        await stream.commit(began, wake=tenure.for_anybody(slot))
-    async with tenure.hold(stream, slot, _running(run), lease_s) as fence:
+        await stream.commit(began, wake=lease.for_anybody(slot))
+    async with lease.hold(stream, slot, _running(run), lease_s) as fence:
         if goes_on:
             await stream.commit(began, fence=fence)
         yield Journal(stream, run, spent, fence)

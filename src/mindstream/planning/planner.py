@@ -11,7 +11,7 @@ from mindstream.models.roles import AnyModels
 from mindstream.models.wrappers.budget import Budget
 from mindstream.planning.executor import LIMITS, Limits
 from mindstream.planning.exemplars import find_exemplars
-from mindstream.planning.leave import Approver, refuse
+from mindstream.planning.permission import Approver, refuse
 from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.plan_task import plan_task
 from mindstream.planning.solution import Solution

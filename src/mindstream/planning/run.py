@@ -16,7 +16,7 @@ from mindstream.planning.executor import Executor, Limits
 from mindstream.planning.formats.read import read
 from mindstream.planning.formats.rewoo_text import write_plan
 from mindstream.planning.journal import RunCheckpoint
-from mindstream.planning.leave import Approver
+from mindstream.planning.permission import Approver
 from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.plan_task import write_steps
 from mindstream.planning.prompts.answer_from_evidence import AnswerFromEvidence, SolverAnswer, read_answer, show_steps

@@ -16,7 +16,7 @@ from mindstream.models.wrappers.budget import Budget, Budgeted
 from mindstream.planning.allowance import Allowance
 from mindstream.planning.exemplars import find_exemplars
 from mindstream.planning.journal import GIVEN, RunCheckpoint, open_journal, outlast, read_run
-from mindstream.planning.leave import one_at_a_time
+from mindstream.planning.permission import one_at_a_time
 from mindstream.planning.plan import Plan
 from mindstream.planning.prompts.answer_from_evidence import QUOTED
 from mindstream.planning.run import PlanningRun

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mindstream.errors import StorageError
-from mindstream.isolation import describe
+from mindstream.foreign_code import describe
 from mindstream.log.events import Failed
 from mindstream.log.work import Work
 from mindstream.reasoners.reasoner import Newer, Utterance

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
-from mindstream.isolation import Isolated
+from mindstream.foreign_code import ForeignTask
 from mindstream.log.work import Work
 from mindstream.reasoners.reasoner import Reasoner, RunResult
 
@@ -24,7 +24,7 @@ class Run:
     """A run that goes on; what it is about grows when it is steered."""
 
     work: list[Work]
-    thinking: Isolated[RunResult] | None = None
+    thinking: ForeignTask[RunResult] | None = None
 
     @property
     def ids(self) -> tuple[int, ...]:

@@ -13,12 +13,12 @@ from collections.abc import Sequence
 
 from mindstream import chance
 from mindstream.errors import OUTAGES, InputError, LeaseLost, ModelError, ModelResting, RateLimited
-from mindstream.isolation import Broken, Isolated, Overdue, Stopped, describe
+from mindstream.foreign_code import ForeignFailure, ForeignTask, Overdue, Stopped, describe
 from mindstream.log.events import Failed, SetAside, Thought
 from mindstream.log.work import LONGEST_LEASE_S, Work
+from mindstream.memory.lease import renewing
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import Entry, NewWork, WorkDone, WorkReleased
-from mindstream.memory.tenure import renewing
 from mindstream.reasoners.reasoner import Newer, Reasoner, RunContext, RunResult, checked_reasoner, nothing_newer
 from mindstream.reasoners.run import CRASHES, LONGEST_REST_S, TRIES, Run, Slot
 from mindstream.reasoners.run_context import build_context, rows_of
@@ -118,11 +118,11 @@ class Runner:
         except Overdue:
             await self._fail(slot, run, f"{slot.name}: no conclusion within {slot.reasoner.timeout_s:.0f} seconds")
         except Exception as error:  # noqa: BLE001 (whatever it is, it is the failure of this run and no more)
-            cause = error.cause if isinstance(error, Broken) else error
+            cause = error.cause if isinstance(error, ForeignFailure) else error
             if isinstance(cause, OUTAGES):
                 await self._wait_out(slot, run, cause)
             elif not isinstance(cause, LeaseLost):  # else another process took it over; it is theirs to finish
-                reason = f"{slot.name}: {error if isinstance(error, Broken) else describe(error)}"
+                reason = f"{slot.name}: {error if isinstance(error, ForeignFailure) else describe(error)}"
                 await self._fail(slot, run, reason, cause)
         finally:
             slot.run = None
@@ -137,7 +137,7 @@ class Runner:
 
     async def _conclusion(self, slot: Slot, run: Run, context: RunContext) -> RunResult:
         with span("invoke_agent", slot.name, agent_name=slot.name, conversation_id=context.session):
-            run.thinking = Isolated(lambda: slot.reasoner.think(context))
+            run.thinking = ForeignTask(lambda: slot.reasoner.think(context))
             return await run.thinking.result(slot.reasoner.timeout_s)
 
     async def _conclude(self, run: Run, context: RunContext, run_result: RunResult) -> None:

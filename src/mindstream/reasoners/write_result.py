@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from typing import TypeAlias
 
 from mindstream.errors import Conflict, LeaseLost
-from mindstream.isolation import Isolated
+from mindstream.foreign_code import ForeignTask
 from mindstream.log.events import Logged, Remembered, Thought
 from mindstream.memory.store.record import TAINTED
 from mindstream.memory.store.store import Entry, WorkDone
@@ -31,7 +31,7 @@ async def conclude(
 
     Raises:
         LeaseLost: another process has taken the work over.
-        StorageError, Broken, Overdue: it could not be made, or not be written.
+        StorageError, ForeignFailure, Overdue: it could not be made, or not be written.
     """
 
     async def writing() -> Writing:
@@ -45,12 +45,12 @@ async def conclude(
     )  # fmt: skip
     for _ in range(WRITES - 1):
         try:
-            return await _written(context, thought, await Isolated(writing).result(WRITING_S), finish)
+            return await _written(context, thought, await ForeignTask(writing).result(WRITING_S), finish)
         except LeaseLost:
             raise
         except Conflict:
             await asyncio.sleep(0)  # another writer was first: write against what it wrote
-    return await _written(context, thought, await Isolated(writing).result(WRITING_S), finish)
+    return await _written(context, thought, await ForeignTask(writing).result(WRITING_S), finish)
 
 
 async def make_writing(context: RunContext, result: RunResult) -> Writing:

@@ -17,7 +17,7 @@ from typing import Literal
 
 from mindstream.errors import InputError
 from mindstream.log.database import APPLICATION_ID
-from mindstream.log.events import Unknown, event, every_kind
+from mindstream.log.events import Unknown, every_kind, read_event
 from mindstream.log.names import name_of
 from mindstream.memory.store.record import UNIQUE, Record, same_words
 from mindstream.memory.store.rows import FIELDS, row_of
@@ -149,7 +149,7 @@ def _log(tables: Tables) -> Iterator[Damage]:
             yield Damage("rows of the log with a number that none has", user, str(seq))
         elif not user or moment(at) is None or not isinstance(by, str):
             yield Damage("rows of the log without a sound time or name", user, str(seq))
-        elif isinstance(event(kind, payload), Unknown):
+        elif isinstance(read_event(kind, payload), Unknown):
             kept = whole is True or (isinstance(payload, str) and isinstance(kind, str) and kind not in every_kind())
             yield Damage(f"rows of the log that this mindstream cannot read{KEPT * kept}", user, str(seq), kept)
         if whole is None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from mindstream.errors import InputError
-from mindstream.log.events import Logged, event
+from mindstream.log.events import Logged, read_event
 
 FOLDER = Path(__file__).parents[1] / "demos"
 ORDER = ("coach", "plan", "life", "town", "pool")
@@ -86,5 +86,5 @@ def _rows(rows: Iterable[Logged]) -> Iterator[str]:
 
 def _read_row(line: str) -> Logged:
     row = json.loads(line)
-    told = event(row["kind"], json.dumps(row["payload"]))
+    told = read_event(row["kind"], json.dumps(row["payload"]))
     return Logged(row["seq"], row["mind"], row["at"], row["by"], told, row.get("system", False))

@@ -19,7 +19,7 @@ from mindstream.errors import InputError, StorageError
 from mindstream.log import erasure
 from mindstream.log.database import FILE
 from mindstream.log.erasure import connect_beside
-from mindstream.log.events import event, printable
+from mindstream.log.events import printable, read_event
 from mindstream.log.folder import history
 from mindstream.log.names import StreamKey, id_of, name_of, shown_name
 from mindstream.memory.curation.slot_items import texts_in
@@ -35,8 +35,6 @@ PROBES, PROBE, SHORTEST = 300, 40, 8
 """So many texts are looked for, so many characters of each; shorter ones say nothing of whose they are."""
 _NAME = re.compile(r"[\x21-\x7e]*")
 """A role, a model, an id: no words."""
-TABLES = {"records": "stream", "log": "mind", "work": "mind", "erased": "stream", "streams": "key"}
-"""Where a user's rows are, and which column names the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +65,7 @@ def list_kept(opened: UserMemory, folder: Path) -> Kept:
     typed = history(folder, opened.key)
     unfinished = erasure.pending(folder, opened.key)
     with connect_beside(folder) as connection:
-        rows = {table: _count(connection, table, opened.key) for table in TABLES}
+        rows = {table: _count(connection, table, opened.key) for table in erasure.ROWS}
         connection.text_factory = lambda content: content.decode("utf-8", "replace")
         found = elsewhere.find(connection, opened.user, opened.key)
         words = _probes(connection, opened.key, found)
@@ -147,7 +145,7 @@ def _told(key: StreamKey) -> str:
 
 def _pools(connection: sqlite3.Connection) -> Iterator[tuple[str, PoolCreated]]:
     for stream, payload in connection.execute("SELECT mind, payload FROM log WHERE kind = ?", (PoolCreated.kind,)):
-        if isinstance(found := event(PoolCreated.kind, payload), PoolCreated):
+        if isinstance(found := read_event(PoolCreated.kind, payload), PoolCreated):
             yield shown_name(stream), found
 
 
@@ -158,7 +156,7 @@ def _prove(folder: Path, person: str, user: StreamKey, words: list[str], progres
         StorageError: something is left.
     """
     with connect_beside(folder) as connection:
-        left = {table: count for table in TABLES if (count := _count(connection, table, user))}
+        left = {table: count for table in erasure.ROWS if (count := _count(connection, table, user))}
         if left:
             told = ", ".join(f"{count} rows in {table}" for table, count in left.items())
             raise StorageError(
@@ -192,7 +190,7 @@ def _probes(connection: sqlite3.Connection, user: StreamKey, found: Sequence[Lef
     for (text,) in connection.execute("SELECT text FROM records WHERE stream = ?", (user,)):
         probes.add(_probe(printable(text)))
     for kind, payload in connection.execute("SELECT kind, payload FROM log WHERE mind = ?", (user,)):
-        held = event(kind, payload).model_dump(mode="json")  # one that cannot be read has its payload as a text
+        held = read_event(kind, payload).model_dump(mode="json")  # one that cannot be read has its payload as a text
         probes |= {_probe(text) for text in texts_in(held)}
     said = [word for word in probes if len(word.encode()) >= SHORTEST and not _NAME.fullmatch(word)]
     return sorted(said, key=lambda word: (-len(word), word))[:PROBES]
@@ -217,4 +215,5 @@ def _lives(connection: sqlite3.Connection, word: str) -> bool:
 
 
 def _count(connection: sqlite3.Connection, table: str, user: StreamKey) -> int:
-    return int(connection.execute(f"SELECT count(*) FROM {table} WHERE {TABLES[table]} = ?", (user,)).fetchone()[0])
+    owner, _ = erasure.ROWS[table]
+    return int(connection.execute(f"SELECT count(*) FROM {table} WHERE {owner} = ?", (user,)).fetchone()[0])

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from mindstream.clock import MachineZone, Moment
-from mindstream.errors import InputError, SettingsError
+from mindstream.errors import InputError
 from mindstream.life.billed_model import BilledModel
 from mindstream.life.budget import LifeBudget
 from mindstream.life.context import LifeSpent
-from mindstream.life.leave import Permits
 from mindstream.life.life import Life, LifeConfig
+from mindstream.life.permission import Permits
 from mindstream.life.schedule import ActiveHours
 from mindstream.life.state import read_state
 from mindstream.life.waking import Rhythm
 from mindstream.memory.memory import Memory
 from mindstream.minds.calls import CallLog
 from mindstream.models.model import Model
-from mindstream.models.providers.address import address
-from mindstream.models.providers.prices import price
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.models.wrappers.budget import Budget
 from mindstream.planning.as_tool import planner_tool
-from mindstream.service.opening import answering
+from mindstream.service.opening import answering, unpriced
 from mindstream.service.pools import open_member
 from mindstream.service.solving import open_tools
 from mindstream.settings import Settings
@@ -71,9 +69,6 @@ class LifeSettings:
     pool: str = ""
     offer: bool = False
     hours: str = ""
-    calls: int | None = None
-    tokens: int | None = None
-    usd: float | None = None
     usd_per_day: float | None = None
     words_per_day: int | None = None
     prompt_tokens: int = PROMPT_TOKENS
@@ -119,20 +114,11 @@ async def open_life(
         )
         for model in billed:
             model.steps = life.steps
-        if not (config.budget.usd is None and config.budget.usd_per_day is None):
-            for name in _unpriced(models):
-                note(f"no price is known for {name}: what it takes is no money here; --max-calls and --max-tokens bind")
+        limits_money = not (config.budget.usd is None and config.budget.usd_per_day is None)
+        if limits_money and (why := unpriced(settings)):
+            note(why)
         async with calls.writing(stream):
             yield life
-
-
-def _unpriced(models: Models) -> Iterator[str]:
-    """Yield the names of models whose calls may cost money, nobody knows how much."""
-    for name in sorted(set(models.names.values()) - {Rules.name}):
-        with suppress(SettingsError):
-            at = address(name)
-            if at.vendor not in ("gguf", "ollama") and price(at.model, at, 1, 1) is None:
-                yield name
 
 
 def _check_allowed(names: Sequence[str], tools: Sequence[Tool]) -> None:
@@ -160,8 +146,7 @@ def make_config(settings: Settings, wanted: LifeSettings) -> LifeConfig:
         raise InputError(f"--prompt-tokens: at least {LEAST_PROMPT:,}, or M2 cannot see its tools and its ledger")
     return LifeConfig(
         budget=LifeBudget(
-            calls=wanted.calls, tokens=settings.budget_tokens if wanted.tokens is None else wanted.tokens,
-            usd=settings.budget_usd if wanted.usd is None else wanted.usd,
+            calls=settings.budget_calls, tokens=settings.budget_tokens, usd=settings.budget_usd,
             usd_per_day=wanted.usd_per_day, words_per_day=wanted.words_per_day,
         ),
         rhythm=Rhythm(ActiveHours(wanted.hours, ZONE) if wanted.hours else None, ZONE),

@@ -20,7 +20,7 @@ from typing import Any
 from mindstream.clock import Clock, SystemClock, format_iso
 from mindstream.errors import InputError, MindstreamError, StorageError
 from mindstream.log.database import APPLICATION_ID, FILE
-from mindstream.log.events import Unknown, event, printable
+from mindstream.log.events import Unknown, printable, read_event
 from mindstream.log.files import BESIDE, check_plain, private_file
 from mindstream.log.names import name_of
 from mindstream.log.sqlite_errors import explain_errors, is_busy
@@ -214,7 +214,7 @@ def _log(tables: Tables, aside: Quarantine) -> Iterator[tuple[Any, ...]]:
             aside.add("rows of the log of nobody, or with a number that none has", "log", row)
             continue
         at = at if (sound := moment(when)) is None else sound  # else that of the row before it
-        entry = event(kind, payload)
+        entry = read_event(kind, payload)
         named = entry.entry() if isinstance(entry, Unknown) else (kind, payload)
         new = (mind, at, printable(by), *named, int(system == 1))
         if total is not None and sum_of_event(*new) != total:

@@ -12,7 +12,10 @@ from mindstream.log.files import private_folder
 from mindstream.memory.recall.exemplars import Exemplars
 from mindstream.minds.mind import Mind
 from mindstream.minds.timeouts import Timeouts
+from mindstream.models.providers.address import address
+from mindstream.models.providers.prices import price
 from mindstream.models.roles import Models
+from mindstream.models.rules import Rules
 from mindstream.models.wrappers.budget import Budget
 from mindstream.models.wrappers.meter import Metered
 from mindstream.private_files import append_private
@@ -46,6 +49,26 @@ async def open_mind(
         yield mind
 
 
+def budget_of(settings: Settings) -> Budget:
+    """Return what models may spend, as the settings say."""
+    return Budget(settings.budget_calls, settings.budget_tokens, settings.budget_usd)
+
+
+def unpriced(settings: Settings) -> str:
+    """Say why a limit in US dollars cannot bind: models that may cost money, nobody knows how much; "" where it can."""
+    named = {*settings.models.values(), settings.fallback} - {Rules.name, ""}
+    names = ", ".join(name for name in sorted(named) if not _has_price(name))
+    return f"a limit in US dollars cannot bind: no price is known for {names}; --max-calls does" if names else ""
+
+
+def _has_price(name: str) -> bool:
+    try:
+        at = address(name)
+    except SettingsError:
+        return True  # a recording
+    return at.vendor in ("gguf", "ollama") or price(at.model, at, 1, 1) is not None
+
+
 def answering(
     settings: Settings,
     on_call: Callable[[Metered], None] | None = None,
@@ -65,9 +88,8 @@ def answering(
             raise SettingsError(f"the recording {record} cannot be written: {error.strerror}") from None
     if settings.prompts is not None and not settings.prompts.is_dir():
         raise SettingsError(f"the folder of your own words, {settings.prompts}, is not there")
-    if budget is None and (settings.budget_tokens or settings.budget_usd):
-        budget = Budget(tokens=settings.budget_tokens, cost_usd=settings.budget_usd)
     return Models.named(
-        settings.models, on_call=on_call, budget=budget, record=record, words_dir=settings.prompts,
-        context=settings.context, patience_s=settings.patience_s, fallback=settings.fallback,
+        settings.models, on_call=on_call, budget=budget or budget_of(settings), record=record,
+        words_dir=settings.prompts, context=settings.context, patience_s=settings.patience_s,
+        fallback=settings.fallback,
     )  # fmt: skip

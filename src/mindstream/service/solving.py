@@ -21,7 +21,7 @@ from mindstream.planning.check import Fault, check
 from mindstream.planning.estimate import Estimate, estimate
 from mindstream.planning.exemplars import find_exemplars, read_exemplars
 from mindstream.planning.journal import RunCheckpoint, read_runs
-from mindstream.planning.leave import Approver, refuse
+from mindstream.planning.permission import Approver, refuse
 from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.plan_file import read_named, read_plan
 from mindstream.planning.planner import Planner
@@ -29,7 +29,7 @@ from mindstream.planning.solution import Solution
 from mindstream.planning.solve import Strategy
 from mindstream.planning.watcher import RunWatcher
 from mindstream.service.memory import open_user_memory
-from mindstream.service.opening import answering
+from mindstream.service.opening import answering, budget_of
 from mindstream.service.pools import open_member
 from mindstream.settings import Settings
 from mindstream.sharing.member import plan_shot
@@ -113,12 +113,12 @@ async def open_solver(settings: Settings, task: SolveSettings, approve: Approve 
         StorageError: the data folder cannot be used.
         ToolError: no tool of the MCP servers may be called.
     """
-    budget = Budget(tokens=settings.budget_tokens, cost_usd=settings.budget_usd)
+    budget = budget_of(settings)
     exemplars = read_exemplars(read_named(task.exemplars)) if task.exemplars else ()
     calls = CallLog()
-    free = settings.model_copy(update={"budget_tokens": None, "budget_usd": None})  # the run counts, tools included
     async with AsyncExitStack() as opened:
-        models = await opened.enter_async_context(answering(free, on_call=calls.take))
+        # the run counts, tools included
+        models = await opened.enter_async_context(answering(settings, on_call=calls.take, budget=Budget()))
         memory = (await opened.enter_async_context(open_user_memory(settings, new=True))).memory
         opened.push_async_callback(calls.flush, memory)
         model = _worker(models, budget)

@@ -20,7 +20,6 @@ from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Commit, Store
 from mindstream.minds.calls import CallLog
 from mindstream.models.rules import Rules
-from mindstream.models.wrappers.budget import Budget
 from mindstream.service.folders import require_room_for_town, require_town
 from mindstream.service.opening import answering
 from mindstream.settings import Settings
@@ -144,11 +143,8 @@ async def look_in(settings: Settings) -> AsyncIterator[Look]:
 
 
 @contextlib.asynccontextmanager
-async def open_town(settings: Settings, usd: float | None = None) -> AsyncIterator[Town]:
+async def open_town(settings: Settings) -> AsyncIterator[Town]:
     """Open the town of the data folder with the models of the settings; each call of one is kept in its log.
-
-    Args:
-        usd: so many US dollars it may spend while it is open.
 
     Raises:
         InputError: no town lives there.
@@ -161,10 +157,8 @@ async def open_town(settings: Settings, usd: float | None = None) -> AsyncIterat
             yield town
         return
     calls = CallLog()
-    allowed = settings.budget_usd if usd is None else usd
-    budget = Budget(tokens=settings.budget_tokens, cost_usd=allowed)
     async with (
-        answering(settings, on_call=calls.take, budget=budget) as models,
+        answering(settings, on_call=calls.take) as models,
         Town.open(folder, models=models, embed=settings.embedder) as town,
     ):
         any_resident = next(iter(town.residents.values()))
@@ -174,15 +168,14 @@ async def open_town(settings: Settings, usd: float | None = None) -> AsyncIterat
 
 
 async def live(
-    settings: Settings, last: int, on_step: Callable[[int], None], on_commits: Callable[[Sequence[Commit]], None],
-    usd: float | None,
-) -> int:  # fmt: skip
+    settings: Settings, last: int, on_step: Callable[[int], None], on_commits: Callable[[Sequence[Commit]], None]
+) -> int:
     """Let the town live up to a step; return the one that it has come to.
 
     Raises:
         ModelError: a model could not be had, or what was allowed is spent; what is done is kept.
     """
-    async with open_town(settings, usd) as town:
+    async with open_town(settings) as town:
         await town.run(max(town.step, last), on_step, on_commits)
         return town.step
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mindstream.memory.fading import Point, Strength, curve
 from mindstream.memory.store.record import FADING
-from mindstream.memory.store.strength import Point, Strength, curve
 from mindstream.service.memory import UserMemory
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mindstream.errors import Conflict, InputError, ModelError, ReplyInvalid
-from mindstream.isolation import describe
+from mindstream.foreign_code import describe
 from mindstream.log.events import Failed
 from mindstream.log.names import checked_name
 from mindstream.memory.store.record import TAINTED, Record, RecordDraft
@@ -183,12 +183,13 @@ async def _measured(
 ) -> ExemplarJudged:
     """Measure a pair that no model of some size reads: whether its answer gives orders, and belongs to its query."""
     measures = await pool.measures(state)
-    heard = await measures.detector.hear(exemplar.answer)
+    heard = await measures.detector.hear(exemplar.query, exemplar.answer)
     if pool.guarded and heard.order:
         reason = f"it sounds like an order to whoever reads it: {heard.order!r}"
         return judged.model_copy(update={"orders": True, "reasons": (reason,)})
     fit = await measures.fit(exemplar.query, exemplar.answer, likely)
-    measured = {"fit": fit.log_odds, "fit_by": fit.by} if fit else {}
+    weight = 1.0 if exemplar.asked_by else measures.weight
+    measured = {"fit": fit.log_odds, "fit_by": fit.by, "fit_weight": weight} if fit else {}
     return judged.model_copy(update={"louder": heard.louder, **measured})
 
 

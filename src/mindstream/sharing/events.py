@@ -80,6 +80,8 @@ class ExemplarJudged(Event):
     """How well the answer belongs to its query, in log odds (see measuring); None: nothing to compare with."""
     fit_by: NoWords[str] = ""
     """Who measured that: `rules`, or rules and the log-probabilities of a model."""
+    fit_weight: float = 1.0
+    """How far it counts: a stranger's in full, a member's as far as enough was laid in to measure by."""
     orders: bool = False
     """It gives orders to whoever reads it."""
     louder: float = 1.0

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mindstream.errors import Conflict, InputError, StorageError
-from mindstream.isolation import describe
+from mindstream.foreign_code import describe
 from mindstream.log.events import Failed
 from mindstream.memory.recall.policies import Policy
 from mindstream.models.embedders.named import width_of

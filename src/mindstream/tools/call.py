@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mindstream.errors import ToolError
-from mindstream.isolation import Broken, Isolated, Overdue
+from mindstream.foreign_code import ForeignFailure, ForeignTask, Overdue
 from mindstream.models.model import Call
 from mindstream.tools.tool import Tool
 from mindstream.tools.traits import traits_of
@@ -47,10 +47,10 @@ async def call_tool(call: Call, tools: Sequence[Tool], timeout_s: float = 30.0) 
 
 async def _observe(tool: Tool, call: Call, timeout_s: float) -> Observation:
     try:
-        result = await Isolated(lambda: tool(call)).result(timeout_s)
+        result = await ForeignTask(lambda: tool(call)).result(timeout_s)
     except Overdue:
         return Observation(f"{call.tool} did not answer within {timeout_s:g} seconds", failed=True)
-    except Broken as error:
+    except ForeignFailure as error:
         words = str(error) if isinstance(error.cause, ToolError) else f"{call.tool} failed: {error}"
         return Observation(words, failed=True)
     if not isinstance(result, str):

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from mindstream.errors import ToolError
-from mindstream.isolation import describe
+from mindstream.foreign_code import describe
 from mindstream.models.model import Call, JsonSchema, ToolSpec
 from mindstream.tools.arguments import read_arguments
 from mindstream.tools.threads import run_in_thread

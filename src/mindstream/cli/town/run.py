@@ -25,7 +25,7 @@ from mindstream.log.names import shown_name
 from mindstream.memory.store.store import Commit
 from mindstream.paths import read_text
 from mindstream.service import town as towns
-from mindstream.service.opening import answering
+from mindstream.service.opening import answering, unpriced
 from mindstream.service.town import is_free
 from mindstream.settings import Settings
 from mindstream.text.counting import count_of
@@ -77,9 +77,8 @@ class Span:
 
 @dataclass(frozen=True)
 class TownOptions:
-    """How a town is run: what it may spend now, whether that is asked about, what is shown."""
+    """How a town is run: whether its price is asked about, what is shown."""
 
-    usd: float | None = None
     yes: bool = False
     verbose: bool = False
     json: bool = False
@@ -96,9 +95,8 @@ Hours = Annotated[float | None, flag("H", "Live so many hours.", min=0, max=876_
 Until = Annotated[str, flag("TIME", 'Up to a time of the town: "Feb 14 19:00", "tomorrow noon".')]
 STEPS = "Live so many steps (10 seconds each, where the town does not say otherwise)."
 Steps = Annotated[int | None, flag("N", STEPS, min=0, max=2**40)]
-Usd = Annotated[float | None, flag("X", "Stop when this run has cost so many US dollars.", "--max-usd", min=0)]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Tell what happens, a line each.")]
-MODELS = "model roles fallback patience_s town embedder"
+MODELS = "model roles fallback patience_s budget_calls budget_tokens budget_usd town embedder"
 
 
 @command(
@@ -190,14 +188,13 @@ def let_live(
     hours: Hours = None,
     until: Until = "",
     steps: Steps = None,
-    usd: Usd = None,
     yes: Yes = False,
     verbose: Verbose = False,
     json: AsJson = False,
 ) -> int:
     """Let the town live, from where it stands."""
     span = Span(days, hours, until, steps, to_midnight=context.info_name == "resume")
-    return live(settings, span, TownOptions(usd, yes, verbose, json))
+    return live(settings, span, TownOptions(yes, verbose, json))
 
 
 def live(settings: Settings, span: Span, options: TownOptions) -> int:
@@ -209,13 +206,13 @@ def live(settings: Settings, span: Span, options: TownOptions) -> int:
     setting, now, last = asyncio.run(_plan(settings, span))
     if towns.is_free(settings) and not any(person.day for person in setting.people.values()):
         _complain_of_keys(setting)
-    if not towns.is_free(settings) and not options.yes and not _has_leave(settings, setting, last - now, options):
+    if not towns.is_free(settings) and not options.yes and not _has_leave(settings, setting, last - now):
         return 0
     with progress(setting.name, max(1, last - now)) as told:
         watcher = Watcher(options, told, setting, now, last)
 
         async def living() -> int:
-            watcher.step = await towns.live(settings, last, watcher.on_step, watcher.on_commits, options.usd)
+            watcher.step = await towns.live(settings, last, watcher.on_step, watcher.on_commits)
             return 0
 
         def goes_on(why: str) -> str:
@@ -241,17 +238,19 @@ async def _plan(settings: Settings, span: Span) -> tuple[Setting, int, int]:
         if not towns.is_free(settings):
             async with answering(settings):  # a model that cannot be is told now
                 pass
+            if settings.budget_usd is not None and (why := unpriced(settings)):
+                complain(why)
         return look.setting, look.now, span.target(look.setting, look.now)
 
 
-def _has_leave(settings: Settings, setting: Setting, steps: int, options: TownOptions) -> bool:
+def _has_leave(settings: Settings, setting: Setting, steps: int) -> bool:
     """Say what it may cost, and ask."""
     if not asking.is_answerable():
         raise InputError("models are asked, and nobody is there to be asked whether they may be: say --yes")
     found = _estimate(settings, setting, steps)
     calls, tokens = _totals(found)
     usd = "its price is not known" if found.usd is None else f"about {found.usd:,.2f} US dollars"
-    most = "" if options.usd is None else f", never more than {options.usd:g}"
+    most = "" if settings.budget_usd is None else f", never more than {settings.budget_usd:g}"
     say(f"{count_of(steps, 'step')}: about {calls:,} calls and {tokens:,} tokens; {usd}{most}", sys.stderr)
     return asking.confirm("Let it live?")
 

@@ -22,6 +22,7 @@ from mindstream.models.roles import Models
 from mindstream.models.wrappers.meter import Metered
 
 COACH, PLAIN = "coach", "plain"
+SIDES = (COACH, PLAIN)
 TALKS_AT_ONCE = 4
 PATIENCE_S = 3_600.0
 """So long an answer may take: a judge's or a person's patience is not what is measured."""
@@ -78,7 +79,7 @@ class Contest:
             ModelError: a model cannot be had; what was played is kept.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        sides = [(script, side) for script in scripts for side in (COACH, PLAIN)]
+        sides = [(script, side) for script in scripts for side in SIDES]
         return list(await asyncio.gather(*(self._kept(*each) for each in sides)))
 
     async def _kept(self, script: Script, side: str) -> Played:

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mindstream.coach.contest.play import COACH, PLAIN
+from mindstream.coach.contest.play import COACH, PLAIN, SIDES
 from mindstream.coach.contest.talks import Played
 
 DRAWS = 2_000
@@ -27,7 +27,7 @@ def interval(values: Sequence[float], seed: int = 0) -> tuple[float, float]:
 def summarise(played: Sequence[Played], votes: dict[str, list[str]]) -> dict[str, Any]:
     """Return the figures: preference by talk and over all, and tokens, seconds and cost of a turn by side."""
     scores = {id_: score(cast) for id_, cast in votes.items() if cast}
-    found: dict[str, Any] = {side: _cost([each for each in played if each.side == side]) for side in (COACH, PLAIN)}
+    found: dict[str, Any] = {side: _cost([each for each in played if each.side == side]) for side in SIDES}
     if scores:
         low, high = interval(list(scores.values()))
         found |= {

@@ -8,7 +8,7 @@ from mindstream.coach.gates.gate import Decision, Gate, Situation
 from mindstream.coach.packs.pack import Pack
 from mindstream.coach.packs.safety import find_hint
 from mindstream.errors import SettingsError
-from mindstream.isolation import describe
+from mindstream.foreign_code import describe
 from mindstream.models.model import Model
 from mindstream.models.rules import Rules
 

@@ -6,9 +6,9 @@ import json
 from dataclasses import dataclass, replace
 
 from mindstream.errors import ReplyInvalid
-from mindstream.life import leave
-from mindstream.life.events import LeaveUsed
-from mindstream.life.leave import Permits
+from mindstream.life import permission
+from mindstream.life.events import PermissionUsed
+from mindstream.life.permission import Permits
 from mindstream.life.state import LifeState
 from mindstream.life.steps import Done
 from mindstream.life.tools.own_tools import Where
@@ -69,13 +69,15 @@ class OutsideTool:
         return self.tool.spec
 
     async def __call__(self, call: Call, where: Where) -> Done:
-        used: tuple[LeaveUsed, ...] = ()
+        used: tuple[PermissionUsed, ...] = ()
         if not self.permits.allow(self.tool, where.tainted):
-            wish = leave.decision_on(self.state, call)
+            wish = permission.decision_on(self.state, call)
             if not wish:
-                asked = () if leave.is_asked(self.state, call) else (leave.wish(where.id, call, where.tainted),)
+                asked = (
+                    () if permission.is_asked(self.state, call) else (permission.wish(where.id, call, where.tainted),)
+                )
                 return Done(Observation(HELD, failed=True), events=asked)
-            used = (LeaveUsed(id=wish),)
+            used = (PermissionUsed(id=wish),)
             if not self.state.leave[wish]:
                 return Done(Observation(REFUSED, failed=True), events=used)
         timeout_s = traits_of(self.tool).timeout_s or TIMEOUT_S

@@ -1,6 +1,7 @@
-"""Forgetting on request: one record, a subject, a session, a span of time, with all that was drawn from it alone.
+"""Forgetting on request, for good: records are deleted. (What fades by itself goes to the archive: memory/fading.)
 
-First `find_removal` shows what will go, then `forget` takes it, for good: one transaction, and the file written anew.
+One record, a subject, a session, a span of time, with all that was drawn from it alone: first `find_removal` shows what
+will go, then `remove` takes it: one transaction, and the file written anew.
 What was drawn from it and from other things stays without its words; what others said of it stays.
 """
 

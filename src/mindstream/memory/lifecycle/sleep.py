@@ -17,13 +17,13 @@ import numpy as np
 from mindstream import chance
 from mindstream.errors import Conflict, InputError, ModelError
 from mindstream.log.events import Logged, Slept
+from mindstream.memory.fading import after_sleep
 from mindstream.memory.lifecycle import duplicates, importance
 from mindstream.memory.lifecycle.dream import Dream
 from mindstream.memory.recall.touch import revision, state_in
 from mindstream.memory.store.columns import KIND_CODES, OPEN, Columns
 from mindstream.memory.store.record import FADING, Record, RecordDraft, common_data
 from mindstream.memory.store.store import Entry, Fence, Revision
-from mindstream.memory.store.strength import after_sleep
 from mindstream.models.ask import ask
 from mindstream.models.rules import Rules
 

@@ -18,6 +18,7 @@ from mindstream.clock import SystemClock
 from mindstream.errors import ModelUnavailable
 from mindstream.memory.store.record import Vector
 from mindstream.models.embedders.embedder import Embedder, unit
+from mindstream.models.providers.failures import causes
 
 Floats = NDArray[np.float32]
 AT_ONCE_S, SOON_S, LONG_S = 0.5, 1.0, 30.0
@@ -103,8 +104,10 @@ class Embedding:
                 while len(self._recent) > RECENT:
                     del self._recent[next(iter(self._recent))]
             return rows
-        except TimeoutError:
-            self.failure = f"it said nothing for {patience_s:.1f} s"
+        except TimeoutError as late:  # an endpoint that failed is asked again meanwhile
+            failed = next((str(each) for each in causes(late) if isinstance(each, ModelUnavailable)), "")
+            self.is_silent = self.is_silent or bool(failed)
+            self.failure = failed or f"it said nothing for {patience_s:.1f} s"
         except Exception as error:  # noqa: BLE001 (foreign code: whatever it raises must not lose what was said)
             self.is_silent = True
             self.failure = str(error) or type(error).__name__

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from mindstream.errors import InputError
-from mindstream.isolation import Broken, Isolated
+from mindstream.foreign_code import ForeignFailure, ForeignTask
 
 SHOTS = 3
 """So many are asked for."""
@@ -55,8 +55,8 @@ async def find_examples(
     if source is None:
         return (), ""
     try:
-        return tuple(await Isolated(lambda: _found(source, query)).result(timeout_s)), ""
-    except Broken as broken:
+        return tuple(await ForeignTask(lambda: _found(source, query)).result(timeout_s)), ""
+    except ForeignFailure as broken:
         return (), str(broken)
 
 

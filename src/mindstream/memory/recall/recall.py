@@ -30,7 +30,7 @@ from mindstream.memory.store.store import Store
 from mindstream.models.embedders.embedder import Embedder
 
 FOUND_PER_RETURNED = 4
-"""So many are found for each that is returned: what they lose by being passed over, memory/store/strength says."""
+"""So many are found for each that is returned: what they lose by being passed over, memory/fading says."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,10 +17,10 @@ from mindstream.clock import Clock, Moment
 from mindstream.errors import Conflict
 from mindstream.log.events import Logged
 from mindstream.log.names import StreamKey
+from mindstream.memory.fading import Strength, StrengthState, after_passing_over, after_return
 from mindstream.memory.store.columns import OPEN, Columns
 from mindstream.memory.store.record import FADING, KINDS
 from mindstream.memory.store.store import Commit, Revision, Store
-from mindstream.memory.store.strength import Strength, StrengthState, after_passing_over, after_return
 
 LATER_S = 1.0
 """How long a touch may wait before it is written; as much may be lost in a crash."""
@@ -174,6 +174,6 @@ def revision(id_: str, before: StrengthState, after: StrengthState, at: Moment) 
         level=after.level,
         lasting=after.lasting,
         accessed=after.time,
-        forgotten=at if after.forgotten else None,
+        forgotten=at if after.faded else None,
         was=before,
     )

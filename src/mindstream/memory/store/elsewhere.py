@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mindstream.log.declared import Declared, Holds, declared
-from mindstream.log.events import DocumentsRead, Unknown, event, every_kind
+from mindstream.log.events import DocumentsRead, Unknown, every_kind, read_event
 from mindstream.log.names import StreamKey
 from mindstream.memory.store import erasure
 from mindstream.memory.store.redaction import MARK
@@ -131,7 +131,7 @@ def _take_name(connection: sqlite3.Connection, seq: int, person: str) -> None:
 
 
 def _read(kind: str, payload: str) -> tuple[dict[str, Any], Mapping[str, Declared]]:
-    read = event(kind, payload)
+    read = read_event(kind, payload)
     return ({}, {}) if isinstance(read, Unknown) else (json.loads(payload), declared(type(read)))
 
 

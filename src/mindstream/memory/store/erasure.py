@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from mindstream.log.declared import UNKNOWN, Declared, Holds, declared
-from mindstream.log.events import Unknown, event, every_kind, printable
+from mindstream.log.events import Unknown, every_kind, printable, read_event
 from mindstream.log.names import StreamKey
 from mindstream.memory.store import registry
 from mindstream.memory.store.record import UNIQUE, Record, same_words
@@ -222,7 +222,7 @@ def _redacted_event(kind: str, payload: str, seq: int, carriers: Carriers) -> st
 
 def _fields(kind: str, payload: str) -> Mapping[str, Declared]:
     """Return what the fields of a row hold; nothing is known of one that cannot be read."""
-    read = event(kind, payload)
+    read = read_event(kind, payload)
     return {} if isinstance(read, Unknown) else declared(type(read))
 
 

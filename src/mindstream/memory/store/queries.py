@@ -6,8 +6,8 @@ import sqlite3
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
 
-from mindstream.log.events import Logged, Unknown, event, printable
-from mindstream.log.readers import Snapshot
+from mindstream.log.events import Logged, Unknown, printable, read_event
+from mindstream.log.reader_threads import Snapshot
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.rows import record_of
 from mindstream.memory.store.salvage import moment
@@ -35,7 +35,7 @@ def read_log(
 ) -> list[Logged]:
     """Read rows of the log; who asks for kinds gets none that cannot be read."""
     read = [
-        Logged(seq, mind, moment(at) or 0.0, printable(by), event(kind, payload), system == 1)
+        Logged(seq, mind, moment(at) or 0.0, printable(by), read_event(kind, payload), system == 1)
         for seq, mind, at, by, kind, payload, system in connection.execute(
             f"SELECT seq, mind, at, by, kind, payload, system FROM log {where}", values
         )

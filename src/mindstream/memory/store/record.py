@@ -50,7 +50,7 @@ class Record:
         episode: the session or scene it belongs to; its neighbours there are its context.
         accessed: when it last was returned by a recall.
         importance: 1 to 10; None: not rated yet.
-        level, lasting: how well it is held (see memory/store/strength); `lasting` never fades.
+        level, lasting: how well it is held (see memory/fading); `lasting` never fades.
         valid_from, valid_until: when what it says holds; `valid_until` is set when it is superseded.
         superseded_by: the record that corrects this one.
         forgotten: when it faded into the archive.

@@ -19,6 +19,7 @@ from mindstream.log.database import FILE, Database
 from mindstream.log.erasure import delete_copies, erase_typed, rewrite_where_due
 from mindstream.log.events import Logged
 from mindstream.log.names import StreamKey, StreamName
+from mindstream.memory.fading import StrengthState
 from mindstream.memory.store import checkpoints, portions, queries, registry
 from mindstream.memory.store import erasure as carriers
 from mindstream.memory.store.checkpoints import Checkpoint
@@ -26,7 +27,6 @@ from mindstream.memory.store.erasure import Carriers
 from mindstream.memory.store.record import UNIQUE, Kind, Record, normalised, same_words
 from mindstream.memory.store.rows import COLUMNS, FIELDS, INSERT, insertion, record_of
 from mindstream.memory.store.store import Changes, Commit, Entry, Erasure, Revision, checked_commit
-from mindstream.memory.store.strength import StrengthState
 from mindstream.memory.store.sums import sum_of_event, sum_of_vector
 from mindstream.memory.store.tables import MIGRATIONS
 from mindstream.memory.store.tenant import Tenant

@@ -18,9 +18,9 @@ from mindstream.errors import InputError
 from mindstream.log.events import Event, Logged
 from mindstream.log.names import StreamKey, StreamName
 from mindstream.log.work import Work
+from mindstream.memory.fading import StrengthState
 from mindstream.memory.store.checkpoints import Checkpoint
 from mindstream.memory.store.record import Kind, Record, Vector
-from mindstream.memory.store.strength import StrengthState
 from mindstream.memory.store.validation import (
     EARLIEST,
     MAX_LEVEL,

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mindstream.clock import Clock, SystemClock
 from mindstream.errors import ModelUnavailable
 from mindstream.models.embedders.embedder import unit
 from mindstream.models.providers.address import Address
-from mindstream.models.providers.failures import failures
+from mindstream.models.providers.failures import Fault, failures
 from mindstream.models.providers.limits import waits
+from mindstream.models.wrappers.retry import Pauses
+
+Told: TypeAlias = Mapping[type[Exception], Callable[[Exception], Fault]]
 
 WHOLE_BYTES = 16_000_000
 """128 vectors of 4,096 numbers are 11 MB as text."""
@@ -31,14 +36,19 @@ class Endpoint:
         width: 0 until the endpoint's first answer where the model is not a well-known one.
     """
 
-    def __init__(self, address: Address, timeout_s: float | None = None) -> None:
+    def __init__(self, address: Address, timeout_s: float | None = None, clock: Clock | None = None) -> None:
         self.name = address.name
         self.width = _WIDTHS.get(address.model, 0)
         self._address = address
         self._timeout_s = timeout_s or waits(local=address.is_local).between_s
+        self._clock = clock or SystemClock()
+        self._pauses = Pauses(self.name)
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return unit vectors, one row per text; a blank text gives zeros and is not sent.
+
+        An endpoint that is down or busy is asked again, as a model's is (`Pauses`). Who does not wait so long finds
+        what was wrong as the cause of the CancelledError or TimeoutError.
 
         Raises:
             ModelError: as a model's endpoint does; also for vectors that mean nothing.
@@ -55,11 +65,29 @@ class Endpoint:
         async with openai.openai_client(self._address, WHOLE_BYTES) as client:  # closed here: nobody closes an embedder
             for start in range(0, len(texts), _BATCH):
                 batch = texts[start : start + _BATCH]
-                with failures(self._address, openai.TOLD):
-                    async with asyncio.timeout(self._timeout_s):
-                        answer = await client.embeddings.create(model=self._address.model, input=batch)
-                    batches.append(self._checked(_in_order(answer.data), len(batch)))
+                batches.append(await self._insist(partial(self._ask_once, client, batch, openai.TOLD)))
         return np.concatenate(batches)
+
+    async def _insist(self, ask: Callable[[], Awaitable[NDArray[np.float32]]]) -> NDArray[np.float32]:
+        attempt = 1
+        while True:
+            try:
+                return await ask()
+            except ModelUnavailable as error:
+                pause_s = self._pauses.after(attempt, error)
+                if pause_s is None:
+                    raise
+                try:
+                    await self._clock.sleep(pause_s)
+                except asyncio.CancelledError as cancelled:
+                    raise cancelled from error
+            attempt += 1
+
+    async def _ask_once(self, client: Any, batch: list[str], told: Told) -> NDArray[np.float32]:
+        with failures(self._address, told):
+            async with asyncio.timeout(self._timeout_s):
+                answer = await client.embeddings.create(model=self._address.model, input=batch)
+            return self._checked(_in_order(answer.data), len(batch))
 
     def _checked(self, rows: Sequence[Sequence[float]], count: int) -> NDArray[np.float32]:
         """Return vectors as an array if they are as many, as wide and as sound as they have to be."""

@@ -14,7 +14,7 @@ from mindstream.models.reply import first_json
 from mindstream.planning.arguments import find_parts
 from mindstream.planning.evidence import Evidence
 from mindstream.planning.executor import CLOCK, EMPTY, key_of
-from mindstream.planning.leave import Wish, refusal
+from mindstream.planning.permission import Wish, refusal
 from mindstream.planning.plan import TOOL_NAME, Plan, PlannedStep
 from mindstream.planning.prompts.act_on_task import ActOnTask
 from mindstream.planning.run import PlanningRun

@@ -9,7 +9,7 @@ import numpy as np
 
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.sharing.exemplar import Exemplar
-from mindstream.sharing.guarding.guard import LEAST, MOST, Guard, Pairs
+from mindstream.sharing.guarding.answer_fit import LEAST, MOST, AnswerFit, Pairs, weigh
 from mindstream.sharing.guarding.mutual_information import MutualInformation
 from mindstream.sharing.guarding.orders import OrderDetector, build_detector
 
@@ -33,11 +33,13 @@ class Measures:
 
     Attributes:
         guard: None where too little was laid in.
+        weight: how far what it measures counts against a member.
     """
 
     embedder: Embedder
-    guard: Guard | None
+    guard: AnswerFit | None
     detector: OrderDetector
+    weight: float
 
     async def fit(self, query: str, answer: str, likely: MutualInformation | None = None) -> Fit | None:
         """Return how well an answer belongs to its query; None where nothing measures it.
@@ -59,10 +61,10 @@ class Measures:
 async def build_measures(embedder: Embedder, exemplars: Sequence[Exemplar]) -> Measures:
     """Read what a person laid in; of many exemplars some."""
     some = exemplars[:: len(exemplars) // MOST + 1]
-    detector = await build_detector(embedder, [(each.answer,) for each in some])
+    detector = await build_detector(embedder, [(each.query, each.answer) for each in some])
     if len(some) < LEAST:
-        return Measures(embedder, None, detector)
+        return Measures(embedder, None, detector, 0.0)
     queries, answers = [each.query for each in some], [each.answer for each in some]
     vectors = np.asarray(await embedder.embed([*queries, *answers]), np.float64)
-    guard = Guard(Pairs(queries, answers, vectors[: len(some)], vectors[len(some) :]))
-    return Measures(embedder, guard, detector)
+    guard = AnswerFit(Pairs(queries, answers, vectors[: len(some)], vectors[len(some) :]))
+    return Measures(embedder, guard, detector, weigh(len(some)))

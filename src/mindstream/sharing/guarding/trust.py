@@ -11,6 +11,9 @@ Where nothing measured a pair, or a model has read it, only the orders of its so
 A talker's pairs may fit their queries well, and carry what it is after (Dong 2025, MINJA): a name, a code, an address
 that its answers bring up again and again. Where nobody else's do, they wait until another source's does, or a person
 has looked.
+
+With few pairs laid in what is measured is noise to a good part: a member's pair is held back by it only as far as these
+suffice (`guard.weigh`), as with fewer yet it is served unmeasured. A stranger's is not: it would wait unmeasured, too.
 """
 
 from __future__ import annotations
@@ -107,7 +110,7 @@ class SourceRecord:
         weights = np.exp(self.likelihoods - self.likelihoods.max())
         weights /= weights.sum()
         odds = SHARES / (SHARES + (1 - SHARES) * np.exp(_evidence(judged)))
-        foreign = float(weights @ odds) if judged.fit is not None else 0.0
+        foreign = judged.fit_weight * float(weights @ odds) if judged.fit is not None else 0.0
         share = self.orders / (self.pairs + AT_FIRST)
         unheard = share * (IF_LOUD if judged.louder < LOUD else IF_QUIET)
         return 1 - (1 - foreign) * (1 - unheard / (unheard + 1 - share)), float(weights @ SHARES)

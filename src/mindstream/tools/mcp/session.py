@@ -20,7 +20,7 @@ from mcp_types import CONNECTION_CLOSED
 from pydantic import TypeAdapter, ValidationError
 
 from mindstream.errors import MindstreamError, ToolError
-from mindstream.isolation import describe
+from mindstream.foreign_code import describe
 from mindstream.models.legible import without_controls
 from mindstream.tools.mcp.http import CONNECT_S, FAILED, GuardedTransport
 from mindstream.tools.mcp.pins import Definition

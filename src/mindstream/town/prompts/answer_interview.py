@@ -7,6 +7,8 @@ from typing import ClassVar
 from mindstream.models.prompt import Prompt, rule
 
 MOST_QUOTED, LONGEST = 3, 160
+NOBODY = "(No model answers."
+"""How a stand-in's answer begins; what it said so before is no memory of the resident's."""
 
 
 class AnswerInterview(Prompt[str]):
@@ -36,5 +38,6 @@ class AnswerInterview(Prompt[str]):
 @rule(AnswerInterview)
 def quote(ask: AnswerInterview) -> str:
     """Stand in: quote what comes to mind first, each with its day, and say that nobody answers."""
-    quoted = "; ".join(f"“{each[:LONGEST]}{'…' * (len(each) > LONGEST)}”" for each in ask.memories[:MOST_QUOTED])
-    return f"(No model answers. {ask.who} remembers: {quoted or 'nothing of it'})"
+    own = [each for each in ask.memories if NOBODY not in each][:MOST_QUOTED]
+    quoted = "; ".join(f"“{each[:LONGEST]}{'…' * (len(each) > LONGEST)}”" for each in own)
+    return f"{NOBODY} {ask.who} remembers: {quoted or 'nothing of it'})"

@@ -1,4 +1,6 @@
-"""How a memory lasts: it strengthens when it is returned, and fades when it is passed over or while the mind sleeps.
+"""How a memory lasts or fades by itself: the laws. (What somebody wants forgotten: memory/curation/forgetting.)
+
+It strengthens when it is returned, and fades when it is passed over or while the mind sleeps.
 
 The laws are pure functions of how a record is held and of a moment: any clock will do (docs/papers.md).
 
@@ -69,13 +71,14 @@ class StrengthState(NamedTuple):
     time: Moment
 
     @property
-    def forgotten(self) -> bool:
+    def faded(self) -> bool:
+        """Below level 0: out of reach, in the archive. Nothing is deleted by that."""
         return self.level < 0
 
 
 def after_return(held: StrengthState, now: Moment, laws: Strength) -> StrengthState:
     """Return how a record is held after a recall has returned it."""
-    if held.forgotten:
+    if held.faded:
         return held
     level = held.level
     if not held.lasting and (level == 0 or now - held.time > laws.interval_s(level)):
@@ -85,16 +88,16 @@ def after_return(held: StrengthState, now: Moment, laws: Strength) -> StrengthSt
 
 def after_passing_over(held: StrengthState, now: Moment, laws: Strength) -> StrengthState:
     """Return how a record is held after a recall has found it and returned others."""
-    return _faded(held, now, laws.passed_over_s)
+    return _weaker(held, now, laws.passed_over_s)
 
 
 def after_sleep(held: StrengthState, now: Moment, laws: Strength) -> StrengthState:
     """Return how a record is held after a sleep has drawn it."""
-    return _faded(held, now, laws.asleep_s)
+    return _weaker(held, now, laws.asleep_s)
 
 
-def _faded(held: StrengthState, now: Moment, after_s: float) -> StrengthState:
-    if held.lasting or held.forgotten or now - held.time <= after_s:
+def _weaker(held: StrengthState, now: Moment, after_s: float) -> StrengthState:
+    if held.lasting or held.faded or now - held.time <= after_s:
         return held
     return held._replace(level=held.level - 1)
 

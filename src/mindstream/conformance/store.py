@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from mindstream.contracts.leases import LEASE_PROMISES, hear
-from mindstream.contracts.promise import Factory, Promise, expect, expect_error
-from mindstream.contracts.samples import (
+from mindstream.conformance.leases import LEASE_PROMISES, hear
+from mindstream.conformance.promise import Factory, Promise, expect, expect_error
+from mindstream.conformance.samples import (
     ANN,
     BOB,
     LATER,
@@ -23,10 +23,10 @@ from mindstream.contracts.samples import (
 )
 from mindstream.errors import Conflict, InputError
 from mindstream.log.names import StreamKey
+from mindstream.memory.fading import StrengthState
 from mindstream.memory.store.checkpoints import Checkpoint
 from mindstream.memory.store.record import Kind
 from mindstream.memory.store.store import Commit, Entry, Erasure, Revision, Store
-from mindstream.memory.store.strength import StrengthState
 
 
 async def a_record_comes_back_as_it_was(open_store: Factory[Store]) -> None:

@@ -17,7 +17,7 @@ LONGEST = 500
 """So many characters of an error's words are kept."""
 
 
-class Broken(Exception):  # noqa: N818 (what the run is, not what went wrong)
+class ForeignFailure(Exception):  # noqa: N818 (what the run is, not what went wrong)
     """Foreign code came to no result; the message says why, in one line. `cause` is what it raised, if anything."""
 
     def __init__(self, message: str, cause: BaseException | None = None) -> None:
@@ -25,20 +25,20 @@ class Broken(Exception):  # noqa: N818 (what the run is, not what went wrong)
         self.cause = cause
 
 
-class Overdue(Broken):
+class Overdue(ForeignFailure):
     """It took longer than it may."""
 
 
-class Stopped(Broken):
-    """Somebody stopped it (see `Isolated.stop`)."""
+class Stopped(ForeignFailure):
+    """Somebody stopped it (see `ForeignTask.stop`)."""
 
 
 @dataclass(eq=False)
-class Isolated(Generic[T]):
+class ForeignTask(Generic[T]):
     """Foreign code in a task of its own.
 
     It may raise what it likes, a CancelledError or SystemExit of its own included, or go on after it was told to stop:
-    its caller gets a result or `Broken`, and is cancelled only when somebody really cancels it.
+    its caller gets a result or `ForeignFailure`, and is cancelled only when somebody really cancels it.
     """
 
     work: Callable[[], Coroutine[Any, Any, T]]
@@ -49,7 +49,7 @@ class Isolated(Generic[T]):
         """Run it and return what it returns.
 
         Raises:
-            Broken: it raised something, which is its `cause`.
+            ForeignFailure: it raised something, which is its `cause`.
             Overdue: it took longer than `timeout_s`.
             Stopped: `stop` was called.
         """
@@ -63,10 +63,12 @@ class Isolated(Generic[T]):
             await self._end()
             raise Overdue(f"no result within {timeout_s:g} seconds")
         if self._task.cancelled():
-            raise Stopped("stopped") if self._stopped else Broken("it cancelled itself", asyncio.CancelledError())
+            raise (
+                Stopped("stopped") if self._stopped else ForeignFailure("it cancelled itself", asyncio.CancelledError())
+            )
         outcome = self._task.result()
         if outcome.error is not None:
-            raise Broken(describe(outcome.error), outcome.error)
+            raise ForeignFailure(describe(outcome.error), outcome.error)
         return outcome.value[0]
 
     def stop(self) -> bool:
@@ -112,6 +114,8 @@ def describe(error: BaseException) -> str:
         words = " ".join(str(error).encode("utf-8", "replace").decode().split())
     except Exception:  # noqa: BLE001 (an error's own __str__ is foreign code too)
         words = "(its words cannot be read)"
+    if isinstance(error, TimeoutError) and not words:
+        return "it took too long, and was given up"
     if not isinstance(error, MindstreamError):
         words = f"{type(error).__name__}: {words}" if words else type(error).__name__
     return words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mindstream.clock import HOUR_S
 from mindstream.errors import InputError
-from mindstream.memory.store.strength import (
+from mindstream.memory.fading import (
     Strength,
     StrengthState,
     after_passing_over,
@@ -71,7 +71,7 @@ def test_what_is_passed_over_or_slept_on_loses_a_level_only_after_its_own_thresh
 @given(some_laws, spans, st.sampled_from([after_return, after_passing_over, after_sleep]))
 def test_what_is_forgotten_stays_as_it_is(laws: Strength, later: float, law: type) -> None:
     gone = StrengthState(-1, False, 1e9)
-    assert gone.forgotten
+    assert gone.faded
     assert law(gone, 1e9 + later, laws) == gone
 
 

@@ -1,4 +1,4 @@
-"""Leave to change the world: nothing is sent, written or paid before somebody has said yes to it."""
+"""Permission to change the world: nothing is sent, written or paid before somebody has said yes to it."""
 
 from __future__ import annotations
 

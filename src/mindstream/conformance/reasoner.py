@@ -10,8 +10,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from mindstream.contracts.promise import Factory, Promise, expect
-from mindstream.isolation import GRACE_S
+from mindstream.conformance.promise import Factory, Promise, expect
+from mindstream.foreign_code import GRACE_S
 from mindstream.log.events import Heard, Thought
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import RecordDraft

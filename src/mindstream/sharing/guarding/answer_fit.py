@@ -23,8 +23,8 @@ from mindstream.text.words import UNSPACED, terms
 
 Floats = NDArray[np.float64]
 WIDE = re.compile(f"[{UNSPACED}]")
-LEAST = 12
-"""With fewer laid-in exemplars nothing is measured."""
+LEAST, ENOUGH = 12, 48
+"""With fewer laid-in exemplars nothing is measured; what is measured by this many counts in full."""
 MOST = 400
 """So many of them are compared at most."""
 NEAR, AROUND = 5, 20
@@ -41,6 +41,11 @@ TOKEN, NAME = re.compile(r"[\w#-]+"), re.compile(r"(?<=[\w,;] )[A-Z]\w+")
 """A word, a number or a code; a name within a sentence."""
 
 
+def weigh(laid_in: int) -> float:
+    """Return how far counts what so many laid-in exemplars taught, 0 to 1."""
+    return min(1.0, max(0.0, (laid_in - LEAST) / (ENOUGH - LEAST)))
+
+
 @dataclass(frozen=True)
 class Pairs:
     """Queries and answers with their unit vectors."""
@@ -51,7 +56,7 @@ class Pairs:
     answer_vectors: Floats
 
 
-class Guard:
+class AnswerFit:
     """Measures pairs by those that a person laid in."""
 
     def __init__(self, trusted: Pairs) -> None:

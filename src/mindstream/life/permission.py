@@ -1,11 +1,11 @@
-"""Leave to change the world: reading is free, acting is asked for; what was allowed is allowed for that one call."""
+"""Permission to change the world: reading is free, acting is asked for; a yes is for that one call."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from mindstream.life.events import LeaveAsked
+from mindstream.life.events import PermissionAsked
 from mindstream.life.state import LifeState
 from mindstream.models.model import Call
 from mindstream.tools.tool import Tool
@@ -45,6 +45,6 @@ def key_of(call: Call) -> tuple[str, str]:
     return call.tool, call.arguments
 
 
-def wish(id_: str, call: Call, tainted: bool) -> LeaveAsked:
+def wish(id_: str, call: Call, tainted: bool) -> PermissionAsked:
     """Make the event that leave is asked for."""
-    return LeaveAsked(id=id_, tool=call.tool, arguments=call.arguments, foreign=tainted)
+    return PermissionAsked(id=id_, tool=call.tool, arguments=call.arguments, foreign=tainted)

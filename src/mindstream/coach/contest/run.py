@@ -1,0 +1,98 @@
+"""A contest: talks played by coach and plain agent, judged blind, each step kept, so that the same call goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mindstream.coach.contest.judge import Vote, vote
+from mindstream.coach.contest.people import by_people, write_page
+from mindstream.coach.contest.play import COACH, PLAIN, SIDES, Contest
+from mindstream.coach.contest.report import summarise
+from mindstream.coach.contest.talks import Played, Script, read_talks
+from mindstream.coach.packs.load import SHIPPED
+from mindstream.coach.packs.pack import Pack
+from mindstream.errors import InputError
+from mindstream.models.model import Model
+from mindstream.models.shorten import estimate_tokens
+from mindstream.models.roles import Models
+
+COACH_TURN, PLAIN_TURN = 2_600, 500
+"""What a turn takes beside the talk so far, in tokens, as a first estimate."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What is played, and who judges.
+
+    Attributes:
+        talks: the file of talks. out: where all is kept; the same command goes on from there.
+        judge: the model that judges; "": people do, on a page.
+        window: how many tokens of the talk the plain agent is shown; 0: all.
+        constitution: a file with the plain agent's; None: the pack's `plain_agent.md`, else the pack's own.
+    """
+
+    talks: Path
+    out: Path
+    judge: str = ""
+    window: int = 0
+    constitution: Path | None = None
+
+
+def opponent(pack: Pack, terms: Terms) -> str:
+    """Return the plain agent's constitution."""
+    beside = SHIPPED / pack.name / "plain_agent.md"
+    path = terms.constitution or (beside if beside.is_file() else None)
+    try:
+        return path.read_text("utf-8") if path else pack.constitution
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be read: {error}") from None
+
+
+def estimate(scripts: Sequence[Script]) -> dict[str, int]:
+    """Estimate the tokens of both sides: the talk so far grows from turn to turn."""
+    lengths = [(len(each.lines), sum(estimate_tokens(line.text) + 90 for line in each.lines)) for each in scripts]
+    talk = sum(length * turns // 2 for turns, length in lengths)
+    turns = sum(turns for turns, _ in lengths)
+    return {"turns": turns, COACH: turns * COACH_TURN + 2 * talk, PLAIN: turns * PLAIN_TURN + talk}
+
+
+async def run_contest(
+    models: Models, pack: Pack, terms: Terms, told: Callable[[str], None], gate: str = ""
+) -> dict[str, Any]:
+    """Play what is not played yet, judge what is not judged, and return the figures.
+
+    Raises:
+        InputError: the talks, or the folder, cannot be used.
+        ModelError: a model cannot be had; what was done is kept.
+    """
+    scripts = read_talks(terms.talks)
+
+    def say(played: Played) -> None:
+        told(f"played {played.id} by {played.side}: {len(played.turns)} turns")
+
+    played = await Contest(models, pack, opponent(pack, terms), terms.out, gate, terms.window, say).play(scripts)
+    if not terms.judge:
+        write_page(terms.out, scripts, played)
+        return summarise(played, by_people(terms.out))
+    votes = await asyncio.gather(*(_judged(models.of("judge"), terms.out, each, played, told) for each in scripts))
+    cast = {each.id: [one.preferred for one in found] for each, found in zip(scripts, votes, strict=True)}
+    return summarise(played, cast)
+
+
+async def _judged(
+    model: Model, folder: Path, script: Script, played: Sequence[Played], told: Callable[[str], None]
+) -> list[Vote]:
+    path = folder / f"{script.id}.votes.json"
+    if path.is_file():
+        return [Vote.model_validate(each) for each in json.loads(path.read_text("utf-8"))]
+    texts = {each.side: each.written() for each in played if each.id == script.id}
+    orders = (SIDES, SIDES[::-1])
+    votes = [await vote(model, (a, texts[a]), (b, texts[b]), script.who) for a, b in orders]
+    path.write_text(json.dumps([each.model_dump() for each in votes], ensure_ascii=False, indent=1), "utf-8")
+    told(f"judged {script.id}")
+    return votes

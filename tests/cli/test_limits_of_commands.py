@@ -1,0 +1,53 @@
+"""What models may spend has the same flags in every command, and each binds, or it is said why it cannot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fake_endpoint import FakeEndpoint, Says
+from running import Done, run
+from test_town import HAMLET
+
+COMMANDS = {
+    "chat": ("chat", "--no-wait"),
+    "solve": ("solve", "How much is it?"),
+    "live": ("live", "--goal", "Find out how much it is"),
+    "town run": ("town", "run", "--hours", "9", "--yes"),
+}
+
+
+def spends(name: str, door: FakeEndpoint, folder: Path, *flags: str) -> Done:
+    """Run a command with a model whose price nobody knows."""
+    door.otherwise = Says("Go on, I listen.", usage=(1_000, 20))
+    if name == "town run":
+        file = folder.with_name("hamlet.toml")
+        file.write_text(HAMLET)
+        run("town", "new", file, "--data", folder)
+    return run(*COMMANDS[name], "--model", f"{door.url}#m", "--data", folder, *flags, said="Hello.\nI sleep badly.\n")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("allowed", [0, 1])
+def test_calls_are_a_limit_of_every_command(name: str, allowed: int, door: FakeEndpoint, folder: Path) -> None:
+    done = spends(name, door, folder, "--max-calls", str(allowed))
+    assert len(door.chats) <= allowed, done
+    assert f"{allowed} of the {allowed} calls that were allowed are spent" in done.out + done.err or allowed, done
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_tokens_are_a_limit_of_every_command(name: str, door: FakeEndpoint, folder: Path) -> None:
+    done = spends(name, door, folder, "--max-tokens", "0")
+    assert not door.chats and "0 of the 0 tokens that were allowed are spent" in done.out + done.err, done
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_limit_in_money_that_cannot_bind_is_said(name: str, door: FakeEndpoint, folder: Path) -> None:
+    why = f"a limit in US dollars cannot bind: no price is known for {door.url}#m; --max-calls does"
+    done = spends(name, door, folder, "--max-usd", "1", "--max-calls", "1")
+    assert why in done.out + done.err
+
+
+def test_a_talker_whose_limit_is_spent_says_that_and_not_that_nobody_is_there(door: FakeEndpoint, folder: Path) -> None:
+    done = spends("chat", door, folder, "--max-calls", "0")
+    assert "is spent, so I can't answer" in done.out and "don't reach" not in done.out

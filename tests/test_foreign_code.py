@@ -1,0 +1,15 @@
+"""Foreign code that fails is one failure, told in words that whoever reads them knows."""
+
+from __future__ import annotations
+
+import pytest
+
+from mindstream.foreign_code import ForeignFailure, ForeignTask
+
+
+async def test_a_timeout_of_foreign_code_is_told_in_words() -> None:
+    async def work() -> None:
+        raise TimeoutError
+
+    with pytest.raises(ForeignFailure, match=r"^it took too long, and was given up$"):
+        await ForeignTask(work).result()
