@@ -15,8 +15,8 @@ from mindstream.coach.contest.play import COACH, PLAIN
 from mindstream.coach.contest.run import Terms, estimate, run_contest
 from mindstream.coach.contest.talks import read_talks
 from mindstream.coach.packs.load import load
-from mindstream.service.opening import answering
 from mindstream.service.memory import open_user_memory
+from mindstream.service.opening import answering
 from mindstream.settings import Settings
 
 NOTES = """Talks are a JSON list of {"id", "who", "lines": [{"text", "session", "days"}]};

@@ -18,8 +18,8 @@ from mindstream.coach.packs.load import SHIPPED
 from mindstream.coach.packs.pack import Pack
 from mindstream.errors import InputError
 from mindstream.models.model import Model
-from mindstream.models.shorten import estimate_tokens
 from mindstream.models.roles import Models
+from mindstream.models.shorten import estimate_tokens
 
 COACH_TURN, PLAIN_TURN = 2_600, 500
 """What a turn takes beside the talk so far, in tokens, as a first estimate."""
