@@ -76,14 +76,15 @@ async def test_a_belief_changes_between_two_calls_and_the_second_shows_it(folder
     assert changed.patch["barriers"] == ["a lorry at three"]
     assert not [event for event in events if isinstance(event, Failed)]
     assert [spec.name for spec in scripted.asked[1].tools] == [
-        "find_steps", "find_resources", "bedroom_log", "shops", "believe",
+        "find_steps", "find_resources", "recall", "bedroom_log", "shops", "believe",
     ]  # fmt: skip
 
 
 async def test_a_patch_that_does_not_fit_is_answered_in_words(folder: Path) -> None:
     wrong: list[dict[str, Any]] = [{"shoe_size": 43}, {"sleep_concern": ["x" * 20_000]}, {"phase": "planning"}]
-    _, events, _ = await run(folder, *map(believe, wrong), json.dumps({"thought": "nothing"}))
-    told = [event for event in events if isinstance(event, Observed)]
+    first = [Call("bedroom_log", '{"night": "Monday"}')]
+    _, events, _ = await run(folder, first, *map(believe, wrong), json.dumps({"thought": "nothing"}))
+    told = [event for event in events if isinstance(event, Observed) and event.tool == "believe"]
     assert [event.failed for event in told] == [True, True, False]
     assert "has no field 'shoe_size'" in told[0].text
     assert "16,000 characters" in told[1].text

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from mindstream.cli.conversation import TalkOptions, answer, conversing, describe_models
+from mindstream.cli.conversation import CalledTools, TalkOptions, answer, conversing, describe_models
 from mindstream.cli.screens.talk import JsonScreen, PlainConsole, Screen, TextScreen
 from mindstream.cli.shell.files import Lines
-from mindstream.cli.shell.flags import PLAIN, PoolName, Record, command, flag, switch
+from mindstream.cli.shell.flags import PLAIN, Docs, Mcp, PoolName, Record, Trust, command, flag, split_names, switch
 from mindstream.cli.shell.output import complain
 from mindstream.cli.shell.stopping import run_until_stopped
 from mindstream.coach.packs.load import load
@@ -42,8 +42,8 @@ app = typer.Typer(**PLAIN)
 
 @command(
     app,
-    "more_roles pack model roles fallback patience_s data user gate deadline_s prompts embedder budget_calls"
-    " budget_tokens budget_usd",
+    "more_roles pack model roles fallback patience_s data user gate timezone deadline_s prompts embedder"
+    " budget_calls budget_tokens budget_usd",
     "mindstream chat --model openai:gpt-5-mini",
     "mindstream chat --role talker=ollama:qwen3 reasoner=openai:gpt-5",
     "mindstream chat --user ann --session monday",
@@ -61,6 +61,10 @@ def chat(
         bool, switch("--no-wait", "Without a terminal: read all lines at once; answers come in order.")
     ] = False,
     json: Annotated[bool, switch("--json", "One event a line, as JSON; nothing else on standard output.")] = False,
+    tools: Annotated[str, flag("A,B,…", "What it may call while it thinks: web, wikipedia, read_page, …")] = "",
+    docs: Docs = None,
+    mcp: Mcp = None,
+    trust: Trust = False,
     pool: PoolName = "",
     record: Record = None,
 ) -> int:
@@ -68,7 +72,8 @@ def chat(
 
     A talker answers from memory; reasoners think about what was said, and write beliefs and a plan back.
     """
-    return hold(settings, TalkOptions(session, not no_wait, json, record, pool))
+    called = CalledTools(split_names([tools]) or (), tuple(docs or ()), tuple(mcp or ()), trust)
+    return hold(settings, TalkOptions(session, not no_wait, json, record, pool, called=called))
 
 
 def hold(settings: Settings, options: TalkOptions) -> int:

@@ -8,7 +8,12 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rich.console import Console
+
+from mindstream.cli.permission import Asker, server_approval
+from mindstream.cli.screens.run import PlainScreen
 from mindstream.cli.screens.talk import Screen
+from mindstream.cli.shell.asking import is_answerable
 from mindstream.cli.shell.files import InputLine, Lines
 from mindstream.coach.answer import UNAVAILABLE
 from mindstream.errors import InputError, MindstreamError, StorageError
@@ -17,7 +22,9 @@ from mindstream.minds.mind import Mind
 from mindstream.models.roles import Models
 from mindstream.service.opening import open_mind, unpriced
 from mindstream.service.pools import open_member
+from mindstream.service.solving import talk_tools
 from mindstream.settings import Settings
+from mindstream.tools.tool import Tool
 
 COMMANDS = {
     "/belief": "what is believed of you",
@@ -39,6 +46,22 @@ STORAGE_TRIES = 3
 
 
 @dataclass(frozen=True)
+class CalledTools:
+    """Tools by name, folders of documents, and MCP servers, as for `solve`; `trust`: what servers say is accepted."""
+
+    names: tuple[str, ...] = ()
+    docs: tuple[Path, ...] = ()
+    mcp: tuple[str, ...] = ()
+    trust: bool = False
+
+    def open(self, settings: Settings) -> contextlib.AbstractAsyncContextManager[tuple[Tool, ...]]:
+        """Open them; a person who sits there is asked about servers."""
+        console = PlainScreen(Console(stderr=True))
+        asker = Asker(console) if self.mcp and is_answerable() else None
+        return talk_tools(settings, self.names, self.docs, self.mcp, server_approval(self.trust, asker, console))
+
+
+@dataclass(frozen=True)
 class TalkOptions:
     """How a conversation is to be held.
 
@@ -46,6 +69,7 @@ class TalkOptions:
         wait: read the next line only after the answer and all thinking.
         pool: the name of one that shows the talker how others answered.
         follow_ups: something said after an answer is seen as such.
+        called: what the reasoner may call beside its own.
     """
 
     session: str | None = None
@@ -54,6 +78,7 @@ class TalkOptions:
     record: Path | None = None
     pool: str = ""
     follow_ups: bool = True
+    called: CalledTools = CalledTools()
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,9 +201,10 @@ async def conversing(settings: Settings, screen: Screen, options: TalkOptions) -
         try:
             async with (
                 open_member(settings, options.pool) as member,
+                options.called.open(settings) as tools,
                 open_mind(
                     settings, session=options.session, record=options.record, exemplars=member,
-                    follow_ups=options.follow_ups,
+                    follow_ups=options.follow_ups, tools=tools,
                 ) as mind,
             ):  # fmt: skip
                 conversation = Conversation(mind, screen)

@@ -169,10 +169,10 @@ async def as_pieces(words: str) -> AsyncGenerator[str]:
         yield line
 
 
-HISTORY_TOKENS, MEMORY_TOKENS = 3_000, 700
+HISTORY_TOKENS, MEMORY_TOKENS = 3_000, 600
 """What this talk, and all else that memory holds, may take in a prompt."""
-HISTORY, NOTES, RECALLED, BEFORE = 60, 20, 12, 12
-"""So many lines of talk, notes of others than the Reasoner, memories, and lines of the talk before are shown."""
+HISTORY, NOTES, RECALLED = 60, 20, 12
+"""So many lines of talk, notes of others than the Reasoner, and memories are shown."""
 FLOOR = 0.1
 """Where recall is less sure than this that anything answers, nothing is brought up (docs/memory.md)."""
 RECALLED_KINDS: tuple[Kind, ...] = ("note", "thought", "observation", "document", "chat")
@@ -235,7 +235,7 @@ async def fit_context(
     others = [each for each in recalled if each not in notes]
     brought_up = [record for record in found if record.kind == "chat" and record.id not in shown]
     again = {record.id for record in brought_up} | shown
-    before = [record for record in newest if record.id not in again][-BEFORE:]
+    before = [record for record in newest if record.id not in again and record.data.get("by_user")]
     memory = fit(
         [
             Part("recalled", others), Part("brought up", [dated_line(record, now) for record in brought_up]),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
+from mindstream.clock import MachineZone
 from mindstream.coach.coach import Coach
 from mindstream.errors import SettingsError
 from mindstream.log.files import private_folder
@@ -21,12 +22,13 @@ from mindstream.models.wrappers.meter import Metered
 from mindstream.private_files import append_private
 from mindstream.service.folders import refuse_town_in
 from mindstream.settings import Settings
+from mindstream.tools.tool import Tool
 
 
 @contextlib.asynccontextmanager
 async def open_mind(
     settings: Settings, *, session: str | None = None, record: Path | None = None,
-    exemplars: Exemplars | None = None, follow_ups: bool = True,
+    exemplars: Exemplars | None = None, follow_ups: bool = True, tools: Sequence[Tool] = (),
 ) -> AsyncIterator[Mind]:  # fmt: skip
     """Open the mind that the settings describe and let its reasoners work until the block ends.
 
@@ -34,6 +36,7 @@ async def open_mind(
         record: a file that gets every call of a model, to be played back as `playback:FILE`.
         exemplars: who finds what its talker is shown of others' answers.
         follow_ups: something can be said after an answer (see coach.coach).
+        tools: what its reasoners may call, beside their own.
 
     Raises:
         UserError: a name, a pack, a folder that cannot be used.
@@ -43,7 +46,10 @@ async def open_mind(
     folder = private_folder(settings.data)
     async with answering(settings, record=record) as models, Mind.open(
         folder, user=settings.user, session=session, models=models,
-        responder=Coach.using(settings.pack, settings.gate, exemplars, follow_ups), embed=settings.embedder,
+        responder=Coach.using(
+            settings.pack, settings.gate, exemplars, follow_ups, settings.timezone or MachineZone()
+        ),
+        embed=settings.embedder, tools=tools,
         timeouts=Timeouts(deadline_s=settings.deadline_s),
     ) as mind:  # fmt: skip
         yield mind

