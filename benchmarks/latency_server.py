@@ -4,9 +4,9 @@
 
 It prints its port on the first line. The model `talker` streams words, the first after `talker_first_s`; the model
 `reasoner` answers with JSON that fits the schema it was shown. The talker waits where a plan or a step is wanted, and
-is alone with small talk, as the labels of talker_faults.py have it. A run of the belief reasoner asks twice (which
-phase? what follows?), so that each of the two takes half of `reasoner_s`; the facts reasoner asks once. `GET /log`
-gives what was asked and when, by CLOCK_MONOTONIC, which all processes of a machine share.
+is alone with small talk, as the labels of talker_faults.py have it. A run of the belief reasoner asks once, and once
+more where its reply changes the phase. `GET /log` gives what was asked and when, by CLOCK_MONOTONIC, which all
+processes of a machine share.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def begun(messages: list[dict[str, Any]]) -> list[str]:
         r"\s*\(\d+\.\d+\)", "", asked.rpartition("<the_user_says>")[2].partition("</the_user_says>")[0].strip()
     )
     if said in WISHES or re.search(r"\b(plan|step)\b", said):
-        return WORDS if "do not wait" in asked.lower() else ["[WAIT]"]
+        return WORDS if "has thought about this" in asked else ["[WAIT]"]
     return ["[ALONE] ", *WORDS] if said in SMALL else WORDS
 
 
@@ -106,21 +106,19 @@ def thought(messages: list[dict[str, Any]]) -> tuple[str, float]:
     if "a life may be in danger" in system:
         return "no", 0.1
     if '"patch"' in system:
-        return _phase_thought(system, asked), 0.5
-    if '"facts"' in system:
-        return '{"facts": []}', 1.0
-    newest = asked.rsplit("<newest_utterances>", 1)[-1]
-    now = re.search(r"Phase so far: (\w+)", asked)
-    phase = "planning" if re.search(r"\b(plan|step)\b", newest) else (now[1] if now else "understanding")
-    return json.dumps({"reason": "so it stands", "phase": phase}), 0.5
+        return _thinking(system, asked), 1.0
+    return '{"facts": []}', 1.0
 
 
-def _phase_thought(system: str, asked: str) -> str:
+def _thinking(system: str, asked: str) -> str:
     found: dict[str, Any] = {"thought": "noted", "patch": {}}
-    newest = asked.rsplit("<newest_utterances>", 1)[-1]
-    if re.search(r"phase is planning", system) and re.search(r"\b(plan|step)\b", newest):
+    newest = asked.rsplit("<newest_utterances>", 1)[-1].partition("</newest_utterances>")[0]
+    if re.search(r"\b(plan|step)\b", newest):
         step = {"title": "A darker room", "do": "Hang a thick curtain.", "why": "Light wakes.", "state": "now"}
-        found |= {"plan": [step], "words": "Let us begin with a darker room: hang a thick curtain, as light wakes."}
+        offer = "Let us begin with a darker room: hang a thick curtain, as light wakes."
+        found |= {"plan": [step], "offer": offer}
+        if "It is planning now" not in system:
+            found["phase"] = "planning"
     elif noise := re.search(r"\b(noise|light|coffee|heat)\b", newest):
         found["patch"] = {"sleep_concern": [noise[1]]}
     return json.dumps(found)

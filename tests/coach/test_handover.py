@@ -232,7 +232,7 @@ def behind(door: FakeEndpoint, talk: Behaviour) -> None:
 
     def answer(asked: Asked) -> Behaviour:
         system = asked.body["messages"][0]["content"]
-        if "First decide who answers" not in system:
+        if "First decide, by what" not in system:
             return Says(PLAN)
         thought = "has thought about this" in asked.body["messages"][-1]["content"]
         return Says("Dim the lights at nine.") if thought else talk

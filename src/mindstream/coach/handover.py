@@ -18,8 +18,7 @@ Way = Literal["alone", "think", "wait"]
 
 WAIT = ToolSpec(
     "wait",
-    "Instead of an answer, where they want the reasoner's work and it is not there yet: the reasoner thinks, then you"
-    " are asked again. The same as replying [WAIT].",
+    "The same as replying [WAIT].",
     {"type": "object", "properties": {}},
 )
 NAMES = ("wait", "alone", "think")

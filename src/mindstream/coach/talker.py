@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -66,15 +67,14 @@ class Talker:
 
     async def situation(self, text: str) -> Situation:
         """Return what is known before anybody thinks about an utterance."""
-        value = (await self.stream.belief(self.pack.name, self.pack.belief)).value.model_dump(mode="json")
+        belief, plan, newest = await asyncio.gather(
+            self.stream.belief(self.pack.name, self.pack.belief), plan_of(self.stream, self.pack),
+            self.stream.latest("chat", 3, episode=self.session),
+        )  # fmt: skip
+        value = belief.value.model_dump(mode="json")
         phase = self.pack.phase(str(value.pop("phase", "")))
-        said = [
-            line.text
-            for line in await self.stream.latest("chat", 3, episode=self.session)
-            if not line.data.get("by_user")
-        ]
-        has_plan = (await plan_of(self.stream, self.pack)).now is not None
-        return Situation(text, phase, value, has_plan, said=said[-1] if said else "")
+        said = [line.text for line in newest if not line.data.get("by_user")]
+        return Situation(text, phase, value, plan.now is not None, said=said[-1] if said else "")
 
     async def speak(self, text: str, heard: int, handover: Handover | None = None, **more: Any) -> AsyncGenerator[str]:
         """Yield the answer to what was heard (its seq) in pieces.
@@ -101,16 +101,19 @@ class Talker:
 
     async def question(self, text: str, heard: int) -> Talk:
         """Gather what the Talker answers from: the newest utterance, memory, belief, plan, history (equation 2)."""
-        memory = await gather_context(self.stream, self.session, text, heard, self.pack.name)
-        belief = await self.stream.belief(self.pack.name, self.pack.belief)
+        memory, belief, plan, briefing = await asyncio.gather(
+            gather_context(self.stream, self.session, text, heard, self.pack.name),
+            self.stream.belief(self.pack.name, self.pack.belief), plan_of(self.stream, self.pack),
+            briefing_of(self.stream, self.pack.name),
+        )  # fmt: skip
         value: dict[str, JsonValue] = belief.value.model_dump(mode="json")
         phase = self.pack.phase(str(value.pop("phase", "")))
         return Talk(
             pack=self.pack,
             phase=phase,
             belief={name: held for name, held in value.items() if held not in (None, [], "")},
-            plan=await plan_of(self.stream, self.pack),
-            briefing=await briefing_of(self.stream, self.pack.name),
+            plan=plan,
+            briefing=briefing,
             notes=memory.notes,
             recalled=memory.recalled,
             talks=memory.talks,
@@ -169,7 +172,7 @@ async def as_pieces(words: str) -> AsyncGenerator[str]:
         yield line
 
 
-HISTORY_TOKENS, MEMORY_TOKENS = 3_000, 600
+HISTORY_TOKENS, MEMORY_TOKENS = 3_000, 450
 """What this talk, and all else that memory holds, may take in a prompt."""
 HISTORY, NOTES, RECALLED = 60, 20, 12
 """So many lines of talk, notes of others than the Reasoner, and memories are shown."""

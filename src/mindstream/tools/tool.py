@@ -151,8 +151,13 @@ def _shape(function: Callable[..., Any]) -> tuple[ToolSpec, TypeAdapter[dict[str
     arguments.__annotations__ = {parameter.name: parameter.annotation for parameter in wanted}
     arguments.__name__ = arguments.__qualname__ = name
     adapter: TypeAdapter[dict[str, Any]] = TypeAdapter(arguments)  # type: ignore[arg-type]
-    schema: JsonSchema = adapter.json_schema()
-    return ToolSpec(name, description, schema), adapter
+    return ToolSpec(name, description, _untitled(adapter.json_schema())), adapter
+
+
+def _untitled(schema: JsonSchema) -> JsonSchema:
+    """Leave out the titles that Pydantic gives to parameters: models pay for them, and learn nothing."""
+    parts = ((name, each) for name, each in schema.items() if name != "title" or not isinstance(each, str))
+    return {name: _untitled(each) if isinstance(each, dict) else each for name, each in parts}
 
 
 def _check_parameter(parameter: inspect.Parameter, name: str) -> None:

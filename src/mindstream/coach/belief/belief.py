@@ -3,8 +3,8 @@
 Source: Christakopoulou 2024, 3.2.2 and 4.2.
 
 One run does it all: the mini-reasoner of the phase that is believed thinks, with tools, and comes to the next belief
-(its phase, too), the plan, and a briefing for the Talker. Where that changes the phase, the new one's thinks once more.
-It reads what the Talker heard and said.
+(its phase, too), the plan, and a briefing for the Talker. Where that begins a phase that plans, the new one's thinks
+once more. It reads what the Talker heard and said.
 """
 
 from __future__ import annotations
@@ -36,14 +36,15 @@ from mindstream.models.rules import Rules
 from mindstream.reasoners.conversation import Note, lines, note
 from mindstream.reasoners.reasoner import RunContext, RunResult, Writing
 from mindstream.reasoners.trigger import EVERY_TURN, Trigger
+from mindstream.text.context import Part, fit
 from mindstream.text.language import language_of
 from mindstream.tools.loop import run_tool_loop
 from mindstream.tools.recall import recall_tool
 from mindstream.tools.tool import Tool
 
-LINES, RECALLED, FLOOR = 10, 5, 0.1
-"""So many lines of the talk it is shown, so many memories that the newest words bring up, and how sure recall must be
-of these. What lines before said is believed, planned, or in the last briefing."""
+LINES, RECALLED, RECALLED_TOKENS, FLOOR = 6, 4, 300, 0.1
+"""So many lines of the talk it is shown, so many memories that the newest words bring up, how long together, and how
+sure recall must be of these. What lines before said is believed, planned, or in the last briefing."""
 
 
 @dataclass(frozen=True)
@@ -71,12 +72,12 @@ class BeliefReasoner:
         believing = InterimBelief(context, belief, question)
         patches, plan, found = list[dict[str, JsonValue]](), question.plan, Thinking(thought="")
         thinks_twice = self.model.name != Rules.name
-        for _ in range(2):  # where the thought changes the phase, that one's mini-reasoner thinks, too, once
+        for _ in range(2):  # where the thought begins a phase that plans, that one's mini-reasoner thinks, too, once
             tools = WithBelief(self._tools(question, context), believing, context)
             found = _joined(found, await run_tool_loop(self.model, question, tools, context, steps=self.steps))
             patches, phase = [*patches, found.patch], found.phase or question.phase.name
             plan = plan.edit(found.plan)
-            if phase == question.phase.name or not thinks_twice:
+            if phase == question.phase.name or not (thinks_twice and self.pack.phase(phase).plans):
                 break
             value = merged(belief, believing.compose(*patches))[0].model_dump(mode="json", exclude={"phase"})
             question = question.model_copy(
@@ -174,8 +175,9 @@ async def _recalled(context: RunContext) -> tuple[Note, ...]:
         found = await context.memory.recall(query, k=RECALLED, kinds=kinds, floor=FLOOR, touch=False)
     except ModelError:  # no embedder: it goes by what is believed
         return ()
-    earlier = (each.record for each in found if each.record.id not in shown)
-    return tuple(note(record) for record in earlier if record.episode != context.session)
+    now, earlier = context.memory.clock.now(), (each.record for each in found if each.record.id not in shown)
+    notes = [note(record, now) for record in earlier if record.episode != context.session]
+    return fit([Part("recalled", notes)], RECALLED_TOKENS).kept("recalled", notes)
 
 
 def _held(value: Mapping[str, JsonValue]) -> dict[str, JsonValue]:

@@ -1,0 +1,116 @@
+"""What one thinking run leaves: belief and notes, a plan with how it went, a briefing; the hour where it is known."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mindstream import Coach, FakeModel, Mind, Models
+from mindstream.clock import ManualClock
+from mindstream.coach.belief.plan import CoachingPlan, PlanStep, StepEdit
+from mindstream.errors import InputError
+from mindstream.models.rules import Rules
+
+
+def models(talks: list[str], *thinks: dict[str, Any]) -> tuple[Models, FakeModel, FakeModel]:
+    talker = FakeModel({"talk": talks})
+    reasoner = FakeModel({"think": [json.dumps({"thought": "so"} | each) for each in thinks]})
+    return Models(Rules(), {"talker": talker, "reasoner": reasoner, "safety": Rules()}), talker, reasoner
+
+
+async def said(mind: Mind, text: str) -> str:
+    answer = await mind.send(text)
+    await mind.settled()
+    return answer
+
+
+async def test_the_next_answer_is_spoken_from_the_briefing_and_the_next_thought_sees_it(folder: Path) -> None:
+    first = {"ask": "When do you get up?", "offer": "Keep one rising time.", "care": "No naps: they refused them."}
+    named, talker, reasoner = models(["Mm.", "Right.", "Fine."], first, {"thought": "nothing new"})
+    async with Mind.open(folder, user="ann", models=named, responder=Coach.using()) as mind:
+        await said(mind, "I lie awake.")
+        await said(mind, "Still awake.")
+        shown = talker.asked[1].messages[-1].text
+        assert f"<briefing>\nask: {first['ask']}\noffer: {first['offer']}\ncare: {first['care']}\n</briefing>" in shown
+        assert first["ask"] in reasoner.asked[1].messages[-1].text, "both halves share what is open"
+        await said(mind, "And now?")
+        assert "briefing" not in talker.asked[2].messages[-1].text, "a thought that leaves none takes it back"
+
+
+async def test_a_phase_that_changes_has_its_mini_reasoner_think_once_more(folder: Path) -> None:
+    first = {
+        "phase": "planning",
+        "offer": "Get up at seven.",
+        "patch": {"goals": ["sleep through"]},
+        "rests_on": "plan",
+    }
+    named, _, reasoner = models(["Mm."], first, {"plan": [{"title": "Up at seven", "state": "now"}]})
+    async with Mind.open(folder, user="ann", models=named, responder=Coach.using()) as mind:
+        await said(mind, "Make me a plan.")
+        again = reasoner.asked[1]
+        assert len(reasoner.asked) == 2 and "It is planning now" in again.messages[0].text
+        assert "Get up at seven." in again.messages[-1].text and "sleep through" in again.messages[-1].text
+        coach = Coach.of(mind)
+        assert coach.belief.value.phase == "planning" and coach.belief.value.goals == ["sleep through"]
+        assert coach.plan.now and coach.plan.now.title == "Up at seven"
+
+
+async def test_what_is_believed_is_noted_until_it_is_so_no_longer(folder: Path) -> None:
+    heard = ["I drink coffee at nine.", "No, tea, and I get up at six.", "The weather is fine."]
+    thinks = [
+        {"patch": {"habits": ["coffee at nine"]}, "rests_on": "coffee at nine"},
+        {
+            "patch": {"habits": {"add": ["tea"], "remove": ["coffee at nine"]}, "schedule": "up at six"},
+            "rests_on": "tea",
+        },
+        {},
+    ]
+    named, _, _ = models(["Mm."] * 3, *thinks)
+    async with Mind.open(folder, user="ann", models=named, responder=Coach.using()) as mind:
+        for text in heard:
+            await said(mind, text)
+        notes = await mind.memory.latest("note", 9)
+        assert [note.text for note in notes] == ["habits: tea", "schedule: up at six"]
+        written = (await mind.memory.store.changes(mind.memory.key, 0)).records
+        (first,) = (record for record in written if record.text == "habits: coffee at nine")
+        assert first.valid_until and first.superseded_by == notes[0].id
+        (utterance,) = notes[0].evidence
+        found = await mind.memory.get(utterance)
+        assert found and found.text == heard[1]
+
+
+async def test_how_a_step_went_is_a_record_and_stands_with_it_in_later_prompts(folder: Path) -> None:
+    step = {"title": "Mask", "state": "now", "do": "Wear it.", "caution": "Not with sore eyes.", "told": True}
+    told = [{"title": "Mask", "report": "it slipped off", "did": True, "caution": ""}]
+    named, talker, reasoner = models(["Mm."] * 3, {"plan": [step]}, {"plan": told}, {})
+    async with Mind.open(folder, user="ann", models=named, responder=Coach.using()) as mind:
+        for text in ("It is bright.", "I wore it, it slipped off.", "Hm."):
+            await said(mind, text)
+        (report,) = await mind.memory.latest("feedback", 3)
+        assert report.text == "Mask: it slipped off" and report.data["did"] is True
+        for prompt in (talker.asked[2], reasoner.asked[2]):
+            shown = prompt.messages[-1].text
+            assert "How it went: it slipped off" in shown and "sore eyes" not in shown, "a caution can be taken away"
+
+
+def test_what_was_foreseen_before_a_step_was_told_is_not_changed_after() -> None:
+    plan = CoachingPlan(steps=[PlanStep(title="Mask")]).edit([StepEdit(title="Mask", likely=0.3, told=True)])
+    assert plan.edit([StepEdit(title="Mask", likely=0.9, did=True)]).steps[0].likely == 0.3
+
+
+async def test_the_hour_is_spoken_of_only_where_a_time_zone_is_known(folder: Path) -> None:
+    clock = ManualClock(1_700_000_000.0)  # Tuesday, 22:13 UTC
+    for user, zone, shown in (("ann", None, ""), ("bob", UTC, "Tuesday"), ("cho", "Asia/Shanghai", "Wednesday")):
+        named, talker, reasoner = models(["Mm."], {})
+        async with Mind.open(
+            folder, user=user, models=named, clock=clock, responder=Coach.using(timezone=zone)
+        ) as mind:
+            await said(mind, "I lie awake.")
+        told = talker.asked[0].messages[-1].text + reasoner.asked[0].messages[-1].text
+        assert ("Now:" in told) == bool(shown) and shown in told
+    with pytest.raises(InputError, match="no time zone 'Mars'"):
+        Coach.using(timezone="Mars")
