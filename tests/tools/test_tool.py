@@ -63,7 +63,6 @@ async def test_a_signature_becomes_a_schema_with_defaults_enums_models_and_liter
     assert schema["properties"]["what"] == {
         "description": "the thing",
         "maxLength": 5,
-        "title": "What",
         "type": "string",
     }
     assert schema["properties"]["kind"]["enum"] == ["a", "b"]
