@@ -143,7 +143,13 @@ def outside(text: str) -> str:
     return "".join([*left, text[at:]])
 
 
-@pytest.mark.parametrize("kind", every_prompt(), ids=lambda kind: kind.label())
+UNFENCED = {"plain_agent"}
+"""Its constitution is a file of whoever asks, its talk is messages: their role is their fence."""
+
+
+@pytest.mark.parametrize(
+    "kind", [kind for kind in every_prompt() if kind.label() not in UNFENCED], ids=lambda kind: kind.label()
+)
 def test_nothing_gets_out_of_its_fence_in_any_prompt(kind: type[Prompt[Any]]) -> None:
     for harmless, benign in zip(variants(kind, "hello"), variants(kind, "word"), strict=True):
         tags = sorted({tag.strip("</>") for message in harmless.messages() for tag in TAG.findall(message.text)})

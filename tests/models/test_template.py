@@ -86,7 +86,7 @@ RENDERED = {
     "{{ belief | tojson }}": '{"goals": ["sleep"]}',
     "{{ belief.goals | first }} {{ belief['goals'][0] }} {{ names | last }}": "sleep sleep bob",
     "{% for key, held in belief.items() %}{{ key }}={{ held | join }}{% endfor %}": "goals=sleep",
-    "{{ plan.written(full=true) }}": "- walk (now)",
+    "{{ plan.written(full=true) }}": "- walk (now, not told yet)",
     "{{ plan.now.title | title }}": "Walk",
     "{{ pack.phases[:2] | map(attribute='name') | join('/') }}": "understanding/exploring",
     "{% set who = text[4:5] %}{{ who | default('x') }}{{ nobody | default('y') }}": "Iy",

@@ -20,7 +20,7 @@ class PlainAgent(Prompt[str]):
     utterance: str
 
     def dialogue(self) -> Sequence[Message]:
-        return [line.message for line in self.history]
+        return [line.message for line in (*self.history, Line(by_user=True, text=self.utterance))]
 
 
 class Agent:
