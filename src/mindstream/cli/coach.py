@@ -26,7 +26,8 @@ app = group("See how well the coach does: against one plain agent, and in what i
 
 
 @command(
-    app, "model pack gate patience_s", "mindstream coach contest --talks talks.json --model ollama:qwen3 --judge openai:gpt-5",
+    app, "model pack gate patience_s",
+    "mindstream coach contest --talks talks.json --model ollama:qwen3 --judge openai:gpt-5",
     "mindstream coach contest --talks talks.json --model local --out played",
     notes=NOTES,
     model="Who answers on both sides.",
