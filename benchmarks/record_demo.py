@@ -23,7 +23,7 @@ from keys import key_of
 
 from mindstream import Coach
 from mindstream.clock import SystemClock
-from mindstream.log.events import Heard, Logged
+from mindstream.log.events import Heard, Logged, Said
 from mindstream.log.names import StreamName
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.minds.mind import Mind
@@ -60,7 +60,8 @@ async def talk(models: dict[str, str], said: list[str], gate: str) -> list[Logge
         )
         async with named, opened as mind:
             for line in said:
-                print(f"you: {line}\n{mind.responder.title}: {await mind.send(line)}", flush=True)
+                said_back = [row.event.text async for row in mind.hear(line) if isinstance(row.event, Said)]
+                print(f"you: {line}\n{mind.responder.title}: {' '.join(said_back)}", flush=True)
                 await mind.settled()
             return await mind.memory.store.events(key_of("you"), limit=100_000)
 
