@@ -28,7 +28,7 @@ def no_ollama(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("name", "shown"),
     [
-        ("coach", ("you: I think noise and light", "belief v2: phase: planning", "tool find_resources", "plan v1")),
+        ("coach", ("you: I think noise and light", "phase: planning", "tool find_resources", "plan v1")),
         ("plan", ("task: Which is longer", "E5 calculator: 6300 - 2850", "answer: The Changjiang", "not found: ")),
         ("life", ("turn 1", "→ M1", "asks you: ", "✓ task 1 is done")),
         ("town", ("plans the day", "repairing the leaking shower", "Ben Hale: Good morning, Ada")),

@@ -114,3 +114,15 @@ async def test_the_hour_is_spoken_of_only_where_a_time_zone_is_known(folder: Pat
         assert ("Now:" in told) == bool(shown) and shown in told
     with pytest.raises(InputError, match="no time zone 'Mars'"):
         Coach.using(timezone="Mars")
+
+
+async def test_what_belongs_beside_the_patch_is_taken_out_of_it_and_the_last_step_that_is_now_is(folder: Path) -> None:
+    nested = {"patch": {"goals": ["sleep"], "rests_on": "I want to sleep", "phase": "goal_setting"}}
+    steps = [{"title": "Mask", "state": "now"}, {"title": "Walk", "state": "now"}]
+    named, _, reasoner = models(["Mm."], nested | {"plan": steps})
+    async with Mind.open(folder, user="ann", models=named, responder=Coach.using()) as mind:
+        await said(mind, "I want to sleep.")
+        coach = Coach.of(mind)
+        assert coach.belief.value.goals == ["sleep"] and coach.belief.value.phase == "goal_setting"
+        assert [(step.title, step.state) for step in coach.plan.steps] == [("Mask", "later"), ("Walk", "now")]
+    assert len(reasoner.asked) == 1, "nothing is sent back"

@@ -26,7 +26,7 @@ def test_a_habit_goes_on_while_the_next_step_begins() -> None:
     plan = PLAN.edit([StepEdit(title=KEPT, state="going_on"), StepEdit(title="A walk at noon", state="now")])
     assert states(plan) == {KEPT: "going_on", "Lights out at eleven": "later", "A walk at noon": "now"}
     assert read_coaching_plan(plan.model_dump(mode="json")) == plan
-    assert f"{KEPT} (going on beside it)" in plan.written() and "Also on Sundays." in plan.written(full=True)
+    assert f"{KEPT} (going on)" in plan.written() and "Also on Sundays." in plan.written(full=True)
     assert f"↻ {KEPT}: Also on Sundays." in plan_told(plan)
     crowd = plan.edit([StepEdit(title=f"Step {n}") for n in range(60)])
     assert states(crowd)[KEPT] == "going_on", "it is not closed, and makes no room for steps to come"

@@ -34,10 +34,10 @@ def _checked_link(link: str | None) -> str | None:
 Link = Annotated[str | None, AfterValidator(_checked_link)]
 MARKS: dict[State, str] = {
     "now": "now",
-    "going_on": "going on beside it",
+    "going_on": "going on",
     "later": "later",
     "done": "done",
-    "dropped": "dropped by the user",
+    "dropped": "dropped",
     "not_needed": "no longer needed",
 }
 

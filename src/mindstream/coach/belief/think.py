@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from mindstream.coach.belief.grounding import (
     MadeUp,
@@ -55,6 +55,16 @@ class Thinking(BaseModel):
     offer: str = Field("", max_length=LONGEST_WORDS)
     care: str = Field("", max_length=1_000)
     follow_up: str = Field("", max_length=LONGEST_WORDS)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _unnested(cls, value: Any) -> Any:
+        """Take what belongs beside the patch out of it: models put it there, and mean the same."""
+        patch = value.get("patch") if isinstance(value, dict) else None
+        if not isinstance(patch, dict):
+            return value
+        beside = {name: patch[name] for name in ("rests_on", "phase") if isinstance(patch.get(name), str)}
+        return {**beside, **value, "patch": {name: each for name, each in patch.items() if name not in beside}}
 
     @property
     def briefing(self) -> Briefing:
@@ -108,8 +118,6 @@ class Think(Prompt[Thinking]):
             merged(Belief("belief", self.version, shape.model_validate(self.belief)), patch)
         except InputError as error:
             raise ReplyInvalid(f"The patch does not fit: {error}") from None
-        if sum(edit.state == "now" for edit in found.plan) > 1:
-            raise ReplyInvalid('Only one step of the plan can have the state "now".')
         return found
 
     def ground(self, reply: Thinking, turns: Sequence[Message]) -> tuple[Thinking, str]:
