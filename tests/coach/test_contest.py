@@ -14,9 +14,10 @@ from mindstream.coach.contest.report import interval, score
 from mindstream.coach.contest.run import Terms, estimate, run_contest
 from mindstream.coach.contest.talks import read_talks
 from mindstream.coach.packs.load import load
-from mindstream.errors import InputError, ModelUnavailable
+from mindstream.errors import InputError, SettingsError
 from mindstream.models.model import Part, Piece, Request, Usage
 from mindstream.models.roles import Models
+from mindstream.models.rules import Rules
 from mindstream.models.wrappers.meter import Meter
 
 TALKS = [
@@ -32,12 +33,10 @@ class Scripted:
 
     def __init__(self, likes: str = "from the coach") -> None:
         self.asked: list[Request] = []
-        self.likes, self.fails = likes, False
+        self.likes = likes
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
         self.asked.append(request)
-        if self.fails:
-            raise ModelUnavailable("down")
         label, prompt = request.prompt.label(), request.prompt
         if label == "judge":
             liked = "A" if self.likes in prompt.a else "B" if self.likes in prompt.b else "same"  # type: ignore[attr-defined]
@@ -108,6 +107,13 @@ def test_what_is_no_file_of_talks_is_refused_by_name(folder: Path, broken: str) 
     path.write_text(json.dumps([TALKS[1], TALKS[1]]) if broken == "twice" else broken, "utf-8")
     with pytest.raises(InputError, match=r"talks\.json"):
         read_talks(path)
+
+
+async def test_a_file_that_is_not_there_and_a_contest_without_a_model_are_refused_in_words(talks: Path) -> None:
+    with pytest.raises(InputError, match=r"nowhere\.json: cannot be read"):
+        read_talks(talks.with_name("nowhere.json"))
+    with pytest.raises(SettingsError, match="needs a model"):
+        await run_contest(Models(Rules()), load("sleep"), Terms(talks, talks.parent / "out"), lambda _: None)
 
 
 def test_the_estimate_grows_with_the_talk(talks: Path) -> None:

@@ -16,9 +16,10 @@ from mindstream.coach.contest.report import summarise
 from mindstream.coach.contest.talks import Played, Script, read_talks
 from mindstream.coach.packs.load import SHIPPED
 from mindstream.coach.packs.pack import Pack
-from mindstream.errors import InputError
+from mindstream.errors import InputError, SettingsError
 from mindstream.models.model import Model
 from mindstream.models.roles import Models
+from mindstream.models.rules import Rules
 from mindstream.models.shorten import estimate_tokens
 
 COACH_TURN, PLAIN_TURN = 2_600, 500
@@ -68,9 +69,12 @@ async def run_contest(
 
     Raises:
         InputError: the talks, or the folder, cannot be used.
+        SettingsError: no model is named.
         ModelError: a model cannot be had; what was done is kept.
     """
     scripts = read_talks(terms.talks)
+    if models.of("talker").name == Rules.name:
+        raise SettingsError("a contest needs a model that answers on both sides: name one with --model")
 
     def say(played: Played) -> None:
         told(f"played {played.id} by {played.side}: {len(played.turns)} turns")

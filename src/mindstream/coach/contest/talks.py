@@ -76,7 +76,11 @@ def read_talks(path: Path) -> list[Script]:
         InputError: it is none.
     """
     try:
-        found = TypeAdapter(list[Script]).validate_python(json.loads(read_text(path, MOST_BYTES)))
+        text = read_text(path, MOST_BYTES)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    try:
+        found = TypeAdapter(list[Script]).validate_python(json.loads(text))
     except json.JSONDecodeError as error:
         raise InputError(f"{path}: no JSON ({error})") from None
     except ValidationError as error:
