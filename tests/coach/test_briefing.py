@@ -59,6 +59,16 @@ async def test_a_phase_that_changes_has_its_mini_reasoner_think_once_more(folder
         assert coach.plan.now and coach.plan.now.title == "Up at seven"
 
 
+async def test_what_was_planned_and_reported_before_the_phase_changed_stands(folder: Path) -> None:
+    steps = [{"title": "Up at seven", "state": "now", "report": "did it twice", "did": True}]
+    named, _, _ = models(["Mm."], {"phase": "planning", "plan": steps, "changed": "begun"}, {"offer": "Well done."})
+    async with Mind.open(folder, user="ann", models=named, responder=Coach.using()) as mind:
+        await said(mind, "I got up at seven twice. What next?")
+        now = Coach.of(mind).plan.now
+        assert now and now.title == "Up at seven" and now.reports == ["did it twice"]
+        assert [each.text for each in await mind.memory.latest("feedback", 2)] == ["Up at seven: did it twice"]
+
+
 async def test_what_is_believed_is_noted_until_it_is_so_no_longer(folder: Path) -> None:
     heard = ["I drink coffee at nine.", "No, tea, and I get up at six.", "The weather is fine."]
     thinks = [

@@ -70,13 +70,13 @@ class BeliefReasoner:
         belief = await context.memory.belief(self.slot, self.pack.belief)
         question = await self._question(context, belief)
         believing = InterimBelief(context, belief, question)
-        patches, plan, found = list[dict[str, JsonValue]](), question.plan, Thinking(thought="")
+        patches, before, plan, found = list[dict[str, JsonValue]](), question.plan, question.plan, Thinking(thought="")
         thinks_twice = self.model.name != Rules.name
         for _ in range(2):  # where the thought begins a phase that plans, that one's mini-reasoner thinks, too, once
             tools = WithBelief(self._tools(question, context), believing, context)
-            found = _joined(found, await run_tool_loop(self.model, question, tools, context, steps=self.steps))
-            patches, phase = [*patches, found.patch], found.phase or question.phase.name
-            plan = plan.edit(found.plan)
+            newest = await run_tool_loop(self.model, question, tools, context, steps=self.steps)
+            found, patches, plan = _joined(found, newest), [*patches, newest.patch], plan.edit(newest.plan)
+            phase = found.phase or question.phase.name
             if phase == question.phase.name or not (thinks_twice and self.pack.phase(phase).plans):
                 break
             value = merged(belief, believing.compose(*patches))[0].model_dump(mode="json", exclude={"phase"})
@@ -86,7 +86,7 @@ class BeliefReasoner:
 
         async def write() -> Writing:
             patch = {"phase": phase, **believing.compose(*patches)}
-            return await self._writing(context, patch, found, plan if plan != question.plan else None)
+            return await self._writing(context, patch, found, plan if plan != before else None)
 
         thought = f"{phase}: {found.thought}"
         return RunResult(thought, self.model.name, write=write, briefing=found.briefing, follow_up=found.follow_up)
@@ -185,9 +185,10 @@ def _held(value: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
 
 
 def _joined(first: Thinking, then: Thinking) -> Thinking:
-    """Return what came of thinking twice: what the second time leaves out of the briefing stands."""
-    said = {name: getattr(then, name) or getattr(first, name) for name in ("ask", "offer", "care", "follow_up")}
-    return then.model_copy(update={**said, "phase": then.phase or first.phase})
+    """Return what came of thinking twice: what the second time leaves out stands."""
+    stands = ("ask", "offer", "care", "follow_up", "phase", "changed")
+    said = {name: getattr(then, name) or getattr(first, name) for name in stands}
+    return then.model_copy(update={**said, "plan": [*first.plan, *then.plan]})
 
 
 def _told(found: Thinking) -> str:
