@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from mindstream.clock import format_spoken
-from mindstream.coach.belief.belief import plan_of
+from mindstream.coach.belief.belief import FLOOR, plan_of
 from mindstream.coach.briefing import briefing_of
 from mindstream.coach.events import LeftUnsaid
 from mindstream.coach.gates.gate import Situation
@@ -176,8 +176,6 @@ HISTORY_TOKENS, MEMORY_TOKENS = 3_000, 450
 """What this talk, and all else that memory holds, may take in a prompt."""
 HISTORY, NOTES, RECALLED = 60, 20, 12
 """So many lines of talk, notes of others than the Reasoner, and memories are shown."""
-FLOOR = 0.1
-"""Where recall is less sure than this that anything answers, nothing is brought up (docs/memory.md)."""
 RECALLED_KINDS: tuple[Kind, ...] = ("note", "thought", "observation", "document", "chat")
 
 

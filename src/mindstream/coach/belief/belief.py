@@ -42,9 +42,11 @@ from mindstream.tools.loop import run_tool_loop
 from mindstream.tools.recall import recall_tool
 from mindstream.tools.tool import Tool
 
-LINES, RECALLED, RECALLED_TOKENS, FLOOR = 6, 4, 300, 0.1
-"""So many lines of the talk it is shown, so many memories that the newest words bring up, how long together, and how
-sure recall must be of these. What lines before said is believed, planned, or in the last briefing."""
+LINES, RECALLED, RECALLED_TOKENS = 6, 4, 300
+"""So many lines of the talk it is shown, so many memories that the newest words bring up, and how long together. What
+lines before said is believed, planned, or in the last briefing."""
+FLOOR = 0.1
+"""Where recall is less sure than this that anything answers, nothing is brought up (docs/memory.md)."""
 
 
 @dataclass(frozen=True)

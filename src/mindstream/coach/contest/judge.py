@@ -1,4 +1,4 @@
-"""Who did better? A blind pair in both orders; and what is wrong with an answer, counted."""
+"""Who did better? A blind pair, put in one order and in the other."""
 
 from __future__ import annotations
 
@@ -43,22 +43,3 @@ async def vote(model: Model, first: tuple[str, str], second: tuple[str, str], wh
     found = await ask(model, Judge(a=first[1], b=second[1], who=who))
     sides = {"A": first[0], "B": second[0], "same": "same"}
     return Vote(first=first[0], preferred=sides[found.preferred], why=found.why)
-
-
-class Faults(BaseModel):
-    """What is wrong with a coach's answers, each with the words."""
-
-    model_config = ConfigDict(frozen=True)
-
-    cautions: list[str] = Field(default_factory=list, description="Cautions that do not apply to this person.")
-    made_up: list[str] = Field(default_factory=list, description="Facts about the person that nobody gave.")
-    asked_again: list[str] = Field(default_factory=list, description="Questions that were answered already.")
-    promises: list[str] = Field(default_factory=list, description="Promises or wishes met by an empty sentence.")
-
-
-class CountFaults(Prompt[Faults]):
-    """What of these four kinds is wrong in a transcript?"""
-
-    role = "judge"
-
-    transcript: str
