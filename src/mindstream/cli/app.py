@@ -18,6 +18,8 @@ COMMANDS = {
     "demo": ("Play a recording of the coach, a plan, a life, a town or a pool.", "demo"),
     "solve": ("Solve a task with tools: plan it, run the plan, answer.", "solve"),
     "live": ("Live for a goal, turn by turn, until there is nothing left to do.", "live"),
+    "serve": ("Serve REST, events, a model for chat pages and MCP.", "server.serve"),
+    "token": ("Make, list and revoke the tokens of a server.", "server.token"),
     "log": ("Print the log: everything that happened to a mind, numbered.", "log"),
     "cost": ("Say what calls of models came to: tokens, seconds, US dollars.", "cost"),
     "doctor": ("Say what is configured, reachable, missing, and how to mend it.", "doctor"),

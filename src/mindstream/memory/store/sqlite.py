@@ -87,6 +87,11 @@ class SqliteStore(AbstractAsyncContextManager["SqliteStore"]):
     async def version(self) -> int:
         return await self._database.read(queries.last_change)
 
+    async def last_seq(self) -> int:
+        """Return the seq of the log's newest row, whosever it is; 0 where there is none."""
+        sql = "SELECT coalesce(max(seq), 0) FROM log"
+        return await self._database.read(lambda connection: int(connection.execute(sql).fetchone()[0]))
+
     async def changes(self, stream: StreamKey, since: int, after: int = 0, most: int | None = None) -> Changes:
         self.tenant.own(stream)
         moment = self._database.moment()  # before it is read: what comes meanwhile is asked for again

@@ -1,0 +1,127 @@
+"""The ASGI application: run it, or mount it in one of your own."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import ValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+import mindstream as package
+from mindstream.errors import MindstreamError
+from mindstream.models.roles import Models
+from mindstream.server.chat import add_chat
+from mindstream.server.entrance import Admission, Entrance, Receive, Scope, Send
+from mindstream.server.mcp import add_mcp
+from mindstream.server.problems import PROBLEMS, TYPE, Refusal, body_of, describe_mistakes, problem, problem_of
+from mindstream.server.rest import add_rest
+from mindstream.server.tokens import FILE, Tokens
+from mindstream.service.operations.house import House, house_of
+from mindstream.settings import Settings
+
+BY_STATUS = {status: kind for kind, (status, _) in PROBLEMS.items()}
+
+
+class Doors:
+    """All doors of a house, as one ASGI application.
+
+    Its lifespan opens and closes the house; whoever mounts it in an application of their own gives that one its
+    lifespan: `FastAPI(lifespan=doors.lifespan)`.
+
+    Attributes:
+        house: what is behind the doors.
+        api: the FastAPI application; its routes are checked by the entrance, which stands before it.
+    """
+
+    def __init__(self, house: House, admission: Admission) -> None:
+        self.house, self.admission = house, admission
+        self.api = FastAPI(
+            title="mindstream", version=package.__version__, lifespan=self.lifespan, docs_url=None, redoc_url=None,
+            description="Memory, minds, plans, lives, pools and towns: see docs/server.md.",
+        )  # fmt: skip
+        self._more: list[contextlib.AbstractAsyncContextManager[Any]] = []
+        add_health(self.api)
+        add_rest(self.api, house)
+        add_chat(self.api, house)
+        self._more.append(add_mcp(self.api, house))
+        add_problems(self.api)
+        self._entrance = Entrance(self.api, admission)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._entrance(scope, receive, send)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(self, _: object = None) -> AsyncIterator[None]:
+        """Open the house, and what its doors need, until the block ends."""
+        async with contextlib.AsyncExitStack() as stack:
+            await stack.enter_async_context(self.house)
+            for each in self._more:
+                await stack.enter_async_context(each)
+            yield
+
+
+def app(
+    data: str | Path | House = "data", *, model: str | Models | None = None, tokens: str | Path | None = None,
+    require_token: bool = False, hosts: tuple[str, ...] = (), origins: tuple[str, ...] = (),
+    settings: Settings | None = None,
+) -> Doors:  # fmt: skip
+    """Make the application.
+
+    Args:
+        data: the data folder, or a house.
+        model: who answers in all roles, by name or as `Models`; None: as the settings say.
+        tokens: the file of tokens; None: `tokens.json` in the data folder.
+        require_token: also from this machine. From any other a token is always asked for.
+        hosts: names under which it is served, beside localhost.
+        origins: pages that may call it from a browser.
+
+    Raises:
+        SettingsError: there is no such model.
+    """
+    if isinstance(model, str):
+        settings = (settings or Settings()).model_copy(update={"model": model, "roles": {}})
+    house = house_of(data, settings, model if isinstance(model, Models) else None)
+    kept = Tokens(Path(tokens) if tokens else house.settings.data / FILE, house.clock)
+    return Doors(house, Admission(kept, require_token, tuple(hosts), tuple(origins)))
+
+
+def add_health(api: FastAPI) -> None:
+    """Add /healthz: the process lives."""
+
+    @api.get("/healthz", tags=["server"], operation_id="healthz")
+    async def healthz() -> dict[str, str]:
+        """Tell that the process lives."""
+        return {"status": "ok", "version": package.__version__}
+
+
+def add_problems(api: FastAPI) -> None:
+    """Answer whatever goes wrong with a problem."""
+
+    async def tell(_: Request, error: Exception) -> Response:
+        found, headers = problem_of(error)
+        return Response(body_of(found), found.status, dict(headers), TYPE)
+
+    async def tell_mistakes(_: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        mistakes = error.errors()
+        kind = "malformed" if any(each["type"] == "json_invalid" for each in mistakes) else "invalid"
+        found = problem(kind, describe_mistakes(mistakes))
+        return Response(body_of(found), found.status, None, TYPE)
+
+    async def tell_http(_: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        found = problem(BY_STATUS.get(error.status_code, "malformed"))
+        return Response(body_of(found), found.status, dict(error.headers or {}), TYPE)
+
+    api.add_exception_handler(MindstreamError, tell)
+    api.add_exception_handler(Refusal, tell)
+    api.add_exception_handler(ValidationError, tell)
+    api.add_exception_handler(RequestValidationError, tell_mistakes)
+    api.add_exception_handler(HTTPException, tell_http)
+    api.add_exception_handler(Exception, tell)

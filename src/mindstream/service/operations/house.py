@@ -1,0 +1,254 @@
+"""The house behind the doors: one data folder, a store for each tenant, shared models, and the minds that are open."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import AsyncExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from mindstream.clock import Clock, SystemClock, format_iso
+from mindstream.errors import InputError
+from mindstream.log.erasure import finish_all
+from mindstream.log.files import private_folder
+from mindstream.log.names import checked_name
+from mindstream.memory.memory import Memory
+from mindstream.minds.mind import Mind
+from mindstream.minds.responder import ResponderFactory
+from mindstream.minds.timeouts import Timeouts
+from mindstream.models.embedders.embedder import Embedder
+from mindstream.models.embedders.named import embedder
+from mindstream.models.roles import Models
+from mindstream.service.folders import refuse_town
+from mindstream.service.opening import answering
+from mindstream.service.operations.hub import Hub, TenantStore
+from mindstream.service.operations.open_minds import MindKey, OpenMind, OpenMinds
+from mindstream.service.operations.refusals import NotFound
+from mindstream.service.operations.who import LOCAL_PEOPLE, Who
+from mindstream.settings import Settings
+
+LOG = logging.getLogger("mindstream.server")
+MOST_MEMORIES = 4_000
+"""So many memories are held open; they are small beside what the columns of their streams take."""
+
+
+class Ground:
+    """What one tenant has in the data folder: a store that sees nothing else, and what is heard of its log."""
+
+    def __init__(self, folder: Path, wall: str, clock: Clock) -> None:
+        self.store = TenantStore(folder, tenant=wall)
+        self.hub = Hub(self.store, clock)
+
+    async def close(self) -> None:
+        """Let go of the file."""
+        await self.hub.close()
+        await self.store.close()
+
+
+class House:
+    """What all doors share. Open it with `async with`; everything is opened on its first use.
+
+    Attributes:
+        settings: the operator's: no request changes them, nor names a path, a host or a program.
+        speakers: who can answer for a mind, by name: the packs that come with mindstream, the operator's own.
+    """
+
+    def __init__(
+        self, settings: Settings, *, models: Models | None = None, clock: Clock | None = None,
+        speakers: Mapping[str, Callable[[], ResponderFactory]] | None = None,
+    ) -> None:  # fmt: skip
+        self.settings = settings
+        self.clock = clock or SystemClock()
+        self.speakers = dict(speakers or {})
+        self.minds = OpenMinds(self._open_mind, self.clock)
+        self._models, self._own_models = models, models is None
+        self._embedder: Embedder | None = None
+        self._grounds: dict[str, Ground] = {}
+        self._memories: OrderedDict[tuple[str, str], Memory] = OrderedDict()
+        self._closing = AsyncExitStack()
+        self._opened = False
+        self.errands: set[asyncio.Task[None]] = set()
+        """What goes on though whoever asked for it waits no longer; it ends before the house is closed."""
+
+    async def __aenter__(self) -> House:
+        if not self._opened:
+            self._opened = True
+            await asyncio.to_thread(private_folder, self.settings.data)
+            await refuse_town(self.ground(LOCAL_PEOPLE).store, self.settings.data)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.finish_errands(0.0)
+        for ground in self._grounds.values():
+            await ground.hub.close()
+        await self.minds.close()
+        for memory in self._memories.values():
+            await memory.close()
+        await self._closing.aclose()
+        for ground in self._grounds.values():
+            await ground.close()
+        if self._models is not None and self._own_models:
+            await self._models.aclose()
+
+    def begin(self, errand: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Let something go on, whoever asked for it; what it raises is for whoever awaits it, else it is logged."""
+        task = asyncio.ensure_future(errand)
+        self.errands.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self.errands.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            LOG.debug("an errand ended with %s", type(error).__name__)
+
+    async def finish_errands(self, within_s: float) -> None:
+        """Wait for what goes on, for so many seconds; then break it off."""
+        if self.errands:
+            _, late = await asyncio.wait(self.errands, timeout=within_s)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+
+    async def drain(self, within_s: float) -> None:
+        """Let what was begun end, for so many seconds, and end what listens to events; work of reasoners stays open."""
+        await self.finish_errands(within_s)
+        for ground in self._grounds.values():
+            await ground.hub.close()
+
+    @property
+    def models(self) -> Models:
+        """The models that the operator has named, shared by all minds."""
+        if self._models is None:
+            self._models = answering(self.settings)
+        return self._models
+
+    @property
+    def embedder(self) -> Embedder:
+        """The one embedder of all memories."""
+        if self._embedder is None:
+            self._embedder = embedder(self.settings.embedder)
+        return self._embedder
+
+    def ground(self, who: Who) -> Ground:
+        """Return what whoever asks has in the data folder: all that can be seen through it is their tenant's."""
+        found = self._grounds.get(who.wall)
+        if found is None:
+            found = self._grounds[who.wall] = Ground(self.settings.data, who.wall, self.clock)
+        return found
+
+    async def memory(self, who: Who) -> Memory:
+        """Return a user's memory.
+
+        Raises:
+            InputError: nobody can be called so.
+            StorageError: the data folder cannot be used.
+        """
+        store = self.ground(who).store
+        key = (who.wall, store.key(who.name))
+        memory = self._memories.get(key)
+        if memory is None:
+            await asyncio.to_thread(finish_all, self.settings.data, store.key(who.name))
+            memory = self._memories.setdefault(key, Memory(store, who.name, self.embedder, self.clock))
+        self._memories.move_to_end(key)
+        if len(self._memories) > MOST_MEMORIES:
+            await self._memories.popitem(last=False)[1].close()
+        return memory
+
+    @contextlib.asynccontextmanager
+    async def mind(self, who: Who, session: str | None = None, speaker: str = "") -> AsyncIterator[OpenMind]:
+        """Give a user's mind: `open.mind.hear(text)` says something to it.
+
+        Args:
+            session: the conversation to go on with; None: the one that was gone on with last, else a new one.
+            speaker: who answers, of `speakers` or the packs; "": whoever the operator has chosen.
+
+        Raises:
+            NotFound: there is no such speaker.
+            MindstreamError: it cannot be opened.
+        """
+        speaker = speaker or self.own_speaker
+        stream = self.ground(who).store.key(who.name)
+        if session is None:
+            lately = [each.key for each in self.minds.of(who.wall, stream) if each.key.speaker == speaker]
+            session = lately[0].session if lately else format_iso(self.clock.now())
+        key = MindKey(who.wall, stream, checked_name(session, "session"), speaker)
+        async with self.minds.use(key) as opened:
+            opened.budget = who.budget
+            yield opened
+
+    def speaker(self, name: str) -> ResponderFactory:
+        """Return who answers under a name.
+
+        Raises:
+            NotFound: nobody is called so; a path is nobody's name here.
+        """
+        if name in self.speakers:
+            return self.speakers[name]()
+        from mindstream.clock import MachineZone
+        from mindstream.coach.coach import Coach
+
+        if name not in self.speaker_names():
+            raise NotFound(f"nobody is called {name!r} here; there are {', '.join(self.speaker_names())}")
+        pack = self.settings.pack if name == self.own_speaker else name
+        return Coach.using(pack, self.settings.gate, None, True, self.settings.timezone or MachineZone())
+
+    def speaker_names(self) -> list[str]:
+        """Return who can answer: the packs, and whoever was added."""
+        from mindstream.coach.packs.load import shipped_packs
+
+        return sorted({*shipped_packs(), *self.speakers, self.own_speaker})
+
+    @property
+    def own_speaker(self) -> str:
+        """What the operator's pack is called: a folder of their own, by its last part."""
+        return Path(self.settings.pack).name
+
+    async def _open_mind(self, key: MindKey, stack: AsyncExitStack) -> OpenMind:
+        from mindstream.log.names import name_of
+        from mindstream.service.operations.spending import SpentOf
+
+        ground = self._grounds[key.wall]
+        await asyncio.to_thread(finish_all, self.settings.data, key.stream)
+        payer = SpentOf()
+        mind = await stack.enter_async_context(
+            Mind.open(
+                ground.store, user=name_of(key.stream), session=key.session, models=self.models.each(payer.charge),
+                responder=self.speaker(key.speaker), embed=self.embedder, clock=self.clock,
+                timeouts=Timeouts(deadline_s=self.settings.deadline_s),
+            )
+        )  # fmt: skip
+        opened = OpenMind(key, mind, stack.aclose, self.clock.elapsed())
+        payer.of = opened
+        showing = asyncio.ensure_future(_show_live(mind, ground.hub))
+        stack.callback(showing.cancel)
+        return opened
+
+
+async def _show_live(mind: Mind, hub: Hub) -> None:
+    """Hand what is live only to whoever listens to the tenant's events."""
+    with mind.memory.feed.listening() as rows:
+        async for row in rows:
+            if not row.seq:
+                hub.show(row)
+
+
+def house_of(data: str | Path | House, settings: Settings | None = None, models: Models | None = None) -> House:
+    """Return a house for a data folder; one that is handed in is returned.
+
+    Raises:
+        InputError: a house has settings and models of its own.
+    """
+    if isinstance(data, House):
+        if settings or models:
+            raise InputError("a house has settings and models of its own")
+        return data
+    chosen = settings or Settings()
+    return House(chosen.model_copy(update={"data": Path(data)}), models=models)

@@ -1,0 +1,171 @@
+"""The log of a tenant as it grows, for whoever listens: each row is read and encoded once, however many do.
+
+A row is shown when it is on disk, in the order of its seq, whichever process wrote it. What is live only (pieces of an
+answer) is handed on as it comes, without a seq.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from mindstream.clock import Clock
+from mindstream.errors import StorageError
+from mindstream.log.events import Logged
+from mindstream.memory.store.sqlite import SqliteStore
+from mindstream.memory.store.store import Commit
+
+ROOM = 2_000
+"""So many rows wait for a listener that does not come; beyond, it is cut."""
+LOOK_S = 1.0
+"""How often it is looked whether another process has written, while somebody listens."""
+PORTION = 500
+
+Wants: TypeAlias = Callable[[Logged], bool]
+
+
+class TenantStore(SqliteStore):
+    """A tenant's part of the data folder; tells `on_commit` when something was written by this process."""
+
+    on_commit: Callable[[], None] = staticmethod(lambda: None)
+
+    async def commit(self, *commits: Commit) -> list[Logged]:
+        logged = await super().commit(*commits)
+        self.on_commit()
+        return logged
+
+
+@dataclass(eq=False)
+class Listener:
+    """Somebody who listens.
+
+    Attributes:
+        begins: it is handed what comes after this seq; what was written before is read with `Hub.catch_up`.
+        seq: up to where it was handed all that it wants.
+        is_cut: it was too slow: what comes after `seq` it must ask for anew.
+    """
+
+    wants: Wants
+    begins: int
+    seq: int
+    is_cut: bool = False
+    is_over: bool = False
+    _waiting: list[Logged] = field(default_factory=list)
+    _more: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def put(self, row: Logged) -> None:
+        """Hand it a row, if it wants it and has room."""
+        if self.is_cut or not self.wants(row):
+            return
+        if len(self._waiting) >= ROOM:
+            if not row.seq:  # live only: the whole comes later
+                return
+            self.is_cut, self.seq = True, row.seq - 1
+        else:
+            self._waiting.append(row)
+        self._more.set()
+
+    def end(self) -> None:
+        """Tell it that nothing more will come."""
+        self.is_over = True
+        self._more.set()
+
+    async def next(self, wait_s: float) -> list[Logged]:
+        """Return what waits, as soon as something does; nothing after so many seconds, or at the end."""
+        if not self._waiting and not (self.is_cut or self.is_over):
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(wait_s):
+                    await self._more.wait()
+        rows, self._waiting = self._waiting, []
+        if not (self.is_cut or self.is_over):
+            self._more.clear()
+        return rows
+
+
+class Hub:
+    """Follows a tenant's log while anybody listens; costs nothing else."""
+
+    def __init__(self, store: TenantStore, clock: Clock) -> None:
+        self._store, self._clock = store, clock
+        self._listeners: set[Listener] = set()
+        self._written = asyncio.Event()
+        self._seq = 0
+        self._following: asyncio.Task[None] | None = None
+        self._changing = asyncio.Lock()
+        self._closed = False
+        store.on_commit = self._written.set
+
+    def show(self, row: Logged) -> None:
+        """Hand on what is live only."""
+        for listener in self._listeners:
+            listener.put(row)
+
+    @contextlib.asynccontextmanager
+    async def listening(self, wants: Wants) -> AsyncIterator[Listener]:
+        """Give a listener of what is written from now on, each row once."""
+        async with self._changing:
+            if self._following is None and not self._closed:
+                self._seq = await self._store.last_seq()
+                self._written.set()
+                self._following = asyncio.ensure_future(self._follow())
+            listener = Listener(wants, self._seq, self._seq, is_over=self._closed)
+            self._listeners.add(listener)
+        try:
+            yield listener
+        finally:
+            self._listeners.discard(listener)
+            async with self._changing:
+                if not self._listeners:
+                    await self._stop()
+
+    async def catch_up(self, listener: Listener, after: int) -> AsyncIterator[list[Logged]]:
+        """Yield the portions of the log after a seq, up to where the listener is handed rows as they come."""
+        upto = listener.begins
+        while after < upto and (rows := await self._store.events(None, after, limit=PORTION)):
+            if wanted := [row for row in rows if row.seq <= upto and listener.wants(row)]:
+                yield wanted
+            after = rows[-1].seq
+
+    async def _stop(self) -> None:
+        following, self._following = self._following, None
+        if following is not None:
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
+
+    async def _follow(self) -> None:
+        """Hand on rows as they are written."""
+        seen = -1
+        while True:
+            if not self._written.is_set():
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(LOOK_S):
+                        await self._written.wait()
+            ours = self._written.is_set()
+            self._written.clear()
+            try:
+                version = await self._store.version()
+                if not ours and version == seen:
+                    continue
+                seen = version
+                await self._hand_on()
+            except StorageError:
+                await self._clock.sleep(LOOK_S)
+
+    async def _hand_on(self) -> None:
+        while rows := await self._store.events(None, self._seq, limit=PORTION):
+            for row in rows:
+                for listener in self._listeners:
+                    listener.put(row)
+            self._seq = rows[-1].seq
+            for listener in self._listeners:
+                listener.seq = listener.seq if listener.is_cut else self._seq
+
+    async def close(self) -> None:
+        """End for all who listen."""
+        self._closed = True
+        for listener in self._listeners:
+            listener.end()
+        await self._stop()

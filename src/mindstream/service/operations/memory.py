@@ -1,0 +1,179 @@
+"""Operations on a user's memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import Field, JsonValue
+
+from mindstream.clock import Moment
+from mindstream.memory.curation.forgetting import Removal
+from mindstream.memory.memory import Memory
+from mindstream.memory.store.record import Kind, Record
+from mindstream.service.operations.cursors import read_number, write_cursor
+from mindstream.service.operations.house import House
+from mindstream.service.operations.receipts import MemoryShape, RecallResult, show_memory, show_recalled
+from mindstream.service.operations.refusals import NotFound
+from mindstream.service.operations.shapes import Ask, Page, Reply
+from mindstream.service.operations.table import operation
+from mindstream.service.operations.who import Who
+
+LONGEST = 100_000
+"""Characters of a text; memory itself refuses what it could not hold."""
+
+
+class RetainRequest(Ask):
+    """Something to be remembered."""
+
+    text: str = Field(min_length=1, max_length=LONGEST)
+    kind: Kind = "note"
+    session: str = Field("", max_length=100)
+    importance: float | None = Field(None, ge=1, le=10)
+    keywords: list[str] = Field([], max_length=50)
+    data: dict[str, JsonValue] = Field({})
+
+
+class Retained(Reply):
+    """What was remembered."""
+
+    id: str
+    text: str
+    kind: Kind
+
+
+class RecallRequest(Ask):
+    """A question to memory; `floor`: with less certainty nothing is returned; `touch` false: a look changes nothing."""
+
+    query: str = Field(min_length=1, max_length=LONGEST)
+    k: int = Field(10, ge=1, le=100)
+    kinds: list[Kind] | None = None
+    since: Moment | None = Field(None, ge=0, le=1e11, allow_inf_nan=False)
+    until: Moment | None = Field(None, ge=0, le=1e11, allow_inf_nan=False)
+    as_of: Moment | None = Field(None, ge=0, le=1e11, allow_inf_nan=False)
+    session: str = Field("", max_length=100)
+    floor: float = Field(0.0, ge=0, le=1)
+    touch: bool = True
+
+
+class MemoryId(Ask):
+    """One memory."""
+
+    id: str = Field(max_length=100)
+
+
+class ForgetRequest(MemoryId):
+    """One memory that is to be forgotten; `dry_run` only says what would go."""
+
+    dry_run: bool = False
+
+
+class ForgetResult(Reply):
+    """What went, or would go: what was asked for, what was drawn from that alone, what stays without its words."""
+
+    forgotten: bool
+    asked: list[str]
+    drawn: list[str]
+    changed: list[str]
+    items: list[str]
+
+
+class ListRequest(Page):
+    """A page of a memory, newest first; `kinds` with commas between."""
+
+    kinds: str = Field("", max_length=200)
+    session: str = Field("", max_length=100)
+
+
+class MemoryList(Reply):
+    """A page of memories, newest first; `next`: the cursor of the next page, "" at the end."""
+
+    memories: list[MemoryShape]
+    next: str
+
+
+@operation(
+    "memory.retain", "write", "POST /users/{user}/memories", mcp="retain", cli="memory retain", status=201
+)  # fmt: skip
+async def retain(house: House, who: Who, ask: RetainRequest) -> Retained:
+    """Remember a text. No model is called; it is on disk when this is answered."""
+    memory = await house.memory(who)
+    record = await memory.retain(
+        ask.text, ask.kind, episode=ask.session, importance=ask.importance, keywords=ask.keywords, data=ask.data
+    )
+    return Retained(id=record.id, text=record.text, kind=record.kind)
+
+
+@operation("memory.recall", "read", "POST /users/{user}/memories/recall", mcp="recall", cli="memory recall")
+async def recall(house: House, who: Who, ask: RecallRequest) -> RecallResult:
+    """Find what answers a question best, each with a receipt: why it was found, how well it is held, its source."""
+    memory = await house.memory(who)
+    found = await memory.recall(
+        ask.query, ask.k, kinds=ask.kinds, since=ask.since, until=ask.until, as_of=ask.as_of, floor=ask.floor,
+        where={"episode": ask.session} if ask.session else None, touch=ask.touch,
+    )  # fmt: skip
+    return show_recalled(found, found.certainty, house.clock.now())
+
+
+@operation("memory.list", "read", "GET /users/{user}/memories", mcp="list_memories", cli="memory show")
+async def list_memories(house: House, who: Who, ask: ListRequest) -> MemoryList:
+    """List memories, newest first; superseded and faded ones too, each with its status."""
+    from mindstream.service.memory import parse_kinds
+
+    memory = await house.memory(who)
+    kinds = parse_kinds([name for name in ask.kinds.split(",") if name]) if ask.kinds else None
+    columns = await memory.columns()
+    before, found, now = read_number(ask.cursor) or len(columns) + 1, list[Record](), house.clock.now()
+    while before > 1 and len(found) < ask.limit:
+        first = max(0, before - 1 - 4 * ask.limit)
+        records = {each.id: each for each in await memory.store.records(memory.key, columns.ids[first : before - 1])}
+        for at in range(before - 2, first - 1, -1):
+            before = at + 1
+            record = records.get(columns.ids[at])
+            if record and (not kinds or record.kind in kinds) and ask.session in ("", record.episode):
+                found.append(record)
+                if len(found) == ask.limit:
+                    break
+    return MemoryList(
+        memories=[show_memory(record, now) for record in found], next=write_cursor(str(before)) if before > 1 else ""
+    )
+
+
+@operation("memory.get", "read", "GET /users/{user}/memories/{id}", mcp="get_memory")
+async def get(house: House, who: Who, ask: MemoryId) -> MemoryShape:
+    """Return one memory, whatever has become of it."""
+    return show_memory(await find(await house.memory(who), ask.id), house.clock.now())
+
+
+@operation("memory.forget", "write", "DELETE /users/{user}/memories/{id}", mcp="forget", cli="memory forget")
+async def forget(house: House, who: Who, ask: ForgetRequest) -> ForgetResult:
+    """Forget a memory for good, with all that was drawn from it alone; `dry_run` only says what would go."""
+    memory = await house.memory(who)
+    await find(memory, ask.id)
+    removal = await memory.find_removal(ask.id)
+    if not ask.dry_run:
+        await memory.remove(removal)
+    return show_removal(removal, forgotten=not ask.dry_run)
+
+
+async def find(memory: Memory, id_: str) -> Record:
+    """Return a record of this memory.
+
+    Raises:
+        NotFound: there is none; another's memory is none.
+    """
+    record = await memory.get(id_)
+    if record is None:
+        raise NotFound(f"there is no memory {id_!r} here")
+    return record
+
+
+def show_removal(removal: Removal, *, forgotten: bool) -> ForgetResult:
+    """Return what goes, or would go, by ids."""
+    return ForgetResult(
+        forgotten=forgotten, asked=_ids(removal.asked), drawn=_ids(removal.drawn), changed=_ids(removal.changed),
+        items=[item.text for item in removal.items],
+    )  # fmt: skip
+
+
+def _ids(records: Sequence[Record]) -> list[str]:
+    return [record.id for record in records]

@@ -1,0 +1,142 @@
+"""The minds that are open: each is opened when it is first spoken to, and closed when nobody has for a while."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from mindstream.clock import Clock
+from mindstream.errors import Conflict
+from mindstream.log.names import StreamKey
+from mindstream.minds.mind import Mind
+from mindstream.models.wrappers.budget import Budget
+
+IDLE_S, LOOK_S = 900.0, 30.0
+"""So long a mind stays open that nobody speaks to and that has nothing to think about, and how often it is looked."""
+MOST = 2_000
+"""So many are open at once; beyond, those that nobody has spoken to for longest are closed."""
+
+
+class MindKey(NamedTuple):
+    """Which mind: whose it is, in which conversation, and who speaks for it."""
+
+    wall: str
+    stream: StreamKey
+    session: str
+    speaker: str
+
+
+@dataclass(eq=False)
+class OpenMind:
+    """A mind that is open, and by how many it is used just now.
+
+    Attributes:
+        budget: of whoever spoke to it last: what it thinks is done in their name.
+        answers: so many utterances are being answered, or wait for their turn, in the order in which they came.
+    """
+
+    key: MindKey
+    mind: Mind
+    close: Callable[[], Awaitable[None]]
+    last_used: float
+    uses: int = 0
+    budget: Budget | None = None
+    answers: int = 0
+
+
+OpenOne = Callable[[MindKey, AsyncExitStack], Awaitable[OpenMind]]
+
+
+class OpenMinds:
+    """Keeps minds open between requests.
+
+    Args:
+        open_one: opens a mind; what it puts on the stack is closed with it.
+    """
+
+    def __init__(self, open_one: OpenOne, clock: Clock, idle_s: float = IDLE_S, most: int = MOST) -> None:
+        self._open_one, self._clock, self._idle_s, self._most = open_one, clock, idle_s, most
+        self._open: dict[MindKey, OpenMind] = {}
+        self._opening: dict[MindKey, asyncio.Lock] = {}
+        self._sweeping: asyncio.Task[None] | None = None
+        self._closed = False
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def each(self) -> list[OpenMind]:
+        """Return those that are open."""
+        return list(self._open.values())
+
+    def of(self, wall: str, stream: StreamKey) -> list[OpenMind]:
+        """Return a user's that are open, the one that was used last first."""
+        found = [each for key, each in self._open.items() if (key.wall, key.stream) == (wall, stream)]
+        return sorted(found, key=lambda each: -each.last_used)
+
+    @contextlib.asynccontextmanager
+    async def use(self, key: MindKey) -> AsyncIterator[OpenMind]:
+        """Give a mind, opened if need be; it stays open until the block ends, and for a while after.
+
+        Raises:
+            Conflict: the server is about to end.
+            MindstreamError: it cannot be opened.
+        """
+        lock = self._opening.setdefault(key, asyncio.Lock())
+        async with lock:
+            if self._closed:
+                raise Conflict("this server is about to end: ask again in a moment")
+            found = self._open.get(key)
+            if found is None:
+                found = self._open[key] = await self._opened(key)
+            found.uses += 1
+        try:
+            yield found
+        finally:
+            found.uses -= 1
+            found.last_used = self._clock.elapsed()
+
+    async def _opened(self, key: MindKey) -> OpenMind:
+        async with AsyncExitStack() as stack:
+            made = await self._open_one(key, stack)
+            made.close = stack.pop_all().aclose
+        if self._sweeping is None:
+            self._sweeping = asyncio.ensure_future(self._sweep())
+        return made
+
+    async def _sweep(self) -> None:
+        """Close what is idle, as long as anything is open."""
+        while self._open:
+            await self._clock.sleep(LOOK_S)
+            now = self._clock.elapsed()
+            by_age = sorted(self._open.values(), key=lambda each: each.last_used)
+            for place, each in enumerate(by_age):
+                too_many = len(by_age) - place > self._most
+                if too_many or now - each.last_used > self._idle_s:
+                    await self._close_one(each, even_at_work=too_many)
+        self._sweeping = None
+
+    async def _close_one(self, one: OpenMind, *, even_at_work: bool) -> None:
+        lock = self._opening.setdefault(one.key, asyncio.Lock())
+        async with lock:
+            if one.uses or self._open.get(one.key) is not one:
+                return
+            memory = one.mind.memory
+            if not even_at_work and await memory.store.open_work(memory.key):
+                return
+            del self._open[one.key]
+            await one.close()
+        self._opening.pop(one.key, None)
+
+    async def close(self) -> None:
+        """Close all; what is being thought about is left open, and taken up by whoever opens the mind next."""
+        self._closed = True
+        sweeping, self._sweeping = self._sweeping, None
+        if sweeping is not None:
+            sweeping.cancel()
+            await asyncio.gather(sweeping, return_exceptions=True)
+        minds, self._open = list(self._open.values()), {}
+        await asyncio.gather(*(each.close() for each in minds), return_exceptions=True)

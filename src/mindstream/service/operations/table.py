@@ -1,0 +1,124 @@
+"""The table of operations: each is declared once, on the function that does it; doors are made from the table.
+
+    @operation("memory.recall", "read", "POST /users/{user}/memories/recall", mcp="recall")
+    async def recall(house: House, who: Who, ask: RecallRequest) -> RecallResult:
+        \"\"\"Find what answers a question.\"\"\"
+
+A request is a pydantic model whose fields are the rest of the path's names, the query or the body; `user` is never one
+of them: it is `who.user`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar, get_type_hints
+
+from pydantic import BaseModel
+
+from mindstream.log.events import Logged
+from mindstream.service.operations.house import House
+from mindstream.service.operations.who import Scope, Who
+
+ROOMS = ("minds", "memory")
+"""The modules that declare operations, in the order in which doors list them."""
+
+
+Run: TypeAlias = Callable[[House, Who, Any], Awaitable[BaseModel]]
+Stream: TypeAlias = Callable[[House, Who, Any], AsyncGenerator[Logged]]
+R = TypeVar("R", bound=Run)
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """Something that can be asked for.
+
+    Attributes:
+        name: its room and its verb.
+        scope: what whoever asks must be allowed.
+        method, path: where REST has it, below /api/v1.
+        long: it takes its time: a door returns an operation's id, and the result is fetched by that.
+        mcp: what the tool of the MCP server is called; "": there is none.
+        cli: the command that does the same; "": there is none.
+        status: REST's answer where it is done.
+        streams: gives the same as rows of the log, as they come.
+    """
+
+    name: str
+    scope: Scope
+    method: str
+    path: str
+    run: Run
+    request: type[BaseModel]
+    result: type[BaseModel]
+    summary: str
+    long: bool = False
+    mcp: str = ""
+    cli: str = ""
+    status: int = 200
+    streams: Stream | None = None
+
+    @property
+    def room(self) -> str:
+        """The room whose it is."""
+        return self.name.partition(".")[0]
+
+    @property
+    def path_names(self) -> tuple[str, ...]:
+        """The names that stand in its path."""
+        return tuple(re.findall(r"{(\w+)}", self.path))
+
+    @property
+    def about_user(self) -> bool:
+        """It is about one user's memory."""
+        return "user" in self.path_names
+
+    async def ask(self, house: House, who: Who, request: BaseModel) -> Any:
+        """Do it, if whoever asks may; every door comes through here.
+
+        Raises:
+            Forbidden: they may not.
+            MindstreamError: see the operation.
+        """
+        who.require(self.room, self.scope)
+        return await self.run(house, who, request)
+
+
+_table: dict[str, Operation] = {}
+
+
+def operation(
+    name: str, scope: Scope, rest: str, *, long: bool = False, mcp: str = "", cli: str = "", status: int = 200,
+    streams: Stream | None = None,
+) -> Callable[[R], R]:  # fmt: skip
+    """Declare a function an operation; `rest` is its method and path."""
+
+    def declare(run: R) -> R:
+        method, _, path = rest.partition(" ")
+        hints = get_type_hints(run)
+        kind, result = hints[list(inspect.signature(run).parameters)[2]], hints["return"]
+        made = Operation(
+            name, scope, method, path, run, kind, result, " ".join((inspect.getdoc(run) or "").split()), long, mcp, cli,
+            status, streams,
+        )  # fmt: skip
+        if _table.setdefault(name, made) is not made:
+            raise ValueError(f"two operations are called {name!r}")
+        return run
+
+    return declare
+
+
+def operations() -> tuple[Operation, ...]:
+    """Return all operations, room by room."""
+    for room in ROOMS:
+        importlib.import_module(f"mindstream.service.operations.{room}")
+    return tuple(_table.values())
+
+
+def find_operation(name: str) -> Operation:
+    """Return an operation by its name."""
+    operations()
+    return _table[name]

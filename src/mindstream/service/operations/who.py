@@ -1,0 +1,101 @@
+"""Who asks: a tenant, what it may do, and of whose memory. It comes from a token and a path, never from a text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias, get_args
+
+from mindstream.errors import InputError
+from mindstream.log.names import StreamName, checked_tenant
+from mindstream.models.wrappers.budget import Budget
+from mindstream.service.operations.refusals import Forbidden
+
+Scope: TypeAlias = Literal["read", "write", "admin"]
+SCOPES: tuple[Scope, ...] = get_args(Scope)
+LOCAL = "local"
+"""The tenant of this machine's own people: what it keeps is what the command line keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Who:
+    """Whoever asks something of a door.
+
+    Attributes:
+        tenant: a wall: nothing of another's is seen, by whatever name, id or cursor.
+        scopes: what it may do: `read`, `write`, `admin` (all), or in one room alone, as `memory.read`.
+        user: whose memory it is about, within the tenant; "" where it is about none.
+        only: the one user that it may ask about; "": any of the tenant's.
+        key: which token it has: limits and idempotency keys are counted by it.
+        budget: what may be spent on models in its name; None: what the server may.
+    """
+
+    tenant: str
+    scopes: frozenset[str]
+    user: str = ""
+    only: str = ""
+    key: str = ""
+    budget: Budget | None = field(default=None, compare=False)
+
+    def of(self, user: str) -> Who:
+        """Return the same, asking about a user.
+
+        Raises:
+            Forbidden: it may ask about another user alone.
+            InputError: nobody can be called so.
+        """
+        name = StreamName("user", user)
+        if self.only and StreamName("user", self.only).normal != name.normal:
+            raise Forbidden("this token is for another user")
+        return replace(self, user=name.normal)
+
+    def require(self, room: str, scope: Scope) -> None:
+        """Raise Forbidden where it may not do that in that room."""
+        if not {"admin", scope, f"{room}.admin", f"{room}.{scope}"} & self.scopes:
+            raise Forbidden(f"this token may not {scope} here: it wants the scope `{scope}`, or `{room}.{scope}`")
+
+    @property
+    def wall(self) -> str:
+        """The tenant as stores know it: this machine's own people are none's."""
+        return "" if self.tenant == LOCAL else self.tenant
+
+    @property
+    def name(self) -> StreamName:
+        """The name of the user's stream.
+
+        Raises:
+            InputError: it is about no user.
+        """
+        if not self.user:
+            raise InputError("say whose memory it is about")
+        return StreamName("user", self.user)
+
+
+LOCAL_PEOPLE = Who(LOCAL, frozenset({"admin"}), key=LOCAL)
+"""Whoever asks from this machine, where no token is asked for."""
+
+
+def checked_scopes(names: str) -> frozenset[str]:
+    """Read scopes, with commas between.
+
+    Raises:
+        InputError: there is no such scope.
+    """
+    scopes = frozenset(name.strip() for name in names.split(",") if name.strip())
+    if not scopes:
+        raise InputError("name what the token may do, as read,write")
+    for name in scopes:
+        room, dot, scope = name.rpartition(".")
+        if scope not in SCOPES or (dot and not room.isidentifier()):
+            raise InputError(f"there is no scope {name!r}; they are read, write, admin, or of one room, as memory.read")
+    return scopes
+
+
+def checked_wall(tenant: str) -> str:
+    """Return a tenant's name.
+
+    Raises:
+        InputError: nobody can be called so.
+    """
+    if not tenant:
+        raise InputError("name the tenant whom the token is for")
+    return checked_tenant(tenant)

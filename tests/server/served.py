@@ -1,0 +1,89 @@
+"""A server for tests: the application on a real uvicorn, in a thread of its own, or `mindstream serve` as a process."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from mindstream.server.app import Doors, app
+from mindstream.server.run import Server, configure, listen
+
+
+class Served:
+    """An application that is served from a thread; a context manager.
+
+    Attributes:
+        doors: the application; `doors.house` is what is behind it.
+        url: where it listens, as http://127.0.0.1:1234.
+    """
+
+    def __init__(self, data: Path, **more: Any) -> None:
+        self.doors: Doors = app(data, **more)
+        self._socket = listen("127.0.0.1", 0)
+        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+        self._server = Server(self.doors, configure(self.doors))
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def _run(self) -> None:
+        asyncio.run(self._server.serve([self._socket]))
+
+    def client(self, **more: Any) -> httpx.Client:
+        """Return a client that asks it."""
+        return httpx.Client(base_url=self.url, timeout=30, **more)
+
+    def token(self, tenant: str = "acme", scopes: str = "read,write", **more: Any) -> dict[str, str]:
+        """Make a token and return the header that holds it."""
+        token, _ = self.doors.admission.tokens.new(tenant, scopes, 1, **more)
+        return {"Authorization": f"Bearer {token}"}
+
+    def __enter__(self) -> Served:
+        self._thread.start()
+        with self.client(transport=httpx.HTTPTransport(retries=20)) as client:
+            assert client.get("/healthz").status_code == 200
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.should_exit = True
+        self._thread.join(timeout=60)
+        self._socket.close()
+        assert not self._thread.is_alive()
+
+
+class ServerProcess:
+    """`mindstream serve --port 0` as a process; a context manager."""
+
+    def __init__(self, data: Path, *flags: str, port: int = 0) -> None:
+        words = [sys.executable, "-m", "mindstream", "serve", "--port", str(port), "--data", str(data), *flags]
+        self.process = subprocess.Popen(
+            words, stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"}
+        )
+        assert self.process.stderr is not None
+        self.said = self.process.stderr.readline()
+        self.url = self.said.split()[-1] if self.said.startswith("listening on ") else ""
+
+    def end(self, how: signal.Signals = signal.SIGTERM) -> int:
+        """Send a signal and return the exit code."""
+        self.process.send_signal(how)
+        return self.process.wait(timeout=60)
+
+    def __enter__(self) -> ServerProcess:
+        assert self.url, self.said
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait(timeout=60)
+        assert self.process.stderr is not None
+        self.process.stderr.close()
+
+
+__all__ = ["Served", "ServerProcess"]
