@@ -18,6 +18,7 @@ from mindstream.errors import MindstreamError
 from mindstream.models.roles import Models
 from mindstream.server.chat import add_chat
 from mindstream.server.entrance import Admission, Entrance, Receive, Scope, Send
+from mindstream.server.events import add_events
 from mindstream.server.mcp import add_mcp
 from mindstream.server.problems import PROBLEMS, TYPE, Refusal, body_of, describe_mistakes, problem, problem_of
 from mindstream.server.rest import add_rest
@@ -48,6 +49,7 @@ class Doors:
         self._more: list[contextlib.AbstractAsyncContextManager[Any]] = []
         add_health(self.api)
         add_rest(self.api, house)
+        add_events(self.api, house)
         add_chat(self.api, house)
         self._more.append(add_mcp(self.api, house))
         add_problems(self.api)

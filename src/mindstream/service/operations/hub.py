@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -38,6 +38,14 @@ class TenantStore(SqliteStore):
         return logged
 
 
+@dataclass(eq=False, slots=True)
+class Line:
+    """A row on its way to whoever listens; `shown`: as it is sent, made once for all of them."""
+
+    row: Logged
+    shown: bytes = b""
+
+
 @dataclass(eq=False)
 class Listener:
     """Somebody who listens.
@@ -53,11 +61,12 @@ class Listener:
     seq: int
     is_cut: bool = False
     is_over: bool = False
-    _waiting: list[Logged] = field(default_factory=list)
+    _waiting: list[Line] = field(default_factory=list)
     _more: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def put(self, row: Logged) -> None:
+    def put(self, line: Line) -> None:
         """Hand it a row, if it wants it and has room."""
+        row = line.row
         if self.is_cut or not self.wants(row):
             return
         if len(self._waiting) >= ROOM:
@@ -65,7 +74,7 @@ class Listener:
                 return
             self.is_cut, self.seq = True, row.seq - 1
         else:
-            self._waiting.append(row)
+            self._waiting.append(line)
         self._more.set()
 
     def end(self) -> None:
@@ -73,16 +82,16 @@ class Listener:
         self.is_over = True
         self._more.set()
 
-    async def next(self, wait_s: float) -> list[Logged]:
+    async def next(self, wait_s: float) -> list[Line]:
         """Return what waits, as soon as something does; nothing after so many seconds, or at the end."""
         if not self._waiting and not (self.is_cut or self.is_over):
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(wait_s):
                     await self._more.wait()
-        rows, self._waiting = self._waiting, []
+        lines, self._waiting = self._waiting, []
         if not (self.is_cut or self.is_over):
             self._more.clear()
-        return rows
+        return lines
 
 
 class Hub:
@@ -100,8 +109,9 @@ class Hub:
 
     def show(self, row: Logged) -> None:
         """Hand on what is live only."""
+        line = Line(row)
         for listener in self._listeners:
-            listener.put(row)
+            listener.put(line)
 
     @contextlib.asynccontextmanager
     async def listening(self, wants: Wants) -> AsyncIterator[Listener]:
@@ -121,11 +131,11 @@ class Hub:
                 if not self._listeners:
                     await self._stop()
 
-    async def catch_up(self, listener: Listener, after: int) -> AsyncIterator[list[Logged]]:
+    async def catch_up(self, listener: Listener, after: int) -> AsyncGenerator[list[Line]]:
         """Yield the portions of the log after a seq, up to where the listener is handed rows as they come."""
         upto = listener.begins
         while after < upto and (rows := await self._store.events(None, after, limit=PORTION)):
-            if wanted := [row for row in rows if row.seq <= upto and listener.wants(row)]:
+            if wanted := [Line(row) for row in rows if row.seq <= upto and listener.wants(row)]:
                 yield wanted
             after = rows[-1].seq
 
@@ -156,9 +166,9 @@ class Hub:
 
     async def _hand_on(self) -> None:
         while rows := await self._store.events(None, self._seq, limit=PORTION):
-            for row in rows:
+            for line in map(Line, rows):
                 for listener in self._listeners:
-                    listener.put(row)
+                    listener.put(line)
             self._seq = rows[-1].seq
             for listener in self._listeners:
                 listener.seq = listener.seq if listener.is_cut else self._seq

@@ -54,7 +54,7 @@ async def answer(house: House, who: Who, ask: SendRequest) -> AsyncGenerator[Log
     "minds.send", "write", "POST /users/{user}/send", cli="chat", status=202, streams=answer
 )  # fmt: skip
 async def send(house: House, who: Who, ask: SendRequest) -> Sent:
-    """Say something to a mind. Answered when it is on disk; or, where text/event-stream is accepted, by the events of the answer.
+    """Say something to a mind. Answered when it is on disk; to who accepts text/event-stream, by the answer's events.
 
     What was said while an answer goes on waits for its turn. What a mind says is an event of the log.
     """

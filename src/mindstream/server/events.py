@@ -1,0 +1,124 @@
+"""GET /api/v1/events: the log as server-sent events. The id of an event is its seq; Last-Event-ID goes on after it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Annotated
+
+from fastapi import FastAPI, Header, Query, Request
+from fastapi.sse import format_sse_event
+
+from mindstream.errors import InputError
+from mindstream.log.events import GROUND, Logged, every_kind
+from mindstream.rooms import registered
+from mindstream.server.entrance import who_of
+from mindstream.server.rest import PREFIX, problems_of
+from mindstream.server.streams import PING_S, EventStream, encode
+from mindstream.service.operations.house import House
+from mindstream.service.operations.hub import Hub, Line, Listener, Wants
+from mindstream.service.operations.who import Who
+
+RETRY_MS = 1_000
+LARGEST = 2**62
+
+
+def add_events(api: FastAPI, house: House) -> None:
+    """Add the route."""
+
+    @api.get(
+        PREFIX + "/events", tags=["log"], operation_id="log.events", response_class=EventStream,
+        responses=problems_of("GET") | {200: {"content": {"text/event-stream": {}}}},
+    )  # fmt: skip
+    async def events(
+        request: Request,
+        user: Annotated[str | None, Query(min_length=1, max_length=100)] = None,
+        kind: Annotated[list[str] | None, Query(max_length=50)] = None,
+        room: Annotated[str | None, Query(max_length=50)] = None,
+        after: Annotated[int | None, Query(ge=0, le=LARGEST)] = None,
+        last_event_id: Annotated[str | None, Header()] = None,
+    ) -> EventStream:
+        """Give the rows of the log as they are written, after Last-Event-ID or `after`; without them from now on.
+
+        What is live only (pieces of an answer) has no id and does not come again: the whole `said` does.
+        """
+        who = who_of(request.scope)
+        who.require("log", "read")
+        about = who.of(user or who.only) if user or who.only else who
+        wants = choose(house, about, kinds_of(kind, room))
+        return EventStream(follow(house.ground(about).hub, wants, read_id(last_event_id, after)))
+
+
+def kinds_of(kinds: list[str] | None, room: str | None) -> frozenset[str] | None:
+    """Return the kinds of events that are wanted; None: all.
+
+    Raises:
+        InputError: there is no such kind or room.
+    """
+    wanted = frozenset(kinds or ()) or None
+    if unknown := sorted((wanted or frozenset()) - every_kind().keys()):
+        raise InputError(f"there is no kind of event {unknown[0][:50]!r}")
+    if room is None:
+        return wanted
+    rooms = {each.name: each for each in registered() if each.name}
+    if room != "ground" and room not in rooms:
+        raise InputError(f"there is no room {room!r}; there are ground, {', '.join(rooms)}")
+    shapes = GROUND if room == "ground" else tuple(rooms[room].events())
+    inside = frozenset(each.kind for each in shapes if hasattr(each, "kind"))
+    return inside if wanted is None else inside & wanted
+
+
+def choose(house: House, who: Who, kinds: frozenset[str] | None) -> Wants:
+    """Return what tells which rows are wanted: one user's, or the tenant's; of these kinds, or of all."""
+    mind = house.ground(who).store.key(who.name) if who.user else None
+
+    def wants(row: Logged) -> bool:
+        return (mind is None or row.mind == mind) and (kinds is None or row.event.kind in kinds)
+
+    return wants
+
+
+def read_id(last_event_id: str | None, after: int | None) -> int | None:
+    """Return the seq to go on after; None: only what comes.
+
+    Raises:
+        InputError: it is no seq.
+    """
+    if not last_event_id:
+        return after
+    if not (last_event_id.isascii() and last_event_id.isdigit() and int(last_event_id[:25]) <= LARGEST):
+        raise InputError("Last-Event-ID is the id of an event, a number")
+    return int(last_event_id)
+
+
+async def follow(hub: Hub, wants: Wants, after: int | None) -> AsyncGenerator[bytes]:
+    """Yield the log as events: what was written after a seq, then what is being written; each row once."""
+    async with hub.listening(wants) as listener:
+        start = listener.begins if after is None else after
+        yield f"retry: {RETRY_MS}\nid: {start}\n\n".encode()
+        if after is not None:
+            async with aclosing(hub.catch_up(listener, after)) as portions:
+                async for lines in portions:
+                    yield _joined(lines)
+        while not (listener.is_over or listener.is_cut):
+            lines = await listener.next(PING_S)
+            yield _joined(lines) if lines else _place(listener)
+        yield _last(listener)
+
+
+def _joined(lines: list[Line]) -> bytes:
+    for line in lines:
+        line.shown = line.shown or encode(line.row)
+    return b"".join(line.shown for line in lines)
+
+
+def _place(listener: Listener) -> bytes:
+    """Return an event without data: whoever asks again goes on after it."""
+    return f": ping\nid: {listener.seq}\n\n".encode()
+
+
+def _last(listener: Listener) -> bytes:
+    """Return what tells whoever is cut, or at whom the server ends, where to go on."""
+    name = "cut" if listener.is_cut else "end"
+    return format_sse_event(data_str=json.dumps({"after": listener.seq}), event=name, id=str(listener.seq))
