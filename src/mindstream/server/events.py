@@ -28,7 +28,7 @@ def add_events(api: FastAPI, house: House) -> None:
     """Add the route."""
 
     @api.get(
-        PREFIX + "/events", tags=["log"], operation_id="log.events", response_class=EventStream,
+        PREFIX + "/events", tags=["log"], operation_id="log.events", response_class=EventStream, status_code=200,
         responses=problems_of("GET") | {200: {"content": {"text/event-stream": {}}}},
     )  # fmt: skip
     async def events(

@@ -30,7 +30,7 @@ def add_rest(api: FastAPI, house: House) -> None:
     for each in operations():
         api.add_api_route(
             PREFIX + each.path, _endpoint(each, house), methods=[each.method], status_code=each.status,
-            response_model=each.result, name=each.name, operation_id=each.name, tags=[each.room],
+            response_model=each.reply, name=each.name, operation_id=each.name, tags=[each.room],
             summary=each.name, description=each.summary, responses=problems_of(each.method) | _streamed(each),
         )  # fmt: skip
 
@@ -77,13 +77,19 @@ def _parameters(each: Operation) -> list[inspect.Parameter]:
     made = [_parameter("request", Request)]
     fields = each.request.model_fields
     for name in each.path_names:
-        kind = fields[name].annotation if name in fields else str
-        made.append(_parameter(name, Annotated[kind, Path(min_length=1, max_length=100)]))
+        made.append(_parameter(name, _path_kind(fields.get(name))))
     rest = {name: (info.annotation, info) for name, info in fields.items() if name not in each.path_names}
     if rest:
         model = _rest_of(each, rest)
         made.append(_parameter("rest", Annotated[model, Query() if each.method in ("GET", "DELETE") else Body()]))
     return made
+
+
+def _path_kind(info: FieldInfo | None) -> Any:
+    """Return the type of a name in a path."""
+    if info is None or info.annotation is str:
+        return Annotated[str, Path(min_length=1, max_length=100)]
+    return Annotated[(info.annotation, *info.metadata, Path())]
 
 
 def _rest_of(each: Operation, rest: dict[str, tuple[Any, FieldInfo]]) -> type[BaseModel]:

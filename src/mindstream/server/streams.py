@@ -102,6 +102,8 @@ async def _pump(rows: AsyncGenerator[Logged], waiting: asyncio.Queue[Logged | Ba
         async with aclosing(rows):
             async for row in rows:
                 waiting.put_nowait(row)
+    except asyncio.CancelledError:  # it was broken off: that ends it
+        raise
     except BaseException as error:
         ended = error
         raise

@@ -79,12 +79,13 @@ class LifeSettings:
 @asynccontextmanager
 async def open_life(
     settings: Settings, wanted: LifeSettings, stream: Memory, *, approve: Approve | None = None,
-    note: Callable[[str], None] = lambda _: None,
+    note: Callable[[str], None] = lambda _: None, models: Models | None = None,
 ) -> AsyncIterator[Life]:  # fmt: skip
     """Open models and tools, take up the life of a stream, and keep the bill of its calls.
 
     Args:
         note: is told what a person should know: a tool that may not be called, and why.
+        models: who answers, whoever opened them; None: those of the settings, opened here.
 
     Raises:
         UserError: a model, a tool, a folder, a server, hours, an order that cannot be used; no goal.
@@ -98,8 +99,13 @@ async def open_life(
     calls = CallLog()
     spent = (await read_state(stream)).spent
     async with AsyncExitStack() as opened:
-        answerers = answering(settings, on_call=calls.take, record=wanted.record, budget=_left(config.budget, spent))
-        models = await opened.enter_async_context(answerers)
+        if models is None:
+            left = _left(config.budget, spent)
+            models = await opened.enter_async_context(
+                answering(settings, on_call=calls.take, record=wanted.record, budget=left)
+            )
+        else:
+            models = models.with_listener(calls.take)
         opened.push_async_callback(calls.flush, stream)
         billed: list[BilledModel] = []
         tools = await _open_tools(settings, wanted, stream, _bill(models, billed), approve, note, opened)

@@ -15,8 +15,9 @@ from typing import Any
 from mindstream.clock import Clock, SystemClock, format_iso
 from mindstream.errors import InputError
 from mindstream.log.erasure import finish_all
+from mindstream.log.events import Logged
 from mindstream.log.files import private_folder
-from mindstream.log.names import checked_name
+from mindstream.log.names import StreamKey, StreamName, checked_name
 from mindstream.memory.memory import Memory
 from mindstream.minds.mind import Mind
 from mindstream.minds.responder import ResponderFactory
@@ -24,11 +25,16 @@ from mindstream.minds.timeouts import Timeouts
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
 from mindstream.models.roles import Models
+from mindstream.models.wrappers.budget import Budgeted
+from mindstream.models.wrappers.meter import Metered
 from mindstream.service.folders import refuse_town
 from mindstream.service.opening import answering
+from mindstream.service.operations.changed import OperationChanged
 from mindstream.service.operations.hub import Hub, TenantStore
+from mindstream.service.operations.offered import Offered
 from mindstream.service.operations.open_minds import MindKey, OpenMind, OpenMinds
 from mindstream.service.operations.refusals import NotFound
+from mindstream.service.operations.running import Running, RunningOperations
 from mindstream.service.operations.who import LOCAL_PEOPLE, Who
 from mindstream.settings import Settings
 
@@ -56,16 +62,20 @@ class House:
     Attributes:
         settings: the operator's: no request changes them, nor names a path, a host or a program.
         speakers: who can answer for a mind, by name: the packs that come with mindstream, the operator's own.
+        offered: what the operator offers: tools, documents, towns.
+        running: what takes its time.
     """
 
     def __init__(
         self, settings: Settings, *, models: Models | None = None, clock: Clock | None = None,
-        speakers: Mapping[str, Callable[[], ResponderFactory]] | None = None,
+        speakers: Mapping[str, Callable[[], ResponderFactory]] | None = None, offered: Offered | None = None,
     ) -> None:  # fmt: skip
         self.settings = settings
+        self.offered = offered or Offered()
         self.clock = clock or SystemClock()
         self.speakers = dict(speakers or {})
         self.minds = OpenMinds(self._open_mind, self.clock)
+        self.running = RunningOperations(self.clock, self._show_running)
         self._models, self._own_models = models, models is None
         self._embedder: Embedder | None = None
         self._grounds: dict[str, Ground] = {}
@@ -143,6 +153,18 @@ class House:
         if found is None:
             found = self._grounds[who.wall] = Ground(self.settings.data, who.wall, self.clock)
         return found
+
+    def _show_running(self, one: Running) -> None:
+        ground = self._grounds.get(one.wall)
+        if ground is not None:
+            stream = ground.store.key(StreamName("user", one.user)) if one.user else StreamKey("")
+            ground.hub.show(Logged(0, stream, self.clock.now(), "mindstream", OperationChanged.of(one), system=True))
+
+    def models_of(self, who: Who, on_call: Callable[[Metered], None]) -> Models:
+        """Return the models for something that is done in somebody's name; `on_call` is told of each call."""
+        budget = who.budget
+        models = self.models if budget is None else self.models.each(lambda model: Budgeted(model, budget))
+        return models.with_listener(on_call)
 
     async def memory(self, who: Who) -> Memory:
         """Return a user's memory.
@@ -240,15 +262,18 @@ async def _show_live(mind: Mind, hub: Hub) -> None:
                 hub.show(row)
 
 
-def house_of(data: str | Path | House, settings: Settings | None = None, models: Models | None = None) -> House:
+def house_of(
+    data: str | Path | House, settings: Settings | None = None, models: Models | None = None,
+    offered: Offered | None = None,
+) -> House:  # fmt: skip
     """Return a house for a data folder; one that is handed in is returned.
 
     Raises:
         InputError: a house has settings and models of its own.
     """
     if isinstance(data, House):
-        if settings or models:
+        if settings or models or offered:
             raise InputError("a house has settings and models of its own")
         return data
     chosen = settings or Settings()
-    return House(chosen.model_copy(update={"data": Path(data)}), models=models)
+    return House(chosen.model_copy(update={"data": Path(data)}), models=models, offered=offered)

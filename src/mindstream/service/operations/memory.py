@@ -152,6 +152,7 @@ async def forget(house: House, who: Who, ask: ForgetRequest) -> ForgetResult:
     removal = await memory.find_removal(ask.id)
     if not ask.dry_run:
         await memory.remove(removal)
+        house.running.forget(who)
     return show_removal(removal, forgotten=not ask.dry_run)
 
 

@@ -7,11 +7,14 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
+from mindstream.clock import Moment
 from mindstream.log.events import Heard, Logged, Waiting
+from mindstream.memory.store.record import Kind
+from mindstream.service.operations.cursors import read_number, write_cursor
 from mindstream.service.operations.house import House
-from mindstream.service.operations.shapes import Ask, Reply
+from mindstream.service.operations.shapes import Ask, NoQuestion, Page, Reply
 from mindstream.service.operations.table import operation
 from mindstream.service.operations.who import Who
 
@@ -37,8 +40,10 @@ async def answer(house: House, who: Who, ask: SendRequest) -> AsyncGenerator[Log
     Closing the generator breaks the answer off, not what was heard.
     """
     async with house.mind(who, ask.session) as opened:
-        is_busy = opened.answers > 0
+        is_busy, task = opened.answers > 0, asyncio.current_task()
         opened.answers += 1
+        if task is not None:
+            opened.answering.add(task)
         try:
             async with aclosing(opened.mind.hear(ask.text)) as rows:
                 async for row in rows:
@@ -48,6 +53,8 @@ async def answer(house: House, who: Who, ask: SendRequest) -> AsyncGenerator[Log
                         yield Logged(0, row.mind, row.at, "mindstream", queued)
         finally:
             opened.answers -= 1
+            if task is not None:
+                opened.answering.discard(task)
 
 
 @operation(
@@ -73,3 +80,106 @@ async def _hear(house: House, who: Who, ask: SendRequest, heard: asyncio.Future[
         async for row in rows:
             if isinstance(row.event, Heard) and not heard.done():
                 heard.set_result(Sent(seq=row.seq, session=row.event.session))
+
+
+class MindRequest(Ask):
+    """A mind, by its conversation and who speaks for it; none: those that went on last."""
+
+    session: str | None = Field(None, min_length=1, max_length=100)
+
+
+class BeliefShape(Reply):
+    """The latest version of a belief."""
+
+    slot: str
+    version: int
+    text: str
+    value: JsonValue
+    evidence: list[str]
+
+
+class Beliefs(Reply):
+    """What is believed of a user, or planned with them, slot by slot."""
+
+    beliefs: list[BeliefShape]
+
+
+class Cancelled(Reply):
+    """How many runs of reasoners were stopped."""
+
+    stopped: int
+
+
+class SessionShape(Reply):
+    """A conversation: when it was, how many lines it has, how it began."""
+
+    session: str
+    first: Moment
+    last: Moment
+    lines: int
+    opening: str
+
+
+class Sessions(Page):
+    """A page of conversations, those that began last first."""
+
+
+class SessionList(Reply):
+    """A page of conversations; `next`: the cursor of the next page, "" at the end."""
+
+    sessions: list[SessionShape]
+    next: str
+
+
+@operation("minds.belief", "read", "GET /users/{user}/belief", cli="memory show")
+async def belief(house: House, who: Who, ask: NoQuestion) -> Beliefs:  # noqa: ARG001
+    """Return what is believed of a user."""
+    return await _latest(house, who, "belief")
+
+
+@operation("minds.plan", "read", "GET /users/{user}/plan", cli="memory show")
+async def plan(house: House, who: Who, ask: NoQuestion) -> Beliefs:  # noqa: ARG001
+    """Return what was planned with a user."""
+    return await _latest(house, who, "plan")
+
+
+async def _latest(house: House, who: Who, kind: Kind) -> Beliefs:
+    memory = await house.memory(who)
+    latest = {
+        record.slot: record
+        for record in await memory.store.latest(memory.key, [kind], 1_000, now=house.clock.now())
+        if record.slot  # oldest first, so the newest stays
+    }
+    return Beliefs(
+        beliefs=[
+            BeliefShape(
+                slot=slot, version=record.version or 0, text=record.text,
+                value=record.data.get("plan" if kind == "plan" else "value"), evidence=list(record.evidence),
+            )
+            for slot, record in sorted(latest.items())
+        ]
+    )  # fmt: skip
+
+
+@operation("minds.cancel", "write", "POST /users/{user}/cancel")
+async def cancel(house: House, who: Who, ask: MindRequest) -> Cancelled:
+    """Stop answering and thinking; what was heard stays, and counts as thought about."""
+    ground = house.ground(who)
+    stopped = 0
+    for opened in house.minds.of(who.wall, ground.store.key(who.name)):
+        if ask.session in (None, opened.key.session):
+            stopped += opened.break_off() + opened.mind.cancel()
+    return Cancelled(stopped=stopped)
+
+
+@operation("minds.sessions", "read", "GET /users/{user}/sessions", cli="memory sessions")
+async def sessions(house: House, who: Who, ask: Sessions) -> SessionList:
+    """List the conversations that are remembered, those that began last first."""
+    memory, at = await house.memory(who), read_number(ask.cursor)
+    found = (await memory.sessions())[::-1]
+    shown = [
+        SessionShape(session=each.name, first=each.first, last=each.last, lines=each.lines, opening=each.opening)
+        for each in found[at : at + ask.limit]
+    ]
+    more = at + ask.limit < len(found)
+    return SessionList(sessions=shown, next=write_cursor(str(at + ask.limit)) if more else "")

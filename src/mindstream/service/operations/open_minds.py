@@ -6,8 +6,8 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from mindstream.clock import Clock
 from mindstream.errors import Conflict
@@ -46,6 +46,14 @@ class OpenMind:
     uses: int = 0
     budget: Budget | None = None
     answers: int = 0
+    answering: set[asyncio.Task[Any]] = field(default_factory=set)
+
+    def break_off(self) -> int:
+        """Break off the answers that go on; return how many."""
+        going = list(self.answering)
+        for task in going:
+            task.cancel()
+        return len(going)
 
 
 OpenOne = Callable[[MindKey, AsyncExitStack], Awaitable[OpenMind]]

@@ -21,13 +21,15 @@ from pydantic import BaseModel
 
 from mindstream.log.events import Logged
 from mindstream.service.operations.house import House
+from mindstream.service.operations.running import OperationShape
 from mindstream.service.operations.who import Scope, Who
 
-ROOMS = ("minds", "memory")
+ROOMS = ("minds", "memory", "memory_care", "plans", "life", "pools", "towns", "logs", "errands")
 """The modules that declare operations, in the order in which doors list them."""
 
 
-Run: TypeAlias = Callable[[House, Who, Any], Awaitable[BaseModel]]
+Run: TypeAlias = Callable[..., Awaitable[BaseModel]]
+"""Takes the house, who asks, the request, and, where it is long, the running operation; gives the result."""
 Stream: TypeAlias = Callable[[House, Who, Any], AsyncGenerator[Logged]]
 R = TypeVar("R", bound=Run)
 
@@ -84,7 +86,16 @@ class Operation:
             MindstreamError: see the operation.
         """
         who.require(self.room, self.scope)
+        if self.long:
+            return house.running.begin(
+                self.name, who, lambda one: self.run(house, who, request, one), house.begin
+            ).shape()
         return await self.run(house, who, request)
+
+    @property
+    def reply(self) -> type[BaseModel]:
+        """What a door answers with: the result, or the operation that will have it."""
+        return OperationShape if self.long else self.result
 
 
 _table: dict[str, Operation] = {}
@@ -102,7 +113,7 @@ def operation(
         kind, result = hints[list(inspect.signature(run).parameters)[2]], hints["return"]
         made = Operation(
             name, scope, method, path, run, kind, result, " ".join((inspect.getdoc(run) or "").split()), long, mcp, cli,
-            status, streams,
+            202 if long else status, streams,
         )  # fmt: skip
         if _table.setdefault(name, made) is not made:
             raise ValueError(f"two operations are called {name!r}")

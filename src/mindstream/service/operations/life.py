@@ -1,0 +1,173 @@
+"""Operations on a user's life: a goal that is pursued for long; this server lives it, or another process does."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Literal
+
+from pydantic import Field, JsonValue
+
+from mindstream.life import commands, lives
+from mindstream.life.state import LifeState, read_state
+from mindstream.memory.memory import Memory
+from mindstream.service.living import LifeSettings, open_life
+from mindstream.service.operations.house import House
+from mindstream.service.operations.refusals import NotFound
+from mindstream.service.operations.running import Running
+from mindstream.service.operations.shapes import Ask, NoQuestion, Reply
+from mindstream.service.operations.table import operation
+from mindstream.service.operations.who import Who
+
+
+class GoalRequest(Ask):
+    """What is to be reached, and standing orders, when and what: "every day at 8:00: ask me how I slept"."""
+
+    goal: str = Field(min_length=1, max_length=20_000)
+    orders: list[str] = Field([], max_length=50)
+
+
+class LiveRequest(Ask):
+    """How long it is lived by this server: so many turns at most, until nothing is left to do; `stay`: wait then."""
+
+    turns: int | None = Field(None, ge=1, le=100_000)
+    stay: bool = False
+
+
+class SayRequest(Ask):
+    """Something that is said to a life."""
+
+    text: str = Field(min_length=1, max_length=100_000)
+
+
+class AnswerRequest(SayRequest):
+    """An answer to what it asks; `id`: to which question, else to the oldest that is waited for."""
+
+    id: str = Field("", max_length=100)
+
+
+class LeaveRequest(Ask):
+    """Whether a call that changes something may be made; `id`: which, else the only one."""
+
+    yes: bool
+    id: str = Field("", max_length=100)
+
+
+class PauseRequest(Ask):
+    """`pause` it, let it `resume`, or `stop` it; it obeys before its next step."""
+
+    order: Literal["pause", "resume", "stop"] = "pause"
+    because: str = Field("", max_length=1_000)
+
+
+class Question(Reply):
+    """What it asks; `late`: it waits no longer."""
+
+    id: str
+    text: str
+    late: bool
+
+
+class LifeShape(Reply):
+    """How a life stands; `lived`: a process lives it now; `halted`: why nothing is done, "" where something is."""
+
+    goal: str
+    orders: list[str]
+    lived: bool
+    halted: str
+    turn: int
+    in_turn: bool
+    tasks: list[JsonValue]
+    questions: list[Question]
+    leave_wanted: list[JsonValue]
+    spent: JsonValue
+
+
+class Lived(Reply):
+    """Why it is lived no longer by this server: done, waiting, halted, turns or time."""
+
+    ended: str
+    life: LifeShape
+
+
+@operation("life.status", "read", "GET /users/{user}/life", cli="life status")
+async def status(house: House, who: Who, ask: NoQuestion) -> LifeShape:  # noqa: ARG001
+    """Say how a life stands."""
+    return await _shape(await house.memory(who))
+
+
+@operation("life.goal", "write", "POST /users/{user}/life/goal", cli="live --goal")
+async def goal(house: House, who: Who, ask: GoalRequest) -> LifeShape:
+    """Give a user's life a goal; `life.live` lets this server live it."""
+    memory = await house.memory(who)
+    await commands.give_goal(memory, ask.goal, ask.orders)
+    return await _shape(memory)
+
+
+@operation("life.live", "write", "POST /users/{user}/life/live", long=True, cli="live")
+async def live(house: House, who: Who, ask: LiveRequest, one: Running) -> Lived:
+    """Live it in this server, with the tools that the operator offers, until there is nothing left to do."""
+    memory = await house.memory(who)
+    await _state(memory)
+    offered = house.offered
+    tools = tuple(name for name in offered.tools if name != "recall")  # it has a tool of its own for that
+    wanted = LifeSettings(tools=tools, docs=offered.docs, mcp=offered.mcp)
+    models = house.models_of(who, lambda _: None)
+    async with open_life(house.settings, wanted, memory, note=one.tell, models=models) as life:
+        one.tell(f"it lives for: {life.state.goal}")
+        ended = await life.run(ask.turns, stay=ask.stay)
+    return Lived(ended=ended, life=await _shape(memory))
+
+
+@operation("life.say", "write", "POST /users/{user}/life/say", cli="life say")
+async def say(house: House, who: Who, ask: SayRequest) -> LifeShape:
+    """Say something to a life; it is remembered as said."""
+    memory = await house.memory(who)
+    await _state(memory)
+    await commands.say(memory, ask.text)
+    return await _shape(memory)
+
+
+@operation("life.answer", "write", "POST /users/{user}/life/answer", cli="life answer")
+async def answer(house: House, who: Who, ask: AnswerRequest) -> LifeShape:
+    """Answer what it asks; also later, when it waits no longer."""
+    memory = await house.memory(who)
+    await _state(memory)
+    await commands.answer(memory, ask.text, ask.id, session="life")
+    return await _shape(memory)
+
+
+@operation("life.leave", "write", "POST /users/{user}/life/leave", cli="life allow")
+async def leave(house: House, who: Who, ask: LeaveRequest) -> LifeShape:
+    """Allow or refuse a call that changes something: this one, with these arguments."""
+    memory = await house.memory(who)
+    await _state(memory)
+    await commands.give_leave(memory, ask.yes, ask.id)
+    return await _shape(memory)
+
+
+@operation("life.pause", "write", "POST /users/{user}/life/pause", cli="life pause")
+async def pause(house: House, who: Who, ask: PauseRequest) -> LifeShape:
+    """Pause it, let it go on, or stop it; it obeys before its next step, whoever lives it."""
+    memory = await house.memory(who)
+    await _state(memory)
+    await commands.order(memory, ask.order, ask.because)
+    return await _shape(memory)
+
+
+async def _state(memory: Memory) -> LifeState:
+    state = await read_state(memory)
+    if not state.goal:
+        raise NotFound("nobody has given this user's life a goal yet: `life.goal` does")
+    return state
+
+
+async def _shape(memory: Memory) -> LifeShape:
+    state, lived = await asyncio.gather(_state(memory), lives.is_lived(memory))
+    waiting = {id_: each for id_, each in (state.questions | state.late).items() if id_ not in state.answers}
+    return LifeShape(
+        goal=state.goal, orders=list(state.orders), lived=lived, halted=state.halted, turn=state.turn,
+        in_turn=state.in_turn, tasks=[task.model_dump(mode="json") for task in state.ledger.ordered()],
+        questions=[Question(id=id_, text=each.tip, late=id_ in state.late) for id_, each in waiting.items()],
+        leave_wanted=[each.model_dump(mode="json") for each in state.wishes.values()],
+        spent=state.spent.model_dump(mode="json"),
+    )  # fmt: skip

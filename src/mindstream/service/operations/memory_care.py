@@ -1,0 +1,175 @@
+"""Operations that care for a user's memory: corrections, histories, lineage, forgetting by subject, sleep."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from mindstream.clock import Moment
+from mindstream.memory.curation.curation import Drawn
+from mindstream.memory.memory import Memory
+from mindstream.memory.store.store import read_all
+from mindstream.minds.calls import CallLog
+from mindstream.service.operations.house import House
+from mindstream.service.operations.memory import ForgetResult, MemoryId, find, show_removal
+from mindstream.service.operations.receipts import MemoryShape, show_memory
+from mindstream.service.operations.running import Running
+from mindstream.service.operations.shapes import Ask, Reply
+from mindstream.service.operations.table import operation
+from mindstream.service.operations.who import Who
+
+MOST_LINEAGE = 500
+"""So many records of a lineage are shown."""
+
+
+class CorrectRequest(MemoryId):
+    """The words that take the place of a memory's."""
+
+    text: str = Field(min_length=1, max_length=100_000)
+
+
+class Corrected(Reply):
+    """The new wording; `superseded` is history. `drawn`: what was drawn from the old one; `items`: who believes it."""
+
+    memory: MemoryShape
+    superseded: str
+    drawn: list[str]
+    items: list[str]
+
+
+class History(Reply):
+    """The wordings of a memory, from the first to the one that holds."""
+
+    memories: list[MemoryShape]
+
+
+class Lineage(Reply):
+    """What a memory was drawn from, and what was drawn from it, near ones first; `cut`: there is more."""
+
+    memory: MemoryShape
+    from_: list[MemoryShape] = Field(serialization_alias="from")
+    into: list[MemoryShape]
+    cut: bool
+
+
+class ForgetAboutRequest(Ask):
+    """What is to be forgotten: a subject, a session, a span of time; `dry_run` only says what would go."""
+
+    about: str = Field("", max_length=1_000)
+    session: str = Field("", max_length=100)
+    since: Moment | None = Field(None, ge=0, le=1e11, allow_inf_nan=False)
+    until: Moment | None = Field(None, ge=0, le=1e11, allow_inf_nan=False)
+    dry_run: bool = True
+
+
+class SleepRequest(Ask):
+    """So many memories are drawn, and may fade."""
+
+    n: int = Field(20, ge=0, le=10_000)
+
+
+class Slept(Reply):
+    """What was dreamt of what was forgotten; "" where nothing was."""
+
+    dream: str
+
+
+class UndoRequest(Ask):
+    """The sleep of that row of the log; 0: the last one."""
+
+    sleep: int = Field(0, ge=0, le=2**62)
+
+
+class Undone(Reply):
+    """What is held again, by ids; what the sleep had made is in the archive; `left` has changed since."""
+
+    sleep: int
+    held_again: list[str]
+    archived: list[str]
+    left: list[str]
+
+
+@operation("memory.correct", "write", "POST /users/{user}/memories/{id}/correct", mcp="correct", cli="memory correct")
+async def correct(house: House, who: Who, ask: CorrectRequest) -> Corrected:
+    """Correct a memory: new words take its place, the old ones are its history."""
+    memory = await house.memory(who)
+    await find(memory, ask.id)
+    done = await memory.correct(ask.id, ask.text)
+    return Corrected(
+        memory=show_memory(done.record, house.clock.now()), superseded=ask.id,
+        drawn=[each.id for each in done.drawn], items=[item.text for item in done.items],
+    )  # fmt: skip
+
+
+@operation("memory.history", "read", "GET /users/{user}/memories/{id}/history", cli="memory history")
+async def history(house: House, who: Who, ask: MemoryId) -> History:
+    """Return the wordings of a memory, whichever of them is named."""
+    memory, now = await house.memory(who), house.clock.now()
+    await find(memory, ask.id)
+    return History(memories=[show_memory(each, now) for each in await memory.history(ask.id)])
+
+
+@operation("memory.lineage", "read", "GET /users/{user}/memories/{id}/lineage", cli="memory why")
+async def lineage(house: House, who: Who, ask: MemoryId) -> Lineage:
+    """Return what a memory was drawn from, and what was drawn from it."""
+    memory, now = await house.memory(who), house.clock.now()
+    record = await find(memory, ask.id)
+    drawn = list(_flat(await memory.evidence_of(ask.id)))[1:]
+    into = await _drawn_from(memory, ask.id)
+    below = await memory.store.records(memory.key, into[:MOST_LINEAGE])
+    return Lineage(
+        memory=show_memory(record, now), from_=[show_memory(each.record, now) for each in drawn[:MOST_LINEAGE]],
+        into=[show_memory(each, now) for each in below], cut=max(len(drawn), len(into)) > MOST_LINEAGE,
+    )  # fmt: skip
+
+
+def _flat(drawn: Drawn) -> list[Drawn]:
+    """Return a tree's nodes, those that are nearest to the top first."""
+    found, level = [drawn], [drawn]
+    while level := [each for one in level for each in one.evidence]:
+        found += level
+    return found
+
+
+async def _drawn_from(memory: Memory, id_: str) -> list[str]:
+    """Return the ids of what was drawn from a record, directly or not."""
+    below: dict[str, list[str]] = {}
+    async for records in read_all(memory.store, memory.key):
+        for record in records:
+            for each in record.evidence:
+                below.setdefault(each, []).append(record.id)
+    found, level = dict[str, None](), [id_]
+    while level := [each for one in level for each in below.get(one, ()) if each not in found and each != id_]:
+        found |= dict.fromkeys(level)
+    return list(found)
+
+
+@operation("memory.forget_about", "write", "POST /users/{user}/memories/forget", cli="memory forget")
+async def forget_about(house: House, who: Who, ask: ForgetAboutRequest) -> ForgetResult:
+    """Forget for good what meets all that is named; unless `dry_run` is false, it is only said what would go."""
+    memory = await house.memory(who)
+    removal = await memory.find_removal(about=ask.about, session=ask.session, since=ask.since, until=ask.until)
+    if not ask.dry_run:
+        await memory.remove(removal)
+        house.running.forget(who)
+    return show_removal(removal, forgotten=not ask.dry_run)
+
+
+@operation("memory.sleep", "write", "POST /users/{user}/memories/sleep", long=True, cli="memory sleep")
+async def sleep(house: House, who: Who, ask: SleepRequest, one: Running) -> Slept:
+    """Let memory sleep: some of it fades, a dream is made of what is forgotten, near-duplicates are merged."""
+    memory, calls = await house.memory(who), CallLog()
+    models = house.models_of(who, calls.take)
+    one.tell("asleep")
+    async with calls.writing(memory):
+        dream = await memory.sleep(models.of("M1"), ask.n, rater=models.of("importance", "reasoner"))
+    return Slept(dream=dream)
+
+
+@operation("memory.undo_sleep", "write", "POST /users/{user}/memories/undo-sleep", cli="memory undo-sleep")
+async def undo_sleep(house: House, who: Who, ask: UndoRequest) -> Undone:
+    """Take a sleep back: what it forgot and merged is held again as it was."""
+    memory = await house.memory(who)
+    done = await memory.undo_sleep(ask.sleep)
+    return Undone(
+        sleep=done.sleep, held_again=list(done.held_again), archived=list(done.archived), left=list(done.left)
+    )

@@ -1,0 +1,71 @@
+"""What the operator offers beside memory and minds: tools, documents, MCP servers, towns. No request adds to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mindstream.errors import SettingsError
+from mindstream.log.names import checked_name
+from mindstream.service.operations.refusals import NotFound
+from mindstream.service.operations.who import LOCAL, Who, checked_wall
+
+USUAL = ("calculator", "recall")
+
+
+@dataclass(frozen=True)
+class Offered:
+    """What may be used by whoever asks.
+
+    Attributes:
+        tools: by name (tools/named), for plans and lives.
+        docs: folders of documents to search; all tenants see them.
+        mcp: servers of tools, as command lines or URLs; what they say of themselves was accepted by the operator.
+        towns: data folders of towns, by tenant and name.
+    """
+
+    tools: tuple[str, ...] = USUAL
+    docs: tuple[Path, ...] = ()
+    mcp: tuple[str, ...] = ()
+    towns: Mapping[tuple[str, str], Path] = field(default_factory=dict)
+
+    def chosen(self, names: Sequence[str] | None) -> tuple[str, ...]:
+        """Return the tools that are named, of those that are offered; None: all of them.
+
+        Raises:
+            NotFound: one is not offered.
+        """
+        if names is None:
+            return self.tools
+        for name in names:
+            if name not in self.tools:
+                raise NotFound(f"no tool {name[:50]!r} is offered here; there are {', '.join(self.tools)}")
+        return tuple(dict.fromkeys(names))
+
+    def town(self, who: Who, name: str) -> Path:
+        """Return a town's folder.
+
+        Raises:
+            NotFound: the tenant has none of that name.
+        """
+        found = self.towns.get((who.tenant, name))
+        if found is None:
+            raise NotFound(f"there is no town {name!r} here")
+        return found
+
+
+def read_towns(given: Sequence[str]) -> dict[tuple[str, str], Path]:
+    """Read `NAME=DIR`, a town of this machine's own people, or `TENANT/NAME=DIR`.
+
+    Raises:
+        SettingsError: it has no such form.
+    """
+    found: dict[tuple[str, str], Path] = {}
+    for each in given:
+        name, equals, folder = each.partition("=")
+        tenant, slash, short = name.rpartition("/")
+        if not (equals and short and folder):
+            raise SettingsError(f"a town is offered by NAME=DIR, or TENANT/NAME=DIR, not by {each!r}")
+        found[checked_wall(tenant) if slash else LOCAL, checked_name(short, "town")] = Path(folder)
+    return found

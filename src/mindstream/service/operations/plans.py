@@ -1,0 +1,276 @@
+"""Operations on plans: a task is solved with the tools that the operator offers; runs stand in the user's log."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Collection
+from contextlib import AsyncExitStack
+from typing import get_args
+
+from pydantic import Field, JsonValue
+
+from mindstream.chance import token
+from mindstream.clock import Moment
+from mindstream.errors import Conflict, InputError, SettingsError
+from mindstream.minds.calls import CallLog
+from mindstream.models.model import Model
+from mindstream.models.roles import Models
+from mindstream.models.rules import Rules
+from mindstream.models.wrappers.budget import Budget
+from mindstream.planning.evidence import Evidence
+from mindstream.planning.journal import RunCheckpoint, read_runs
+from mindstream.planning.permission import Approver, Wish
+from mindstream.planning.plan import Plan, PlannedStep
+from mindstream.planning.planner import Planner
+from mindstream.planning.solution import Solution
+from mindstream.planning.solve import Strategy
+from mindstream.planning.watcher import Unwatched
+from mindstream.service.operations.house import House
+from mindstream.service.operations.refusals import NotFound
+from mindstream.service.operations.running import OperationShape, Running, Wanted
+from mindstream.service.operations.shapes import Ask, NoQuestion, Reply
+from mindstream.service.operations.table import operation
+from mindstream.service.operations.who import Who
+from mindstream.service.solving import open_tools
+from mindstream.tools.named import Means
+
+
+class SolveRequest(Ask):
+    """A task; `approve`: the plan waits for a yes before it is run (not of `react`); `tools`: of those offered."""
+
+    task: str = Field(min_length=1, max_length=20_000)
+    how: Strategy = "rewoo"
+    tools: list[str] | None = Field(None, max_length=50)
+    approve: bool = False
+    replans: int = Field(1, ge=0, le=10)
+    tool_calls: int | None = Field(None, ge=0, le=1_000)
+    seconds: float | None = Field(None, gt=0, le=86_400, allow_inf_nan=False)
+
+
+class RunName(Ask):
+    """One run."""
+
+    run: str = Field(max_length=100)
+
+
+class ApproveRequest(RunName):
+    """A yes or no to what a run waits for; `id`: to which, else to the first."""
+
+    yes: bool = True
+    id: str = Field("", max_length=100)
+
+
+class RunRequest(Ask):
+    """A plan, as `plan` of a run has it, that is run without asking a planner; `task`: instead of the plan's own."""
+
+    plan: Plan
+    task: str = Field("", max_length=20_000)
+    tools: list[str] | None = Field(None, max_length=50)
+
+
+class EvidenceShape(Reply):
+    """What a step found; `foreign`: strangers wrote it."""
+
+    step: str
+    tool: str
+    text: str
+    failed: bool
+    foreign: bool
+
+
+class RunShape(Reply):
+    """A run: `state` is running, waiting, answered, or stopped (`plans.resume` goes on with it)."""
+
+    run: str
+    task: str
+    how: str
+    state: str
+    answer: str
+    unanswered: str
+    stopped: str
+    foreign: bool
+    plan: JsonValue
+    evidence: list[EvidenceShape]
+    at: Moment
+    operation: str = ""
+
+
+class RunList(Reply):
+    """A user's runs, the newest last."""
+
+    runs: list[RunShape]
+
+
+@operation("plans.solve", "write", "POST /users/{user}/plans", long=True, mcp="solve", cli="solve")
+async def solve(house: House, who: Who, ask: SolveRequest, one: Running) -> RunShape:
+    """Solve a task with tools: a plan is made, perhaps approved, run step by step, and answered from what it found."""
+    if ask.approve and ask.how == "react":
+        raise InputError("react makes no plan that could be approved before it acts")
+    one.run = token(10)
+    async with open_planner(house, who, ask, one) as planner:
+        plan = None
+        if ask.approve:
+            plan = await planner.plan(ask.task, lambda step: one.tell(f"planned: {step.tool}"))
+            data = {"plan": plan.model_dump(mode="json")}
+            if not await one.ask(Wanted(id="plan", what="plan", text=plan.save()[:20_000], data=data)):
+                raise Conflict("the plan was refused, and nothing of it was run")
+        return show_solution(await planner.solve(ask.task, plan, run=one.run), house.clock.now())
+
+
+@operation("plans.run", "write", "POST /users/{user}/plans/run", long=True, cli="plan run")
+async def run(house: House, who: Who, ask: RunRequest, one: Running) -> RunShape:
+    """Run a plan that is there."""
+    if not (task := ask.task or ask.plan.task):
+        raise InputError("the plan does not say what is to be solved: say it as `task`")
+    one.run = token(10)
+    wanted = SolveRequest(task=task, tools=ask.tools)
+    async with open_planner(house, who, wanted, one) as planner:
+        plan = ask.plan.model_copy(update={"task": task})
+        return show_solution(await planner.solve(task, plan, run=one.run), house.clock.now())
+
+
+@operation("plans.resume", "write", "POST /users/{user}/plans/{run}/resume", long=True, cli="solve --resume")
+async def resume(house: House, who: Who, ask: RunName, one: Running) -> RunShape:
+    """Go on with a run that was stopped: what was found is not looked for again."""
+    begun = await _find(house, who, ask.run)
+    way = next((way for way in get_args(Strategy) if way == begun.how), "rewoo")
+    one.run = begun.run
+    wanted = SolveRequest(task=begun.task, how=way)
+    async with open_planner(house, who, wanted, one) as planner:
+        return show_solution(await planner.solve(begun.task, run=begun.run), house.clock.now())
+
+
+@operation("plans.list", "read", "GET /users/{user}/plans", cli="solve --list")
+async def list_runs(house: House, who: Who, ask: NoQuestion) -> RunList:  # noqa: ARG001
+    """List a user's runs."""
+    runs = await read_runs(await house.memory(who))
+    return RunList(runs=[_show(house, who, each) for each in runs.values()])
+
+
+@operation("plans.get", "read", "GET /users/{user}/plans/{run}", cli="solve --list")
+async def get(house: House, who: Who, ask: RunName) -> RunShape:
+    """Return a run as its log has it."""
+    return _show(house, who, await _find(house, who, ask.run))
+
+
+@operation("plans.approve", "write", "POST /users/{user}/plans/{run}/approve")
+async def approve(house: House, who: Who, ask: ApproveRequest) -> OperationShape:
+    """Say yes or no to what a run waits for: its plan, or a call that changes the world. `run` may be the operation."""
+    one = _going_on(house, who, ask.run)
+    one.answer(ask.yes, ask.id)
+    return one.shape()
+
+
+@operation("plans.stop", "write", "POST /users/{user}/plans/{run}/stop")
+async def stop(house: House, who: Who, ask: RunName) -> OperationShape:
+    """Stop a run; what it found is kept."""
+    one = _going_on(house, who, ask.run)
+    await house.running.cancel(one)
+    return one.shape()
+
+
+def _going_on(house: House, who: Who, run: str) -> Running:
+    found = house.running.of_run(who, run)
+    if found is None:
+        found = next((each for each in house.running.of(who) if each.id == run and each.ended is None), None)
+    if found is None:
+        raise NotFound(f"no run {run!r} goes on here")
+    return found
+
+
+async def _find(house: House, who: Who, run: str) -> RunCheckpoint:
+    found = (await read_runs(await house.memory(who))).get(run)
+    if found is None:
+        raise NotFound(f"there is no run {run!r} here")
+    return found
+
+
+@contextlib.asynccontextmanager
+async def open_planner(house: House, who: Who, ask: SolveRequest, one: Running) -> AsyncIterator[Planner]:
+    """Open a planner with what the operator offers, and keep the bill of its calls.
+
+    Raises:
+        NotFound: a tool that is not offered.
+        UserError, ToolError: something of the operator's cannot be used.
+    """
+    memory, calls = await house.memory(who), CallLog()
+    models, offered = house.models_of(who, calls.take), house.offered
+    async with AsyncExitStack() as opened:
+        await opened.enter_async_context(calls.writing(memory))
+        means = Means(worker(models), memory, house.settings.data, embed=house.settings.embedder)
+        tools, refused = await open_tools(
+            house.settings, offered.chosen(ask.tools), offered.docs, offered.mcp, means, None, opened
+        )
+        for why in refused.values():
+            one.tell(why)
+        yield Planner(
+            models=models, tools=tools, how=ask.how, memory=memory, budget=Budget(), tool_calls=ask.tool_calls,
+            seconds=ask.seconds, replans=ask.replans, watchers=[_Teller(one)], leave=_asking(one),
+        )  # fmt: skip
+
+
+def worker(models: Models) -> Model | None:
+    """Return who carries out instructions; None where that is no model."""
+    try:
+        found = models.of("worker")
+    except SettingsError:
+        return None
+    return None if found.name == Rules.name else found
+
+
+class _Teller(Unwatched):
+    """Notes how far a run is."""
+
+    def __init__(self, one: Running) -> None:
+        self._one = one
+
+    async def planned(self, plan: Plan, because: str) -> None:
+        self._one.tell(f"a plan of {len(plan.steps)} steps" + (f": {because}" if because else ""))
+
+    async def missed(self, steps: Collection[str]) -> None:
+        self._one.tell(f"the answer is missing from {', '.join(steps)}")
+
+    async def began(self, step: PlannedStep, arguments: str) -> None:
+        self._one.tell(f"{step.id}: {step.tool} {arguments}")
+
+    async def found(self, evidence: Evidence) -> None:
+        self._one.tell(f"{evidence.step}: {'nothing' if evidence.failed else evidence.text}")
+
+
+def _asking(one: Running) -> Approver:
+    async def leave(wish: Wish) -> bool:
+        data: dict[str, JsonValue] = {"tool": wish.step.tool, "arguments": wish.arguments, "foreign": wish.foreign}
+        text = f"{wish.step.tool} changes the world"
+        return await one.ask(Wanted(id=wish.step.id, what="call", text=text, data=data))
+
+    return leave
+
+
+def show_solution(solution: Solution, now: Moment) -> RunShape:
+    """Return what a run came to."""
+    state = "stopped" if solution.stopped or not solution.answer else "answered"
+    return RunShape(
+        run=solution.run, task=solution.task, how=solution.how, state=state, answer=solution.answer,
+        unanswered=solution.unanswered, stopped=solution.stopped, foreign=solution.foreign,
+        plan=solution.plan.model_dump(mode="json"), evidence=[_evidence(each) for each in solution.evidence.values()],
+        at=now,
+    )  # fmt: skip
+
+
+def _show(house: House, who: Who, begun: RunCheckpoint) -> RunShape:
+    going = house.running.of_run(who, begun.run)
+    ended = "answered" if begun.answer and not begun.stopped else "stopped"
+    return RunShape(
+        run=begun.run, task=begun.task, how=begun.how, state=going.state if going else ended,
+        answer=begun.answer or "", unanswered=begun.unanswered, stopped=begun.stopped,
+        foreign=any(each.foreign for each in begun.evidence.values()),
+        plan=begun.plan.model_dump(mode="json") if begun.plan else None,
+        evidence=[_evidence(each) for each in begun.evidence.values()], at=begun.at,
+        operation=going.id if going else "",
+    )  # fmt: skip
+
+
+def _evidence(each: Evidence) -> EvidenceShape:
+    return EvidenceShape(
+        step=each.step, tool=each.tool, text=each.text, failed=each.failed, foreign=each.foreign
+    )  # fmt: skip

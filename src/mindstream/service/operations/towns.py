@@ -1,0 +1,212 @@
+"""Operations on the towns that the operator offers. To live in one (embody) is not there yet."""
+
+from __future__ import annotations
+
+import asyncio
+
+from pydantic import Field, JsonValue
+
+from mindstream.service import town as service
+from mindstream.service.operations.house import House
+from mindstream.service.operations.running import Running
+from mindstream.service.operations.shapes import Ask, NoQuestion, Reply
+from mindstream.service.operations.table import operation
+from mindstream.service.operations.who import Who
+from mindstream.settings import Settings
+from mindstream.town.inspect import why as reasons
+from mindstream.town.inspect.history import History, read_history
+from mindstream.town.inspect.lookup import find_resident
+from mindstream.town.inspect.time_words import format_time
+from mindstream.town.setting import Setting
+from mindstream.town.state import ResidentState
+
+MOST_FRAMES = 500
+
+
+class TownName(Ask):
+    """One town."""
+
+    town: str = Field(max_length=100)
+
+
+class StatusRequest(TownName):
+    """A town at a time of its own, as "Feb 13 10:00"; "": as it is."""
+
+    at: str = Field("", max_length=100)
+
+
+class WhyRequest(StatusRequest):
+    """Somebody at a time; the first name is enough."""
+
+    resident: str = Field(min_length=1, max_length=100)
+
+
+class WhisperRequest(TownName):
+    """A thought that is put into somebody's memory, a whole sentence."""
+
+    resident: str = Field(min_length=1, max_length=100)
+    text: str = Field(min_length=1, max_length=10_000)
+
+
+class TownRunRequest(TownName):
+    """How long a town is to live: so many steps more."""
+
+    steps: int = Field(ge=1, le=10_000_000)
+
+
+class FramesRequest(TownName):
+    """The moments of a town from one step to another, every so many; `next` says where the next page begins."""
+
+    first: int = Field(0, ge=0, le=2**40)
+    last: int | None = Field(None, ge=0, le=2**40)
+    every: int = Field(6, ge=1, le=1_000_000)
+    limit: int = Field(100, ge=1, le=MOST_FRAMES)
+
+
+class ResidentShape(Reply):
+    """What somebody does, and where."""
+
+    name: str
+    doing: str
+    place: str
+    spot: list[int]
+    asleep: bool
+    talking_with: str
+
+
+class TownShape(Reply):
+    """A town at a step."""
+
+    town: str
+    name: str
+    step: int
+    time: str
+    residents: list[ResidentShape]
+    conditions: dict[str, str]
+
+
+class TownList(Reply):
+    """The names of the towns that are offered."""
+
+    towns: list[str]
+
+
+class Whispered(Reply):
+    """Who has that in mind now."""
+
+    resident: str
+    id: str
+
+
+class TownRan(Reply):
+    """The step that a town has come to."""
+
+    step: int
+    time: str
+
+
+class Frame(Reply):
+    """A moment of a town."""
+
+    step: int
+    time: str
+    residents: list[ResidentShape]
+
+
+class Frames(Reply):
+    """Moments of a town; `next`: the step at which the next page begins, None at the end."""
+
+    frames: list[Frame]
+    next: int | None
+
+
+class Why(Reply):
+    """Why somebody does what they do, as a tree; `text`: the same in lines."""
+
+    resident: str
+    text: str
+    reason: JsonValue
+
+
+def _settings(house: House, who: Who, name: str) -> Settings:
+    return house.settings.model_copy(update={"data": house.offered.town(who, name)})
+
+
+@operation("towns.list", "read", "GET /towns")
+async def list_towns(house: House, who: Who, ask: NoQuestion) -> TownList:  # noqa: ARG001
+    """List the towns that the operator offers."""
+    return TownList(towns=sorted(name for tenant, name in house.offered.towns if tenant == who.tenant))
+
+
+@operation("towns.status", "read", "GET /towns/{town}", cli="town status")
+async def status(house: House, who: Who, ask: StatusRequest) -> TownShape:
+    """Say what time it is in a town, who is where and does what."""
+    async with service.look_in(_settings(house, who, ask.town)) as look:
+        state, step = await look.at(ask.at)
+        return TownShape(
+            town=ask.town, name=look.setting.name, step=step, time=format_time(look.setting, step),
+            residents=[_resident(look.setting, each, step) for _, each in sorted(state.states.items())],
+            conditions={place: each.text for place, each in sorted(state.conditions.items())},
+        )  # fmt: skip
+
+
+@operation("towns.why", "read", "GET /towns/{town}/why", cli="town why")
+async def why(house: House, who: Who, ask: WhyRequest) -> Why:
+    """Say why somebody does what they do: what they saw, what came to mind, what they decided and had planned."""
+    history = await read_history(house.offered.town(who, ask.town))
+    name = find_resident(history.setting, ask.resident)
+    step = service.find_past_step(history.setting, ask.at, history.step) if ask.at else history.step
+    reason = await asyncio.to_thread(reasons.explain, history, name, step)
+    return Why(resident=name, text="\n".join(reason.lines()), reason=reason.as_json())
+
+
+@operation("towns.whisper", "write", "POST /towns/{town}/whisper", cli="town whisper")
+async def whisper(house: House, who: Who, ask: WhisperRequest) -> Whispered:
+    """Put a thought into somebody's memory, as if it had always been there."""
+    async with service.open_town(_settings(house, who, ask.town)) as town:
+        name = find_resident(town.setting, ask.resident)
+        record = await town.whisper(name, ask.text)
+    return Whispered(resident=name, id=record.id)
+
+
+@operation("towns.run", "write", "POST /towns/{town}/run", long=True, cli="town run")
+async def run(house: House, who: Who, ask: TownRunRequest, one: Running) -> TownRan:
+    """Let a town live so many steps more; what is done is kept, whatever stops it."""
+    settings = _settings(house, who, ask.town)
+    async with service.look_in(settings) as look:
+        setting, last = look.setting, look.now + ask.steps
+
+    def on_step(step: int) -> None:
+        if step % 60 == 0 or step >= last:
+            one.tell(f"{format_time(setting, step)}, {last - step} steps to go")
+
+    reached = await service.live(settings, last, on_step, lambda _: None)
+    return TownRan(step=reached, time=format_time(setting, reached))
+
+
+@operation("towns.frames", "read", "GET /towns/{town}/frames")
+async def frames(house: House, who: Who, ask: FramesRequest) -> Frames:
+    """Return moments of a town, for whoever draws it."""
+    history = await read_history(house.offered.town(who, ask.town))
+    return await asyncio.to_thread(_frames, history, ask)
+
+
+def _frames(history: History, ask: FramesRequest) -> Frames:
+    setting, last = history.setting, history.step if ask.last is None else min(ask.last, history.step)
+    steps = range(ask.first, last + 1, ask.every)
+    shown = [
+        Frame(
+            step=step, time=setting.when(step).isoformat(),
+            residents=[_resident(setting, history.state(name, step), step) for name in history.names],
+        )
+        for step in steps[: ask.limit]
+    ]  # fmt: skip
+    return Frames(frames=shown, next=steps[ask.limit] if len(steps) > ask.limit else None)
+
+
+def _resident(setting: Setting, state: ResidentState, step: int) -> ResidentShape:
+    spot = state.spot(max(step, 0))
+    return ResidentShape(
+        name=state.name, doing=state.act.what if state.act else "", place=str(setting.world.address_at(spot)),
+        spot=list(spot), asleep=state.asleep, talking_with=state.partner,
+    )  # fmt: skip

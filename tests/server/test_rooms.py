@@ -1,0 +1,145 @@
+"""The other rooms through REST: plans, lives, pools, operations, cost."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import httpx
+from fake_endpoint import FakeEndpoint, Says
+from served import Served
+
+USER = "/api/v1/users/ann"
+
+
+def ended(client: httpx.Client, id_: str) -> dict[str, Any]:
+    """Ask for an operation until it has ended, or waits for somebody."""
+    for _ in range(600):
+        found: dict[str, Any] = client.get(f"/api/v1/operations/{id_}").json()
+        if found["state"] != "running":
+            return found
+        time.sleep(0.05)
+    raise AssertionError(found)
+
+
+PLAN = {
+    "task": "what is 6 times 7?",
+    "steps": [{"id": "E1", "tool": "calculator", "arguments": {"expression": "6*7"}}],
+}
+
+
+def test_a_plan_is_run_as_an_operation(client: httpx.Client, door: FakeEndpoint) -> None:
+    door.otherwise = Says("It is 42.")
+    begun = client.post(f"{USER}/plans/run", json={"plan": PLAN})
+    assert begun.status_code == 202, begun.text
+    done = ended(client, begun.json()["id"])
+    assert done["state"] == "done", done
+    assert "42" in str(done["result"]["evidence"])
+    run = done["result"]["run"]
+    assert client.get(f"{USER}/plans/{run}").json()["task"] == PLAN["task"]
+    assert [each["run"] for each in client.get(f"{USER}/plans").json()["runs"]] == [run]
+    assert client.get(f"/api/v1/users/bob/plans/{run}").status_code == 404
+
+
+def test_a_tool_that_is_not_offered_is_not_used(client: httpx.Client) -> None:
+    begun = client.post(f"{USER}/plans", json={"task": "look", "tools": ["documents:/etc"]}).json()
+    done = ended(client, begun["id"])
+    assert done["state"] == "failed" and "no tool" in done["problem"]
+
+
+def test_an_operation_of_another_tenant_is_none(served: Served, client: httpx.Client) -> None:
+    acme, other = served.token("acme"), served.token("other")
+    one = client.post(f"{USER}/memories/sleep", json={}, headers=acme).json()
+    assert client.get(f"/api/v1/operations/{one['id']}", headers=acme).status_code == 200
+    assert client.get(f"/api/v1/operations/{one['id']}", headers=other).status_code == 404
+    assert client.post(f"/api/v1/operations/{one['id']}/cancel", headers=other).status_code == 404
+    assert client.get("/api/v1/operations", headers=other).json()["operations"] == []
+
+
+def test_memory_is_corrected_and_its_lineage_told(client: httpx.Client) -> None:
+    old = client.post(f"{USER}/memories", json={"text": "The key hangs behind the door."}).json()["id"]
+    done = client.post(f"{USER}/memories/{old}/correct", json={"text": "The key lies under the mat."}).json()
+    new = done["memory"]["id"]
+    wordings = client.get(f"{USER}/memories/{old}/history").json()["memories"]
+    assert [each["id"] for each in wordings] == [old, new]
+    assert [each["status"] for each in wordings] == ["superseded", "holds"]
+    lineage = client.get(f"{USER}/memories/{new}/lineage").json()
+    assert [each["id"] for each in lineage["from"]] == [old] and lineage["into"] == []
+    assert [each["id"] for each in client.get(f"{USER}/memories/{old}/lineage").json()["into"]] == [new]
+
+
+def test_what_mentions_a_subject_is_forgotten(client: httpx.Client) -> None:
+    client.post(f"{USER}/memories", json={"text": "The red bicycle is in the cellar."})
+    client.post(f"{USER}/memories", json={"text": "Tea is made at four."})
+    shown = client.post(f"{USER}/memories/forget", json={"about": "red bicycle"}).json()
+    assert len(shown["asked"]) == 1 and not shown["forgotten"]
+    client.post(f"{USER}/memories/forget", json={"about": "red bicycle", "dry_run": False})
+    left = [each["text"] for each in client.get(f"{USER}/memories").json()["memories"]]
+    assert left == ["Tea is made at four."]
+
+
+def test_memory_sleeps_and_the_sleep_is_undone(client: httpx.Client) -> None:
+    client.post(f"{USER}/memories", json={"text": "Tea is made at four."})
+    done = ended(client, client.post(f"{USER}/memories/sleep", json={"n": 5}).json()["id"])
+    assert done["state"] == "done", done
+    assert client.post(f"{USER}/memories/undo-sleep", json={}).status_code == 200
+
+
+def test_lists_have_cursors(client: httpx.Client) -> None:
+    for number in range(7):
+        client.post(f"{USER}/memories", json={"text": f"note number {number}"})
+    seen: list[str] = []
+    cursor = ""
+    while True:
+        page = client.get(f"{USER}/memories", params={"limit": 3, "cursor": cursor}).json()
+        seen += [each["text"] for each in page["memories"]]
+        if not (cursor := page["next"]):
+            break
+    assert seen == [f"note number {number}" for number in reversed(range(7))]
+    assert client.get(f"{USER}/memories", params={"cursor": "!"}).status_code == 422
+
+
+def test_a_life_has_a_goal_and_is_steered(client: httpx.Client) -> None:
+    assert client.get(f"{USER}/life").status_code == 404
+    begun = client.post(f"{USER}/life/goal", json={"goal": "Write a brief on tea"})
+    assert begun.status_code == 200 and begun.json()["goal"] == "Write a brief on tea"
+    assert client.post(f"{USER}/life/say", json={"text": "Keep it short."}).status_code == 200
+    assert client.post(f"{USER}/life/pause", json={"because": "I am in a meeting"}).status_code == 200
+    assert client.get(f"{USER}/life").json()["halted"].startswith("paused")
+    assert client.post(f"{USER}/life/answer", json={"text": "yes"}).status_code == 422
+
+
+def test_a_pool_is_for_its_members(client: httpx.Client) -> None:
+    made = client.post(f"{USER}/pools/verse", json={"members": ["bob"]})
+    assert made.status_code == 201 and made.json()["owner"] == "ann", made.text
+    assert client.get("/api/v1/users/bob/pools/verse").status_code == 200
+    assert client.get("/api/v1/users/eve/pools/verse").status_code == 404
+    assert client.post("/api/v1/users/eve/pools/verse/recall", json={"query": "tea"}).status_code == 404
+    assert client.get("/api/v1/users/eve/pools").json()["pools"] == []
+    assert client.post("/api/v1/users/bob/pools/verse/recall", json={"query": "tea"}).json()["exemplars"] == []
+
+
+def test_what_came_of_an_utterance_is_traced_and_billed(client: httpx.Client, door: FakeEndpoint) -> None:
+    door.otherwise = Says("Hello, ann.")
+    with client.stream(
+        "POST", f"{USER}/send", json={"text": "Hello!"}, headers={"Accept": "text/event-stream"}
+    ) as answer:
+        list(answer.iter_lines())
+    rows = client.get(f"{USER}/log", params={"kinds": "heard"}).json()["rows"]
+    trace = client.get(f"{USER}/traces/{rows[0]['seq']}").json()["rows"]
+    assert [row["event"] for row in trace][0] == "heard" and "said" in {row["event"] for row in trace}
+    assert client.get(f"{USER}/traces/{rows[0]['seq'] + 1}").status_code == 404
+    assert client.get("/api/v1/cost").status_code == 200
+
+
+def test_no_town_is_there_that_the_operator_does_not_offer(client: httpx.Client) -> None:
+    assert client.get("/api/v1/towns").json() == {"towns": []}
+    assert client.get("/api/v1/towns/ville").status_code == 404
+    assert client.get("/api/v1/towns/..%2f..%2fetc").status_code == 404
+
+
+def test_answers_are_broken_off(client: httpx.Client, door: FakeEndpoint) -> None:
+    door.otherwise = Says("one two three", step=True)
+    sent = client.post(f"{USER}/send", json={"text": "Hello!", "session": "s"})
+    assert sent.status_code == 202
+    assert client.post(f"{USER}/cancel", json={"session": "s"}).json()["stopped"] >= 1

@@ -1,0 +1,30 @@
+"""The table of operations: every door is made from it, and each operation is declared once."""
+
+from __future__ import annotations
+
+import pytest
+
+from mindstream.cli.app import COMMANDS
+from mindstream.server.app import app
+from mindstream.service.operations.table import Operation, operations
+
+TABLE = operations()
+
+
+@pytest.mark.parametrize("each", TABLE, ids=lambda each: each.name)
+def test_an_operation_says_what_it_does(each: Operation) -> None:
+    assert each.summary and each.request.__doc__ and each.result.__doc__
+    assert set(each.path_names) - {"user"} <= set(each.request.model_fields)
+    if each.cli:
+        assert each.cli.split()[0] in COMMANDS
+
+
+def test_rest_has_a_route_for_each_operation(tmp_path: object) -> None:
+    paths = app(str(tmp_path)).api.openapi()["paths"]
+    for each in TABLE:
+        assert paths[f"/api/v1{each.path}"][each.method.lower()]["operationId"] == each.name
+
+
+def test_tools_have_names_of_their_own() -> None:
+    names = [each.mcp for each in TABLE if each.mcp]
+    assert len(names) == len(set(names))
