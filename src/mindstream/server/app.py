@@ -19,7 +19,7 @@ from mindstream.models.roles import Models
 from mindstream.server.chat import add_chat
 from mindstream.server.entrance import Admission, Entrance, Receive, Scope, Send
 from mindstream.server.events import add_events
-from mindstream.server.mcp import add_mcp
+from mindstream.server.mcp.http import add_mcp
 from mindstream.server.problems import PROBLEMS, TYPE, Refusal, body_of, describe_mistakes, problem, problem_of
 from mindstream.server.rest import add_rest
 from mindstream.server.tokens import FILE, Tokens

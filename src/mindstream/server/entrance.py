@@ -6,7 +6,7 @@ import ipaddress
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from mindstream.server.problems import TYPE, Refusal, body_of, problem_of
 from mindstream.server.tokens import Tokens
@@ -20,6 +20,8 @@ App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 OPEN_PATHS = ("/healthz", "/readyz", "/openapi.json", "/docs")
 """What anybody may see: nothing of anybody's is in it."""
+METADATA = "/.well-known/oauth-protected-resource"
+"""Below it stands how the MCP server is reached with a token: whoever has none must be able to read that."""
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -99,18 +101,28 @@ class Entrance:
         if token:
             found = self._admission.tokens.find(token.strip()) if kind.lower() == "bearer" else None
             if found is None:
-                raise Refusal("unauthenticated", "this token opens nothing here", challenge("invalid_token"))
+                raise Refusal("unauthenticated", "this token opens nothing here", challenge("invalid_token", scope))
             return Who(found.tenant, frozenset(found.scopes), only=found.user, key=found.id)
         if not self._admission.require_token and is_here(scope):
             return LOCAL_PEOPLE
-        if scope["path"] in OPEN_PATHS:
+        if scope["path"] in OPEN_PATHS or scope["path"].startswith(METADATA):
             return Who("", frozenset())
-        raise Refusal("unauthenticated", "send a token: Authorization: Bearer …", challenge())
+        raise Refusal("unauthenticated", "send a token: Authorization: Bearer …", challenge("", scope))
 
 
-def challenge(error: str = "") -> dict[str, str]:
-    """Return the header of a 401."""
-    return {"WWW-Authenticate": "Bearer" + (f' error="{error}"' if error else "")}
+def challenge(error: str = "", scope: Scope | None = None) -> dict[str, str]:
+    """Return the header of a 401; at the MCP server it names what says how that is reached (RFC 9728)."""
+    told = [f'error="{error}"'] if error else []
+    if scope is not None and f"{scope['path']}/".startswith("/mcp/"):
+        path = quote(scope["path"], safe="/")
+        told.append(f'resource_metadata="{base_url(scope)}{METADATA}{path}"')
+    return {"WWW-Authenticate": " ".join(["Bearer", ", ".join(told)]).strip()}
+
+
+def base_url(scope: Scope) -> str:
+    """Return the URL by which the server was called; the host was checked."""
+    host = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"host"), "localhost")
+    return f"{scope.get('scheme', 'http')}://{host}{scope.get('root_path', '')}"
 
 
 def is_here(scope: Scope) -> bool:
