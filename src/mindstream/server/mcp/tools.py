@@ -166,14 +166,14 @@ def _called(schema: Schema, told: Mapping[str, Argument], names: Mapping[str, st
     for name, about in fields.items() if isinstance(fields, dict) else ():
         if isinstance(about, dict) and (not told or (name in told and told[name].words)):
             words = {"description": told[name].words} if name in told else {}
-            properties[names[name]] = {**about, **words}
+            properties[names[name]] = {**_may_be_left_out(about), **words}
     required: list[JsonValue] = [names[str(name)] for name in wanted] if isinstance(wanted, list) else []
     kept = {"$defs": schema["$defs"]} if "$defs" in schema and "$ref" in json.dumps(properties) else {}
     return {"type": "object", "properties": properties, "required": required, **kept}
 
 
 def shorten(schema: Schema) -> Schema:
-    """Return a schema without words that say nothing: titles that repeat names, null for what is left out."""
+    """Return a schema without words that say nothing: titles that repeat names, defaults of nothing."""
     kept: Schema = {}
     for key, value in schema.items():
         if key in ("properties", "$defs") and isinstance(value, dict):
@@ -182,13 +182,16 @@ def shorten(schema: Schema) -> Schema:
             kept[key] = " ".join(str(value).split())
         elif key != "title" and (key, value) not in (("additionalProperties", False), ("default", None)):
             kept[key] = _short(value)
-    forms = kept.get("anyOf")
-    if isinstance(forms, list) and "default" in schema and schema["default"] is None:
-        real = [each for each in forms if each != {"type": "null"}]
-        if len(real) == 1 and isinstance(real[0], dict):
-            del kept["anyOf"]
-            kept = {**real[0], **kept}
     return kept
+
+
+def _may_be_left_out(about: Schema) -> Schema:
+    """Return a field's schema without null, where that means that it is left out."""
+    forms = about.get("anyOf")
+    real = [each for each in forms if each != {"type": "null"}] if isinstance(forms, list) else []
+    if len(real) == 1 and isinstance(real[0], dict):
+        return {**real[0], **{key: value for key, value in about.items() if key != "anyOf"}}
+    return about
 
 
 def _short(value: JsonValue) -> JsonValue:
