@@ -19,6 +19,7 @@ from mindstream.models.roles import Models
 from mindstream.server.asgi import Receive, Scope, Send
 from mindstream.server.budgets import Budgets
 from mindstream.server.chat import add_chat
+from mindstream.server.description import describe_api
 from mindstream.server.entrance import Admission, Entrance
 from mindstream.server.events import add_events
 from mindstream.server.health import Metrics, add_health
@@ -66,6 +67,7 @@ class Doors:
         add_chat(self.api, house)
         self._more.append(add_mcp(self.api, house))
         add_problems(self.api)
+        describe_api(self.api)
         self._entrance = Entrance(self.api, admission, Limits(house.clock), self._budgets, self.metrics)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -12,7 +12,7 @@ from pydantic.fields import FieldInfo
 
 from mindstream.server.asking import who_of
 from mindstream.server.idempotency import Writes
-from mindstream.server.problems import PROBLEMS, TYPE, Problem
+from mindstream.server.problems import PROBLEMS
 from mindstream.server.streams import answer_stream, wants_stream
 from mindstream.service.operations.house import House
 from mindstream.service.operations.table import Operation, operations
@@ -41,13 +41,7 @@ def add_rest(api: FastAPI, house: House, writes: Writes) -> None:
 def problems_of(method: str) -> dict[int | str, dict[str, Any]]:
     """Return the answers to document beside the one that is hoped for."""
     kinds = ANSWERS.get(method, ANSWERS["POST"])
-    return {
-        PROBLEMS[kind][0]: {
-            "description": PROBLEMS[kind][1],
-            "content": {TYPE: {"schema": Problem.model_json_schema()}},
-        }
-        for kind in kinds
-    }
+    return {PROBLEMS[kind][0]: {"description": PROBLEMS[kind][1]} for kind in kinds}
 
 
 def _streamed(each: Operation) -> dict[int | str, dict[str, Any]]:
