@@ -176,14 +176,31 @@ async def test_a_plan_is_an_operation_and_a_resource(served: Served, door: FakeE
         assert json.loads(getattr(content, "text", ""))["answer"] == "It is 42."
 
 
-async def test_a_plan_waits_for_a_yes(served: Served, door: FakeEndpoint) -> None:
-    door.otherwise = Says("E1: calculator 6*7")
-    async with over_http(f"{served.url}/mcp/ann?tools=plan") as client:
-        shape = (await client.call_tool("solve", {"task": "what is 6 times 7?", "approve": True})).structured_content
-        assert shape["state"] in ("waiting", "failed")
-        if shape["state"] == "waiting":
+async def test_a_plan_waits_for_a_yes(folder: Path) -> None:
+    with Served(folder, model="rules") as served:
+        async with over_http(f"{served.url}/mcp/ann?tools=plan") as client:
+            shape = await called(client, "solve", task="17.5% of 2480", approve=True)
+            assert shape["state"] == "waiting" and shape["waits_for"][0]["what"] == "plan"
+            shape = await called(client, "approve_plan", run=shape["id"], yes="true")
+            assert shape["state"] == "done" and shape["result"]["answer"].startswith("434"), shape
+            shape = await called(client, "solve", task="17.5% of 2480", approve=True)
             shape = await called(client, "approve_plan", run=shape["id"], yes="no")
-            assert (await called(client, "get_operation", operation_id=shape["id"]))["state"] == "failed"
+            assert shape["state"] == "failed" and "refused" in shape["problem"]
+
+
+async def test_what_was_remembered_is_reflected_upon(served: Served, door: FakeEndpoint) -> None:
+    async with over_http(f"{served.url}/mcp/ann") as client:
+        for text in ("Ann swims on Mondays.", "Ann swims on Fridays."):
+            await called(client, "retain", content=text)
+        door.will(
+            Says('{"questions": ["What does Ann like?"]}'),
+            Says('{"insights": [{"text": "Ann likes to swim.", "because": [1, 2]}]}'),
+        )
+        shape = await called(client, "reflect")
+        assert shape["state"] == "done", shape
+        (thought,) = shape["result"]["thoughts"]
+        assert thought["text"] == "Ann likes to swim." and thought["kind"] == "thought"
+        assert thought["text"] in [each["text"] for each in (await called(client, "list_memories"))["memories"]]
 
 
 async def test_without_a_model_nobody_reflects(folder: Path) -> None:

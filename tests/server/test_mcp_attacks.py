@@ -76,11 +76,12 @@ async def test_who_may_only_read_is_shown_and_given_no_more(served: Served) -> N
             await client.call_tool("forget", {"memory_id": "1"})
 
 
-@pytest.mark.parametrize("user", ["pool:priv", "..%2f..%2fetc", "documents.abc", "life", "%00", "a" * 300, "__", "a/b"])
-async def test_a_name_is_no_way_into_another_stream(served: Served, user: str) -> None:
-    with served.client() as client:
-        await_no_trouble = client.post(f"/mcp/{user}", json={**CALL, "method": "tools/list"}, headers=BOTH)
-        assert await_no_trouble.status_code in (200, 404, 422)
+def test_a_name_is_no_way_into_another_stream(served: Served) -> None:
+    with served.client(headers=BOTH) as client:
+        for user in ("pool:priv", "..%2f..%2fetc", "documents.abc", "life", "%00", "a" * 300, "__", "a/b", "town"):
+            params = {"name": "list_memories", "arguments": {}}
+            answer = client.post(f"/mcp/{user}", json={**CALL, "params": params})
+            assert answer.status_code in (404, 422) or '"memories":[]' in answer.text.replace(" ", ""), answer.text
 
 
 ODD: list[tuple[Any, Any]] = [
@@ -120,36 +121,35 @@ ODD: list[tuple[Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("number", range(len(ODD)))
-def test_garbage_is_refused_in_a_sentence(served: Served, number: int) -> None:
-    name, arguments = ODD[number]
+def test_garbage_is_refused_in_a_sentence(served: Served) -> None:
     with served.client() as client:
-        answer = call(client, name, arguments)
-        assert answer.status_code in (200, 400), answer.text
-        assert "Traceback" not in answer.text and "site-packages" not in answer.text
-        assert "It is our fault" not in answer.text and "Internal" not in answer.text
-        assert len(answer.text) < 5_000
+        for name, arguments in ODD:
+            answer = call(client, name, arguments)
+            assert answer.status_code in (200, 400), answer.text
+            assert "Traceback" not in answer.text and "site-packages" not in answer.text
+            assert "It is our fault" not in answer.text and "Internal" not in answer.text
+            assert len(answer.text) < 5_000
         assert client.get("/healthz").status_code == 200
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"", b"null", b"[]", b"{}", b"\xff\xfe", b"[" * 100_000, b'{"jsonrpc":"2.0"}', b'{"jsonrpc":"2.0","id":1}',
-        b'{"jsonrpc":"2.0","id":1,"method":"tools/call"}', b'{"jsonrpc":"2.0","id":{},"method":"ping"}',
-        b'[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"ping"}]',
-        b'{"jsonrpc":"2.0","id":1,"method":"no/such"}', b'{"jsonrpc":"1.0","id":1,"method":"ping"}',
-        b'{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":7}}',
-        b'{"jsonrpc":"2.0","id":' + b"9" * 5_000 + b',"method":"ping"}',
-    ],
+BODIES = (
+    b"", b"null", b"[]", b"{}", b"\xff\xfe", b"[" * 100_000, b'{"jsonrpc":"2.0"}', b'{"jsonrpc":"2.0","id":1}',
+    b'{"jsonrpc":"2.0","id":1,"method":"tools/call"}', b'{"jsonrpc":"2.0","id":{},"method":"ping"}',
+    b'[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"ping"}]',
+    b'{"jsonrpc":"2.0","id":1,"method":"no/such"}', b'{"jsonrpc":"1.0","id":1,"method":"ping"}',
+    b'{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":7}}',
+    b'{"jsonrpc":"2.0","id":' + b"9" * 5_000 + b',"method":"ping"}',
 )  # fmt: skip
+
+
 @pytest.mark.parametrize("version", ["", "2025-06-18", "2026-07-28", "1999-01-01", "\x7f"])
-def test_what_is_no_message_is_refused(served: Served, body: bytes, version: str) -> None:
+def test_what_is_no_message_is_refused(served: Served, version: str) -> None:
     headers = {**BOTH, "content-type": "application/json", **({"MCP-Protocol-Version": version} if version else {})}
     with served.client() as client:
-        answer = client.post("/mcp", content=body, headers=headers)
-        assert answer.status_code < 500, answer.text
-        assert "Traceback" not in answer.text
+        for body in BODIES:
+            answer = client.post("/mcp", content=body, headers=headers)
+            assert answer.status_code < 500, (body[:100], answer.text)
+            assert "Traceback" not in answer.text
         assert client.get("/healthz").status_code == 200
 
 

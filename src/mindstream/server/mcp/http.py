@@ -16,7 +16,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from mindstream.server.entrance import METADATA, Receive, Scope, Send, base_url, who_of
+from mindstream.server.asgi import Receive, Scope, Send
+from mindstream.server.asking import METADATA, base_url, who_of
 from mindstream.server.problems import Refusal
 from mindstream.service.operations.house import House
 
