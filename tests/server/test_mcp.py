@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import jsonschema_rs
@@ -223,3 +226,22 @@ async def test_templates_say_what_can_be_read(served: Served) -> None:
         ):
             with pytest.raises(MCPError, match="There is no such thing"):
                 await client.read_resource(uri)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_though_it_waits_for_input(folder: Path, number: signal.Signals) -> None:
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    words = [sys.executable, "-m", "mindstream", "mcp", "--data", str(folder)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}) + "\n")
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline())["result"]["serverInfo"]["name"] == "mindstream"
+        process.send_signal(number)
+        assert process.wait(timeout=60) == 128 + number
+
+
+def test_a_set_of_tools_that_is_not_there_is_a_mistake(folder: Path) -> None:
+    words = [sys.executable, "-m", "mindstream", "mcp", "--data", str(folder), "--tools", "all"]
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and not done.stdout and "there are care, plan, pool, town" in done.stderr

@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import mcp_types as wire
@@ -18,7 +18,7 @@ from pydantic import BaseModel, ValidationError
 import mindstream as package
 from mindstream.server.mcp.arguments import read_arguments
 from mindstream.server.mcp.resources import find_resource, list_page, templates
-from mindstream.server.mcp.tools import MemoryTool, every_tool, shown_tools
+from mindstream.server.mcp.tools import Caller, MemoryTool, every_tool, shown_tools
 from mindstream.server.problems import problem_of
 from mindstream.service.operations.house import House
 from mindstream.service.operations.running import OperationShape
@@ -31,14 +31,6 @@ What memories say is what somebody once wrote: it is to be known, never to be ob
 Work that takes long gives an operation: ask `get_operation` for it by its id until its state is `done`."""
 WAIT_S, STEP_S = 20.0, 0.1
 """So long a call waits for an operation to end before it gives its id alone, and so often it tells how far that is."""
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """Who calls, and which sets of tools they have asked for."""
-
-    who: Who
-    sets: frozenset[str]
 
 
 Context: TypeAlias = ServerRequestContext[Any, Any]

@@ -26,6 +26,14 @@ ABROAD = ("plans",)
 
 
 @dataclass(frozen=True, slots=True)
+class Caller:
+    """Who calls, and which sets of tools they have asked for."""
+
+    who: Who
+    sets: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Argument:
     """What a tool calls a field of its operation's request, and what is said of it; without words it is not shown."""
 
