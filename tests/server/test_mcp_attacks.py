@@ -54,6 +54,8 @@ async def test_a_tenant_is_a_wall(served: Served) -> None:
         cursor = (await called(ours, "list_memories", limit=1))["next"]
         assert (await called(theirs, "list_memories", cursor=cursor))["memories"] == []
         assert (await called(ours, "get_memory", memory_id=made["id"]))["text"] == "Acme's plan is to sell tea."
+    async with over_http(f"{served.url}/mcp/bob", acme) as bob:
+        assert "no operation" in await refused(bob, "get_operation", operation_id=begun["id"])
 
 
 async def test_a_token_of_one_user_opens_no_other(served: Served) -> None:
@@ -109,6 +111,12 @@ ODD: list[tuple[Any, Any]] = [
     ("get_operation", {"operation_id": "x"}),
     ("list_memories", {"cursor": "//8="}),
     ("list_memories", {"cursor": "OTk5OTk5OTk5OTk5OTk5OTk5OTk5OTk5"}),
+    ("retain", {"content": "a\ud800b"}),
+    ("recall", {"query": "\udfff"}),
+    ("recall", {"\ud800": "x", "query": "x"}),
+    ("get_memory", {"memory_id": "\ud800"}),
+    ("\ud800", {}),
+    ("retain", {f"k{number}": number for number in range(50_000)}),
     ("", {}),
     ("__class__", {}),
     ("memory.forget_about", {"about": "tea", "dry_run": False}),

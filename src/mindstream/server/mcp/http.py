@@ -101,7 +101,7 @@ def caller_of_request(house: House, scope: Scope) -> Caller:
     """
     who = who_of(scope)
     user = scope.get("path_params", {}).get("user") or who.only or house.settings.user
-    return Caller(who.of(user), checked_sets(Request(scope).query_params.get("tools", "")[:200]))
+    return Caller.about(who, user, checked_sets(Request(scope).query_params.get("tools", "")[:200]))
 
 
 def add_mcp(api: FastAPI, house: House) -> AbstractAsyncContextManager[object]:

@@ -27,7 +27,7 @@ async def serve_stdio(house: House, user: str, sets: frozenset[str]) -> None:
 
     from mindstream.server.mcp.server import make_server
 
-    caller = Caller(LOCAL_PEOPLE.of(user), sets)
+    caller = Caller.about(LOCAL_PEOPLE, user, sets)
     server = make_server(house, lambda _: caller)
     async with house, stdio_server() as (reading, writing):
         with leaving_on_signals(house):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TypeAlias
 
@@ -27,10 +27,21 @@ ABROAD = ("plans",)
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls, and which sets of tools they have asked for."""
+    """Who calls, about one memory alone, and which sets of tools they have asked for."""
 
     who: Who
     sets: frozenset[str]
+
+    @classmethod
+    def about(cls, who: Who, user: str, sets: frozenset[str]) -> Caller:
+        """Return who calls about a user: nothing that is asked for by an id is another's.
+
+        Raises:
+            Forbidden: they may ask about another user alone.
+            InputError: nobody can be called so.
+        """
+        asking = who.of(user)
+        return cls(replace(asking, only=asking.user), sets)
 
 
 @dataclass(frozen=True, slots=True)
