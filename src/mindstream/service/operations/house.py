@@ -29,7 +29,6 @@ from mindstream.models.embedders.named import embedder
 from mindstream.models.roles import Models
 from mindstream.models.wrappers.meter import Metered
 from mindstream.service.folders import refuse_town
-from mindstream.service.opening import answering
 from mindstream.service.operations.changed import OperationChanged
 from mindstream.service.operations.hub import Hub, TenantStore
 from mindstream.service.operations.offered import Offered
@@ -42,6 +41,8 @@ from mindstream.settings import Settings
 
 LOG = logging.getLogger("mindstream.server")
 LOCK = "server.lock"
+AT_ONCE = 64
+"""So many calls of each model go on at a time, for all users together."""
 MOST_MEMORIES = 4_000
 """So many memories are held open; they are small beside what the columns of their streams take."""
 
@@ -72,8 +73,9 @@ class House:
     def __init__(
         self, settings: Settings, *, models: Models | None = None, clock: Clock | None = None,
         speakers: Mapping[str, Callable[[], ResponderFactory]] | None = None, offered: Offered | None = None,
+        at_once: int = AT_ONCE,
     ) -> None:  # fmt: skip
-        self.settings = settings
+        self.settings, self._at_once = settings, at_once
         self.offered = offered or Offered()
         self.clock = clock or SystemClock()
         self.speakers = dict(speakers or {})
@@ -158,7 +160,9 @@ class House:
     def models(self) -> Models:
         """The models that the operator has named, shared by all minds."""
         if self._models is None:
-            self._models = answering(self.settings)
+            from mindstream.service.opening import answering
+
+            self._models = answering(self.settings, at_once=self._at_once)
         return self._models
 
     @property
@@ -303,7 +307,7 @@ async def _show_live(mind: Mind, hub: Hub) -> None:
 
 def house_of(
     data: str | Path | House, settings: Settings | None = None, models: Models | None = None,
-    offered: Offered | None = None,
+    offered: Offered | None = None, at_once: int = AT_ONCE,
 ) -> House:  # fmt: skip
     """Return a house for a data folder; one that is handed in is returned.
 
@@ -315,4 +319,4 @@ def house_of(
             raise InputError("a house has settings and models of its own")
         return data
     chosen = settings or Settings()
-    return House(chosen.model_copy(update={"data": Path(data)}), models=models, offered=offered)
+    return House(chosen.model_copy(update={"data": Path(data)}), models=models, offered=offered, at_once=at_once)
