@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable, Collection
 from typing import Any
 
@@ -21,8 +20,7 @@ from mindstream.service.operations.table import find_operation
 from mindstream.service.operations.towns import FramesRequest
 from mindstream.service.operations.who import Who
 
-URI = re.compile(r"(memory|dream|plan|town)://([^/]{1,100})(?:/([0-9]{1,12}))?", re.ASCII)
-PAGE, NAME = 50, 80
+PAGE, NAME, LONGEST_STEP = 50, 80, 12
 JSON = "application/json"
 TEMPLATES = {
     "memory://{id}": ("memory", "A memory, by the id that recall gave: its words, what has become of it.", ""),
@@ -48,11 +46,10 @@ async def find_resource(house: House, who: Who, uri: str) -> BaseModel:
     Raises:
         NotFound: there is no such thing for whoever asks.
     """
-    match = URI.fullmatch(uri)
-    if match is None:
-        raise NotFound("nothing here has such an URI: resources/templates/list says which forms there are")
-    kind, name, step = match.groups()
-    if (step is not None) != (kind == "town"):
+    kind, _, rest = uri.partition("://")
+    name, slash, step = rest.partition("/")
+    is_moment = kind == "town" and step.isascii() and step.isdigit() and len(step) <= LONGEST_STEP
+    if kind not in ("memory", "dream", "plan", "town") or not (is_moment or (kind != "town" and name and not slash)):
         raise NotFound("nothing here has such an URI: resources/templates/list says which forms there are")
     found: BaseModel
     if kind == "plan":
