@@ -18,7 +18,7 @@ from typing import Any
 import uvicorn
 
 from mindstream.errors import InputError
-from mindstream.server.app import Doors
+from mindstream.server.doors import Doors
 from mindstream.server.protocol import BoundedProtocol
 
 DRAIN_S = 20.0
