@@ -122,7 +122,7 @@ async def open_pool(house: House, who: Who, name: str, *, new: bool = False) -> 
         yield pool
 
 
-@operation("pools.list", "read", "GET /users/{user}/pools", mcp="list_pools", cli="pool show")
+@operation("pools.list", "read", "GET /users/{user}/pools", mcp="list_pools")
 async def list_pools(house: House, who: Who, ask: NoQuestion) -> PoolList:  # noqa: ARG001
     """List the pools of which a user is a member."""
     store, found = house.ground(who).store, list[PoolShape]()
@@ -144,7 +144,7 @@ async def create(house: House, who: Who, ask: CreateRequest) -> PoolShape:
         return await _shape(pool)
 
 
-@operation("pools.get", "read", "GET /users/{user}/pools/{pool}", cli="pool show")
+@operation("pools.get", "read", "GET /users/{user}/pools/{pool}")
 async def get(house: House, who: Who, ask: PoolName) -> PoolShape:
     """Return a pool of which a user is a member."""
     async with open_pool(house, who, ask.pool) as pool:
@@ -175,7 +175,7 @@ async def offer_pair(house: House, who: Who, ask: OfferRequest, one: Running) ->
     return Judged(id=judged.id, verdict=judged.verdict, score=judged.score, reasons=list(judged.reasons))
 
 
-@operation("pools.helped", "write", "POST /users/{user}/pools/{pool}/helped", mcp="exemplars_helped", cli="pool helped")
+@operation("pools.helped", "write", "POST /users/{user}/pools/{pool}/helped", mcp="exemplars_helped")
 async def helped(house: House, who: Who, ask: HelpedRequest) -> Done:
     """Tell how good an answer was before which exemplars stood."""
     async with open_pool(house, who, ask.pool) as pool:
