@@ -16,7 +16,7 @@ from mindstream.coach.belief.belief import FLOOR, plan_of
 from mindstream.coach.briefing import briefing_of
 from mindstream.coach.events import LeftUnsaid
 from mindstream.coach.gates.gate import Situation
-from mindstream.coach.handover import WAIT, Handover, without_marks
+from mindstream.coach.handover import Handover, without_marks
 from mindstream.coach.packs.pack import Pack
 from mindstream.coach.packs.saying import fresh, phrases
 from mindstream.coach.talk import Talk
@@ -28,7 +28,7 @@ from mindstream.memory.store.record import Kind, Record
 from mindstream.memory.store.store import Entry
 from mindstream.models.model import Model, Request
 from mindstream.models.reply import legible_parts
-from mindstream.reasoners.conversation import DatedLine, Line, Note, dated_line, lines, note
+from mindstream.reasoners.conversation import DatedLine, Line, Note, dated_line, lines, lines_of_talks, note
 from mindstream.text.context import Part, fit
 from mindstream.text.language import language_of
 from mindstream.text.links import links, pieces_without_links
@@ -89,8 +89,7 @@ class Talker:
         """
         handover = handover or Handover(may_wait=False)
         question = (await self.question(text, heard)).model_copy(update=more)
-        asides = (WAIT,) if handover.may_wait else ()
-        request, said = Request(question, question.role, asides=asides), False
+        request, said = Request(question, question.role), False
         reply = without_marks(legible_parts(self.model.reply(request)), handover)
         async with aclosing(pieces_without_links(reply, lambda: links(question.texts()))) as pieces:
             async for piece in pieces:
@@ -172,8 +171,8 @@ async def as_pieces(words: str) -> AsyncGenerator[str]:
         yield line
 
 
-HISTORY_TOKENS, MEMORY_TOKENS = 3_000, 450
-"""What this talk, and all else that memory holds, may take in a prompt."""
+HISTORY_TOKENS, EARLIER_TOKENS, MEMORY_TOKENS = 3_000, 800, 450
+"""What this talk, what was said before it, and all else that memory holds may take in a prompt."""
 HISTORY, NOTES, RECALLED = 60, 20, 12
 """So many lines of talk, notes of others than the Reasoner, and memories are shown."""
 RECALLED_KINDS: tuple[Kind, ...] = ("note", "thought", "observation", "document", "chat")
@@ -184,7 +183,8 @@ class TalkContext:
     """What fits into a prompt, the most needed first: this talk, what was recalled, notes, earlier talks.
 
     Attributes:
-        history: lines of this talk, the newest last; `left_out`: how many older ones are not shown.
+        history: lines of this talk, and the newest of those before it; `left_out`: how many older ones of this talk are
+            not shown.
         recalled: what the user's words bring up, beside the notes. `talks`: lines of earlier talks, the newest last:
             what the words bring up of them, then as many of the newest as fit.
     """
@@ -228,27 +228,36 @@ async def fit_context(
     talk = [record for record in newest if record.episode == session]
     if len(newest) == HISTORY and len(talk) < HISTORY:  # other talks go on beside this one
         talk = await stream.latest("chat", HISTORY, episode=session)
-    shown = {record.id for record in talk}
-    history = lines([record for record in talk if record.seq < heard or not record.data.get("by_user")])
+    own = [record for record in talk if record.seq < heard or not record.data.get("by_user")]
+    fits = fit([Part("history", lines(own), "last")], HISTORY_TOKENS)
+    began = min((record.seq for record in talk), default=heard)
+    earlier = [record for record in newest if record.episode != session and record.seq < began]
+    before = [] if fits.cut["history"] else _newest(earlier, EARLIER_TOKENS)
+    shown = {record.id for record in (*talk, *before)}
     now = stream.clock.now()
     notes = [note(record, now) for record in await stream.latest("note", NOTES) if record.by != believer]
     recalled = [note(record, now) for record in found if record.kind != "chat" and record.by != believer]
     others = [each for each in recalled if each not in notes]
     brought_up = [record for record in found if record.kind == "chat" and record.id not in shown]
     again = {record.id for record in brought_up} | shown
-    before = [record for record in newest if record.id not in again and record.data.get("by_user")]
+    older = [record for record in newest if record.id not in again and record.data.get("by_user")]
     memory = fit(
         [
             Part("recalled", others), Part("brought up", [dated_line(record, now) for record in brought_up]),
-            Part("notes", notes, "last"), Part("before", [dated_line(record, now) for record in before], "last"),
+            Part("notes", notes, "last"), Part("older", [dated_line(record, now) for record in older], "last"),
         ],
         MEMORY_TOKENS,
     )  # fmt: skip
     talks = sorted(
-        [*memory.kept("brought up", brought_up), *memory.kept("before", before)], key=lambda record: record.seq
+        [*memory.kept("brought up", brought_up), *memory.kept("older", older)], key=lambda record: record.seq
     )
-    fits = fit([Part("history", history, "last")], HISTORY_TOKENS)
     return TalkContext(
-        history=fits.kept("history", history), left_out=fits.cut["history"], recalled=memory.kept("recalled", others),
-        notes=memory.kept("notes", notes), talks=tuple(dated_line(record, now) for record in talks),
+        history=lines_of_talks([*before, *fits.kept("history", own)], session, now), left_out=fits.cut["history"],
+        recalled=memory.kept("recalled", others), notes=memory.kept("notes", notes),
+        talks=tuple(dated_line(record, now) for record in talks),
     )  # fmt: skip
+
+
+def _newest(records: Sequence[Record], tokens: int) -> list[Record]:
+    """Return the newest records of talk that fit."""
+    return list(fit([Part("lines", lines(records), "last")], tokens).kept("lines", records))

@@ -3,13 +3,13 @@
 Source: Christakopoulou 2024, 3.2.2 and 4.2.
 
 One run does it all: the mini-reasoner of the phase that is believed thinks, with tools, and comes to the next belief
-(its phase, too), the plan, and a briefing for the Talker. Where that begins a phase that plans, the new one's thinks
-once more. It reads what the Talker heard and said.
+(its phase, too), the plan, and a briefing for the Talker. Where that begins a phase that plans, and plans nothing, the
+new one's thinks once more. It reads what the Talker heard and said.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,7 +33,7 @@ from mindstream.memory.store.record import Kind, Record, RecordDraft
 from mindstream.memory.store.store import Entry, Revision
 from mindstream.models.model import Model
 from mindstream.models.rules import Rules
-from mindstream.reasoners.conversation import Note, lines, note
+from mindstream.reasoners.conversation import Note, lines_of_talks, note
 from mindstream.reasoners.reasoner import RunContext, RunResult, Writing
 from mindstream.reasoners.trigger import EVERY_TURN, Trigger
 from mindstream.text.context import Part, fit
@@ -42,7 +42,7 @@ from mindstream.tools.loop import run_tool_loop
 from mindstream.tools.recall import recall_tool
 from mindstream.tools.tool import Tool
 
-LINES, RECALLED, RECALLED_TOKENS = 6, 4, 300
+LINES, RECALLED, RECALLED_TOKENS = 8, 4, 300
 """So many lines of the talk it is shown, so many memories that the newest words bring up, and how long together. What
 lines before said is believed, planned, or in the last briefing."""
 FLOOR = 0.1
@@ -74,12 +74,13 @@ class BeliefReasoner:
         believing = InterimBelief(context, belief, question)
         patches, before, plan, found = list[dict[str, JsonValue]](), question.plan, question.plan, Thinking(thought="")
         thinks_twice = self.model.name != Rules.name
-        for _ in range(2):  # where the thought begins a phase that plans, that one's mini-reasoner thinks, too, once
+        for _ in range(2):  # where it begins a phase that plans, and plans nothing, that one's thinks, too, once
             tools = WithBelief(self._tools(question, context), believing, context)
             newest = await run_tool_loop(self.model, question, tools, context, steps=self.steps)
             found, patches, plan = _joined(found, newest), [*patches, newest.patch], plan.edit(newest.plan)
             phase = found.phase or question.phase.name
-            if phase == question.phase.name or not (thinks_twice and self.pack.phase(phase).plans):
+            plans = self.pack.phase(phase).plans and not found.plan
+            if phase == question.phase.name or not (thinks_twice and plans):
                 break
             value = merged(belief, believing.compose(*patches))[0].model_dump(mode="json", exclude={"phase"})
             question = question.model_copy(
@@ -102,7 +103,7 @@ class BeliefReasoner:
         for text in utterances:
             await look_over(pack, text)
         hints = (find_hint(pack, text) for text in utterances)
-        plan = await plan_of(stream, pack)
+        plan, talk = await plan_of(stream, pack), await _talk(context)
         return Think(
             pack=pack,
             phase=pack.phase(phase),
@@ -111,8 +112,8 @@ class BeliefReasoner:
             plan=plan,
             kept=str(calibration_of(plan.steps)),
             briefing=await briefing_of(stream, self.slot),
-            recalled=await _recalled(context),
-            conversation=lines(context.conversation[-LINES:]),
+            recalled=await _recalled(context, talk),
+            conversation=lines_of_talks(talk, context.session, stream.clock.now()),
             utterances=utterances,
             reply=context.reply,
             waits=context.waits,
@@ -166,9 +167,20 @@ class BeliefReasoner:
         return Entry(event, self.slot, tuple(await stream.build_records([new])))
 
 
-async def _recalled(context: RunContext) -> tuple[Note, ...]:
+async def _talk(context: RunContext) -> list[Record]:
+    """Return the newest lines before these utterances; where a talk has just begun, those of the one before it, too."""
+    talk = list(context.conversation[-LINES:])
+    if len(talk) < LINES and context.utterances:
+        began = min([talk[0].seq if talk else context.utterances[0].seq, context.utterances[0].seq])
+        newest = await context.memory.latest("chat", 2 * LINES)
+        before = [record for record in newest if record.seq < began and record.episode != context.session]
+        talk = [*before[len(talk) - LINES :], *talk]
+    return talk
+
+
+async def _recalled(context: RunContext, talk: Sequence[Record]) -> tuple[Note, ...]:
     """Return what the newest words bring up of earlier talks, and of what was read."""
-    shown = {record.id for record in context.conversation} | {each.record for each in context.utterances}
+    shown = {record.id for record in (*context.conversation, *talk)} | {each.record for each in context.utterances}
     query = "\n".join(utterance.text for utterance in context.utterances)
     if not query.strip():
         return ()
