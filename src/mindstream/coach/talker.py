@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import tzinfo
@@ -17,7 +17,7 @@ from mindstream.coach.briefing import briefing_of
 from mindstream.coach.events import LeftUnsaid
 from mindstream.coach.gates.gate import Situation
 from mindstream.coach.handover import Handover, without_marks
-from mindstream.coach.packs.pack import Pack
+from mindstream.coach.packs.pack import Pack, zone_in
 from mindstream.coach.packs.saying import fresh, phrases
 from mindstream.coach.talk import Talk
 from mindstream.errors import BudgetSpent, ModelError, ModelRefused, ReplyInvalid
@@ -46,7 +46,7 @@ class Talker:
 
     Args:
         exemplars: who finds answers to like questions for the model to see. Nothing is ever offered to them here.
-        zone: where the user lives; None: nobody knows, and no hour is spoken of.
+        zone: where the user lives, unless they say another; None: nobody knows, and no hour is spoken of.
     """
 
     def __init__(
@@ -107,10 +107,11 @@ class Talker:
         )  # fmt: skip
         value: dict[str, JsonValue] = belief.value.model_dump(mode="json")
         phase = self.pack.phase(str(value.pop("phase", "")))
+        zone = zone_in(self.pack, value) or self._zone
         return Talk(
             pack=self.pack,
             phase=phase,
-            belief={name: held for name, held in value.items() if held not in (None, [], "")},
+            belief=_newest_of(value, memory.has_all),
             plan=plan,
             briefing=briefing,
             notes=memory.notes,
@@ -120,7 +121,7 @@ class Talker:
             history=memory.history,
             earlier=memory.left_out,
             utterance=text,
-            now=format_spoken(self.stream.clock.now(), self._zone) if self._zone else "",
+            now=format_spoken(self.stream.clock.now(), zone) if zone else "",
         )
 
     async def unsaid(self) -> str:
@@ -173,6 +174,8 @@ async def as_pieces(words: str) -> AsyncGenerator[str]:
 
 HISTORY_TOKENS, EARLIER_TOKENS, MEMORY_TOKENS = 3_000, 800, 450
 """What this talk, what was said before it, and all else that memory holds may take in a prompt."""
+ITEMS = (2, 6)
+"""So many items of a belief's list are shown: where all that was said is shown, and where it is not."""
 HISTORY, NOTES, RECALLED = 60, 20, 12
 """So many lines of talk, notes of others than the Reasoner, and memories are shown."""
 RECALLED_KINDS: tuple[Kind, ...] = ("note", "thought", "observation", "document", "chat")
@@ -184,13 +187,14 @@ class TalkContext:
 
     Attributes:
         history: lines of this talk, and the newest of those before it; `left_out`: how many older ones of this talk are
-            not shown.
+            not shown; `has_all`: nothing that was ever said is left out.
         recalled: what the user's words bring up, beside the notes. `talks`: lines of earlier talks, the newest last:
             what the words bring up of them, then as many of the newest as fit.
     """
 
     history: tuple[Line, ...]
     left_out: int
+    has_all: bool
     recalled: tuple[Note, ...]
     notes: tuple[Note, ...]
     talks: tuple[DatedLine, ...]
@@ -253,9 +257,17 @@ async def fit_context(
     )
     return TalkContext(
         history=lines_of_talks([*before, *fits.kept("history", own)], session, now), left_out=fits.cut["history"],
+        has_all=len(newest) < HISTORY and not fits.cut["history"] and len(before) == len(earlier),
         recalled=memory.kept("recalled", others), notes=memory.kept("notes", notes),
         talks=tuple(dated_line(record, now) for record in talks),
     )  # fmt: skip
+
+
+def _newest_of(belief: Mapping[str, JsonValue], has_all: bool) -> dict[str, JsonValue]:
+    """Return what is held of a belief, of each list its newest items: few where all that it rests on is shown, too."""
+    kept = ITEMS[0] if has_all else ITEMS[1]
+    shown = {name: held[-kept:] if isinstance(held, list) else held for name, held in belief.items()}
+    return {name: held for name, held in shown.items() if held not in (None, [], "")}
 
 
 def _newest(records: Sequence[Record], tokens: int) -> list[Record]:

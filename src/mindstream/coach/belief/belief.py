@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import tzinfo
 from typing import Any
 
 from pydantic import JsonValue
 
+from mindstream.clock import format_spoken
 from mindstream.coach.belief import stand_in  # noqa: F401 (registers the rule)
 from mindstream.coach.belief.interim_belief import InterimBelief, WithBelief
 from mindstream.coach.belief.library import resource_tool, step_tool
@@ -23,7 +25,8 @@ from mindstream.coach.belief.plan import CoachingPlan, read_coaching_plan
 from mindstream.coach.belief.think import Think, Thinking
 from mindstream.coach.briefing import briefing_of
 from mindstream.coach.calibration import calibration_of
-from mindstream.coach.packs.pack import Pack
+from mindstream.coach.events import Alarmed
+from mindstream.coach.packs.pack import Pack, zone_in
 from mindstream.coach.packs.safety import find_hint, look_over
 from mindstream.errors import ModelError
 from mindstream.log.events import PlanChanged, Remembered
@@ -55,6 +58,7 @@ class BeliefReasoner:
 
     Attributes:
         notes: what it comes to believe is noted, too; where somebody else does that, not.
+        zone: where the user lives, unless they say another.
     """
 
     model: Model
@@ -63,6 +67,7 @@ class BeliefReasoner:
     steps: int = 8
     trigger: Trigger = EVERY_TURN
     timeout_s: float = 180.0
+    zone: tzinfo | None = None
 
     @property
     def slot(self) -> str:
@@ -100,10 +105,7 @@ class BeliefReasoner:
         value: dict[str, JsonValue] = belief.value.model_dump(mode="json")
         phase = str(value.pop("phase"))
         utterances = tuple(utterance.text for utterance in context.utterances)
-        for text in utterances:
-            await look_over(pack, text)
-        hints = (find_hint(pack, text) for text in utterances)
-        plan, talk = await plan_of(stream, pack), await _talk(context)
+        plan, talk, zone = await plan_of(stream, pack), await _talk(context), zone_in(pack, value) or self.zone
         return Think(
             pack=pack,
             phase=pack.phase(phase),
@@ -117,8 +119,9 @@ class BeliefReasoner:
             utterances=utterances,
             reply=context.reply,
             waits=context.waits,
-            hint=next((found.alarm.id for found in hints if found), ""),
+            hint=await _hinted(context, pack),
             language=language_of(" ".join(utterances), pack.languages),
+            now=format_spoken(stream.clock.now(), zone) if zone else "",
         )
 
     def _tools(self, question: Think, context: RunContext) -> list[Tool]:
@@ -165,6 +168,20 @@ class BeliefReasoner:
         )  # fmt: skip
         event = PlanChanged(version=version, text=plan.written(), changed=found.changed)
         return Entry(event, self.slot, tuple(await stream.build_records([new])))
+
+
+async def _hinted(context: RunContext, pack: Pack) -> str:
+    """Name the alarm that these utterances hint at: one that was asked about because of them, or that words name."""
+    about = {utterance.seq for utterance in context.utterances}
+    raised = await context.memory.store.events(context.memory.key, min(about, default=0), [Alarmed.kind])
+    for row in raised:
+        if isinstance(row.event, Alarmed) and row.event.strength == "hint" and row.event.answers in about:
+            return row.event.alarm
+    for utterance in context.utterances:
+        await look_over(pack, utterance.text)
+        if (hint := find_hint(pack, utterance.text)) and hint.basis == "words":
+            return hint.alarm.id
+    return ""
 
 
 async def _talk(context: RunContext) -> list[Record]:
