@@ -7,9 +7,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
-from mindstream.cli.shell.flags import AsJson, command, flag, group, split_names, switch
+from mindstream.cli.shell.flags import AsJson, OneUser, command, flag, group, split_names, switch
 from mindstream.cli.shell.output import print_json, print_table, say
-from mindstream.coach.belief.belief import plan_of
+from mindstream.coach.belief.belief import plan_from, plan_slot
 from mindstream.coach.calibration import BINS, calibration_of
 from mindstream.coach.contest.plain_agent import OPPONENTS, PLAIN
 from mindstream.coach.contest.play import COACH
@@ -91,12 +91,16 @@ def _opponents(named: str) -> list[str]:
     return sides
 
 
-@command(app, "data user pack", "mindstream coach calibration --user ann")
-async def calibration(settings: Settings, json: AsJson = False) -> None:
-    """Say how well it foresees what a user does: of the steps it thought so likely, how many were done."""
+@command(app, "data user pack", "mindstream coach calibration", "mindstream coach calibration --user ann")
+async def calibration(settings: Settings, user: OneUser = None, json: AsJson = False) -> None:
+    """Say how well it foresees what users do: of the steps it thought so likely, how many were done."""
+    pack = load(settings.pack)
     async with open_user_memory(settings) as opened:
-        await opened.require_known()
-        found = calibration_of((await plan_of(opened.memory, load(settings.pack))).steps)
+        minds, now = [opened.key] if user else await opened.store.streams(), opened.clock.now()
+        plans = [await opened.store.latest(mind, now=now, slot=plan_slot(pack)) for mind in minds]
+        if user and not any(plans):
+            await opened.require_known()
+    found = calibration_of(step for plan in plans for step in plan_from(next(iter(plan), None)).steps)
     if json:
         print_json(asdict(found))
     elif not found.steps:
