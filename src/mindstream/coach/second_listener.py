@@ -30,6 +30,8 @@ IN_THE_WAY_S = 8.0
 SURER = 2.0
 """An answer counts that is so many times as likely as the next; a very small model answers all there is by chance."""
 
+SAID = 240
+"""So much of what was said before it is shown, in characters: its end, where questions stand."""
 DANGEROUS = ("yes", DANGER)
 IN_THIS_PROCESS = ("local", "gguf:")
 
@@ -68,7 +70,7 @@ class SecondListener:
         hinted = find_hint(self._talker.pack, situation.text) is not None
         at_once = self._alarms.is_open or one_answer or hinted
         head_start_s = 0.0 if at_once else None if self._model.name.startswith(IN_THIS_PROCESS) else HEAD_START_S
-        asked = SuggestsDanger(utterance=situation.text, said=situation.said, open_question=self._alarms.question)
+        asked = SuggestsDanger(utterance=situation.text, said=situation.said[-SAID:], open_question=self._alarms.question)
         self._listening[heard] = asyncio.ensure_future(self._read(self._model, asked, turn, head_start_s))
         following = asyncio.ensure_future(self._follow(situation, heard, turn))
         self._following.add(following)
