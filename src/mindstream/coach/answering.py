@@ -24,6 +24,7 @@ from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.store import Entry, WorkDone
 from mindstream.minds.timeouts import Timeouts
 from mindstream.models.model import Model
+from mindstream.models.rules import Rules
 from mindstream.reasoners.background import Background
 from mindstream.tracing import span
 
@@ -182,7 +183,12 @@ class Answering:
             await self._say(answer, situation, as_pieces(verdict.whole), exchange)
             return
         own = self._or_excuse(answer, situation, self._own(answer, situation))
+        first = "" if self._in_own_words(verdict) else first
         await self._say(answer, situation, self._whole(answer, situation, first, own), exchange)
+
+    def _in_own_words(self, verdict: Verdict) -> bool:
+        """Tell whether a model is to say what a sign calls for; danger to life is answered by the pack's own words."""
+        return verdict.beside is not None and self._talker.model.name != Rules.name
 
     def _judge(self, answer: Answer, situation: Situation) -> str:
         """Say what alarms add to the answer, in its verdict; return what comes before it and was not said yet."""
@@ -202,13 +208,14 @@ class Answering:
         may_wait = answer.decision.hands_over and not answer.waited
         answer.handover, verdict = Handover(may_wait=may_wait), answer.verdict or NOTHING
         unsaid = await self._talker.unsaid() if answer.one_answer else ""
-        words = self._talker.speak(
+        words = {"called_for" if self._in_own_words(verdict) else "before": verdict.first}
+        own = self._talker.speak(
             situation.text, answer.heard, answer.handover, decides=answer.decision.hands_over, late=answer.late,
             thought=answer.waited and not answer.late, unsaid=unsaid, one_answer=answer.one_answer,
-            before=verdict.first, asked_after=verdict.ask,
+            asked_after=verdict.ask, **words,
         )  # fmt: skip
         answer.reading = True
-        async with contextlib.aclosing(words) as pieces:
+        async with contextlib.aclosing(own) as pieces:
             while True:
                 try:
                     async with asyncio.timeout(self._timeouts.silence_s):

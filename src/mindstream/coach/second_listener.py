@@ -70,7 +70,9 @@ class SecondListener:
         hinted = find_hint(self._talker.pack, situation.text) is not None
         at_once = self._alarms.is_open or one_answer or hinted
         head_start_s = 0.0 if at_once else None if self._model.name.startswith(IN_THIS_PROCESS) else HEAD_START_S
-        asked = SuggestsDanger(utterance=situation.text, said=situation.said[-SAID:], open_question=self._alarms.question)
+        asked = SuggestsDanger(
+            utterance=situation.text, said=situation.said[-SAID:], open_question=self._alarms.question
+        )
         self._listening[heard] = asyncio.ensure_future(self._read(self._model, asked, turn, head_start_s))
         following = asyncio.ensure_future(self._follow(situation, heard, turn))
         self._following.add(following)

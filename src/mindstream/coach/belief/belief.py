@@ -223,7 +223,7 @@ def _joined(first: Thinking, then: Thinking) -> Thinking:
 
 
 def _told(found: Thinking) -> str:
-    return "\n".join(filter(None, [found.thought, str(found.briefing)]))
+    return str(found.briefing)
 
 
 def plan_slot(pack: Pack) -> str:
