@@ -35,11 +35,16 @@ async def test_the_next_answer_is_spoken_from_the_briefing_and_the_next_thought_
         await said(mind, "I lie awake.")
         await said(mind, "Still awake.")
         shown = talker.asked[1].messages[-1].text
-        assert f"<briefing>\nhow it stands: so\nask: {first['ask']}\noffer: {first['offer']}\ncare: {first['care']}\n</briefing>" in shown
+        assert (
+            f"<briefing>\nhow it stands: so\nask: {first['ask']}\noffer: {first['offer']}\ncare: {first['care']}\n</briefing>"
+            in shown
+        )
         await said(mind, "And now?")
         assert first["ask"] in reasoner.asked[1].messages[-1].text, "both halves share what is open"
         await said(mind, "Well.")
-        assert first["offer"] not in talker.asked[3].messages[-1].text, "a thought that leaves none of that takes it back"
+        assert first["offer"] not in talker.asked[3].messages[-1].text, (
+            "a thought that leaves none of that takes it back"
+        )
 
 
 async def test_a_phase_that_changes_has_its_mini_reasoner_think_once_more(folder: Path) -> None:

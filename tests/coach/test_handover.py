@@ -113,7 +113,9 @@ async def test_the_talker_is_asked_again_with_the_plan_and_the_briefing(folder: 
         assert answer.text == "Dim the lights, at nine." and answer.waited, "it does not wait twice"
         _, again = talker.asked
         assert "Dim them at nine" in again.messages[-1].text and "Do not wait again" in again.messages[-1].text
-        assert "<briefing>\nhow it stands: a plan\noffer: Dim the lights at nine.\n</briefing>" in again.messages[-1].text
+        assert (
+            "<briefing>\nhow it stands: a plan\noffer: Dim the lights at nine.\n</briefing>" in again.messages[-1].text
+        )
 
 
 async def test_words_before_the_mark_stand_and_the_plan_follows_in_the_same_answer(folder: Path) -> None:

@@ -84,7 +84,7 @@ def _opponents(named: str) -> list[str]:
     Raises:
         InputError: there is no such opponent.
     """
-    sides = split_names([named])
+    sides = list(split_names([named]) or ())
     for side in sides:
         if side not in OPPONENTS:
             raise InputError(f"there is no opponent {side!r}; there are {', '.join(OPPONENTS)}")

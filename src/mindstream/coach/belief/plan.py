@@ -134,8 +134,8 @@ class PlanStep(BaseModel):
     def full(self, *, told: bool = True) -> str:
         """Write the step with all that belongs to it; `told`: say where the user has not heard of it."""
         parts = [self.head(told=told), self.do]
-        told = {"Why": self.why, "Caution": self.caution, "How it went": " / ".join(self.reports)}
-        parts += [f"{name}: {text}" for name, text in told.items() if text]
+        named = {"Why": self.why, "Caution": self.caution, "How it went": " / ".join(self.reports)}
+        parts += [f"{name}: {text}" for name, text in named.items() if text]
         parts += [str(resource) for resource in self.resources]
         return "\n  ".join(indented(part) for part in parts if part)
 
