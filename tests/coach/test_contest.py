@@ -88,7 +88,8 @@ async def test_over_weeks_agents_see_all_the_newest_or_a_summary_and_answers_are
     talks: Path, folder: Path
 ) -> None:
     path, model = talks.with_name("weeks.json"), Scripted()
-    lines: list[dict[str, object]] = [{"text": "It began in May."}, *({"text": "sleep " * 650} for _ in range(14))]
+    lines: list[dict[str, object]] = [{"text": "It began in May."}]
+    lines += [{"text": "sleep " * 650}] * 14
     lines.append({"text": "Still awake.", "session": 2, "days": 7})
     asked: dict[str, object] = {"text": "When did it begin?", "session": 3, "days": 7, "key": "coach"}
     path.write_text(json.dumps([{"id": "w", "lines": [*lines, asked]}]), "utf-8")
