@@ -76,7 +76,8 @@ async def test_it_recalls_believes_plans_and_goes_on_talking(written: Path) -> N
         written, user="carol", responder=Coach.using()
     ) as mind:  # what the process that is gone had begun
         await mind.settled()
-        assert await mind.memory.store.open_work(key_of("carol")) == []
+        left = await mind.memory.store.open_work(key_of("carol"))
+        assert {work.slot for work in left} <= {"facts"}, "what a reasoner that is not here would note waits for one"
 
 
 async def test_it_sleeps_is_exported_and_erased(written: Path) -> None:

@@ -22,6 +22,10 @@ from mindstream.reasoners.run_context import rows_of, utterances_in
 from mindstream.reasoners.runner import Runner
 
 
+QUIET = 4
+"""A slot of which nothing is open looks up by itself half as often each time, at most so many times."""
+
+
 class Background(Runner):
     """Runs reasoners beside a conversation."""
 
@@ -125,7 +129,7 @@ class Background(Runner):
         """Wait for a wake; look up now and then, for leases of the dead run out; use silence where the trigger says."""
         trigger, now = slot.reasoner.trigger, self.memory.clock.now()
         idle_s = trigger.idle_s if slot.idle_due else None
-        rest_s = self._lease_s / 3 if idle_s is None else idle_s
+        rest_s = self._lease_s / 3 * 2**slot.quiet if idle_s is None else idle_s
         if slot.due is not None:
             rest_s, idle_s = max(0.0, slot.due - asyncio.get_running_loop().time()), None
         elif trigger.at is not None:
@@ -141,12 +145,15 @@ class Background(Runner):
 
     async def _claim(self, slot: Slot) -> list[Work]:
         """Take up what is open; where something has failed before, one by one, so that it stands in nobody's way."""
+        slot.quiet = 0 if slot.woken.is_set() else min(slot.quiet + 1, QUIET)
         slot.woken.clear()  # whoever wakes it from here on wants it looked up again
         if self._hearing or slot.is_resting:
             return []
         slot.due = None
         before = min(self._held, default=None)
-        ours = [work for work in await self._ours(slot) if before is None or work.cause < before]
+        left, now = await self._unheld(slot), self.memory.clock.now()
+        slot.quiet = 0 if left else slot.quiet  # what another holds may be let go of
+        ours = [work for work in left if work.is_open_to(self.owner, now)]
         if self._hearing or before != min(self._held, default=None):  # while it was looked up
             return []
         return await self._take(slot, self._one_by_one(ours) or before) if ours else []

@@ -45,6 +45,7 @@ class Slot:
         due: when it tries again after a failure, in seconds of the loop's clock.
         stuck: how often in a row the store could not be used.
         outages: how often in a row its model could not be had.
+        quiet: how often in a row nothing was open when it looked of itself; it looks less often then.
     """
 
     reasoner: Reasoner
@@ -54,6 +55,7 @@ class Slot:
     due: float | None = None
     stuck: int = 0
     outages: int = 0
+    quiet: int = 0
 
     @property
     def name(self) -> str:

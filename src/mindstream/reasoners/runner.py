@@ -192,11 +192,6 @@ class Runner:
             finish = WorkDone(run.ids, self.owner) if run.work else None
             await self.memory.commit(Entry(thought, slot.name), finish=finish)
 
-    async def _ours(self, slot: Slot) -> list[Work]:
-        """Return a slot's work that this process may take up."""
-        now = self.memory.clock.now()
-        return [work for work in await self.work() if work.slot == slot.name and work.is_open_to(self.owner, now)]
-
     def _one_by_one(self, ours: Sequence[Work]) -> int | None:
         """Return before which cause work is to be taken up: where something has failed, one by one.
 
