@@ -34,11 +34,8 @@ async def test_the_next_answer_is_spoken_from_the_briefing_and_the_next_thought_
     async with Mind.open(folder, user="ann", models=named, responder=Coach.using()) as mind:
         await said(mind, "I lie awake.")
         await said(mind, "Still awake.")
-        shown = talker.asked[1].messages[-1].text
-        assert (
-            f"<briefing>\nhow it stands: so\nask: {first['ask']}\noffer: {first['offer']}\ncare: {first['care']}\n</briefing>"
-            in shown
-        )
+        shown, lines = talker.asked[1].messages[-1].text, [f"{name}: {text}" for name, text in first.items()]
+        assert "\n".join(["<briefing>", "how it stands: so", *lines, "</briefing>"]) in shown
         await said(mind, "And now?")
         assert first["ask"] in reasoner.asked[1].messages[-1].text, "both halves share what is open"
         await said(mind, "Well.")

@@ -21,7 +21,6 @@ from mindstream.reasoners.run import STUCK, Run, Slot
 from mindstream.reasoners.run_context import rows_of, utterances_in
 from mindstream.reasoners.runner import Runner
 
-
 QUIET = 4
 """A slot of which nothing is open looks up by itself half as often each time, at most so many times."""
 
