@@ -17,6 +17,7 @@ import mindstream as package
 from mindstream.errors import MindstreamError
 from mindstream.models.roles import Models
 from mindstream.server.chat import add_chat
+from mindstream.server.chat.errors import OpenAIErrors
 from mindstream.server.entrance import Admission, Entrance, Receive, Scope, Send
 from mindstream.server.events import add_events
 from mindstream.server.mcp import add_mcp
@@ -53,7 +54,7 @@ class Doors:
         add_chat(self.api, house)
         self._more.append(add_mcp(self.api, house))
         add_problems(self.api)
-        self._entrance = Entrance(self.api, admission)
+        self._entrance = OpenAIErrors(Entrance(self.api, admission))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._entrance(scope, receive, send)

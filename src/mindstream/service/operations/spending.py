@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
-from mindstream.models.model import Model, Part, Request
+from mindstream.models.model import Model, Part, Request, Usage
 from mindstream.models.wrappers.budget import Budgeted
 
 if TYPE_CHECKING:
@@ -35,4 +35,6 @@ class _Charged:
         model = self._model if budget is None else Budgeted(self._model, budget)
         async with aclosing(model.reply(request)) as parts:
             async for part in parts:
+                if isinstance(part, Usage) and opened is not None and opened.on_usage is not None:
+                    opened.on_usage(request.role, part)
                 yield part
