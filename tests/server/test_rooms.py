@@ -127,7 +127,7 @@ def test_what_came_of_an_utterance_is_traced_and_billed(client: httpx.Client, do
         list(answer.iter_lines())
     rows = client.get(f"{USER}/log", params={"kinds": "heard"}).json()["rows"]
     trace = client.get(f"{USER}/traces/{rows[0]['seq']}").json()["rows"]
-    assert [row["event"] for row in trace][0] == "heard" and "said" in {row["event"] for row in trace}
+    assert trace[0]["event"] == "heard" and "said" in {row["event"] for row in trace}
     assert client.get(f"{USER}/traces/{rows[0]['seq'] + 1}").status_code == 404
     assert client.get("/api/v1/cost").status_code == 200
 

@@ -16,15 +16,24 @@ from starlette.responses import Response
 import mindstream as package
 from mindstream.errors import MindstreamError
 from mindstream.models.roles import Models
+from mindstream.server.asgi import Receive, Scope, Send
+from mindstream.server.budgets import Budgets
 from mindstream.server.chat import add_chat
 from mindstream.server.chat.errors import OpenAIErrors
-from mindstream.server.entrance import Admission, Entrance, Receive, Scope, Send
+from mindstream.server.description import describe_api
+from mindstream.server.entrance import Admission, Entrance
 from mindstream.server.events import add_events
+from mindstream.server.health import Metrics, add_health
+from mindstream.server.idempotency import Writes
+from mindstream.server.ledger import Ledger
+from mindstream.server.limits import Limits
 from mindstream.server.mcp import add_mcp
 from mindstream.server.problems import PROBLEMS, TYPE, Refusal, body_of, describe_mistakes, problem, problem_of
 from mindstream.server.rest import add_rest
 from mindstream.server.tokens import FILE, Tokens
 from mindstream.service.operations.house import House, house_of
+from mindstream.service.operations.offered import Offered
+from mindstream.service.operations.taking_up import take_up
 from mindstream.settings import Settings
 
 BY_STATUS = {status: kind for kind, (status, _) in PROBLEMS.items()}
@@ -47,14 +56,21 @@ class Doors:
             title="mindstream", version=package.__version__, lifespan=self.lifespan, docs_url=None, redoc_url=None,
             description="Memory, minds, plans, lives, pools and towns: see docs/server.md.",
         )  # fmt: skip
+        self._ledger = Ledger(house.settings.data, house.clock)
+        self._budgets = Budgets(self._ledger, house.clock)
+        self.writes = Writes(self._ledger)
+        house.on_forget.append(self.writes.forget)
         self._more: list[contextlib.AbstractAsyncContextManager[Any]] = []
-        add_health(self.api)
-        add_rest(self.api, house)
+        self.metrics = Metrics(house)
+        add_health(self.api, house, self.metrics)
+        add_rest(self.api, house, self.writes)
         add_events(self.api, house)
         add_chat(self.api, house)
         self._more.append(add_mcp(self.api, house))
         add_problems(self.api)
-        self._entrance = OpenAIErrors(Entrance(self.api, admission))
+        describe_api(self.api)
+        entrance = Entrance(self.api, admission, Limits(house.clock), self._budgets, self.metrics)
+        self._entrance = OpenAIErrors(entrance)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._entrance(scope, receive, send)
@@ -66,13 +82,17 @@ class Doors:
             await stack.enter_async_context(self.house)
             for each in self._more:
                 await stack.enter_async_context(each)
+            stack.push_async_callback(self._ledger.close)
+            stack.push_async_callback(self._budgets.keep)
+            tenants = [each.tenant for each in self.admission.tokens.each()]
+            self.house.begin(take_up(self.house, tenants))
             yield
 
 
 def app(
     data: str | Path | House = "data", *, model: str | Models | None = None, tokens: str | Path | None = None,
     require_token: bool = False, hosts: tuple[str, ...] = (), origins: tuple[str, ...] = (),
-    settings: Settings | None = None,
+    settings: Settings | None = None, offered: Offered | None = None,
 ) -> Doors:  # fmt: skip
     """Make the application.
 
@@ -83,24 +103,16 @@ def app(
         require_token: also from this machine. From any other a token is always asked for.
         hosts: names under which it is served, beside localhost.
         origins: pages that may call it from a browser.
+        offered: tools, documents and towns for whoever asks; None: a calculator, and memory itself.
 
     Raises:
         SettingsError: there is no such model.
     """
     if isinstance(model, str):
         settings = (settings or Settings()).model_copy(update={"model": model, "roles": {}})
-    house = house_of(data, settings, model if isinstance(model, Models) else None)
+    house = house_of(data, settings, model if isinstance(model, Models) else None, offered)
     kept = Tokens(Path(tokens) if tokens else house.settings.data / FILE, house.clock)
     return Doors(house, Admission(kept, require_token, tuple(hosts), tuple(origins)))
-
-
-def add_health(api: FastAPI) -> None:
-    """Add /healthz: the process lives."""
-
-    @api.get("/healthz", tags=["server"], operation_id="healthz")
-    async def healthz() -> dict[str, str]:
-        """Tell that the process lives."""
-        return {"status": "ok", "version": package.__version__}
 
 
 def add_problems(api: FastAPI) -> None:
@@ -122,6 +134,11 @@ def add_problems(api: FastAPI) -> None:
         found = problem(BY_STATUS.get(error.status_code, "malformed"))
         return Response(body_of(found), found.status, dict(error.headers or {}), TYPE)
 
+    async def tell_deep(_: Request, error: Exception) -> Response:  # noqa: ARG001
+        found = problem("malformed", "it is nested too deeply")
+        return Response(body_of(found), found.status, None, TYPE)
+
+    api.add_exception_handler(RecursionError, tell_deep)
     api.add_exception_handler(MindstreamError, tell)
     api.add_exception_handler(Refusal, tell)
     api.add_exception_handler(ValidationError, tell)

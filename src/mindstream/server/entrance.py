@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
+from mindstream.clock import SystemClock
+from mindstream.server.asgi import App, Message, Receive, Scope, Send
+from mindstream.server.asking import challenge
+from mindstream.server.budgets import Budgets
+from mindstream.server.health import Metrics
+from mindstream.server.limits import BoundedBody, Limits
 from mindstream.server.problems import TYPE, Refusal, body_of, problem_of
-from mindstream.server.tokens import Tokens
+from mindstream.server.tokens import PREFIX, Token, Tokens
 from mindstream.service.operations.who import LOCAL_PEOPLE, Who
 
-Scope: TypeAlias = MutableMapping[str, Any]
-Message: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[Message]]
-Send: TypeAlias = Callable[[Message], Awaitable[None]]
-App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
-
+CLOCK = SystemClock()
 OPEN_PATHS = ("/healthz", "/readyz", "/openapi.json", "/docs")
 """What anybody may see: nothing of anybody's is in it."""
+OPENAI = "/v1/"
+"""Here clients of OpenAI's API call, which must send some key: where none is asked for, one that is none of ours opens
+nothing and shuts nothing."""
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -47,42 +50,76 @@ class Admission:
     )
 
 
+class Answer:
+    """What is sent back, with the headers that all answers have; a body that was refused is what is answered.
+
+    Attributes:
+        status: 0 until something was sent.
+    """
+
+    def __init__(self, send: Send, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        self._send, self._headers = send, headers
+        self.status = 0
+        self.body: BoundedBody | None = None
+
+    async def send(self, message: Message) -> None:
+        """Send a part of it."""
+        body, refusal = self.body, self.body.refusal if self.body is not None else None
+        if refusal is not None and body is not None and not body.is_told:  # whatever was made of it
+            body.is_told = True
+            if not self.status:
+                await refuse(self._pass_on, refusal)
+        elif refusal is None:
+            await self._pass_on(message)
+
+    async def _pass_on(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            there = {name for name, _ in message.get("headers", ())}
+            more = [each for each in self._headers if each[0] not in there]
+            message = {**message, "headers": [*message.get("headers", ()), *more]}
+        await self._send(message)
+
+
 class Entrance:
     """Lets requests in: their host, their origin, their token; `scope["state"]["who"]` says whom they are from."""
 
-    def __init__(self, inner: App, admission: Admission) -> None:
-        self._inner, self._admission = inner, admission
+    def __init__(self, inner: App, admission: Admission, limits: Limits, budgets: Budgets, metrics: Metrics) -> None:
+        self._inner, self._admission, self._limits, self._budgets = inner, admission, limits, budgets
+        self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._inner(scope, receive, send)
             return
-        started = False
-
-        async def sending(message: Message) -> None:
-            nonlocal started
-            if message["type"] == "http.response.start":
-                started = True
-                there = {name for name, _ in message.get("headers", ())}
-                more = [each for each in self._admission.headers if each[0] not in there]
-                message = {**message, "headers": [*message.get("headers", ()), *more]}
-            await send(message)
-
+        began, answer = CLOCK.elapsed(), Answer(send, self._admission.headers)
+        self._metrics.going += 1
         try:
-            headers = _headers(scope)
-            self._check_host(headers.get("host", ""))
-            self._check_origin(headers)
-            scope.setdefault("state", {})["who"] = self._who(scope, headers)
-            await self._inner(scope, receive, sending)
+            await self._let_in(scope, receive, answer)
         except Refusal as refusal:
-            if started:
+            if answer.status:
                 raise
-            await refuse(sending, refusal)
+            await refuse(answer.send, refusal)
+        finally:
+            self._metrics.going -= 1
+            self._metrics.count(scope["method"][:10], answer.status, CLOCK.elapsed() - began)
+
+    async def _let_in(self, scope: Scope, receive: Receive, answer: Answer) -> None:
+        headers = _headers(scope)
+        self._check_host(headers.get("host", ""))
+        self._check_origin(headers)
+        who, token = self._who(scope, headers)
+        if token is not None:
+            who = replace(who, budget=await self._budgets.of(token))
+        scope.setdefault("state", {})["who"] = who
+        with self._limits.one(who.key or _address(scope), token):
+            answer.body = BoundedBody(scope, receive)
+            await self._inner(scope, answer.body, answer.send)
 
     def _check_host(self, host: str) -> None:
-        """Refuse a name that is not ours: a page may have let its own name point here (DNS rebinding)."""
+        """Refuse a name that is not ours: a page may have let its own point here (DNS rebinding); an address cannot."""
         name = host_name(host)
-        if name in LOOPBACK or "*" in self._admission.hosts or name in self._admission.hosts:
+        if name in LOOPBACK or is_address(name) or "*" in self._admission.hosts or name in self._admission.hosts:
             return
         raise Refusal("misdirected", "this server is not called so; `--allow-host NAME` lets it be")
 
@@ -94,23 +131,23 @@ class Entrance:
         if urlsplit(origin).netloc != headers.get("host", "") or not urlsplit(origin).netloc:
             raise Refusal("forbidden", "pages of another origin may not ask here; `--allow-origin URL` lets one")
 
-    def _who(self, scope: Scope, headers: dict[str, str]) -> Who:
+    def _who(self, scope: Scope, headers: dict[str, str]) -> tuple[Who, Token | None]:
         kind, _, token = headers.get("authorization", "").partition(" ")
-        if token:
+        is_made_up = kind.lower() == "bearer" and not token.strip().startswith(PREFIX)
+        if token and not (is_made_up and scope["path"].startswith(OPENAI) and self._is_open(scope)):
             found = self._admission.tokens.find(token.strip()) if kind.lower() == "bearer" else None
             if found is None:
                 raise Refusal("unauthenticated", "this token opens nothing here", challenge("invalid_token"))
-            return Who(found.tenant, frozenset(found.scopes), only=found.user, key=found.id)
-        if not self._admission.require_token and is_here(scope):
-            return LOCAL_PEOPLE
+            return Who(found.tenant, frozenset(found.scopes), only=found.user, key=found.id), found
+        if self._is_open(scope):
+            return LOCAL_PEOPLE, None
         if scope["path"] in OPEN_PATHS:
-            return Who("", frozenset())
+            return Who("", frozenset()), None
         raise Refusal("unauthenticated", "send a token: Authorization: Bearer …", challenge())
 
-
-def challenge(error: str = "") -> dict[str, str]:
-    """Return the header of a 401."""
-    return {"WWW-Authenticate": "Bearer" + (f' error="{error}"' if error else "")}
+    def _is_open(self, scope: Scope) -> bool:
+        """Tell whether no token is asked for."""
+        return not self._admission.require_token and is_here(scope)
 
 
 def is_here(scope: Scope) -> bool:
@@ -125,18 +162,24 @@ def is_here(scope: Scope) -> bool:
         return False
 
 
+def is_address(name: str) -> bool:
+    """Tell whether a host is named by its address."""
+    try:
+        ipaddress.ip_address(name.removeprefix("[").removesuffix("]"))
+    except ValueError:
+        return False
+    return True
+
+
+def _address(scope: Scope) -> str:
+    client = scope.get("client")
+    return f"from {client[0]}" if client else "from nowhere"
+
+
 def host_name(host: str) -> str:
     """Return a Host header's name, without the port."""
     name, colon, port = host.rpartition(":")
     return (name if colon and (port.isdigit() and not name.endswith(":")) else host).lower().rstrip(".")
-
-
-def who_of(scope: Scope) -> Who:
-    """Return whom a request is from; the entrance has said so."""
-    who = scope.get("state", {}).get("who")
-    if not isinstance(who, Who):
-        raise Refusal("unauthenticated", "send a token: Authorization: Bearer …", challenge())
-    return who
 
 
 async def refuse(send: Send, refusal: BaseException) -> None:

@@ -13,7 +13,7 @@ from fastapi.sse import format_sse_event
 from mindstream.errors import InputError
 from mindstream.log.events import GROUND, Logged, every_kind
 from mindstream.rooms import registered
-from mindstream.server.entrance import who_of
+from mindstream.server.asking import who_of
 from mindstream.server.rest import PREFIX, problems_of
 from mindstream.server.streams import PING_S, EventStream, encode
 from mindstream.service.operations.house import House

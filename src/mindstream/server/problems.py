@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from pydantic import BaseModel, ValidationError
 
@@ -33,17 +33,17 @@ class Problem(BaseModel):
     detail: str = ""
 
 
-@dataclass(frozen=True)
 class Refusal(Exception):  # noqa: N818
     """Ends a request with a problem.
 
     Attributes:
         kind: one of `PROBLEMS`.
+        headers: that go with it.
     """
 
-    kind: str
-    detail: str = ""
-    headers: Mapping[str, str] = field(default_factory=dict)
+    def __init__(self, kind: str, detail: str = "", headers: Mapping[str, str] = MappingProxyType({})) -> None:
+        super().__init__(kind, detail)
+        self.kind, self.detail, self.headers = kind, detail, headers
 
 
 PROBLEMS = {

@@ -10,8 +10,9 @@ from fastapi import Body, FastAPI, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, create_model
 from pydantic.fields import FieldInfo
 
-from mindstream.server.entrance import who_of
-from mindstream.server.problems import PROBLEMS, TYPE, Problem
+from mindstream.server.asking import who_of
+from mindstream.server.idempotency import Writes
+from mindstream.server.problems import PROBLEMS
 from mindstream.server.streams import answer_stream, wants_stream
 from mindstream.service.operations.house import House
 from mindstream.service.operations.table import Operation, operations
@@ -21,15 +22,17 @@ ANSWERS = {
     "GET": ("malformed", "invalid", "unauthenticated", "forbidden", "not-found", "too-many", "unavailable"),
     "POST": ("malformed", "invalid", "unauthenticated", "forbidden", "not-found", "conflict", "too-large", "media-type",
              "too-many", "not-offered", "model", "unavailable"),
+    "READY": ("too-many", "unavailable"),
+    "NEED": ("unauthenticated", "too-many"),
 }  # fmt: skip
-"""The problems that are documented of every route, by method; DELETE and PUT are as POST."""
+"""The problems that are documented of every route, by method; DELETE is as POST."""
 
 
-def add_rest(api: FastAPI, house: House) -> None:
+def add_rest(api: FastAPI, house: House, writes: Writes) -> None:
     """Add a route for each operation."""
     for each in operations():
         api.add_api_route(
-            PREFIX + each.path, _endpoint(each, house), methods=[each.method], status_code=each.status,
+            PREFIX + each.path, _endpoint(each, house, writes), methods=[each.method], status_code=each.status,
             response_model=each.reply, name=each.name, operation_id=each.name, tags=[each.room],
             summary=each.name, description=each.summary, responses=problems_of(each.method) | _streamed(each),
         )  # fmt: skip
@@ -37,14 +40,8 @@ def add_rest(api: FastAPI, house: House) -> None:
 
 def problems_of(method: str) -> dict[int | str, dict[str, Any]]:
     """Return the answers to document beside the one that is hoped for."""
-    kinds = ANSWERS["GET" if method == "GET" else "POST"]
-    return {
-        PROBLEMS[kind][0]: {
-            "description": PROBLEMS[kind][1],
-            "content": {TYPE: {"schema": Problem.model_json_schema()}},
-        }
-        for kind in kinds
-    }
+    kinds = ANSWERS.get(method, ANSWERS["POST"])
+    return {PROBLEMS[kind][0]: {"description": PROBLEMS[kind][1]} for kind in kinds}
 
 
 def _streamed(each: Operation) -> dict[int | str, dict[str, Any]]:
@@ -53,7 +50,7 @@ def _streamed(each: Operation) -> dict[int | str, dict[str, Any]]:
     return {200: {"description": "Its events, where they are accepted", "content": {"text/event-stream": {}}}}
 
 
-def _endpoint(each: Operation, house: House) -> Callable[..., Awaitable[Any]]:
+def _endpoint(each: Operation, house: House, writes: Writes) -> Callable[..., Awaitable[Any]]:
     """Return the function behind a route: it puts path, query and body together, and asks the operation."""
 
     async def endpoint(request: Request, **given: Any) -> Any:
@@ -63,10 +60,13 @@ def _endpoint(each: Operation, house: House) -> Callable[..., Awaitable[Any]]:
         rest: BaseModel | None = given.pop("rest", None)
         told = {**(rest.model_dump(exclude_unset=True) if rest is not None else {}), **given}
         ask = each.request.model_validate(told)
-        if each.streams is not None and wants_stream(request):
+        key = request.headers.get("idempotency-key")
+        if each.streams is not None and wants_stream(request) and key is None:
             who.require(each.room, each.scope)
             return await answer_stream(house, each.streams(house, who, ask), request)
-        return await each.ask(house, who, ask)
+        if key is None or each.method == "GET":
+            return await each.ask(house, who, ask)
+        return await writes.once(key, who, each, ask, lambda: each.ask(house, who, ask))
 
     endpoint.__signature__ = inspect.Signature(_parameters(each))  # type: ignore[attr-defined]
     endpoint.__name__ = each.name.replace(".", "_")

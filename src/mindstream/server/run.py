@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import logging
+import resource
+import signal
 import socket
 import sys
+import threading
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import uvicorn
 
 from mindstream.errors import InputError
 from mindstream.server.app import Doors
+from mindstream.server.protocol import BoundedProtocol
 
 DRAIN_S = 20.0
 """So long answers may go on after SIGTERM."""
@@ -20,6 +31,30 @@ class Server(uvicorn.Server):
     def __init__(self, doors: Doors, config: uvicorn.Config) -> None:
         super().__init__(config)
         self._doors = doors
+
+    async def serve_doors(self, sockets: list[socket.socket]) -> None:
+        """Open the house, serve until told to end, and close it.
+
+        Raises:
+            MindstreamError: it cannot be opened.
+        """
+        async with self._doors.lifespan():
+            await self.serve(sockets)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """End on SIGTERM and Ctrl-C, and be done then: that is no failure."""
+        loop, heeded = asyncio.get_running_loop(), list[signal.Signals]()
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGTERM, signal.SIGINT):
+                with contextlib.suppress(NotImplementedError):  # not on Windows
+                    loop.add_signal_handler(number, self.handle_exit, number, None)
+                    heeded.append(number)
+        try:
+            yield
+        finally:
+            for number in heeded:
+                loop.remove_signal_handler(number)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to listen, and say where."""
@@ -59,9 +94,35 @@ def listen(host: str, port: int) -> socket.socket:
 def configure(doors: Doors) -> uvicorn.Config:
     """Return how the application is served."""
     return uvicorn.Config(
-        doors, http="h11", ws="none", lifespan="on", log_config=None, access_log=False, server_header=False,
+        doors, http=BoundedProtocol, ws="none", lifespan="off", log_config=None, access_log=False, server_header=False,
         proxy_headers=False, timeout_graceful_shutdown=10, timeout_keep_alive=30,
     )  # fmt: skip
+
+
+class QuietFormatter(logging.Formatter):
+    """Says of an error what kind it is and where it came up: its message, and what it was about, may hold words."""
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 (logging's name)
+        """Return where it came up."""
+        kind, _, trace = ei
+        places = [f"{Path(each.filename).name}:{each.lineno}" for each in traceback.extract_tb(trace)[-5:]]
+        return f"{getattr(kind, '__name__', kind)} at {' > '.join(places)}"
+
+
+def log_quietly() -> None:
+    """Let uvicorn say what goes wrong, on standard error, without anybody's words."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(QuietFormatter("mindstream: %(message)s"))
+    logger = logging.getLogger("uvicorn.error")
+    logger.handlers, logger.propagate = [handler], False
+    logger.setLevel(logging.ERROR)
+
+
+def allow_connections() -> None:
+    """Let the process open as many files as the system allows: each connection is one."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most if most != resource.RLIM_INFINITY else 65_536, most))
 
 
 async def serve(doors: Doors, host: str, port: int) -> None:
@@ -70,5 +131,7 @@ async def serve(doors: Doors, host: str, port: int) -> None:
     Raises:
         InputError: it cannot listen there.
     """
+    allow_connections()
+    log_quietly()
     with listen(host, port) as listening:
-        await Server(doors, configure(doors)).serve([listening])
+        await Server(doors, configure(doors)).serve_doors([listening])

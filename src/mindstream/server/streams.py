@@ -15,7 +15,7 @@ from starlette.responses import Response
 from mindstream.log.events import Logged
 from mindstream.log.names import shown_name
 from mindstream.server.agui import AguiWriter
-from mindstream.server.entrance import Receive, Scope, Send
+from mindstream.server.asgi import Receive, Scope, Send
 from mindstream.server.problems import problem_of
 from mindstream.service.operations.house import House
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from mindstream.cli.shell.flags import PLAIN, command, flag, switch
+from mindstream.cli.shell.flags import PLAIN, Docs, Mcp, command, flag, split_names, switch
 from mindstream.settings import Settings
 
 NOTES = """From this machine no token is asked for; from any other one always is.
@@ -36,6 +36,14 @@ def serve(
     tokens: Annotated[Path | None, flag("FILE", "The file of tokens [tokens.json in the data folder].")] = None,
     require_token: Annotated[bool, switch("--require-token", "Ask for a token from this machine, too.")] = False,
     allow_host: Annotated[list[str] | None, flag("NAME", "A name that it is called by; repeatable.")] = None,
+    tools: Annotated[
+        str, flag("A,B", "What plans and lives may call, as for solve [calculator, recall].")
+    ] = "calculator,recall",
+    docs: Docs = None,
+    mcp: Mcp = None,
+    town: Annotated[
+        list[str] | None, flag("NAME=DIR", "A town that is offered, or TENANT/NAME=DIR; repeatable.")
+    ] = None,
     allow_origin: Annotated[
         list[str] | None, flag("URL", "A page that may call it from a browser; repeatable.")
     ] = None,
@@ -46,9 +54,11 @@ def serve(
     require_server()
     from mindstream.server.app import app as make
     from mindstream.server.run import serve as run
+    from mindstream.service.operations.offered import Offered, read_towns
 
     doors = make(
         settings.data, tokens=tokens, require_token=require_token, hosts=tuple(allow_host or ()),
         origins=tuple(allow_origin or ()), settings=settings,
+        offered=Offered(split_names([tools]) or (), tuple(docs or ()), tuple(mcp or ()), read_towns(town or ())),
     )  # fmt: skip
     asyncio.run(run(doors, host, port))

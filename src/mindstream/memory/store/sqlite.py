@@ -225,6 +225,11 @@ class SqliteStore(AbstractAsyncContextManager["SqliteStore"]):
         sql = f"SELECT DISTINCT stream FROM records WHERE {self.tenant.owned('stream')} ORDER BY stream"
         return await self._database.read(lambda connection: [row[0] for row in connection.execute(sql)])
 
+    async def streams_with_work(self) -> list[StreamKey]:
+        """Name the streams that have unfinished work."""
+        sql = f"SELECT DISTINCT mind FROM work WHERE done IS NULL AND {self.tenant.owned('mind')} ORDER BY mind"
+        return await self._database.read(lambda connection: [row[0] for row in connection.execute(sql)])
+
     async def open_work(self, mind: StreamKey) -> list[work.Work]:
         # The index is named, because SQLite would rather walk through all work that was ever done (index work_once).
         open_ones = f"SELECT {work.COLUMNS} FROM work INDEXED BY work_open WHERE mind = ? AND done IS NULL ORDER BY id"

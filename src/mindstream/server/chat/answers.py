@@ -56,7 +56,7 @@ class Spent:
         self.output = self.output or estimate_tokens(said)
 
 
-class Answer:
+class PageAnswer:
     """An answer that is being given; it ends where nobody wants it any longer, and before the house is closed.
 
     Attributes:
@@ -133,7 +133,7 @@ class Answer:
 
 
 async def words(house: House, turn: Turn, spent: Spent) -> AsyncGenerator[str]:
-    """Answer an utterance in pieces.
+    """PageAnswer an utterance in pieces.
 
     Raises:
         NotFound: nobody is called so.
@@ -157,8 +157,6 @@ async def words(house: House, turn: Turn, spent: Spent) -> AsyncGenerator[str]:
 
 async def _unremembered(house: House, turn: Turn, spent: Spent, prompt: Prompt[str]) -> AsyncGenerator[str]:
     """Let a model answer that knows nothing of the user; nobody hears it."""
-    if turn.model != LIFE:
-        house.speaker(turn.model)
     model = house.models_of(turn.who, spent.add_call).of(prompt.role)
     async with aclosing(speak(model, prompt)) as pieces:
         async for piece in pieces:

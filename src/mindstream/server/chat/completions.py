@@ -13,10 +13,10 @@ from starlette.responses import Response
 
 from mindstream.chance import token
 from mindstream.errors import InputError
-from mindstream.server.chat.answers import BEGINS_S, Answer, Spent
+from mindstream.server.asking import who_of
+from mindstream.server.chat.answers import BEGINS_S, PageAnswer, Spent
 from mindstream.server.chat.errors import ANSWERS, told_in_stream
 from mindstream.server.chat.turns import ChatMessage, Turn, read_turn
-from mindstream.server.entrance import who_of
 from mindstream.server.streams import PING, PING_S, EventStream
 from mindstream.service.operations.house import House
 
@@ -106,7 +106,7 @@ def add_completions(api: FastAPI, house: House) -> None:
         """Say something to a model: a pack, the companion, a life. With `stream`, the answer comes in pieces."""
         turn = _turn(house, request, ask)
         id_, created = f"chatcmpl-{token(24)}", int(house.clock.now())
-        answer = Answer(house, turn)
+        answer = PageAnswer(house, turn)
         if not ask.stream:
             message = AssistantMessage(content=await answer.whole())
             choice = Choice(message=message, finish_reason=answer.finish)
@@ -136,7 +136,7 @@ def _turn(house: House, request: Request, ask: CompletionRequest) -> Turn:
 
 
 async def _chunks(
-    answer: Answer, first: str | None, head: dict[str, Any], wants_usage: bool
+    answer: PageAnswer, first: str | None, head: dict[str, Any], wants_usage: bool
 ) -> AsyncGenerator[bytes]:  # fmt: skip
     """Write an answer as OpenAI's chunks."""
 

@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
 from mindstream.errors import BudgetSpent, ModelResting, ModelUnavailable, PromptTooLong, RateLimited
-from mindstream.server.entrance import App, Message, Receive, Scope, Send
+from mindstream.server.asgi import App, Message, Receive, Scope, Send
 from mindstream.server.problems import TYPE, Refusal, problem_of
 
 PREFIX = "/v1/"

@@ -8,9 +8,9 @@ from fastapi import FastAPI, Request
 from pydantic import BaseModel
 
 from mindstream.life.state import read_state
+from mindstream.server.asking import who_of
 from mindstream.server.chat.errors import ANSWERS
 from mindstream.server.chat.whose import LIFE, whose
-from mindstream.server.entrance import who_of
 from mindstream.service.operations.house import House
 from mindstream.service.operations.refusals import NotFound
 from mindstream.service.operations.who import Who

@@ -11,10 +11,11 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from mindstream.errors import InputError
 from mindstream.reasoners.conversation import Line
-from mindstream.server.chat.whose import TASK, is_unkept, talk_of, whose, zone_of
+from mindstream.server.chat.whose import LIFE, TASK, is_unkept, talk_of, whose, zone_of
 from mindstream.service.chat.page import Page
 from mindstream.service.chat.page_task import is_page_task, split_context
 from mindstream.service.operations.house import House
+from mindstream.service.operations.refusals import NotFound
 from mindstream.service.operations.who import Who
 
 NAMED = "mind"
@@ -74,9 +75,12 @@ def read_turn(
     """Read what a page sends.
 
     Raises:
+        NotFound: there is no such model.
         InputError: nothing new is said in it, or nobody can be called so.
         Forbidden: the token is for another user.
     """
+    if model != LIFE and model not in house.speaker_names():
+        raise NotFound(f"nobody is called {model!r} here; there are {', '.join(house.speaker_names())}")
     talk = [each for each in messages if each.role in ("user", "assistant") and each.text.strip()]
     if not talk or talk[-1].role != "user":
         raise InputError("the last message must be the user's, with words in it")

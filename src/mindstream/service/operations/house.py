@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import logging
+import os
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import AsyncExitStack
 from datetime import tzinfo
 from pathlib import Path
@@ -14,11 +16,11 @@ from types import TracebackType
 from typing import Any
 
 from mindstream.clock import Clock, MachineZone, SystemClock, format_iso, read_zone
-from mindstream.errors import InputError
+from mindstream.errors import HeldElsewhere, InputError
 from mindstream.log.erasure import finish_all
 from mindstream.log.events import Logged
 from mindstream.log.files import private_folder
-from mindstream.log.names import StreamKey, StreamName, checked_name
+from mindstream.log.names import StreamKey, StreamName, checked_name, name_of
 from mindstream.memory.memory import Memory
 from mindstream.minds.mind import Mind
 from mindstream.minds.responder import ResponderFactory
@@ -26,7 +28,6 @@ from mindstream.minds.timeouts import Timeouts
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
 from mindstream.models.roles import Models
-from mindstream.models.wrappers.budget import Budgeted
 from mindstream.models.wrappers.meter import Metered
 from mindstream.service.chat.page import TalkZone
 from mindstream.service.folders import refuse_town
@@ -37,10 +38,12 @@ from mindstream.service.operations.offered import Offered
 from mindstream.service.operations.open_minds import MindKey, OpenMind, OpenMinds
 from mindstream.service.operations.refusals import NotFound
 from mindstream.service.operations.running import Running, RunningOperations
+from mindstream.service.operations.spending import SpentOf, charged
 from mindstream.service.operations.who import LOCAL_PEOPLE, Who
 from mindstream.settings import Settings
 
 LOG = logging.getLogger("mindstream.server")
+LOCK = "server.lock"
 MOST_MEMORIES = 4_000
 """So many memories are held open; they are small beside what the columns of their streams take."""
 
@@ -83,7 +86,9 @@ class House:
         self._grounds: dict[str, Ground] = {}
         self._memories: OrderedDict[tuple[str, str], Memory] = OrderedDict()
         self._closing = AsyncExitStack()
-        self._opened = False
+        self._opened = self.is_ending = False
+        self.on_forget: list[Callable[[], None]] = []
+        """Called when somebody's words were forgotten."""
         self.errands: set[asyncio.Task[None]] = set()
         """What goes on though whoever asked for it waits no longer; it ends before the house is closed."""
 
@@ -91,8 +96,17 @@ class House:
         if not self._opened:
             self._opened = True
             await asyncio.to_thread(private_folder, self.settings.data)
+            self._closing.enter_context(hold_folder(self.settings.data))
             await refuse_town(self.ground(LOCAL_PEOPLE).store, self.settings.data)
         return self
+
+    async def check(self) -> None:
+        """Raise StorageError where the data folder cannot be read."""
+        await self.ground(LOCAL_PEOPLE).store.version()
+
+    def listeners(self) -> int:
+        """Return how many listen to events."""
+        return sum(len(ground.hub) for ground in self._grounds.values())
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -103,9 +117,9 @@ class House:
         await self.minds.close()
         for memory in self._memories.values():
             await memory.close()
-        await self._closing.aclose()
         for ground in self._grounds.values():
             await ground.close()
+        await self._closing.aclose()
         if self._models is not None and self._own_models:
             await self._models.aclose()
 
@@ -129,8 +143,15 @@ class House:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
 
+    def forget_answers(self, who: Who) -> None:
+        """Let go of what was answered, where words that were forgotten may stand."""
+        self.running.forget(who)
+        for forget in self.on_forget:
+            forget()
+
     async def drain(self, within_s: float) -> None:
         """Let what was begun end, for so many seconds, and end what listens to events; work of reasoners stays open."""
+        self.is_ending = True
         await self.finish_errands(within_s)
         for ground in self._grounds.values():
             await ground.hub.close()
@@ -165,7 +186,7 @@ class House:
     def models_of(self, who: Who, on_call: Callable[[Metered], None]) -> Models:
         """Return the models for something that is done in somebody's name; `on_call` is told of each call."""
         budget = who.budget
-        models = self.models if budget is None else self.models.each(lambda model: Budgeted(model, budget))
+        models = self.models if budget is None else self.models.each(lambda model: charged(model, budget))
         return models.with_listener(on_call)
 
     async def memory(self, who: Who) -> Memory:
@@ -242,8 +263,6 @@ class House:
         return Path(self.settings.pack).name
 
     async def _open_mind(self, key: MindKey, stack: AsyncExitStack) -> OpenMind:
-        from mindstream.log.names import name_of
-        from mindstream.service.operations.spending import SpentOf
 
         ground = self._grounds[key.wall]
         await asyncio.to_thread(finish_all, self.settings.data, key.stream)
@@ -260,6 +279,26 @@ class House:
         showing = asyncio.ensure_future(_show_live(mind, ground.hub))
         stack.callback(showing.cancel)
         return opened
+
+
+@contextlib.contextmanager
+def hold_folder(folder: Path) -> Iterator[None]:
+    """Hold a data folder as its one server; the command line may be used beside it.
+
+    Raises:
+        HeldElsewhere: another server has it.
+    """
+    descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise HeldElsewhere(
+                f"another server has {folder}: one serves a data folder; name another with --data, or end that one"
+            ) from None
+        yield
+    finally:
+        os.close(descriptor)
 
 
 async def _show_live(mind: Mind, hub: Hub) -> None:

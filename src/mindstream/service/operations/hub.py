@@ -107,6 +107,9 @@ class Hub:
         self._closed = False
         store.on_commit = self._written.set
 
+    def __len__(self) -> int:
+        return len(self._listeners)
+
     def show(self, row: Logged) -> None:
         """Hand on what is live only."""
         line = Line(row)

@@ -34,10 +34,9 @@ class RetainRequest(Ask):
 
 
 class Retained(Reply):
-    """What was remembered."""
+    """What was remembered; where the same words are kept once, the id of what was there."""
 
     id: str
-    text: str
     kind: Kind
 
 
@@ -92,7 +91,8 @@ class MemoryList(Reply):
 
 
 @operation(
-    "memory.retain", "write", "POST /users/{user}/memories", mcp="retain", cli="memory retain", status=201
+    "memory.retain", "write", "POST /users/{user}/memories", mcp="retain", cli="memory retain", status=201,
+    wordless=True,
 )  # fmt: skip
 async def retain(house: House, who: Who, ask: RetainRequest) -> Retained:
     """Remember a text. No model is called; it is on disk when this is answered."""
@@ -100,7 +100,7 @@ async def retain(house: House, who: Who, ask: RetainRequest) -> Retained:
     record = await memory.retain(
         ask.text, ask.kind, episode=ask.session, importance=ask.importance, keywords=ask.keywords, data=ask.data
     )
-    return Retained(id=record.id, text=record.text, kind=record.kind)
+    return Retained(id=record.id, kind=record.kind)
 
 
 @operation("memory.recall", "read", "POST /users/{user}/memories/recall", mcp="recall", cli="memory recall")
@@ -122,7 +122,8 @@ async def list_memories(house: House, who: Who, ask: ListRequest) -> MemoryList:
     memory = await house.memory(who)
     kinds = parse_kinds([name for name in ask.kinds.split(",") if name]) if ask.kinds else None
     columns = await memory.columns()
-    before, found, now = read_number(ask.cursor) or len(columns) + 1, list[Record](), house.clock.now()
+    newest, found, now = len(columns) + 1, list[Record](), house.clock.now()
+    before = min(read_number(ask.cursor) or newest, newest)
     while before > 1 and len(found) < ask.limit:
         first = max(0, before - 1 - 4 * ask.limit)
         records = {each.id: each for each in await memory.store.records(memory.key, columns.ids[first : before - 1])}
@@ -152,7 +153,7 @@ async def forget(house: House, who: Who, ask: ForgetRequest) -> ForgetResult:
     removal = await memory.find_removal(ask.id)
     if not ask.dry_run:
         await memory.remove(removal)
-        house.running.forget(who)
+        house.forget_answers(who)
     return show_removal(removal, forgotten=not ask.dry_run)
 
 

@@ -150,7 +150,7 @@ async def forget_about(house: House, who: Who, ask: ForgetAboutRequest) -> Forge
     removal = await memory.find_removal(about=ask.about, session=ask.session, since=ask.since, until=ask.until)
     if not ask.dry_run:
         await memory.remove(removal)
-        house.running.forget(who)
+        house.forget_answers(who)
     return show_removal(removal, forgotten=not ask.dry_run)
 
 

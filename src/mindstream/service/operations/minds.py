@@ -58,7 +58,7 @@ async def answer(house: House, who: Who, ask: SendRequest) -> AsyncGenerator[Log
 
 
 @operation(
-    "minds.send", "write", "POST /users/{user}/send", cli="chat", status=202, streams=answer
+    "minds.send", "write", "POST /users/{user}/send", cli="chat", status=202, streams=answer, wordless=True
 )  # fmt: skip
 async def send(house: House, who: Who, ask: SendRequest) -> Sent:
     """Say something to a mind. Answered when it is on disk; to who accepts text/event-stream, by the answer's events.

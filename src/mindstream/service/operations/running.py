@@ -181,6 +181,10 @@ class RunningOperations:
         ours = [each for each in self._held.values() if each.wall == who.wall and who.only in ("", each.user)]
         return [each for each in reversed(ours) if who.user in ("", each.user)]
 
+    def each(self) -> list[Running]:
+        """Return all of them, of all tenants."""
+        return list(self._held.values())
+
     def of_run(self, who: Who, run: str) -> Running | None:
         """Return the operation that is at a run of a plan of this user, if one is."""
         return next((each for each in self.of(who) if each.run == run and each.ended is None), None)

@@ -47,6 +47,7 @@ class Operation:
         cli: the command that does the same; "": there is none.
         status: REST's answer where it is done.
         streams: gives the same as rows of the log, as they come.
+        wordless: its answer holds no words of anybody's: ids and numbers.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Operation:
     cli: str = ""
     status: int = 200
     streams: Stream | None = None
+    wordless: bool = False
 
     @property
     def room(self) -> str:
@@ -103,7 +105,7 @@ _table: dict[str, Operation] = {}
 
 def operation(
     name: str, scope: Scope, rest: str, *, long: bool = False, mcp: str = "", cli: str = "", status: int = 200,
-    streams: Stream | None = None,
+    streams: Stream | None = None, wordless: bool = False,
 ) -> Callable[[R], R]:  # fmt: skip
     """Declare a function an operation; `rest` is its method and path."""
 
@@ -113,7 +115,7 @@ def operation(
         kind, result = hints[list(inspect.signature(run).parameters)[2]], hints["return"]
         made = Operation(
             name, scope, method, path, run, kind, result, " ".join((inspect.getdoc(run) or "").split()), long, mcp, cli,
-            202 if long else status, streams,
+            202 if long else status, streams, wordless,
         )  # fmt: skip
         if _table.setdefault(name, made) is not made:
             raise ValueError(f"two operations are called {name!r}")

@@ -1,0 +1,48 @@
+"""The description of the API (/openapi.json): what FastAPI says of the routes, with problems written once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from mindstream.server.problems import PROBLEMS, TYPE, Problem
+
+OPENAI = "/v1/"
+"""Below this, errors have OpenAI's form (server/chat/errors)."""
+BY_STATUS = {str(status): kind for kind, (status, _) in PROBLEMS.items()}
+
+
+def describe_api(api: FastAPI) -> None:
+    """Let an application describe itself so."""
+
+    def openapi() -> dict[str, Any]:
+        if not api.openapi_schema:
+            made = get_openapi(
+                title=api.title, version=api.version, description=api.description, routes=api.routes
+            )  # fmt: skip
+            api.openapi_schema = _shortened(made)
+        return api.openapi_schema
+
+    api.openapi = openapi  # type: ignore[method-assign]
+
+
+def _shortened(made: dict[str, Any]) -> dict[str, Any]:
+    parts = made.setdefault("components", {})
+    parts.setdefault("schemas", {})["Problem"] = Problem.model_json_schema()
+    parts["responses"] = {
+        kind: {
+            "description": title,
+            "content": {TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+        }
+        for kind, (_, title) in PROBLEMS.items()
+    }
+    parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    made["security"] = [{"token": []}, {}]
+    for name, path in made.get("paths", {}).items():
+        for each in path.values() if not name.startswith(OPENAI) else ():
+            for status in each.get("responses", {}):
+                if status in BY_STATUS and int(status) >= 400:
+                    each["responses"][status] = {"$ref": f"#/components/responses/{BY_STATUS[status]}"}
+    return made

@@ -1,0 +1,113 @@
+"""What a token may ask for: so many requests a minute, so many at once; no request is larger or slower than this."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mindstream.clock import Clock
+from mindstream.server.asgi import Message, Receive, Scope
+from mindstream.server.problems import Refusal
+from mindstream.server.tokens import Token
+
+LARGEST_BODY = 4_000_000
+BODY_S = 30.0
+"""So long a part of a body may take to come, and so long, twice, the whole of it."""
+A_MINUTE, AT_ONCE = 6_000, 2_000
+"""What a token may that says nothing else; the people of this machine may ten times as much."""
+LOCAL_TIMES = 10
+HELD = 10_000
+"""So many buckets are held; a full one is no loss."""
+
+
+@dataclass
+class Bucket:
+    """What is left of a minute's requests, and how many go on."""
+
+    left: float
+    at: float
+    going: int = 0
+
+
+class Limits:
+    """Counts requests by token."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._buckets: dict[str, Bucket] = {}
+
+    @contextlib.contextmanager
+    def one(self, key: str, token: Token | None) -> Iterator[None]:
+        """Count one request while the block runs.
+
+        Raises:
+            Refusal: it is one too many.
+        """
+        times = LOCAL_TIMES if token is None else 1
+        a_minute = (token and token.a_minute) or A_MINUTE * times
+        at_once = (token and token.at_once) or AT_ONCE * times
+        now = self._clock.elapsed()
+        bucket = self._buckets.get(key)
+        if bucket is None:
+            self._tidy()
+            bucket = self._buckets[key] = Bucket(a_minute, now)
+        bucket.left = min(a_minute, bucket.left + (now - bucket.at) * a_minute / 60)
+        bucket.at = now
+        if bucket.left < 1:
+            wait_s = max(1, round((1 - bucket.left) * 60 / a_minute + 0.5))
+            raise Refusal("too-many", f"{a_minute} requests a minute are allowed", {"Retry-After": str(wait_s)})
+        if bucket.going >= at_once:
+            raise Refusal("too-many", f"{at_once} requests at once are allowed", {"Retry-After": "1"})
+        bucket.left -= 1
+        bucket.going += 1
+        try:
+            yield
+        finally:
+            bucket.going -= 1
+
+    def _tidy(self) -> None:
+        if len(self._buckets) >= HELD:
+            self._buckets = {key: each for key, each in self._buckets.items() if each.going}
+
+
+class BoundedBody:
+    """A request's body, as far as it may go.
+
+    Raises:
+        Refusal: it says that it is larger, or is packed.
+    """
+
+    def __init__(self, scope: Scope, receive: Receive, largest: int = LARGEST_BODY) -> None:
+        self._receive, self._largest, self._taken = receive, largest, 0
+        self._is_whole = False
+        self.refusal: Refusal | None = None
+        """Why it was refused in the middle: whoever was reading it may have made something else of that."""
+        self.is_told = False
+        self._until = asyncio.get_running_loop().time() + 2 * BODY_S
+        for name, value in scope["headers"]:
+            if name == b"content-length" and (not value.isdigit() or int(value[:20]) > largest):
+                raise self._too_large()
+            if name == b"content-encoding" and value.strip().lower() not in (b"", b"identity"):
+                raise Refusal("media-type", "send it unpacked: no content-encoding is read here")
+
+    async def __call__(self) -> Message:
+        if self._is_whole:
+            return await self._receive()  # which waits until the client goes away
+        try:
+            async with asyncio.timeout_at(min(self._until, asyncio.get_running_loop().time() + BODY_S)):
+                message = await self._receive()
+        except TimeoutError:
+            self.refusal = Refusal("malformed", "the body did not come", {"Connection": "close"})
+            raise self.refusal from None
+        if message["type"] == "http.request":
+            self._taken += len(message.get("body", b""))
+            self._is_whole = not message.get("more_body", False)
+            if self._taken > self._largest:
+                self.refusal = self._too_large()
+                raise self.refusal
+        return message
+
+    def _too_large(self) -> Refusal:
+        return Refusal("too-large", f"{self._largest:,} bytes are taken at most", {"Connection": "close"})

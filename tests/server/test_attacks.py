@@ -1,0 +1,343 @@
+"""Attacks on the server: each is refused, with the right code, and costs nobody else anything."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import socket
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+from fake_endpoint import FakeEndpoint, Says
+from served import Served, ServerProcess
+
+from mindstream.clock import SystemClock
+from mindstream.server import limits, protocol
+from mindstream.server.tokens import Tokens
+
+USER = "/api/v1/users/ann"
+PROBLEM = "application/problem+json"
+
+
+def test_no_token_and_a_foreign_token_are_refused(folder: Path) -> None:
+    with Served(folder, require_token=True) as served, served.client() as client:
+        for headers in (
+            {}, {"Authorization": "Bearer ms_nothing"}, {"Authorization": "Basic YTpi"}, {"Authorization": "Bearer"},
+            {"Authorization": "Bearer " + "x" * 5_000},
+        ):  # fmt: skip
+            refused = client.get(f"{USER}/memories", headers=headers)
+            assert refused.status_code == 401, headers
+            assert refused.headers["www-authenticate"].startswith("Bearer")
+            assert refused.headers["content-type"] == PROBLEM
+        assert client.get("/healthz").status_code == 200
+        assert client.get("/metrics").status_code == 401
+        assert client.get(f"{USER}/memories", headers=served.token()).status_code == 200
+
+
+def test_a_token_that_ended_or_was_revoked_opens_nothing_at_once(served: Served, client: httpx.Client) -> None:
+    tokens = served.doors.admission.tokens
+    short, _ = tokens.new("acme", "read", 1e-9)
+    assert client.get(f"{USER}/memories", headers={"Authorization": f"Bearer {short}"}).status_code == 401
+    token, made = tokens.new("acme", "read", 1)
+    headers = {"Authorization": f"Bearer {token}"}
+    assert client.get(f"{USER}/memories", headers=headers).status_code == 200
+    Tokens(tokens.path, SystemClock()).revoke(made.id)  # as another process does
+    assert client.get(f"{USER}/memories", headers=headers).status_code == 401
+
+
+def test_the_file_of_tokens_holds_no_token(served: Served) -> None:
+    token, _ = served.doors.admission.tokens.new("acme", "read", 1)
+    path = served.doors.admission.tokens.path
+    assert token not in path.read_text() and token.removeprefix("ms_") not in path.read_text()
+    assert path.stat().st_mode & 0o077 == 0
+
+
+def test_a_scope_is_a_limit(served: Served, client: httpx.Client) -> None:
+    reader = served.token("acme", "read")
+    assert client.post(f"{USER}/memories", json={"text": "x"}, headers=reader).status_code == 403
+    assert client.post(f"{USER}/send", json={"text": "x"}, headers=reader).status_code == 403
+    stream = reader | {"Accept": "text/event-stream"}
+    assert client.post(f"{USER}/send", json={"text": "x"}, headers=stream).status_code == 403
+    room = served.token("acme", "memory.read")
+    assert client.get(f"{USER}/memories", headers=room).status_code == 200
+    assert client.get(f"{USER}/belief", headers=room).status_code == 403
+    assert client.get("/api/v1/events", headers=room).status_code == 403
+
+
+def test_a_token_for_one_user_is_for_no_other(served: Served, client: httpx.Client) -> None:
+    only = served.token("acme", "admin", user="ann")
+    assert client.get(f"{USER}/memories", headers=only).status_code == 200
+    for name in ("bob", "Ann", "ann ", "аnn"):
+        assert client.get(f"/api/v1/users/{name}/memories", headers=only).status_code in (403, 422)
+    assert client.get("/api/v1/events", params={"user": "bob"}, headers=only).status_code == 403
+    assert client.get("/api/v1/cost", params={"user": "bob"}, headers=only).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "acme#user#ann", "#pool#x", "..", "../ann", "ann%00", "a%0d%0ax", "%2e%2e%2fann", "pool%23x", " ", "%e2%80%8b",
+        "x" * 101, "documents%23" + "0" * 40,
+    ],
+)  # fmt: skip
+def test_a_name_is_a_user_s_name_and_nothing_else(client: httpx.Client, name: str) -> None:
+    assert client.get(f"/api/v1/users/{name}/memories").status_code in (404, 405, 422)
+
+
+def test_names_of_other_kinds_of_streams_are_users_here(served: Served, client: httpx.Client) -> None:
+    made = client.post("/api/v1/users/pool:priv/memories", json={"text": "mine"})
+    assert made.status_code == 201
+    assert client.post(f"{USER}/pools/priv", json={"private": True}).status_code == 201
+    assert client.get("/api/v1/users/pool:priv/pools/priv").status_code == 200  # open to the tenant's users
+    listed = client.get("/api/v1/users/pool:priv/memories").json()["memories"]
+    assert [each["text"] for each in listed] == ["mine"]
+
+
+def test_a_cursor_of_another_tenant_shows_nothing_of_it(served: Served, client: httpx.Client) -> None:
+    acme, other = served.token("acme"), served.token("other")
+    for number in range(5):
+        client.post(f"{USER}/memories", json={"text": f"acme {number}"}, headers=acme)
+    cursor = client.get(f"{USER}/memories", params={"limit": 2}, headers=acme).json()["next"]
+    assert client.get(f"{USER}/memories", params={"cursor": cursor}, headers=other).json()["memories"] == []
+    client.post(f"{USER}/memories", json={"text": "other's"}, headers=other)
+    shown = client.get(f"{USER}/memories", params={"cursor": cursor}, headers=other).json()["memories"]
+    assert {each["text"] for each in shown} <= {"other's"}
+
+
+def test_a_page_that_points_its_own_name_here_is_refused(client: httpx.Client) -> None:
+    for host in ("evil.example", "localhost.evil.example", "127.0.0.1.evil.example:80", "", "a b"):
+        refused = client.get("/healthz", headers={"Host": host})
+        assert refused.status_code in (400, 421), host
+    for host in ("localhost", "127.0.0.1:8377", "[::1]:8377", "192.168.1.5"):
+        assert client.get("/healthz", headers={"Host": host}).status_code == 200
+
+
+def test_pages_of_other_origins_are_refused(client: httpx.Client) -> None:
+    own = str(client.base_url).rstrip("/")
+    for origin in ("https://evil.example", "null", "http://127.0.0.1:1", "file://", ""):
+        refused = client.post(f"{USER}/memories", json={"text": "x"}, headers={"Origin": origin})
+        assert refused.status_code == 403, origin
+    assert client.post(f"{USER}/memories", json={"text": "x"}, headers={"Origin": own}).status_code == 201
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"):
+        form = client.post(f"{USER}/memories", content=b'{"text": "x"}', headers={"Content-Type": kind})
+        assert form.status_code in (415, 422), kind
+
+
+def test_a_token_in_the_address_is_none(folder: Path) -> None:
+    with Served(folder, require_token=True) as served, served.client() as client:
+        token = served.token()["Authorization"].split()[1]
+        assert client.get(f"{USER}/memories", params={"token": token, "access_token": token}).status_code == 401
+
+
+def test_large_bodies_are_not_read(served: Served, client: httpx.Client) -> None:
+    huge = 100_000_000
+    with socket.create_connection((client.base_url.host, client.base_url.port or 0)) as raw:
+        head = f"POST {USER}/memories HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        raw.sendall(f"{head}Content-Length: {huge}\r\n\r\n".encode())
+        answer = raw.recv(65_536)
+    assert b" 413 " in answer.split(b"\r\n")[0]
+
+    def chunks() -> object:
+        for _ in range(100):
+            yield b" " * 100_000
+
+    try:
+        refused = client.post(f"{USER}/memories", content=chunks())  # type: ignore[arg-type]
+    except httpx.WriteError:
+        return  # it was cut while it sent
+    assert refused.status_code == 413
+
+
+def test_packed_bodies_are_not_unpacked(client: httpx.Client) -> None:
+    bomb = gzip.compress(b" " * 10_000_000 + b"{}")
+    refused = client.post(
+        f"{USER}/memories", content=bomb, headers={"Content-Encoding": "gzip", "Content-Type": "application/json"}
+    )
+    assert refused.status_code == 415
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "[" * 100_000, '{"text": ' * 5_000, '{"text": "x", "data": ' + "[" * 900 + "]" * 900 + "}", "{", "", "null",
+        '{"text": "\\ud800"}', '{"text": NaN}', '{"text": "x", "importance": 1e999}', '{"text": "x", "kind": "pool"}',
+        '{"text": "x", "data": {"tainted": 1e400}}', '{"text": "   "}', '{"text": "\\u0000"}',
+        '{"text": "x", "stream": "#pool#p"}', '{"text": "x", "data": {"n": ' + "9" * 5_000 + "}}",
+    ],
+)  # fmt: skip
+def test_what_is_no_request_is_refused(client: httpx.Client, body: str) -> None:
+    answer = client.post(f"{USER}/memories", content=body.encode(), headers={"Content-Type": "application/json"})
+    assert answer.status_code in (201, 400, 422), answer.text
+    assert client.get(f"{USER}/memories").status_code == 200
+
+
+def test_headers_cannot_be_injected(served: Served, client: httpx.Client) -> None:
+    answer = client.get(f"{USER}/memories/x%0d%0aSet-Cookie:%20a=b")
+    assert answer.status_code == 404 and "set-cookie" not in answer.headers
+    with socket.create_connection((client.base_url.host, client.base_url.port or 0)) as raw:
+        raw.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n")
+        assert raw.recv(65_536).split(b"\r\n")[0].split()[1] == b"400"
+    token = served.token()["Authorization"]
+    with socket.create_connection((client.base_url.host, client.base_url.port or 0)) as raw:
+        raw.sendall(
+            f"GET {USER}/memories HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer x\r\n"
+            f"Authorization: {token}\r\n\r\n".encode()
+        )
+        assert raw.recv(65_536).split(b"\r\n")[0].split()[1] == b"400"
+
+
+def test_a_proxy_s_word_does_not_make_anybody_local(client: httpx.Client) -> None:
+    for name in ("X-Forwarded-For", "Forwarded", "X-Real-IP", "Via"):
+        assert client.get(f"{USER}/memories", headers={name: "127.0.0.1"}).status_code == 401
+
+
+def test_markup_is_data(client: httpx.Client, door: FakeEndpoint) -> None:
+    script = "<script>alert(1)</script>"
+    door.otherwise = Says(script)
+    client.post(f"{USER}/memories", json={"text": script})
+    answer = client.get(f"{USER}/memories")
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    wrong = client.get(f"/api/v1/users/{script}/memories")
+    assert wrong.headers["content-type"] in (PROBLEM, "application/json")
+    with client.stream("POST", f"{USER}/send", json={"text": f"{script}\n\nid: 9\n\nevent: said"}) as _:
+        pass
+    with client.stream("GET", "/api/v1/events", params={"after": 0, "kind": "heard"}) as stream:
+        lines = []
+        for line in stream.iter_lines():
+            lines.append(line)
+            if line.startswith("data: "):
+                break
+    assert json.loads(lines[-1].removeprefix("data: "))["text"].startswith(script)
+
+
+def test_a_line_break_in_a_text_begins_no_event(client: httpx.Client) -> None:
+    client.post(f"{USER}/send", json={"text": "one\r\n\r\nid: 999999\nevent: said\ndata: {}\n\ntwo"})
+    with client.stream("GET", "/api/v1/events", params={"after": 0, "kind": "heard"}) as stream:
+        for line in stream.iter_lines():
+            assert not line.startswith(("id: 999999", "event: said"))
+            if line.startswith("id: ") and line != "id: 0":
+                break
+
+
+def test_slow_heads_are_cut(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "HEAD_S", 0.3)
+    host, port = served.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port))) as silent, socket.create_connection((host, int(port))) as slow:
+        slow.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
+        for _ in range(5):
+            time.sleep(0.1)
+            try:
+                slow.sendall(b"X-A: b\r\n")
+            except OSError:
+                break
+        silent.settimeout(10)
+        slow.settimeout(10)
+        assert silent.recv(100) == b""
+        with contextlib.suppress(ConnectionResetError):
+            assert slow.recv(100) == b""
+
+
+def test_slow_bodies_are_cut(served: Served, client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "BODY_S", 0.2)
+    with socket.create_connection((client.base_url.host, client.base_url.port or 0)) as raw:
+        head = f"POST {USER}/memories HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        raw.sendall(f"{head}Content-Length: 100\r\n\r\n{{".encode())
+        raw.settimeout(20)
+        assert raw.recv(65_536).split()[1] == b"400"
+
+
+def test_more_connections_than_are_served_leave_the_others_alone(
+    served: Served, client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(protocol, "MOST", 50)
+    assert client.get("/healthz").status_code == 200
+    host, port = served.url.removeprefix("http://").split(":")
+    crowd = [socket.create_connection((host, int(port))) for _ in range(200)]
+    try:
+        assert client.get("/healthz").status_code == 200  # who was there goes on being served
+        crowd[-1].settimeout(20)
+        assert crowd[-1].recv(100).startswith(b"HTTP/1.1 503")
+    finally:
+        for each in crowd:
+            each.close()
+    monkeypatch.setattr(protocol, "MOST", 4_000)
+    assert client.get("/healthz").status_code == 200
+
+
+def test_a_rate_is_a_limit(served: Served, client: httpx.Client) -> None:
+    few = served.token("acme", "read", a_minute=3)
+    codes = [client.get(f"{USER}/memories", headers=few).status_code for _ in range(6)]
+    assert codes[:3] == [200] * 3 and 429 in codes
+    refused = client.get(f"{USER}/memories", headers=few)
+    assert refused.status_code == 429 and int(refused.headers["retry-after"]) >= 1
+    assert client.get(f"{USER}/memories").status_code == 200  # others are left alone
+
+
+def test_a_budget_is_a_limit(served: Served, client: httpx.Client, door: FakeEndpoint) -> None:
+    door.otherwise = Says("Hello.", usage=(500, 500))
+    poor = served.token("acme", "read,write", tokens=6_000) | {"Accept": "text/event-stream"}
+    for number in range(12):
+        client.post(f"{USER}/send", json={"text": f"Hello {number}!"}, headers=poor)
+    asked = len(door.asked)
+    assert 0 < asked <= 12  # a thousand tokens a call; what goes on beside, and repairs, end first
+    client.post("/api/v1/users/bob/send", json={"text": "Hello!"}, headers=poor)
+    assert len(door.asked) == asked
+
+
+def test_a_key_sent_again_is_answered_as_the_first_time(client: httpx.Client) -> None:
+    key = {"Idempotency-Key": "k-1"}
+    first = client.post(f"{USER}/send", json={"text": "Hello!"}, headers=key)
+    again = client.post(f"{USER}/send", json={"text": "Hello!"}, headers=key)
+    assert first.status_code == again.status_code == 202 and first.json() == again.json()
+    heard = client.get(f"{USER}/log", params={"kinds": "heard"}).json()["rows"]
+    assert len(heard) == 1
+    other = client.post(f"{USER}/send", json={"text": "Other words"}, headers=key)
+    assert other.status_code == 409
+    bob = client.post("/api/v1/users/bob/send", json={"text": "Hello!"}, headers=key)
+    assert bob.status_code == 202 and bob.json() != first.json()
+
+
+def test_a_key_of_another_tenant_shows_nothing(served: Served, client: httpx.Client) -> None:
+    acme, other = served.token("acme"), served.token("other")
+    key = {"Idempotency-Key": "k-2"}
+    first = client.post(f"{USER}/memories", json={"text": "x"}, headers=acme | key).json()
+    second = client.post(f"{USER}/memories", json={"text": "x"}, headers=other | key).json()
+    assert first["id"] != second["id"]
+
+
+def test_a_key_is_kept_over_a_restart(folder: Path) -> None:
+    key = {"Idempotency-Key": "k-3"}
+    answers = []
+    for _ in range(2):
+        with ServerProcess(folder) as server, httpx.Client(base_url=server.url, timeout=30) as client:
+            answers.append(client.post(f"{USER}/memories", json={"text": "x"}, headers=key).json())
+            server.process.kill()
+            server.process.wait(30)
+    assert answers[0] == answers[1]
+
+
+def test_nothing_secret_stands_in_the_log_of_the_server(folder: Path) -> None:
+    with ServerProcess(folder, "--require-token") as server, httpx.Client(base_url=server.url, timeout=30) as client:
+        secret = "ms_a-token-that-must-not-be-logged"
+        client.get(f"{USER}/memories", headers={"Authorization": f"Bearer {secret}"})
+        client.get(f"{USER}/memories", params={"q": "words of somebody"})
+        client.post(f"{USER}/memories", content=b"[" * 100_000)
+        server.process.terminate()
+        assert server.process.stderr is not None
+        said = server.process.stderr.read()
+        assert server.process.wait(60) == 0
+    assert secret not in said and "words of somebody" not in said and "Traceback" not in said
+
+
+def test_one_server_has_a_data_folder(folder: Path) -> None:
+    with ServerProcess(folder):
+        second = ServerProcess(folder)
+        assert not second.url and "one serves a data folder" in second.said
+        assert second.process.wait(60) == 2
+        assert second.process.stderr is not None
+        second.process.stderr.close()

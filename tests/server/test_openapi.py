@@ -1,0 +1,96 @@
+"""openapi.json stands in the repository: what changes is seen, and what answers is documented.
+
+`python tests/server/test_openapi.py` writes it anew; `make soak` asks 5,000 cases of a server.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+from fake_endpoint import KEY, FakeEndpoint
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from schemathesis.checks import CHECKS, load_all_checks
+from schemathesis.core.result import Ok
+from served import Served
+
+from mindstream.server.app import app
+
+FILE = Path(__file__).parent.parent.parent / "docs" / "openapi.json"
+load_all_checks()
+WANTED = ("not_a_server_error", "status_code_conformance", "content_type_conformance", "response_schema_conformance")
+
+
+def written(data: Path) -> str:
+    """Return the description of the API as the file has it."""
+    return json.dumps(app(data).api.openapi(), indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+
+
+def test_the_file_is_what_the_server_says(tmp_path: Path) -> None:
+    kept, now = FILE.read_text("utf-8"), written(tmp_path)
+    difference = "".join(difflib.unified_diff(kept.splitlines(True), now.splitlines(True), "docs/openapi.json", "now"))
+    assert not difference, f"{difference}\nwrite it anew: python {Path(__file__).name}"
+
+
+def ask_cases(served: Served, cases: int) -> Counter[int]:
+    """Ask so many generated cases, spread over all operations; return how often each status was answered."""
+    schema = schemathesis.openapi.from_dict(json.loads(FILE.read_text("utf-8")))
+    schema.config.update(base_url=served.url)
+    found = [each.ok() for each in schema.get_all_operations() if isinstance(each, Ok)]
+    found = [each for each in found if each.path != "/api/v1/events"]  # it does not end; see test_events
+    checks = [CHECKS.get_one(name) for name in WANTED]
+    answers = Counter[int]()
+    for operation in found:
+        some = max(1, cases // len(found))
+
+        @settings(
+            max_examples=some,
+            deadline=None,
+            database=None,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+            derandomize=True,
+        )
+        @given(case=st.one_of(*(operation.as_strategy(generation_mode=mode) for mode in schemathesis.GenerationMode)))
+        def ask(case: Any) -> None:
+            answer = case.call_and_validate(base_url=served.url, checks=checks, timeout=60)
+            answers[answer.status_code] += 1
+
+        ask()
+    return answers
+
+
+@pytest.fixture
+def asked_server(folder: Path, monkeypatch: pytest.MonkeyPatch, door: FakeEndpoint) -> Any:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with Served(folder, model=f"{door.url}#any") as served:
+        yield served
+
+
+@pytest.mark.filterwarnings("default")
+def test_whatever_is_asked_is_answered_as_documented(asked_server: Served) -> None:
+    answers = ask_cases(asked_server, 150)
+    assert answers[200] and answers[422] and not answers[500]
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3_600)
+@pytest.mark.filterwarnings("default")
+def test_five_thousand_cases_are_answered_as_documented(asked_server: Served) -> None:
+    answers = ask_cases(asked_server, 5_200)
+    print(dict(answers))
+    assert answers.total() >= 5_000 and not answers[500]
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as nothing:
+        FILE.write_text(written(Path(nothing)), "utf-8")
+    print(f"wrote {FILE}", file=sys.stderr)
