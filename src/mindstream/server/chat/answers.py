@@ -19,7 +19,7 @@ from mindstream.server.chat.errors import refusal_of
 from mindstream.server.chat.life import speak_with_life
 from mindstream.server.chat.turns import Turn
 from mindstream.server.chat.whose import LIFE
-from mindstream.service.chat.branches import follow
+from mindstream.service.chat.branches import Followed, follow
 from mindstream.service.chat.companion import NAME, Companion, answer_page
 from mindstream.service.chat.page_task import PageTask
 from mindstream.service.operations.house import House
@@ -185,7 +185,8 @@ async def _of_mind(house: House, turn: Turn, spent: Spent) -> AsyncGenerator[str
 async def _rows(opened: OpenMind, turn: Turn, spent: Spent) -> AsyncGenerator[Logged]:
     """Tell a mind what is new, as far as it has not heard it, and give what comes of it."""
     mind, page = opened.mind, turn.page
-    followed = await follow(mind.memory, mind.session, page.lines, turn.text)
+    new = Followed(None, all_heard=True)
+    followed = new if turn.goes_on else await follow(mind.memory, mind.session, page.lines, turn.text)
     opened.zone.move(page.zone)
     opened.on_usage = spent.add
     if isinstance(mind.responder, Companion):

@@ -36,7 +36,7 @@ class ChatMessage(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"] = "tool"
     content: str | list[ContentPart] | None = None
 
     @property
@@ -56,6 +56,7 @@ class Turn:
     Attributes:
         is_task: the page asks for itself.
         is_kept: it is remembered; else answered as if there were no memory.
+        goes_on: the talk goes on where it ended; the page shows nothing of it.
     """
 
     who: Who
@@ -65,14 +66,18 @@ class Turn:
     page: Page
     is_task: bool = False
     is_kept: bool = True
+    goes_on: bool = False
 
 
 def read_turn(
     house: House, who: Who, request: Request, *, model: str, messages: Sequence[ChatMessage],
     named: str | Mapping[str, JsonValue] | None = None, metadata: Mapping[str, JsonValue] | None = None,
-    longest_reply: int = 0,
+    longest_reply: int = 0, goes_on: str = "",
 ) -> Turn:  # fmt: skip
     """Read what a page sends.
+
+    Args:
+        goes_on: the talk that the new words belong to, where the page says so; it sends nothing else of it.
 
     Raises:
         NotFound: there is no such model.
@@ -91,8 +96,8 @@ def read_turn(
     is_task = is_task or is_page_task(instructions, lines, text if not beside else "")
     page = Page(instructions, beside, lines, zone_of(request), longest_reply)
     begins = next((line.text for line in lines if line.by_user), text)
-    session = f"{model[:30]}:{talk_of(request, metadata, begins)}"
+    session = goes_on or f"{model[:30]}:{talk_of(request, metadata, begins)}"
     return Turn(
         whose(house, who, request, named), model, session, text if not is_task else talk[-1].text, page, is_task,
-        not is_unkept(request),
+        not is_unkept(request), bool(goes_on),
     )  # fmt: skip
