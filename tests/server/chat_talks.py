@@ -58,28 +58,24 @@ class Talk:
         self.messages.append({"role": "assistant", "content": answer})
         return answer
 
-    def settle(self, served: Served) -> None:
-        """Wait until the notes are written."""
-        for row in self.rows(served, self._user or "you", "thought"):
-            if row:
-                return
-
     @staticmethod
     def rows(
         served: Served, user: str, kind: str, headers: Mapping[str, str] | None = None
     ) -> Iterator[dict[str, Any]]:  # fmt: skip
-        """Give the rows of a kind in a user's log; of thoughts, wait for the first."""
-        if kind == "thought":
-            params: dict[str, Any] = {"user": user, "kind": kind, "after": 0}
-            with httpx.stream("GET", f"{served.url}/api/v1/events", params=params, timeout=30) as answer:
-                for line in answer.iter_lines():
-                    if line.startswith("data: "):
-                        yield json.loads(line.removeprefix("data: "))
-            return
+        """Give the rows of a kind in a user's log."""
         with served.client(headers=dict(headers or {})) as plain:
             found = plain.get(f"/api/v1/users/{user}/log", params={"kinds": kind, "limit": 200})
             assert found.status_code == 200, found.text
             yield from found.json()["rows"]
+
+
+def wait_for(served: Served, user: str, kind: str) -> dict[str, Any]:
+    """Return the first row of a kind in a user's log, when it is there."""
+    params: dict[str, Any] = {"user": user, "kind": kind, "after": 0}
+    with httpx.stream("GET", f"{served.url}/api/v1/events", params=params, timeout=30) as answer:
+        told = next(line for line in answer.iter_lines() if line.startswith("data: "))
+    row: dict[str, Any] = json.loads(told.removeprefix("data: "))
+    return row
 
 
 def heard(served: Served, user: str) -> list[str]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import openai
 import pytest
-from chat_talks import Talk, heard, said, talker
+from chat_talks import Talk, heard, said, talker, wait_for
 from fake_endpoint import Asked, Fails, FakeEndpoint, Says
 from openai import OpenAI
 from served import Served
@@ -81,7 +82,7 @@ def test_a_companion_remembers_in_another_talk_what_it_was_told(
     door.otherwise = talker("Noted.", notes={"cello": "The user plays the cello"})
     talk = Talk(ask, "companion", user="ann")
     talk.say("I play the cello in an orchestra.")
-    talk.settle(served)
+    wait_for(served, "ann", "thought")
     Talk(ask, "companion", user="ann", chat="another").say("What could I do on Sunday? Music, perhaps, cello?")
     prompt = talks_asked(door)[-1]
     assert "The user plays the cello" in prompt
@@ -109,6 +110,22 @@ def test_a_talk_is_known_by_its_beginning_where_the_page_names_none(
     assert heard(served, "ann") == ["My cat is ill.", "My dog is well.", "She is called Mimi."]
     rows = served_rows(served, "ann", "heard")
     assert rows[0]["session"] == rows[2]["session"] != rows[1]["session"]
+
+
+def test_talks_that_begin_alike_are_told_apart(ask: OpenAI, served: Served, door: FakeEndpoint) -> None:
+    door.otherwise = talker("Hello, Ann!")
+    one, other = Talk(ask, "companion", user="ann"), Talk(ask, "companion", user="ann")
+    one.say("Hi")
+    door.otherwise = talker("How nice.")
+    one.say("My cat is called Mimi.")
+    door.otherwise = talker("Hello again!")
+    other.say("Hi")
+    other.say("My dog is called Rex.")
+    one.say("She is ill.")
+    assert heard(served, "ann") == ["Hi", "My cat is called Mimi.", "Hi", "My dog is called Rex.", "She is ill."]
+    assert served_rows(served, "ann", "branched") == []
+    sessions = [row["session"] for row in served_rows(served, "ann", "heard")]
+    assert sessions[0] == sessions[1] == sessions[4] != sessions[2] == sessions[3]
 
 
 def test_a_regenerated_answer_is_said_anew_and_nothing_is_heard_twice(
@@ -289,9 +306,9 @@ def test_whoever_hangs_up_breaks_the_answer_off(served: Served, door: FakeEndpoi
     door.go()
     with served.client() as plain, plain.stream("POST", "/v1/chat/completions", json=body) as answer:
         assert any("One" in line for line in answer.iter_lines())
-    for _ in range(3):
+    assert wait_for(served, "ann", "said")["text"] == "One"
+    for _ in range(9):
         door.go()
-    assert door.hung_up.wait(20)
     door.otherwise = talker("Again.")
     talk = Talk(OpenAI(base_url=f"{served.url}/v1", api_key="none", max_retries=0), "companion", user="ann")
     talk.messages = [{"role": "user", "content": "Count!"}]
@@ -318,3 +335,30 @@ def served_rows(
     served: Served, user: str, kind: str, headers: dict[str, str] | None = None
 ) -> list[dict[str, Any]]:  # fmt: skip
     return list(Talk.rows(served, user, kind, headers))
+
+
+def test_two_users_who_talk_at_once_are_kept_apart(served: Served, door: FakeEndpoint) -> None:
+    door.otherwise = talker("I see.")
+
+    def tell(name: str) -> None:
+        with OpenAI(base_url=f"{served.url}/v1", api_key="none", max_retries=0) as client:
+            talk = Talk(client, "companion", user=name, chat="the-same")
+            for line in ("One", "Two", "Three"):
+                talk.say(f"{line}, says {name}.")
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(tell, ["ann", "bob", "cleo", "dan"]))
+    for name in ("ann", "bob", "cleo", "dan"):
+        assert heard(served, name) == [f"{line}, says {name}." for line in ("One", "Two", "Three")]
+
+
+def test_the_same_sent_twice_at_once_is_heard_once(served: Served, door: FakeEndpoint) -> None:
+    door.otherwise = talker("I see.")
+
+    def tell(_: int) -> str:
+        with OpenAI(base_url=f"{served.url}/v1", api_key="none", max_retries=0) as client:
+            return Talk(client, "companion", user="ann", chat="c-1").say("Hello!")
+
+    with ThreadPoolExecutor(3) as pool:
+        assert list(pool.map(tell, range(3))) == ["I see."] * 3
+    assert heard(served, "ann") == ["Hello!"]

@@ -67,3 +67,16 @@ def test_a_talk_is_sent_as_items(ask: OpenAI, served: Served, door: FakeEndpoint
     ]
     assert ask.responses.create(model="companion", input=items, user="ann").output_text == "I see."
     assert heard(served, "ann") == ["When?"]
+
+
+def test_responses_that_begin_alike_are_told_apart(ask: OpenAI, served: Served, door: FakeEndpoint) -> None:
+    door.otherwise = talker("Hello!")
+    last = ""
+    for name in ("Mimi", "Rex"):
+        first = ask.responses.create(model="companion", input="Hi", user="ann")
+        last = ask.responses.create(
+            model="companion", input=f"I think of {name}.", user="ann", previous_response_id=first.id
+        ).id  # fmt: skip
+    ask.responses.create(model="companion", input="And now?", user="ann", previous_response_id=last)
+    talks = [each.body["messages"] for each in door.chats if "And now?" in each.body["messages"][-1]["content"]]
+    assert [each["content"] for each in talks[0][1:-1]] == ["Hi", "Hello!", "I think of Rex.", "Hello!"]

@@ -19,7 +19,7 @@ from mindstream.server.chat.errors import refusal_of
 from mindstream.server.chat.life import speak_with_life
 from mindstream.server.chat.turns import Turn
 from mindstream.server.chat.whose import LIFE
-from mindstream.service.chat.branches import Followed, follow
+from mindstream.service.chat.branches import Followed, find_talk, follow
 from mindstream.service.chat.companion import NAME, Companion, answer_page
 from mindstream.service.chat.page_task import PageTask
 from mindstream.service.operations.house import House
@@ -40,7 +40,7 @@ class Spent:
 
     def add(self, role: str, usage: Usage | None) -> None:
         """Count a call, of whoever speaks."""
-        if usage is not None and role in (TALKER, "pages"):
+        if usage is not None and role in (TALKER, PageTask.role):
             self.input += usage.input_tokens
             self.output += usage.output_tokens
             self.cached += usage.cached_tokens
@@ -132,6 +132,20 @@ class PageAnswer:
         return "length" if longest and self.spent.output >= longest else "stop"
 
 
+async def begin(house: House, turn: Turn) -> PageAnswer:
+    """Begin to answer an utterance, in the talk that it belongs to.
+
+    Raises:
+        Forbidden: whoever asks may not talk to minds.
+        StorageError: what was heard cannot be read.
+    """
+    turn.who.require("minds", "write")
+    if not (turn.is_named or turn.goes_on or turn.is_task):
+        memory = await house.memory(turn.who)
+        turn = replace(turn, session=await find_talk(memory, turn.session, turn.page.lines))
+    return PageAnswer(house, turn)
+
+
 async def words(house: House, turn: Turn, spent: Spent) -> AsyncGenerator[str]:
     """PageAnswer an utterance in pieces.
 
@@ -139,7 +153,6 @@ async def words(house: House, turn: Turn, spent: Spent) -> AsyncGenerator[str]:
         NotFound: nobody is called so.
         MindstreamError: it went wrong.
     """
-    turn.who.require("minds", "write")
     if turn.is_task:
         pieces = _unremembered(house, turn, spent, PageTask(text=turn.text))
     elif turn.model == LIFE:

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from mindstream.chance import token
 from mindstream.errors import InputError
 from mindstream.server.asking import who_of
-from mindstream.server.chat.answers import BEGINS_S, PageAnswer, Spent
+from mindstream.server.chat.answers import BEGINS_S, PageAnswer, Spent, begin
 from mindstream.server.chat.errors import ANSWERS, told_in_stream
 from mindstream.server.chat.turns import ChatMessage, Turn, read_turn
 from mindstream.server.streams import PING, PING_S, EventStream
@@ -104,9 +104,8 @@ def add_completions(api: FastAPI, house: House) -> None:
     )  # fmt: skip
     async def completions(request: Request, ask: CompletionRequest) -> Response:
         """Say something to a model: a pack, the companion, a life. With `stream`, the answer comes in pieces."""
-        turn = _turn(house, request, ask)
+        answer = await begin(house, _turn(house, request, ask))
         id_, created = f"chatcmpl-{token(24)}", int(house.clock.now())
-        answer = PageAnswer(house, turn)
         if not ask.stream:
             message = AssistantMessage(content=await answer.whole())
             choice = Choice(message=message, finish_reason=answer.finish)

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from mindstream.chance import token
 from mindstream.errors import InputError
 from mindstream.server.asking import who_of
-from mindstream.server.chat.answers import BEGINS_S, PageAnswer, Spent
+from mindstream.server.chat.answers import BEGINS_S, PageAnswer, Spent, begin
 from mindstream.server.chat.completions import encode
 from mindstream.server.chat.errors import ANSWERS, told_in_stream
 from mindstream.server.chat.turns import ChatMessage, Turn, read_turn
@@ -62,9 +62,8 @@ def add_responses(api: FastAPI, house: House) -> None:
     )  # fmt: skip
     async def responses(request: Request, ask: ResponseRequest) -> Response:
         """Say something to a model: a pack, the companion, a life. With `stream`, the answer comes as events."""
-        turn = _turn(house, request, ask)
-        writer = ResponseWriter(turn, ask, int(house.clock.now()))
-        answer = PageAnswer(house, turn)
+        answer = await begin(house, _turn(house, request, ask))
+        writer = ResponseWriter(answer.turn, ask, int(house.clock.now()))
         if not ask.stream:
             said = await answer.whole()
             return JSONResponse(writer.shape("completed", said, answer.spent))

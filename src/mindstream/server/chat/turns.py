@@ -57,6 +57,7 @@ class Turn:
         is_task: the page asks for itself.
         is_kept: it is remembered; else answered as if there were no memory.
         goes_on: the talk goes on where it ended; the page shows nothing of it.
+        is_named: the page says which talk it is; else it is known by its beginning.
     """
 
     who: Who
@@ -67,6 +68,7 @@ class Turn:
     is_task: bool = False
     is_kept: bool = True
     goes_on: bool = False
+    is_named: bool = True
 
 
 def read_turn(
@@ -86,18 +88,18 @@ def read_turn(
     """
     if model != LIFE and model not in house.speaker_names():
         raise NotFound(f"nobody is called {model!r} here; there are {', '.join(house.speaker_names())}")
-    talk = [each for each in messages if each.role in ("user", "assistant") and each.text.strip()]
-    if not talk or talk[-1].role != "user":
+    said = [each for each in messages if each.role in ("user", "assistant") and each.text.strip()]
+    if not said or said[-1].role != "user":
         raise InputError("the last message must be the user's, with words in it")
     instructions = "\n\n".join(each.text for each in messages if each.role in ("system", "developer") and each.text)
-    lines = [Line(by_user=each.role == "user", text=each.text, by=NAMED) for each in talk[:-1]]
-    text, beside = split_context(talk[-1].text)
+    lines = [Line(by_user=each.role == "user", text=each.text, by=NAMED) for each in said[:-1]]
+    text, beside = split_context(said[-1].text)
     is_task = bool(request.headers.get(TASK) or (metadata or {}).get("task"))
     is_task = is_task or is_page_task(instructions, lines, text if not beside else "")
     page = Page(instructions, beside, lines, zone_of(request), longest_reply)
     begins = next((line.text for line in lines if line.by_user), text)
-    session = goes_on or f"{model[:30]}:{talk_of(request, metadata, begins)}"
+    talk, is_named = talk_of(request, metadata, begins)
     return Turn(
-        whose(house, who, request, named), model, session, text if not is_task else talk[-1].text, page, is_task,
-        not is_unkept(request), bool(goes_on),
+        whose(house, who, request, named), model, goes_on or f"{model[:30]}:{talk}",
+        said[-1].text if is_task else text, page, is_task, not is_unkept(request), bool(goes_on), is_named,
     )  # fmt: skip

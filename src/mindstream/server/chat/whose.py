@@ -45,15 +45,15 @@ def whose(house: House, who: Who, request: Request, named: str | Mapping[str, Js
     return who.of(name or who.only or house.settings.user)
 
 
-def talk_of(request: Request, metadata: Mapping[str, JsonValue] | None, begins: str) -> str:
-    """Return which talk it is: by the page's id for it, else by the user's first words in it."""
+def talk_of(request: Request, metadata: Mapping[str, JsonValue] | None, begins: str) -> tuple[str, bool]:
+    """Return which talk it is, and whether the page says so; else it is known by the user's first words in it."""
     held = (metadata or {}).get("chat_id")
     given = request.headers.get(CHAT) or (held if isinstance(held, str) else "")
     if given and NAME.fullmatch(given) and len(given) <= LONGEST:
-        return f"chat:{given}"
+        return f"chat:{given}", True
     told = given or " ".join(without_controls(begins).split())
     digest = blake2b(told.encode("utf-8", "replace"), digest_size=10).hexdigest()
-    return f"{'chat' if given else 'talk'}.{digest}"
+    return f"{'chat' if given else 'talk'}.{digest}", bool(given)
 
 
 def is_unkept(request: Request) -> bool:

@@ -12,7 +12,7 @@ def _events() -> Iterable[type]:
 
 
 ROOM = Room(
-    "pages",
-    roles=(Role("pages", "does what chat pages want beside the talk: titles, tags", ("facts",)),),
+    "chat_pages",
+    roles=(Role("side_tasks", "does what chat pages want beside the talk: titles, tags", ("facts",)),),
     events=_events,
 )

@@ -24,6 +24,8 @@ from mindstream.service.chat.events import Branched
 
 LONGEST = 400
 """So many records of a talk are looked at, the newest."""
+ALIKE = 20
+"""So many talks that began alike are looked through, the newest."""
 COMPARED = 120
 """So many lines of a page are looked for one by one, the newest, where it does not simply go on."""
 
@@ -65,6 +67,29 @@ async def follow(memory: Memory, session: str, lines: Sequence[Line], text: str)
         holds_again = [Revision(id=each.id, emptied=("valid_until",)) for each in taken_up]
         await memory.commit(Entry(event, "mindstream", system=True), revisions=[*ends, *holds_again])
     return Followed(await _row_of(memory, again) if again else None, all_heard)
+
+
+async def find_talk(memory: Memory, session: str, lines: Sequence[Line]) -> str:
+    """Return which talk a page means that does not name its talks, among those that began with the same words.
+
+    That is the newest of which all was heard that the page shows. A page that shows nothing yet begins a new one, or
+    has the newest answered again, where that is at its beginning, too.
+    """
+    columns, now = await memory.columns(), memory.clock.now()
+    names = [session]
+    while names[-1] in columns.episodes:
+        names.append(f"{session}.{len(names) + 1}")
+    *there, new = names
+    best, most = (there or names)[-1], 0
+    for name in reversed(there[-ALIKE:]):
+        heard = await heard_of(memory, name)
+        if not lines:
+            return name if sum(holds(each, now) for each in heard) <= 2 else new
+        found = sum(place is not None for place in find_path(lines, heard, now))
+        if found == len(lines):
+            return name
+        best, most = (name, found) if found > most else (best, most)
+    return best
 
 
 async def heard_of(memory: Memory, session: str) -> list[Record]:

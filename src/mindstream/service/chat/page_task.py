@@ -26,7 +26,7 @@ CONTEXT = ("<context>", "</context>")
 class PageTask(Prompt[str]):
     """Do what a chat page wants for its own use."""
 
-    role: ClassVar[str] = "pages"
+    role: ClassVar[str] = "side_tasks"
     reply_tokens: ClassVar[int] = 600
 
     text: str
