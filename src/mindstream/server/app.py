@@ -31,7 +31,7 @@ from mindstream.server.mcp import add_mcp
 from mindstream.server.problems import PROBLEMS, TYPE, Refusal, body_of, describe_mistakes, problem, problem_of
 from mindstream.server.rest import add_rest
 from mindstream.server.tokens import FILE, Tokens
-from mindstream.service.operations.house import House, house_of
+from mindstream.service.operations.house import AT_ONCE, House, house_of
 from mindstream.service.operations.offered import Offered
 from mindstream.service.operations.taking_up import take_up
 from mindstream.settings import Settings
@@ -92,7 +92,7 @@ class Doors:
 def app(
     data: str | Path | House = "data", *, model: str | Models | None = None, tokens: str | Path | None = None,
     require_token: bool = False, hosts: tuple[str, ...] = (), origins: tuple[str, ...] = (),
-    settings: Settings | None = None, offered: Offered | None = None,
+    settings: Settings | None = None, offered: Offered | None = None, at_once: int = AT_ONCE,
 ) -> Doors:  # fmt: skip
     """Make the application.
 
@@ -104,13 +104,14 @@ def app(
         hosts: names under which it is served, beside localhost.
         origins: pages that may call it from a browser.
         offered: tools, documents and towns for whoever asks; None: a calculator, and memory itself.
+        at_once: so many calls of each model go on at a time.
 
     Raises:
         SettingsError: there is no such model.
     """
     if isinstance(model, str):
         settings = (settings or Settings()).model_copy(update={"model": model, "roles": {}})
-    house = house_of(data, settings, model if isinstance(model, Models) else None, offered)
+    house = house_of(data, settings, model if isinstance(model, Models) else None, offered, at_once)
     kept = Tokens(Path(tokens) if tokens else house.settings.data / FILE, house.clock)
     return Doors(house, Admission(kept, require_token, tuple(hosts), tuple(origins)))
 

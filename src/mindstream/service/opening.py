@@ -80,8 +80,11 @@ def answering(
     on_call: Callable[[Metered], None] | None = None,
     record: Path | None = None,
     budget: Budget | None = None,
+    at_once: int = 8,
 ) -> Models:
-    """Build the models that the settings name. `budget`: what they may spend, instead of what the settings say.
+    """Build the models that the settings name.
+
+    `budget`: what they may spend, instead of what the settings say; `at_once`: so many calls of each go on at a time.
 
     Raises:
         SettingsError: one of them cannot be used, nor a recording or a folder of words.
@@ -97,5 +100,5 @@ def answering(
     return Models.named(
         settings.models, on_call=on_call, budget=budget or budget_of(settings), record=record,
         words_dir=settings.prompts, context=settings.context, patience_s=settings.patience_s,
-        fallback=settings.fallback,
+        fallback=settings.fallback, at_once=at_once,
     )  # fmt: skip

@@ -44,6 +44,7 @@ def serve(
     town: Annotated[
         list[str] | None, flag("NAME=DIR", "A town that is offered, or TENANT/NAME=DIR; repeatable.")
     ] = None,
+    at_once: Annotated[int, flag("N", "So many calls of each model at a time.", min=1, max=10_000)] = 64,
     allow_origin: Annotated[
         list[str] | None, flag("URL", "A page that may call it from a browser; repeatable.")
     ] = None,
@@ -58,7 +59,7 @@ def serve(
 
     doors = make(
         settings.data, tokens=tokens, require_token=require_token, hosts=tuple(allow_host or ()),
-        origins=tuple(allow_origin or ()), settings=settings,
+        origins=tuple(allow_origin or ()), settings=settings, at_once=at_once,
         offered=Offered(split_names([tools]) or (), tuple(docs or ()), tuple(mcp or ()), read_towns(town or ())),
     )  # fmt: skip
     asyncio.run(run(doors, host, port))

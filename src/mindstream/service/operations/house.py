@@ -44,6 +44,8 @@ from mindstream.settings import Settings
 
 LOG = logging.getLogger("mindstream.server")
 LOCK = "server.lock"
+AT_ONCE = 64
+"""So many calls of each model go on at a time, for all users together."""
 MOST_MEMORIES = 4_000
 """So many memories are held open; they are small beside what the columns of their streams take."""
 
@@ -74,8 +76,9 @@ class House:
     def __init__(
         self, settings: Settings, *, models: Models | None = None, clock: Clock | None = None,
         speakers: Mapping[str, Callable[[], ResponderFactory]] | None = None, offered: Offered | None = None,
+        at_once: int = AT_ONCE,
     ) -> None:  # fmt: skip
-        self.settings = settings
+        self.settings, self._at_once = settings, at_once
         self.offered = offered or Offered()
         self.clock = clock or SystemClock()
         self.speakers = dict(speakers or {})
@@ -160,7 +163,7 @@ class House:
     def models(self) -> Models:
         """The models that the operator has named, shared by all minds."""
         if self._models is None:
-            self._models = answering(self.settings)
+            self._models = answering(self.settings, at_once=self._at_once)
         return self._models
 
     @property
@@ -311,7 +314,7 @@ async def _show_live(mind: Mind, hub: Hub) -> None:
 
 def house_of(
     data: str | Path | House, settings: Settings | None = None, models: Models | None = None,
-    offered: Offered | None = None,
+    offered: Offered | None = None, at_once: int = AT_ONCE,
 ) -> House:  # fmt: skip
     """Return a house for a data folder; one that is handed in is returned.
 
@@ -323,4 +326,4 @@ def house_of(
             raise InputError("a house has settings and models of its own")
         return data
     chosen = settings or Settings()
-    return House(chosen.model_copy(update={"data": Path(data)}), models=models, offered=offered)
+    return House(chosen.model_copy(update={"data": Path(data)}), models=models, offered=offered, at_once=at_once)
