@@ -39,6 +39,7 @@ from mindstream.log.events import Heard, Said
 from mindstream.log.names import shown_name
 from mindstream.memory.store.sqlite import SqliteStore
 
+PROFILE: list[str] = []
 USERS, CLIENTS, PER_SECOND, KILLS = 100, 200, 15.0, 3
 KINDS = (Heard.kind, Said.kind)
 
@@ -55,7 +56,17 @@ class Server:
     def start(self) -> float:
         """Start it; return the seconds until it listens."""
         url = f"http://127.0.0.1:{self.model_port}/v1"
-        words = [sys.executable, "-m", "mindstream", "serve", "--port", str(self.port), "--data", str(self.folder)]
+        words = [
+            sys.executable,
+            *PROFILE,
+            "-m",
+            "mindstream",
+            "serve",
+            "--port",
+            str(self.port),
+            "--data",
+            str(self.folder),
+        ]
         words += ["--model", f"openai:reasoner@{url}", "--role", f"talker=openai:talker@{url}", "--at-once", "1000"]
         begun = time.monotonic()
         self.process = subprocess.Popen(
@@ -132,8 +143,9 @@ async def say(port: int, taken: Taken, user: str, text: str, chat: bool) -> None
         path = "/v1/chat/completions"
         body = {"model": "sleep", "user": user, "stream": True, "messages": [{"role": "user", "content": text}]}  # type: ignore[dict-item]
     try:
-        async for line in lines_of(port, "POST", path, body, {}):
-            _note(taken, mark, line, chat)
+        async with asyncio.timeout(120):
+            async for line in lines_of(port, "POST", path, body, {}):
+                _note(taken, mark, line, chat)
     except (OSError, ValueError, asyncio.IncompleteReadError) as error:
         taken.refused[type(error).__name__] += 1
 
@@ -183,12 +195,14 @@ class Client:
             await asyncio.sleep(0.1)
 
 
-async def load(port: int, taken: Taken, seconds: float, chat: bool, first: int = 0) -> None:
+async def load(
+    port: int, taken: Taken, seconds: float, chat: bool, first: int = 0, per_second: float = PER_SECOND
+) -> None:
     """Let utterances come at a steady mean rate, each user in its turn."""
     chance, begun = random.Random(7 + first), time.monotonic()
     async with asyncio.TaskGroup() as group:
-        for n in range(first, first + int(seconds * PER_SECOND)):
-            due = begun + (n - first + chance.random()) / PER_SECOND
+        for n in range(first, first + int(seconds * per_second)):
+            due = begun + (n - first + chance.random()) / per_second
             await asyncio.sleep(max(0.0, due - time.monotonic()))
             user, nth = n % USERS, n // USERS
             text = f"{SAID[(nth * 5 + user) % len(SAID)]} ({user}.{nth})"
@@ -245,17 +259,21 @@ async def run(given: argparse.Namespace) -> dict[str, Any]:
         chat = has_chat(server.port)
         taken, rss = Taken(), list[int]()
         async with listening(server.port) as clients:
-            await load(server.port, Taken(), 10, chat, first=10**6)  # warmed up: each mind is opened once
+            await load(
+                server.port, Taken(), 10, chat, first=10**6, per_second=given.per_second
+            )  # warmed up: each mind is opened once
             served(model_port)
             watching = asyncio.ensure_future(watch_rss(server, given.seconds, rss))
             cpu = server.cpu_s()
-            await load(server.port, taken, given.seconds, chat)
+            await load(server.port, taken, given.seconds, chat, per_second=given.per_second)
             cpu = server.cpu_s() - cpu
             watching.cancel()
             own = served(model_port)
             measured = taken.said
             for round_ in range(given.kills):
-                coming = asyncio.ensure_future(load(server.port, taken, 10, chat, first=(2 + round_) * 10**6))
+                coming = asyncio.ensure_future(
+                    load(server.port, taken, 10, chat, first=(2 + round_) * 10**6, per_second=given.per_second)
+                )
                 await asyncio.sleep(5)
                 server.end(signal.SIGKILL)
                 starts.append(await asyncio.to_thread(server.start))
@@ -316,6 +334,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--kills", type=int, default=KILLS)
     parser.add_argument("--reasoner-s", type=float, default=2.0)
+    parser.add_argument("--per-second", type=float, default=PER_SECOND)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     row = asyncio.run(run(given))

@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx
 
-from mindstream.server.app import Doors, app
+from mindstream.server.doors import Doors, app
 from mindstream.server.run import Server, configure, listen
 
 

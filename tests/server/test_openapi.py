@@ -22,7 +22,7 @@ from schemathesis.checks import CHECKS, load_all_checks
 from schemathesis.core.result import Ok
 from served import Served
 
-from mindstream.server.app import app
+from mindstream.server.doors import app
 
 FILE = Path(__file__).parent.parent.parent / "docs" / "openapi.json"
 load_all_checks()

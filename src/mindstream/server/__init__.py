@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mindstream.server.app import Doors, app
+    from mindstream.server.doors import Doors, app
 
 __all__ = ["Doors", "app"]
 
@@ -18,6 +18,6 @@ __all__ = ["Doors", "app"]
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'mindstream.server' has no attribute {name!r}")
-    from mindstream.server import app as made
+    import mindstream.server.doors as made
 
     return getattr(made, name)

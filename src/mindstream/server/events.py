@@ -12,13 +12,13 @@ from fastapi.sse import format_sse_event
 
 from mindstream.errors import InputError
 from mindstream.log.events import GROUND, Logged, every_kind
+from mindstream.log.names import StreamKey
 from mindstream.rooms import registered
 from mindstream.server.asking import who_of
 from mindstream.server.rest import PREFIX, problems_of
 from mindstream.server.streams import PING_S, EventStream, encode
 from mindstream.service.operations.house import House
 from mindstream.service.operations.hub import Hub, Line, Listener, Wants
-from mindstream.service.operations.who import Who
 
 RETRY_MS = 1_000
 LARGEST = 2**62
@@ -46,8 +46,10 @@ def add_events(api: FastAPI, house: House) -> None:
         who = who_of(request.scope)
         who.require("log", "read")
         about = who.of(user or who.only) if user or who.only else who
-        wants = choose(house, about, kinds_of(kind, room))
-        return EventStream(follow(house.ground(about).hub, wants, read_id(last_event_id, after)))
+        ground = house.ground(about)
+        mind = ground.store.key(about.name) if about.user else None
+        wants = choose(mind, kinds_of(kind, room))
+        return EventStream(follow(ground.hub, wants, read_id(last_event_id, after), mind))
 
 
 def kinds_of(kinds: list[str] | None, room: str | None) -> frozenset[str] | None:
@@ -69,9 +71,8 @@ def kinds_of(kinds: list[str] | None, room: str | None) -> frozenset[str] | None
     return inside if wanted is None else inside & wanted
 
 
-def choose(house: House, who: Who, kinds: frozenset[str] | None) -> Wants:
-    """Return what tells which rows are wanted: one user's, or the tenant's; of these kinds, or of all."""
-    mind = house.ground(who).store.key(who.name) if who.user else None
+def choose(mind: StreamKey | None, kinds: frozenset[str] | None) -> Wants:
+    """Return what tells which rows are wanted: one mind's, or the tenant's; of these kinds, or of all."""
 
     def wants(row: Logged) -> bool:
         return (mind is None or row.mind == mind) and (kinds is None or row.event.kind in kinds)
@@ -92,13 +93,13 @@ def read_id(last_event_id: str | None, after: int | None) -> int | None:
     return int(last_event_id)
 
 
-async def follow(hub: Hub, wants: Wants, after: int | None) -> AsyncGenerator[bytes]:
+async def follow(hub: Hub, wants: Wants, after: int | None, mind: StreamKey | None = None) -> AsyncGenerator[bytes]:
     """Yield the log as events: what was written after a seq, then what is being written; each row once."""
-    async with hub.listening(wants) as listener:
+    async with hub.listening(wants, mind) as listener:
         start = listener.begins if after is None else after
         yield f"retry: {RETRY_MS}\nid: {start}\n\n".encode()
         if after is not None:
-            async with aclosing(hub.catch_up(listener, after)) as portions:
+            async with aclosing(hub.catch_up(listener, after, mind)) as portions:
                 async for lines in portions:
                     yield _joined(lines)
         while not (listener.is_over or listener.is_cut):

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import h11
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.h11_impl import H11Protocol as Connection
 
 HEAD_S = 15.0
 """So long a request's head may take, from the connection or from its first byte on."""
@@ -21,7 +21,7 @@ BUSY = (
 )
 
 
-class BoundedProtocol(H11Protocol):
+class BoundedConnection(Connection):
     """One connection."""
 
     _late: asyncio.TimerHandle | None = None

@@ -18,8 +18,8 @@ from typing import Any
 import uvicorn
 
 from mindstream.errors import InputError
-from mindstream.server.app import Doors
-from mindstream.server.protocol import BoundedProtocol
+from mindstream.server.doors import Doors
+from mindstream.server.protocol import BoundedConnection
 
 DRAIN_S = 20.0
 """So long answers may go on after SIGTERM."""
@@ -94,7 +94,7 @@ def listen(host: str, port: int) -> socket.socket:
 def configure(doors: Doors) -> uvicorn.Config:
     """Return how the application is served."""
     return uvicorn.Config(
-        doors, http=BoundedProtocol, ws="none", lifespan="off", log_config=None, access_log=False, server_header=False,
+        doors, http=BoundedConnection, ws="none", lifespan="off", log_config=None, access_log=False, server_header=False,
         proxy_headers=False, timeout_graceful_shutdown=10, timeout_keep_alive=30,
     )  # fmt: skip
 

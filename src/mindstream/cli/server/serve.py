@@ -53,7 +53,7 @@ def serve(
     from mindstream.server.missing import require_server
 
     require_server()
-    from mindstream.server.app import app as make
+    from mindstream.server.doors import app as make
     from mindstream.server.run import serve as run
     from mindstream.service.operations.offered import Offered, read_towns
 

@@ -31,7 +31,6 @@ from mindstream.models.roles import Models
 from mindstream.models.wrappers.meter import Metered
 from mindstream.service.chat.page import TalkZone
 from mindstream.service.folders import refuse_town
-from mindstream.service.opening import answering
 from mindstream.service.operations.changed import OperationChanged
 from mindstream.service.operations.hub import Hub, TenantStore
 from mindstream.service.operations.offered import Offered
@@ -163,6 +162,8 @@ class House:
     def models(self) -> Models:
         """The models that the operator has named, shared by all minds."""
         if self._models is None:
+            from mindstream.service.opening import answering
+
             self._models = answering(self.settings, at_once=self._at_once)
         return self._models
 

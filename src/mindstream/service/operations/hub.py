@@ -15,6 +15,7 @@ from typing import TypeAlias
 from mindstream.clock import Clock
 from mindstream.errors import StorageError
 from mindstream.log.events import Logged
+from mindstream.log.names import StreamKey
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Commit
 
@@ -100,6 +101,8 @@ class Hub:
     def __init__(self, store: TenantStore, clock: Clock) -> None:
         self._store, self._clock = store, clock
         self._listeners: set[Listener] = set()
+        self._by_mind: dict[StreamKey | None, set[Listener]] = {}
+        """Those who listen to one mind, and those who listen to all (None)."""
         self._written = asyncio.Event()
         self._seq = 0
         self._following: asyncio.Task[None] | None = None
@@ -112,13 +115,16 @@ class Hub:
 
     def show(self, row: Logged) -> None:
         """Hand on what is live only."""
-        line = Line(row)
-        for listener in self._listeners:
-            listener.put(line)
+        self._put(Line(row))
+
+    def _put(self, line: Line) -> None:
+        for mind in (line.row.mind, None):
+            for listener in self._by_mind.get(mind, ()):
+                listener.put(line)
 
     @contextlib.asynccontextmanager
-    async def listening(self, wants: Wants) -> AsyncIterator[Listener]:
-        """Give a listener of what is written from now on, each row once."""
+    async def listening(self, wants: Wants, mind: StreamKey | None = None) -> AsyncIterator[Listener]:
+        """Give a listener of what is written from now on to one mind's log, or to all, each row once."""
         async with self._changing:
             if self._following is None and not self._closed:
                 self._seq = await self._store.last_seq()
@@ -126,18 +132,24 @@ class Hub:
                 self._following = asyncio.ensure_future(self._follow())
             listener = Listener(wants, self._seq, self._seq, is_over=self._closed)
             self._listeners.add(listener)
+            self._by_mind.setdefault(mind, set()).add(listener)
         try:
             yield listener
         finally:
             self._listeners.discard(listener)
+            self._by_mind[mind].discard(listener)
+            if not self._by_mind[mind]:
+                del self._by_mind[mind]
             async with self._changing:
                 if not self._listeners:
                     await self._stop()
 
-    async def catch_up(self, listener: Listener, after: int) -> AsyncGenerator[list[Line]]:
+    async def catch_up(
+        self, listener: Listener, after: int, mind: StreamKey | None = None
+    ) -> AsyncGenerator[list[Line]]:
         """Yield the portions of the log after a seq, up to where the listener is handed rows as they come."""
         upto = listener.begins
-        while after < upto and (rows := await self._store.events(None, after, limit=PORTION)):
+        while after < upto and (rows := await self._store.events(mind, after, limit=PORTION)):
             if wanted := [Line(row) for row in rows if row.seq <= upto and listener.wants(row)]:
                 yield wanted
             after = rows[-1].seq
@@ -170,8 +182,7 @@ class Hub:
     async def _hand_on(self) -> None:
         while rows := await self._store.events(None, self._seq, limit=PORTION):
             for line in map(Line, rows):
-                for listener in self._listeners:
-                    listener.put(line)
+                self._put(line)
             self._seq = rows[-1].seq
             for listener in self._listeners:
                 listener.seq = listener.seq if listener.is_cut else self._seq

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, JsonValue
 
-from mindstream.life import commands, lives
-from mindstream.life.state import LifeState, read_state
 from mindstream.memory.memory import Memory
-from mindstream.service.living import LifeSettings, open_life
 from mindstream.service.operations.house import House
 from mindstream.service.operations.refusals import NotFound
 from mindstream.service.operations.running import Running
 from mindstream.service.operations.shapes import Ask, NoQuestion, Reply
 from mindstream.service.operations.table import operation
 from mindstream.service.operations.who import Who
+
+if TYPE_CHECKING:
+    from mindstream.life.state import LifeState
 
 
 class GoalRequest(Ask):
@@ -98,6 +98,8 @@ async def status(house: House, who: Who, ask: NoQuestion) -> LifeShape:  # noqa:
 @operation("life.goal", "write", "POST /users/{user}/life/goal", cli="live --goal")
 async def goal(house: House, who: Who, ask: GoalRequest) -> LifeShape:
     """Give a user's life a goal; `life.live` lets this server live it."""
+    from mindstream.life import commands
+
     memory = await house.memory(who)
     await commands.give_goal(memory, ask.goal, ask.orders)
     return await _shape(memory)
@@ -106,6 +108,8 @@ async def goal(house: House, who: Who, ask: GoalRequest) -> LifeShape:
 @operation("life.live", "write", "POST /users/{user}/life/live", long=True, cli="live")
 async def live(house: House, who: Who, ask: LiveRequest, one: Running) -> Lived:
     """Live it in this server, with the tools that the operator offers, until there is nothing left to do."""
+    from mindstream.service.living import LifeSettings, open_life
+
     memory = await house.memory(who)
     await _state(memory)
     offered = house.offered
@@ -121,6 +125,8 @@ async def live(house: House, who: Who, ask: LiveRequest, one: Running) -> Lived:
 @operation("life.say", "write", "POST /users/{user}/life/say", cli="life say")
 async def say(house: House, who: Who, ask: SayRequest) -> LifeShape:
     """Say something to a life; it is remembered as said."""
+    from mindstream.life import commands
+
     memory = await house.memory(who)
     await _state(memory)
     await commands.say(memory, ask.text)
@@ -130,6 +136,8 @@ async def say(house: House, who: Who, ask: SayRequest) -> LifeShape:
 @operation("life.answer", "write", "POST /users/{user}/life/answer", cli="life answer")
 async def answer(house: House, who: Who, ask: AnswerRequest) -> LifeShape:
     """Answer what it asks; also later, when it waits no longer."""
+    from mindstream.life import commands
+
     memory = await house.memory(who)
     await _state(memory)
     await commands.answer(memory, ask.text, ask.id, session="life")
@@ -139,6 +147,8 @@ async def answer(house: House, who: Who, ask: AnswerRequest) -> LifeShape:
 @operation("life.leave", "write", "POST /users/{user}/life/leave", cli="life allow")
 async def leave(house: House, who: Who, ask: LeaveRequest) -> LifeShape:
     """Allow or refuse a call that changes something: this one, with these arguments."""
+    from mindstream.life import commands
+
     memory = await house.memory(who)
     await _state(memory)
     await commands.give_leave(memory, ask.yes, ask.id)
@@ -148,6 +158,8 @@ async def leave(house: House, who: Who, ask: LeaveRequest) -> LifeShape:
 @operation("life.pause", "write", "POST /users/{user}/life/pause", cli="life pause")
 async def pause(house: House, who: Who, ask: PauseRequest) -> LifeShape:
     """Pause it, let it go on, or stop it; it obeys before its next step, whoever lives it."""
+    from mindstream.life import commands
+
     memory = await house.memory(who)
     await _state(memory)
     await commands.order(memory, ask.order, ask.because)
@@ -155,6 +167,8 @@ async def pause(house: House, who: Who, ask: PauseRequest) -> LifeShape:
 
 
 async def _state(memory: Memory) -> LifeState:
+    from mindstream.life.state import read_state
+
     state = await read_state(memory)
     if not state.goal:
         raise NotFound("nobody has given this user's life a goal yet: `life.goal` does")
@@ -162,6 +176,8 @@ async def _state(memory: Memory) -> LifeState:
 
 
 async def _shape(memory: Memory) -> LifeShape:
+    from mindstream.life import lives
+
     state, lived = await asyncio.gather(_state(memory), lives.is_lived(memory))
     waiting = {id_: each for id_, each in (state.questions | state.late).items() if id_ not in state.answers}
     return LifeShape(

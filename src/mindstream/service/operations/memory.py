@@ -114,7 +114,7 @@ async def recall(house: House, who: Who, ask: RecallRequest) -> RecallResult:
     return show_recalled(found, found.certainty, house.clock.now())
 
 
-@operation("memory.list", "read", "GET /users/{user}/memories", mcp="list_memories", cli="memory show")
+@operation("memory.list", "read", "GET /users/{user}/memories", mcp="list_memories", cli="memory list")
 async def list_memories(house: House, who: Who, ask: ListRequest) -> MemoryList:
     """List memories, newest first; superseded and faded ones too, each with its status."""
     from mindstream.service.memory import parse_kinds
@@ -139,7 +139,7 @@ async def list_memories(house: House, who: Who, ask: ListRequest) -> MemoryList:
     )
 
 
-@operation("memory.get", "read", "GET /users/{user}/memories/{id}", mcp="get_memory")
+@operation("memory.get", "read", "GET /users/{user}/memories/{id}", mcp="get_memory", cli="memory get")
 async def get(house: House, who: Who, ask: MemoryId) -> MemoryShape:
     """Return one memory, whatever has become of it."""
     return show_memory(await find(await house.memory(who), ask.id), house.clock.now())

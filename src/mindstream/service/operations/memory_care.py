@@ -108,7 +108,7 @@ async def history(house: House, who: Who, ask: MemoryId) -> History:
     return History(memories=[show_memory(each, now) for each in await memory.history(ask.id)])
 
 
-@operation("memory.lineage", "read", "GET /users/{user}/memories/{id}/lineage", cli="memory why")
+@operation("memory.lineage", "read", "GET /users/{user}/memories/{id}/lineage", cli="memory evidence")
 async def lineage(house: House, who: Who, ask: MemoryId) -> Lineage:
     """Return what a memory was drawn from, and what was drawn from it."""
     memory, now = await house.memory(who), house.clock.now()

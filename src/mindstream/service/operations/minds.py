@@ -131,13 +131,13 @@ class SessionList(Reply):
     next: str
 
 
-@operation("minds.belief", "read", "GET /users/{user}/belief", cli="memory show")
+@operation("minds.belief", "read", "GET /users/{user}/belief")
 async def belief(house: House, who: Who, ask: NoQuestion) -> Beliefs:  # noqa: ARG001
     """Return what is believed of a user."""
     return await _latest(house, who, "belief")
 
 
-@operation("minds.plan", "read", "GET /users/{user}/plan", cli="memory show")
+@operation("minds.plan", "read", "GET /users/{user}/plan")
 async def plan(house: House, who: Who, ask: NoQuestion) -> Beliefs:  # noqa: ARG001
     """Return what was planned with a user."""
     return await _latest(house, who, "plan")

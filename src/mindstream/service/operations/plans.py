@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator, Collection
 from contextlib import AsyncExitStack
-from typing import get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from pydantic import Field, JsonValue
 
@@ -13,17 +13,7 @@ from mindstream.chance import token
 from mindstream.clock import Moment
 from mindstream.errors import Conflict, InputError, SettingsError
 from mindstream.minds.calls import CallLog
-from mindstream.models.model import Model
-from mindstream.models.roles import Models
-from mindstream.models.rules import Rules
-from mindstream.models.wrappers.budget import Budget
-from mindstream.planning.evidence import Evidence
-from mindstream.planning.journal import RunCheckpoint, read_runs
-from mindstream.planning.permission import Approver, Wish
 from mindstream.planning.plan import Plan, PlannedStep
-from mindstream.planning.planner import Planner
-from mindstream.planning.solution import Solution
-from mindstream.planning.solve import Strategy
 from mindstream.planning.watcher import Unwatched
 from mindstream.service.operations.house import House
 from mindstream.service.operations.refusals import NotFound
@@ -31,8 +21,18 @@ from mindstream.service.operations.running import OperationShape, Running, Wante
 from mindstream.service.operations.shapes import Ask, NoQuestion, Reply
 from mindstream.service.operations.table import operation
 from mindstream.service.operations.who import Who
-from mindstream.service.solving import open_tools
-from mindstream.tools.named import Means
+
+if TYPE_CHECKING:
+    from mindstream.models.model import Model
+    from mindstream.models.roles import Models
+    from mindstream.planning.evidence import Evidence
+    from mindstream.planning.journal import RunCheckpoint
+    from mindstream.planning.permission import Approver, Wish
+    from mindstream.planning.planner import Planner
+    from mindstream.planning.solution import Solution
+
+Strategy: TypeAlias = Literal["rewoo", "react", "plan-execute"]
+"""As planning/solve has it, which is loaded when something is solved: a server is to start at once."""
 
 
 class SolveRequest(Ask):
@@ -143,6 +143,8 @@ async def resume(house: House, who: Who, ask: RunName, one: Running) -> RunShape
 @operation("plans.list", "read", "GET /users/{user}/plans", cli="solve --list")
 async def list_runs(house: House, who: Who, ask: NoQuestion) -> RunList:  # noqa: ARG001
     """List a user's runs."""
+    from mindstream.planning.journal import read_runs
+
     runs = await read_runs(await house.memory(who))
     return RunList(runs=[_show(house, who, each) for each in runs.values()])
 
@@ -179,6 +181,8 @@ def _going_on(house: House, who: Who, run: str) -> Running:
 
 
 async def _find(house: House, who: Who, run: str) -> RunCheckpoint:
+    from mindstream.planning.journal import read_runs
+
     found = (await read_runs(await house.memory(who))).get(run)
     if found is None:
         raise NotFound(f"there is no run {run!r} here")
@@ -193,6 +197,11 @@ async def open_planner(house: House, who: Who, ask: SolveRequest, one: Running) 
         NotFound: a tool that is not offered.
         UserError, ToolError: something of the operator's cannot be used.
     """
+    from mindstream.models.wrappers.budget import Budget
+    from mindstream.planning.planner import Planner
+    from mindstream.service.solving import open_tools
+    from mindstream.tools.named import Means
+
     memory, calls = await house.memory(who), CallLog()
     models, offered = house.models_of(who, calls.take), house.offered
     async with AsyncExitStack() as opened:
@@ -211,6 +220,8 @@ async def open_planner(house: House, who: Who, ask: SolveRequest, one: Running) 
 
 def worker(models: Models) -> Model | None:
     """Return who carries out instructions; None where that is no model."""
+    from mindstream.models.rules import Rules
+
     try:
         found = models.of("worker")
     except SettingsError:

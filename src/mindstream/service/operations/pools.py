@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
@@ -16,10 +16,11 @@ from mindstream.service.operations.running import Running
 from mindstream.service.operations.shapes import Ask, NoQuestion, Reply
 from mindstream.service.operations.table import operation
 from mindstream.service.operations.who import Who
-from mindstream.sharing.admission import Pair, offer
 from mindstream.sharing.events import EVERYONE
-from mindstream.sharing.pool import Pool
-from mindstream.sharing.state import PoolState
+
+if TYPE_CHECKING:
+    from mindstream.sharing.pool import Pool
+    from mindstream.sharing.state import PoolState
 
 
 class PoolName(Ask):
@@ -113,13 +114,15 @@ async def open_pool(house: House, who: Who, name: str, *, new: bool = False) -> 
     Raises:
         NotFound: there is none, or the user is no member: who is none does not learn that it is there.
     """
+    from mindstream.sharing.pool import Pool
+
     async with Pool.open(house.ground(who).store, name, embed=house.embedder, clock=house.clock) as pool:
         if not new and (not await pool.exists() or not is_member(await pool.state(), who.user)):
             raise NotFound(f"there is no pool {name!r} here")
         yield pool
 
 
-@operation("pools.list", "read", "GET /users/{user}/pools", cli="pool show")
+@operation("pools.list", "read", "GET /users/{user}/pools")
 async def list_pools(house: House, who: Who, ask: NoQuestion) -> PoolList:  # noqa: ARG001
     """List the pools of which a user is a member."""
     store, found = house.ground(who).store, list[PoolShape]()
@@ -141,7 +144,7 @@ async def create(house: House, who: Who, ask: CreateRequest) -> PoolShape:
         return await _shape(pool)
 
 
-@operation("pools.get", "read", "GET /users/{user}/pools/{pool}", cli="pool show")
+@operation("pools.get", "read", "GET /users/{user}/pools/{pool}")
 async def get(house: House, who: Who, ask: PoolName) -> PoolShape:
     """Return a pool of which a user is a member."""
     async with open_pool(house, who, ask.pool) as pool:
@@ -160,6 +163,8 @@ async def recall(house: House, who: Who, ask: PoolRecallRequest) -> ExemplarList
 @operation("pools.offer", "write", "POST /users/{user}/pools/{pool}/offer", long=True, cli="pool add")
 async def offer_pair(house: House, who: Who, ask: OfferRequest, one: Running) -> Judged:
     """Offer an answer to a pool: it is judged by the rubric, and admitted or not."""
+    from mindstream.sharing.admission import Pair, offer
+
     calls = CallLog()
     scorer = house.models_of(who, calls.take).of("scorer")
     async with open_pool(house, who, ask.pool) as pool, calls.writing(await house.memory(who)):
@@ -168,7 +173,7 @@ async def offer_pair(house: House, who: Who, ask: OfferRequest, one: Running) ->
     return Judged(id=judged.id, verdict=judged.verdict, score=judged.score, reasons=list(judged.reasons))
 
 
-@operation("pools.helped", "write", "POST /users/{user}/pools/{pool}/helped", cli="pool helped")
+@operation("pools.helped", "write", "POST /users/{user}/pools/{pool}/helped")
 async def helped(house: House, who: Who, ask: HelpedRequest) -> Done:
     """Tell how good an answer was before which exemplars stood."""
     async with open_pool(house, who, ask.pool) as pool:

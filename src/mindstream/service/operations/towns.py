@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
 
 from pydantic import Field, JsonValue
 
-from mindstream.service import town as service
 from mindstream.service.operations.house import House
 from mindstream.service.operations.running import Running
 from mindstream.service.operations.shapes import Ask, NoQuestion, Reply
 from mindstream.service.operations.table import operation
 from mindstream.service.operations.who import Who
 from mindstream.settings import Settings
-from mindstream.town.inspect import why as reasons
-from mindstream.town.inspect.history import History, read_history
-from mindstream.town.inspect.lookup import find_resident
-from mindstream.town.inspect.time_words import format_time
-from mindstream.town.setting import Setting
-from mindstream.town.state import ResidentState
+
+if TYPE_CHECKING:
+    from mindstream.town.inspect.history import History
+    from mindstream.town.setting import Setting
+    from mindstream.town.state import ResidentState
 
 MOST_FRAMES = 500
 
@@ -141,6 +140,9 @@ async def list_towns(house: House, who: Who, ask: NoQuestion) -> TownList:  # no
 @operation("towns.status", "read", "GET /towns/{town}", cli="town status")
 async def status(house: House, who: Who, ask: StatusRequest) -> TownShape:
     """Say what time it is in a town, who is where and does what."""
+    from mindstream.service import town as service
+    from mindstream.town.inspect.time_words import format_time
+
     async with service.look_in(_settings(house, who, ask.town)) as look:
         state, step = await look.at(ask.at)
         return TownShape(
@@ -153,6 +155,11 @@ async def status(house: House, who: Who, ask: StatusRequest) -> TownShape:
 @operation("towns.why", "read", "GET /towns/{town}/why", cli="town why")
 async def why(house: House, who: Who, ask: WhyRequest) -> Why:
     """Say why somebody does what they do: what they saw, what came to mind, what they decided and had planned."""
+    from mindstream.service import town as service
+    from mindstream.town.inspect import why as reasons
+    from mindstream.town.inspect.history import read_history
+    from mindstream.town.inspect.lookup import find_resident
+
     history = await read_history(house.offered.town(who, ask.town))
     name = find_resident(history.setting, ask.resident)
     step = service.find_past_step(history.setting, ask.at, history.step) if ask.at else history.step
@@ -163,6 +170,9 @@ async def why(house: House, who: Who, ask: WhyRequest) -> Why:
 @operation("towns.whisper", "write", "POST /towns/{town}/whisper", cli="town whisper")
 async def whisper(house: House, who: Who, ask: WhisperRequest) -> Whispered:
     """Put a thought into somebody's memory, as if it had always been there."""
+    from mindstream.service import town as service
+    from mindstream.town.inspect.lookup import find_resident
+
     async with service.open_town(_settings(house, who, ask.town)) as town:
         name = find_resident(town.setting, ask.resident)
         record = await town.whisper(name, ask.text)
@@ -172,6 +182,9 @@ async def whisper(house: House, who: Who, ask: WhisperRequest) -> Whispered:
 @operation("towns.run", "write", "POST /towns/{town}/run", long=True, cli="town run")
 async def run(house: House, who: Who, ask: TownRunRequest, one: Running) -> TownRan:
     """Let a town live so many steps more; what is done is kept, whatever stops it."""
+    from mindstream.service import town as service
+    from mindstream.town.inspect.time_words import format_time
+
     settings = _settings(house, who, ask.town)
     async with service.look_in(settings) as look:
         setting, last = look.setting, look.now + ask.steps
@@ -187,6 +200,8 @@ async def run(house: House, who: Who, ask: TownRunRequest, one: Running) -> Town
 @operation("towns.frames", "read", "GET /towns/{town}/frames")
 async def frames(house: House, who: Who, ask: FramesRequest) -> Frames:
     """Return moments of a town, for whoever draws it."""
+    from mindstream.town.inspect.history import read_history
+
     history = await read_history(house.offered.town(who, ask.town))
     return await asyncio.to_thread(_frames, history, ask)
 

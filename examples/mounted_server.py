@@ -1,0 +1,28 @@
+"""The server mounted in an application of one's own: run it by `uvicorn mounted_server:mine`, or as it stands."""
+
+import asyncio
+
+import httpx
+from fastapi import FastAPI
+
+from mindstream.server import app
+
+doors = app("data")
+mine = FastAPI(lifespan=doors.lifespan)
+mine.mount("/mind", doors)
+
+
+@mine.get("/")
+async def home() -> dict[str, str]:
+    return {"hello": "this is mine; /mind/api/v1 is mindstream's"}
+
+
+async def ask_it() -> None:
+    """What a client would ask, here without a port."""
+    transport = httpx.ASGITransport(mine)
+    async with doors.lifespan(), httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+        print((await client.get("/")).json()["hello"])
+
+
+if __name__ == "__main__":
+    asyncio.run(ask_it())
