@@ -16,11 +16,10 @@ from mindstream.models.prompt import Prompt
 from mindstream.models.shorten import estimate_tokens
 from mindstream.models.wrappers.meter import Metered
 from mindstream.server.chat.errors import refusal_of
-from mindstream.server.chat.life import speak_with_life
 from mindstream.server.chat.turns import Turn
-from mindstream.server.chat.whose import LIFE
+from mindstream.server.chat.whose import COMPANION, LIFE
 from mindstream.service.chat.branches import Followed, find_talk, follow
-from mindstream.service.chat.companion import NAME, Companion, answer_page
+from mindstream.service.chat.companion import Companion, answer_page
 from mindstream.service.chat.page_task import PageTask
 from mindstream.service.operations.house import House
 from mindstream.service.operations.open_minds import OpenMind
@@ -156,10 +155,14 @@ async def words(house: House, turn: Turn, spent: Spent) -> AsyncGenerator[str]:
     if turn.is_task:
         pieces = _unremembered(house, turn, spent, PageTask(text=turn.text))
     elif turn.model == LIFE:
+        from mindstream.server.chat.life import speak_with_life
+
         pieces = speak_with_life(house, turn.who, turn.text)
     elif not turn.is_kept:
-        if turn.model != NAME:
-            raise InputError(f"nothing of this chat is to be kept, and {turn.model!r} needs what it keeps: ask {NAME}")
+        if turn.model != COMPANION:
+            raise InputError(
+                f"nothing of this chat is to be kept, and {turn.model!r} needs what it keeps: ask {COMPANION}"
+            )
         pieces = _unremembered(house, turn, spent, answer_page(turn.page, turn.text))
     else:
         pieces = _of_mind(house, turn, spent)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
@@ -14,11 +14,13 @@ from starlette.responses import Response
 from mindstream.chance import token
 from mindstream.errors import InputError
 from mindstream.server.asking import who_of
-from mindstream.server.chat.answers import BEGINS_S, PageAnswer, Spent, begin
 from mindstream.server.chat.errors import ANSWERS, told_in_stream
 from mindstream.server.chat.turns import ChatMessage, Turn, read_turn
 from mindstream.server.streams import PING, PING_S, EventStream
 from mindstream.service.operations.house import House
+
+if TYPE_CHECKING:
+    from mindstream.server.chat.answers import PageAnswer, Spent
 
 DONE = b"data: [DONE]\n\n"
 
@@ -104,6 +106,8 @@ def add_completions(api: FastAPI, house: House) -> None:
     )  # fmt: skip
     async def completions(request: Request, ask: CompletionRequest) -> Response:
         """Say something to a model: a pack, the companion, a life. With `stream`, the answer comes in pieces."""
+        from mindstream.server.chat.answers import BEGINS_S, begin
+
         answer = await begin(house, _turn(house, request, ask))
         id_, created = f"chatcmpl-{token(24)}", int(house.clock.now())
         if not ask.stream:

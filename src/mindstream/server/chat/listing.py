@@ -7,7 +7,6 @@ from typing import Literal
 from fastapi import FastAPI, Request
 from pydantic import BaseModel
 
-from mindstream.life.state import read_state
 from mindstream.server.asking import who_of
 from mindstream.server.chat.errors import ANSWERS
 from mindstream.server.chat.whose import LIFE, whose
@@ -57,5 +56,7 @@ def add_models(api: FastAPI, house: House) -> None:
 
 async def names_for(house: House, who: Who) -> list[str]:
     """Return whom somebody can talk to."""
+    from mindstream.life.state import read_state
+
     state = await read_state(await house.memory(who))
     return [*house.speaker_names(), *([LIFE] if state.goal else [])]

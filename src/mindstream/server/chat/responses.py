@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import AsyncGenerator
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
@@ -15,12 +15,14 @@ from starlette.responses import Response
 from mindstream.chance import token
 from mindstream.errors import InputError
 from mindstream.server.asking import who_of
-from mindstream.server.chat.answers import BEGINS_S, PageAnswer, Spent, begin
 from mindstream.server.chat.completions import encode
 from mindstream.server.chat.errors import ANSWERS, told_in_stream
 from mindstream.server.chat.turns import ChatMessage, Turn, read_turn
 from mindstream.server.streams import PING, PING_S, EventStream
 from mindstream.service.operations.house import House
+
+if TYPE_CHECKING:
+    from mindstream.server.chat.answers import PageAnswer, Spent
 
 ID = "resp_"
 
@@ -62,6 +64,8 @@ def add_responses(api: FastAPI, house: House) -> None:
     )  # fmt: skip
     async def responses(request: Request, ask: ResponseRequest) -> Response:
         """Say something to a model: a pack, the companion, a life. With `stream`, the answer comes as events."""
+        from mindstream.server.chat.answers import BEGINS_S, begin
+
         answer = await begin(house, _turn(house, request, ask))
         writer = ResponseWriter(answer.turn, ask, int(house.clock.now()))
         if not ask.stream:

@@ -16,8 +16,8 @@ from mindstream.models.legible import without_controls
 from mindstream.service.operations.house import House
 from mindstream.service.operations.who import Who
 
-LIFE = "life"
-"""The model that is a user's life."""
+COMPANION, LIFE = "companion", "life"
+"""The models that are no packs: who answers from memory alone, and a user's life."""
 USER, CHAT, TASK = "x-openwebui-user-id", "x-openwebui-chat-id", "x-openwebui-task"
 SIGNED = "x-openwebui-user-jwt"
 ZONE = "x-timezone"

@@ -18,6 +18,7 @@ from mindstream.service.chat.page import Page
 from mindstream.text.context import Part, fit
 
 NAME = "companion"
+"""Signs what it says."""
 
 
 class Companion(FunctionResponder):
