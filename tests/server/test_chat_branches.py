@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from mindstream.clock import ManualClock
@@ -47,6 +47,7 @@ MOVES = st.lists(st.tuples(st.sampled_from(["say", "regenerate", "edit", "go bac
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(moves=MOVES)
+@example(moves=[("edit", 0), ("go back", 0), ("go back", 1)])
 async def test_nothing_is_heard_twice_and_what_holds_is_what_is_shown(
     moves: list[Move], tmp_path_factory: object
 ) -> None:

@@ -8,6 +8,7 @@ end, and are taken up again when the page goes back to them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +29,8 @@ ALIKE = 20
 """So many talks that began alike are looked through, the newest."""
 COMPARED = 120
 """So many lines of a page are looked for one by one, the newest, where it does not simply go on."""
+MATCH = 1_000
+"""What a line that is found counts; beside it, that it is no history counts one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,9 @@ async def follow(memory: Memory, session: str, lines: Sequence[Line], text: str)
     all_heard = len(found) == len(path)
     again = _said_before(heard[last + 1 :], text, now) if all_heard else None
     kept = {heard[place].id for place in found} | ({again.id} if again else set())
-    first = found[0] if path and path[0] is not None else -1  # what a page is too short to show stays
+    begins = path[0] if path else None
+    is_cut = begins is not None and holds(heard[begins], now)  # what a page is too short to show stays
+    first = found[0] if is_cut else -1
     left = [each for each in heard[first + 1 :] if each.id not in kept and holds(each, now)]
     taken_up = [each for each in heard if each.id in kept and not holds(each, now) and _was_left(each)]
     if left or taken_up:
@@ -110,23 +115,24 @@ def find_path(lines: Sequence[Line], heard: Sequence[Record], now: Moment) -> li
     if len(lines) <= len(current) and all(map(is_same, lines, (heard[place] for place in current))):
         return list(current[: len(lines)])
     skipped = max(0, len(lines) - COMPARED)
-    return [*[None] * skipped, *_longest_common(lines[skipped:], heard)]
+    return [*[None] * skipped, *_longest_common(lines[skipped:], heard, set(current))]
 
 
-def _longest_common(lines: Sequence[Line], heard: Sequence[Record]) -> list[int | None]:
-    """Find as many of the lines as can be found in their order."""
+def _longest_common(lines: Sequence[Line], heard: Sequence[Record], current: AbstractSet[int]) -> list[int | None]:
+    """Find as many of the lines as can be found in their order; of those that say the same, what is no history."""
+    gain = [MATCH + (place in current) for place in range(len(heard))]
     same = [[is_same(line, each) for each in heard] for line in lines]
     best = [[0] * (len(heard) + 1) for _ in range(len(lines) + 1)]
     for at in range(len(lines) - 1, -1, -1):
         for place in range(len(heard) - 1, -1, -1):
             without = max(best[at + 1][place], best[at][place + 1])
-            best[at][place] = max(without, 1 + best[at + 1][place + 1]) if same[at][place] else without
+            best[at][place] = max(without, gain[place] + best[at + 1][place + 1]) if same[at][place] else without
     path, place = list[int | None](), 0
     for at in range(len(lines)):
         most = best[at][place]
         fits = (
             each for each in range(place, len(heard))
-            if same[at][each] and 1 + best[at + 1][each + 1] == most and best[at][each] == most
+            if same[at][each] and gain[each] + best[at + 1][each + 1] == most and best[at][each] == most
         )  # fmt: skip
         found = next(fits, None) if most > best[at + 1][place] else None
         path.append(found)
