@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import httpx
 import pytest
 from fake_endpoint import KEY, FakeEndpoint
 from hypothesis import settings
@@ -12,6 +14,9 @@ from world import World
 
 from mindstream import SqliteStore
 from mindstream.models.providers.provider import Provider, provider
+
+if TYPE_CHECKING:
+    from served import Served
 
 KEYS = (
     "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY", "OPENAI_BASE_URL", "TAVILY_API_KEY",
@@ -68,3 +73,20 @@ async def store(folder: Path) -> AsyncIterator[SqliteStore]:
     made = SqliteStore(folder)
     yield made
     await made.close()
+
+
+@pytest.fixture
+def served(folder: Path, door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+    """A server whose minds are answered for by the double of an endpoint (`door`), in all roles."""
+    from served import Served  # here: most tests need no server
+
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with Served(folder, model=f"{door.url}#any") as running:
+        yield running
+
+
+@pytest.fixture
+def client(served: Served) -> Iterator[httpx.Client]:
+    """A client of that server, from this machine, without a token."""
+    with served.client() as asking:
+        yield asking

@@ -12,7 +12,7 @@ from fastapi import Request
 from fastapi.sse import format_sse_event
 from starlette.responses import Response
 
-from mindstream.log.events import Logged
+from mindstream.log.events import Logged, Piece
 from mindstream.log.names import shown_name
 from mindstream.server.agui import AguiWriter
 from mindstream.server.asgi import Receive, Scope, Send
@@ -21,6 +21,8 @@ from mindstream.service.operations.house import House
 
 PING = b": ping\n\n"
 PING_S = 15.0
+GATHER_S = 0.02
+"""So long pieces of an answer wait for more of them, after the first."""
 STUCK_S = 30.0
 """So long a client may take nothing of what is sent to it; then it is cut."""
 
@@ -114,22 +116,32 @@ async def _pump(rows: AsyncGenerator[Logged], waiting: asyncio.Queue[Logged | Ba
 async def _written(
     first: Logged | None, waiting: asyncio.Queue[Logged | BaseException | None], agui: AguiWriter | None
 ) -> AsyncGenerator[bytes]:
-    row: Logged | BaseException | None = first
-    while row is not None:
-        if isinstance(row, BaseException):
-            yield agui.fail(row) if agui else write_problem(row)
-            return
-        yield agui.write(row) if agui else encode(row)
-        while waiting.empty():
+    """Yield rows as they come; pieces that come fast go out together, but for the first."""
+    rows: list[Logged | BaseException | None] = [first]
+    is_speaking = False
+    while True:
+        written = b""
+        for row in rows:
+            if row is None:
+                yield written + (agui.finish() if agui else b"")
+                return
+            if isinstance(row, BaseException):
+                yield written + (agui.fail(row) if agui else write_problem(row))
+                return
+            written += agui.write(row) if agui else encode(row)
+        yield written
+        if is_speaking:
+            await asyncio.sleep(GATHER_S)
+        is_speaking = isinstance(rows[-1], Logged) and isinstance(rows[-1].event, Piece)
+        rows = []
+        while not rows:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(PING_S):
-                    row = await waiting.get()
-                    break
-            yield PING
-        else:
-            row = waiting.get_nowait()
-    if agui:
-        yield agui.finish()
+                    rows = [await waiting.get()]
+            if not rows:
+                yield PING
+        while not waiting.empty():
+            rows.append(waiting.get_nowait())
 
 
 def write_problem(error: BaseException) -> bytes:
