@@ -1,4 +1,4 @@
-"""A model from a GGUF file inside the process: decisions, cached beginnings of prompts, twenty turns of the coach.
+"""A model from a GGUF file inside the process: decisions, cached beginnings of prompts, thirty turns of the coach.
 
     python benchmarks/gguf.py [--model local] [--parts open sealed] [--turns 20] [--only PART] [--json]
 
@@ -51,6 +51,9 @@ TALK = (
     "It helped a little.", "I work as a nurse and start at six.", "On Sundays I sleep until noon.",
     "Is that bad?", "I did what you said last night.", "I slept five hours.", "What was my name?",
     "Anything to read about it?", "I think I will go to bed earlier.", "Thank you, good night.",
+    "Good morning, it went badly.", "The baby next door cried.", "Which of the steps should I drop?",
+    "I live in Lyon, by the way.", "What time should I get up?", "A timetable for the week, please.", "Too long.",
+    "Only Monday, then.", "ok", "Bye.",
 )  # fmt: skip
 
 

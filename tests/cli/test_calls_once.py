@@ -21,5 +21,4 @@ async def test_each_call_is_logged_once(folder: Path) -> None:
     assert Counter(getattr(row.event, "prompt", "") for row in rows) == {
         "talk": 1,
         "think": 1,
-        "extract_facts": 1,
     }

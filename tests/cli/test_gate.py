@@ -17,3 +17,16 @@ def test_gates_are_reported_on_from_the_log(folder: Path) -> None:
 def test_a_gate_that_is_gone_is_said_to_be(folder: Path) -> None:
     told = mistaken(run("chat", "--data", folder, "--gate", "quick", said="hello\n"))
     assert "no gate 'quick': choose one of talker, belief" in told
+
+
+def test_other_rules_are_scored_and_forecasts_told_of_one_user_or_all(folder: Path) -> None:
+    run("chat", "--data", folder, "--user", "ann", said="The noise keeps me awake.\nI have a cat.\n")
+    rows = run("gate", "curve", "--data", folder, "--json").rows
+    assert [row["rule"] for row in rows][:3] == ["never", "as decided", "belief (its phase waits)"]
+    assert rows[-1]["rule"] == "always" and rows[-1]["wait_rate"] == 1.0
+    told = run("gate", "curve", "--data", folder, "--user", "ann").out
+    assert told.startswith("rule") and "stale: answers that needed the thought" in told
+    assert "'bob'" in mistaken(run("gate", "curve", "--data", folder, "--user", "bob"))
+    for more in ((), ("--user", "ann")):
+        assert "no step with a forecast" in run("coach", "calibration", "--data", folder, *more).err
+    assert "'bob'" in mistaken(run("coach", "calibration", "--data", folder, "--user", "bob"))

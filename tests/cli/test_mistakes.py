@@ -109,8 +109,8 @@ def test_a_reasoner_that_fails_is_no_line_in_a_talk_unless_it_is_asked_for(folde
     broken = tmp_path / "mindstream_broken"
     broken.mkdir()
     (broken / "sitecustomize.py").write_text(
-        "from mindstream.reasoners.facts.facts import FactsReasoner\n"
-        "async def fall(*_): raise KeyError('oops')\nFactsReasoner.think = fall\n"
+        "from mindstream.coach.belief.belief import BeliefReasoner\n"
+        "async def fall(*_): raise KeyError('oops')\nBeliefReasoner.think = fall\n"
     )
     path = os.pathsep.join([str(broken), *sys.path])
     quiet = run_process("chat", "--data", tmp_path / "data", said="Hello!\n", PYTHONPATH=path)

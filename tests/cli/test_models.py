@@ -22,7 +22,7 @@ def test_roles_are_given_one_by_one_or_in_a_row(folder: Path, door: FakeEndpoint
         done = run("chat", "--data", folder, "--json", *flags, said=UTTERANCE)
         assert done.events("said")[0]["text"] == "Hello from the talker."
         calls = done.events("model_called")
-        assert sorted(row["prompt"] for row in calls) == ["extract_facts", "talk", "think"]
+        assert sorted(row["prompt"] for row in calls) == ["talk", "think"]
         assert {row["role"]: row["model"] for row in calls} == {
             "talker": f"{door.url}#one", "reasoner": "rules",
         }  # fmt: skip

@@ -13,6 +13,7 @@ from spoken import Silent, Waits, said, turn
 from mindstream import Coach, FakeModel, Memory, Mind, Models
 from mindstream.coach.coach import second_listener
 from mindstream.coach.events import Alarmed
+from mindstream.coach.packs import safety
 from mindstream.coach.packs.load import load
 from mindstream.coach.suggests_danger import SuggestsDanger
 from mindstream.log.events import Failed, FollowUp, Said
@@ -213,6 +214,19 @@ async def test_where_words_hint_and_the_second_listener_hears_danger_it_is_sure(
             "model",
             True,
         )
+
+
+@pytest.mark.parametrize(("fails", "asks"), [(False, False), (True, True)], ids=["it listens", "it is dead"])
+async def test_what_a_recogniser_alone_thinks_to_hear_is_asked_about_only_where_no_model_has_read_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, fails: bool, asks: bool
+) -> None:
+    monkeypatch.setattr(safety, "recognises_danger", lambda text: "kestrel" in text)
+    listener = Listens(fails=fails)
+    listener.let.set()
+    async with Mind.open(folder, user="ann", models=listening(listener), responder=Coach.using()) as mind:
+        told = await answer(mind, f"There is a kestrel on the roof, {'again' if fails else 'at last'}.")
+        assert (words("hint_ask", "en") in told.text) == asks
+        assert bool(await alarmed(mind)) == asks
 
 
 @pytest.mark.parametrize(

@@ -30,15 +30,21 @@ async def said(mind: Mind, text: str) -> str:
 
 async def test_the_next_answer_is_spoken_from_the_briefing_and_the_next_thought_sees_it(folder: Path) -> None:
     first = {"ask": "When do you get up?", "offer": "Keep one rising time.", "care": "No naps: they refused them."}
-    named, talker, reasoner = models(["Mm.", "Right.", "Fine."], first, {"thought": "nothing new"})
+    named, talker, reasoner = models(["Mm.", "Right.", "Fine.", "Yes."], first, {"thought": "nothing new"})
     async with Mind.open(folder, user="ann", models=named, responder=Coach.using()) as mind:
         await said(mind, "I lie awake.")
         await said(mind, "Still awake.")
         shown = talker.asked[1].messages[-1].text
-        assert f"<briefing>\nask: {first['ask']}\noffer: {first['offer']}\ncare: {first['care']}\n</briefing>" in shown
-        assert first["ask"] in reasoner.asked[1].messages[-1].text, "both halves share what is open"
+        assert (
+            f"<briefing>\nhow it stands: so\nask: {first['ask']}\noffer: {first['offer']}\ncare: {first['care']}\n</briefing>"
+            in shown
+        )
         await said(mind, "And now?")
-        assert "briefing" not in talker.asked[2].messages[-1].text, "a thought that leaves none takes it back"
+        assert first["ask"] in reasoner.asked[1].messages[-1].text, "both halves share what is open"
+        await said(mind, "Well.")
+        assert first["offer"] not in talker.asked[3].messages[-1].text, (
+            "a thought that leaves none of that takes it back"
+        )
 
 
 async def test_a_phase_that_changes_has_its_mini_reasoner_think_once_more(folder: Path) -> None:
@@ -80,7 +86,7 @@ async def test_what_is_believed_is_noted_until_it_is_so_no_longer(folder: Path) 
         {},
     ]
     named, _, _ = models(["Mm."] * 3, *thinks)
-    async with Mind.open(folder, user="ann", models=named, responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", models=named, responder=Coach.using(gate="belief")) as mind:
         for text in heard:
             await said(mind, text)
         notes = await mind.memory.latest("note", 9)
@@ -97,7 +103,7 @@ async def test_how_a_step_went_is_a_record_and_stands_with_it_in_later_prompts(f
     step = {"title": "Mask", "state": "now", "do": "Wear it.", "caution": "Not with sore eyes.", "told": True}
     told = [{"title": "Mask", "report": "it slipped off", "did": True, "caution": ""}]
     named, talker, reasoner = models(["Mm."] * 3, {"plan": [step]}, {"plan": told}, {})
-    async with Mind.open(folder, user="ann", models=named, responder=Coach.using()) as mind:
+    async with Mind.open(folder, user="ann", models=named, responder=Coach.using(gate="belief")) as mind:
         for text in ("It is bright.", "I wore it, it slipped off.", "Hm."):
             await said(mind, text)
         (report,) = await mind.memory.latest("feedback", 3)
@@ -105,6 +111,29 @@ async def test_how_a_step_went_is_a_record_and_stands_with_it_in_later_prompts(f
         for prompt in (talker.asked[2], reasoner.asked[2]):
             shown = prompt.messages[-1].text
             assert "How it went: it slipped off" in shown and "sore eyes" not in shown, "a caution can be taken away"
+
+
+async def test_of_what_nobody_waits_for_every_second_utterance_is_thought_about_with_the_one_before(
+    folder: Path,
+) -> None:
+    named, _, reasoner = models(["Mm.", "Right.", "[ALONE] Hi.", "Fine.", "[WAIT]", "So.", "Yes."], *[{}] * 4)
+    async with Mind.open(folder, user="ann", models=named, responder=Coach.using()) as mind:
+        for text in ("I lie awake.", "Since May.", "My cat is old.", "I get up at six.", "A plan, please.", "Good."):
+            await said(mind, text)
+    newest = [prompt.messages[-1].text.partition("<newest_utterances>\n")[2] for prompt in reasoner.asked]
+    begun = [text.partition("\n")[0] for text in newest]
+    assert begun == ["I lie awake.", "I get up at six.", "A plan, please."]
+    assert "Since May." in reasoner.asked[1].messages[-1].text, "what it was not woken for it sees with the next"
+
+
+async def test_whoever_says_where_they_live_is_told_the_hour_there(folder: Path) -> None:
+    clock = ManualClock(1_700_000_000.0)
+    lives = {"patch": {"time_zone": "Asia/Tokyo"}, "rests_on": "I live in Osaka"}
+    named, talker, _ = models(["Mm.", "Right."], {"patch": {"time_zone": "Mars"}, "rests_on": "Osaka"}, lives)
+    async with Mind.open(folder, user="ann", models=named, clock=clock, responder=Coach.using()) as mind:
+        await said(mind, "I live in Osaka and lie awake.")
+        await said(mind, "Hm.")
+        assert "Wednesday 15 November 2023, 07:13" in talker.asked[1].messages[-1].text
 
 
 def test_what_was_foreseen_before_a_step_was_told_is_not_changed_after() -> None:

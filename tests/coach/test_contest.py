@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
 
 from mindstream.coach.contest.people import by_people
-from mindstream.coach.contest.play import COACH, PLAIN
+from mindstream.coach.contest.plain_agent import OPPONENTS, PLAIN, RECENT, SUMMARY
+from mindstream.coach.contest.play import COACH
 from mindstream.coach.contest.report import interval, score
 from mindstream.coach.contest.run import Terms, estimate, run_contest
 from mindstream.coach.contest.talks import read_talks
@@ -24,6 +26,7 @@ TALKS = [
     {"id": "a", "who": "a <b>nurse</b>", "lines": [{"text": "I lie awake."}, {"text": "It went well.", "session": 2}]},
     {"id": "b", "lines": [{"text": "Hello!"}]},
 ]
+RESULT = ("talks", "coach_preferred", "coach_worse", "preference")
 
 
 class Scripted:
@@ -41,8 +44,15 @@ class Scripted:
         if label == "judge":
             liked = "A" if self.likes in prompt.a else "B" if self.likes in prompt.b else "same"  # type: ignore[attr-defined]
             yield Piece(json.dumps({"why": "so", "preferred": liked}))
+        elif label == "grade_answer":
+            yield Piece(json.dumps({"grade": "right" if prompt.key in prompt.answer else "wrong"}))  # type: ignore[attr-defined]
         else:
-            told = {"talk": "A word from the coach.", "plain_agent": "A word.", "think": '{"thought": "t"}'}
+            told = {
+                "summarise": "They lie awake.",
+                "talk": "A word from the coach.",
+                "plain_agent": "A word.",
+                "think": '{"thought": "t"}',
+            }
             yield Piece(told.get(label, "no"))
         yield Usage(100, 10, 0.0)
 
@@ -60,10 +70,8 @@ async def test_both_sides_hear_the_talk_and_the_judge_sees_no_side(talks: Path, 
     terms = Terms(talks, folder / "out", judge="judge")
     metered = Models(Meter(model, lambda _: None), {"judge": model})
     found = await run_contest(metered, load("sleep"), terms, told.append)
-    assert (found["talks"], found["preferred"], found["worse"], found["preference"]) == (2, 2, 0, 1.0)
-    assert found[PLAIN] == {"turns": 3, "tokens_a_turn": 110, "cached_at_a_tenth": 110, "usd_a_turn": 0.0} | {
-        "first_s": found[PLAIN]["first_s"]
-    }
+    assert [found[PLAIN][name] for name in RESULT] == [2, 2, 0, 1.0]
+    assert (found[PLAIN]["turns"], found[PLAIN]["tokens_a_turn"], found[PLAIN]["cached_at_a_tenth"]) == (3, 110, 110)
     assert found[COACH]["tokens_a_turn"] > 220, "thinking and listening are counted"
     plain = [each for each in model.asked if each.prompt.label() == "plain_agent"]
     assert any("(the next day)" in message.text for each in plain for message in each.messages)
@@ -76,23 +84,44 @@ async def test_both_sides_hear_the_talk_and_the_judge_sees_no_side(talks: Path, 
     assert model.asked == [], "what was done is not done again"
 
 
+async def test_over_weeks_agents_see_all_the_newest_or_a_summary_and_answers_are_graded_by_a_key(
+    talks: Path, folder: Path
+) -> None:
+    path, model = talks.with_name("weeks.json"), Scripted()
+    lines: list[dict[str, object]] = [{"text": "It began in May."}]
+    lines += [{"text": "sleep " * 650}] * 14
+    lines.append({"text": "Still awake.", "session": 2, "days": 7})
+    asked: dict[str, object] = {"text": "When did it begin?", "session": 3, "days": 7, "key": "coach"}
+    path.write_text(json.dumps([{"id": "w", "lines": [*lines, asked]}]), "utf-8")
+    terms = Terms(path, folder / "out", judge="judge", against=tuple(OPPONENTS))
+    found = await run_contest(Models(model), load("sleep"), terms, lambda _: None)
+    assert list(found) == [COACH, PLAIN, RECENT, SUMMARY]
+    assert [found[side]["right"] for side in found] == [1.0, 0.0, 0.0, 0.0], "the key is graded, whoever said it"
+    shown = [each.messages for each in model.asked if each.prompt.label() == "plain_agent"]
+    last = [" ".join(m.text for m in messages) for messages in shown if messages[-1].text == asked["text"]]
+    assert sorted(["May" in text for text in last]) == [False, False, True], "only who sees all sees the first day"
+    assert sum("summed up: They lie awake." in text for text in last) == 1
+    assert not any("coach" in each.prompt.utterance for each in model.asked if each.prompt.label() == "plain_agent")  # type: ignore[attr-defined]
+
+
 async def test_the_control_a_judge_who_likes_neither_prefers_neither(talks: Path, folder: Path) -> None:
     model = Scripted(likes="something else")
     found = await run_contest(
         Models(model, {"judge": model}), load("sleep"), Terms(talks, folder / "out", judge="j"), lambda _: None
     )
-    assert (found["preferred"], found["worse"], found["preference"]) == (0, 0, 0.0)
+    assert [found[PLAIN][name] for name in RESULT] == [2, 0, 0, 0.0]
 
 
 async def test_people_judge_on_a_page_that_names_nobody(talks: Path, folder: Path) -> None:
     out = folder / "out"
     found = await run_contest(Models(Scripted()), load("sleep"), Terms(talks, out), lambda _: None)
     page = (out / "judge.html").read_text("utf-8")
-    assert "preference" not in found and "plain" not in page and "&lt;b&gt;nurse" in page
+    assert "preference" not in found[PLAIN] and "plain" not in page and "&lt;b&gt;nurse" in page
     first = "A" if page.index("from the coach") < page.index("<h3>B</h3>") else "B"
-    (out / "people1.json").write_text(json.dumps({"a": first, "b": "same"}), "utf-8")
+    a, b = re.findall(r'name="([^"]+)" value="A"', page)
+    (out / "people1.json").write_text(json.dumps({a: first, b: "same", "c/1": "A"}), "utf-8")
     found = await run_contest(Models(Scripted()), load("sleep"), Terms(talks, out), lambda _: None)
-    assert found["by_talk"] == {"a": 1.0, "b": 0.0}
+    assert found[PLAIN]["by_talk"] == {"a": 1.0, "b": 0.0}
     (out / "people2.json").write_text("[1]", "utf-8")
     with pytest.raises(InputError, match="not what the page gave"):
         by_people(out)

@@ -8,7 +8,7 @@ import pytest
 
 from mindstream import Coach, Mind
 from mindstream.clock import ManualClock
-from mindstream.coach.talker import MEMORY_TOKENS
+from mindstream.coach.talker import EARLIER_TOKENS, MEMORY_TOKENS
 from mindstream.models.shorten import estimate_tokens
 from mindstream.text.context import Part, fit
 
@@ -44,7 +44,9 @@ async def in_prompt(mind: Mind, question: str) -> tuple[str, int]:
     """Return what the Talker is given of memory for a question of a new session, and its tokens."""
     asked = await Coach.of(mind).talker.question(question, 10**9)
     told = [*map(str, asked.notes), *map(str, asked.recalled), *map(str, asked.talks)]
-    return "\n".join(told), sum(map(estimate_tokens, told))
+    before = [str(line) for line in asked.history]
+    assert sum(map(estimate_tokens, before)) <= EARLIER_TOKENS
+    return "\n".join([*told, *before]), sum(map(estimate_tokens, told))
 
 
 async def test_after_two_short_talks_all_of_them_is_there(folder: Path) -> None:

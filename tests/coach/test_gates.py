@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -9,11 +11,14 @@ from keys import key_of
 from spoken import turn
 
 from mindstream import Coach, FakeModel, Mind, Models
+from mindstream.clock import ManualClock
 from mindstream.coach.events import Decided, Judged
+from mindstream.coach.gates.curve import Turns, gate_curve, thought_turns
 from mindstream.coach.gates.gate import Decision, Situation
 from mindstream.coach.gates.keeper import BeliefGate, TalkerGate, gate_named
 from mindstream.coach.gates.report import gate_report
 from mindstream.errors import SettingsError
+from mindstream.models.model import Model, Part, Request
 from mindstream.models.rules import Rules
 
 MODEL = FakeModel({}, name="m")
@@ -72,6 +77,45 @@ async def test_the_report_tells_who_spoke_too_soon_and_who_waited_for_nothing(fo
         assert await gate_report(mind.memory.store) == [report]
     assert report.turns == 4 and report.judged == 3 and report.avoided == 0.25 and report.wait_rate == 0.5
     assert (report.spoke_too_soon, report.waited_for_nothing, report.regret) == (0.3333, 0.3333, 0.6667)
+
+
+async def test_other_rules_are_scored_on_the_same_log(folder: Path) -> None:
+    clock = ManualClock()
+
+    async def slowly(*_: object) -> None:
+        clock.advance(4.0)
+
+    talks = ["[WAIT]", "Dim them.", "I see.", "[WAIT]", "A fine cat."]
+    thinks = [PLAN.replace('"thought"', '"phase": "planning", "thought"'), NOTHING, NOTHING]
+    named = models(talks, thinks)
+    thinker = Slow(named.of("reasoner"), slowly)
+    named = Models(Rules(), {"talker": named.of("talker"), "reasoner": thinker, "safety": Rules()})
+    async with Mind.open(folder, user="ann", models=named, clock=clock, responder=Coach.using()) as mind:
+        for text in ("make me a plan", "thanks for that", "and my cat?"):
+            await settled_turn(mind, text)
+        found = await thought_turns(mind.memory.store, key_of("ann"))
+    points = {point.rule: point for point in gate_curve(Turns(found.turns, 100, 50), ["planning"])}
+    assert [(turn.needed, turn.waited, turn.thought_s) for turn in found.turns] == [(True, True, 4), (False, True, 4)]
+    told = {rule: (point.wait_rate, point.stale, point.for_nothing, point.seconds) for rule, point in points.items()}
+    assert told["never"] == (0.0, 0.5, 0.0, 0.0) and told["always"] == (1.0, 0.0, 0.5, 4.0)
+    assert told["as decided"] == told["always"] and told["belief (its phase waits)"] == (0.5, 0.5, 0.5, 2.0)
+    assert told["always, at most 2 s"] == (1.0, 0.5, 0.5, 2.0) and told["always, at most 5 s"] == told["always"]
+    assert (points["as decided"].tokens, points["always"].tokens) == (250, 150), "its Talker is asked twice"
+    assert gate_curve(Turns((), 0, 0), []) == []
+
+
+@dataclass
+class Slow:
+    """A model that takes its time."""
+
+    model: Model
+    passes: Callable[..., Awaitable[None]]
+    name: str = "slow"
+
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
+        await self.passes()
+        async for part in self.model.reply(request):
+            yield part
 
 
 class Hasty:

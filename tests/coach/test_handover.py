@@ -111,10 +111,11 @@ async def test_the_talker_is_asked_again_with_the_plan_and_the_briefing(folder: 
     async with Mind.open(folder, user="ann", models=thinking([], [PLAN], talker), responder=Coach.using()) as mind:
         answer = said(await turn(mind, WISH))
         assert answer.text == "Dim the lights, at nine." and answer.waited, "it does not wait twice"
-        first, again = talker.asked
+        _, again = talker.asked
         assert "Dim them at nine" in again.messages[-1].text and "Do not wait again" in again.messages[-1].text
-        assert "<briefing>\noffer: Dim the lights at nine.\n</briefing>" in again.messages[-1].text
-        assert first.asides and not again.asides
+        assert (
+            "<briefing>\nhow it stands: a plan\noffer: Dim the lights at nine.\n</briefing>" in again.messages[-1].text
+        )
 
 
 async def test_words_before_the_mark_stand_and_the_plan_follows_in_the_same_answer(folder: Path) -> None:
@@ -232,7 +233,7 @@ def behind(door: FakeEndpoint, talk: Behaviour) -> None:
 
     def answer(asked: Asked) -> Behaviour:
         system = asked.body["messages"][0]["content"]
-        if "First decide, by what" not in system:
+        if "Begin with a mark where one fits" not in system:
             return Says(PLAN)
         thought = "has thought about this" in asked.body["messages"][-1]["content"]
         return Says("Dim the lights at nine.") if thought else talk
@@ -240,14 +241,8 @@ def behind(door: FakeEndpoint, talk: Behaviour) -> None:
     door.otherwise = answer
 
 
-@pytest.mark.parametrize(
-    "talk",
-    [Calls((("wait", "{}"),)), Calls((("wait", ""),), text="Let me think."), Says("Let me think. [WAIT]")],
-)  # fmt: skip
-async def test_an_endpoint_waits_by_a_call_or_a_mark_in_one_request(
-    folder: Path, door: FakeEndpoint, talk: Behaviour
-) -> None:
-    behind(door, talk)
+async def test_an_endpoint_waits_by_a_mark_in_one_request(folder: Path, door: FakeEndpoint) -> None:
+    behind(door, Says("Let me think. [WAIT]"))
     reasoner = FakeModel({"think": [PLAN]}, name="thinker")
     async with Models.named({"default": "rules", "talker": f"{door.url}#m"}) as named:
         models = Models(Rules(), {"talker": named.of("talker"), "reasoner": reasoner, "safety": Rules()})
@@ -256,22 +251,7 @@ async def test_an_endpoint_waits_by_a_call_or_a_mark_in_one_request(
             assert answer.waited and answer.text.endswith("Dim the lights at nine.")
             assert "wait" not in answer.text.lower()
             assert len(door.chats) == 2, "one call decides, one answers"
-            assert [tool["function"]["name"] for tool in door.chats[0].body["tools"]] == ["wait"]
-
-
-async def test_an_endpoint_without_tools_is_asked_without_and_waits_by_the_mark(
-    folder: Path, door: FakeEndpoint
-) -> None:
-    door.refuses = {"tools": "this model does not support tools"}
-    door.otherwise = Says("[ALONE] Hello!")
-    async with (
-        Models.named({"default": "rules", "talker": f"{door.url}#m"}) as models,
-        Mind.open(folder, user="ann", models=models, responder=Coach.using()) as mind,
-    ):
-        assert said(await turn(mind, "hello")).text == "Hello!"
-        assert "tools" not in door.chats[-1].body
-        await turn(mind, "hello")
-        assert len(door.chats) == 3, "it is asked for once"
+            assert "tools" not in door.chats[0].body
 
 
 @pytest.mark.parametrize(

@@ -175,13 +175,12 @@ async def test_an_alarm_is_answered_in_code_before_any_model(folder: Path) -> No
         assert talker.asked == []
 
 
-async def test_the_talker_knows_what_an_alarm_says_ahead_of_it(folder: Path) -> None:
+async def test_the_talker_says_in_its_own_words_what_a_sign_calls_for(folder: Path) -> None:
     talker = says("Since when?")
     async with opened(folder, talker, thinks(NOTHING, phases=["asking"])) as mind:
         said = (await turn(mind, "My heart races after tea"))[-1].event
-        assert isinstance(said, Said) and said.text == "Tea can do that.\n\nSince when?"
-        shown = talker.asked[0].messages[-1].text
-        assert "<said_before_your_answer>\nTea can do that.\n</said_before_your_answer>" in shown
+        assert isinstance(said, Said) and said.text == "Since when?"
+        assert "<called_for>\nTea can do that.\n</called_for>" in talker.asked[0].messages[-1].text
 
 
 async def test_after_a_thought_without_words_the_talker_promises_nothing(folder: Path) -> None:

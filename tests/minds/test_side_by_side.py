@@ -44,7 +44,7 @@ async def rows(mind: Mind) -> list[Logged]:
     return await mind.memory.store.events(mind.memory.key, limit=100_000)
 
 
-async def check(mind: Mind, slots: tuple[str, ...] = ("sleep", "facts")) -> None:
+async def check(mind: Mind, slots: tuple[str, ...] = ("sleep",)) -> None:
     """Wait until all is thought about, and look at what was promised."""
     async with asyncio.timeout(GENEROUS_S):
         await mind.settled()

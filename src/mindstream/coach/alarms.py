@@ -13,6 +13,7 @@ from mindstream.coach.packs.pack import Alarm, Pack, Texts, in_language
 from mindstream.coach.packs.safety import Raised, find_alarm, find_hint, find_raised
 from mindstream.coach.packs.saying import phrases
 from mindstream.coach.suggests_danger import AFFIRMS, DENIES, TAKES_BACK
+from mindstream.coach.suggests_danger import NOTHING as NOTHING_SAID
 from mindstream.text.language import Language, language_of
 
 YES = re.compile(
@@ -32,8 +33,11 @@ BACK = re.compile(
     re.IGNORECASE,
 )
 """The surest ways to say yes, no, or that it was not meant, as an answer to what was asked because of a hint."""
-GAPS = (0, 2, 4)
-"""So many answers after a question about danger was put, and not answered, it is put again; then each time the last."""
+GAPS, MODELS = (0, 2, 4), 2
+"""So many answers after a question about danger was put, and not answered, it is put again; then each time the last.
+What a model alone has heard is asked about so often in all."""
+HARMLESS = ("no", DENIES, TAKES_BACK, NOTHING_SAID)
+"""What a second listener may have read where no danger is."""
 
 
 def is_about_danger(pack: Pack, text: str) -> bool:
@@ -133,7 +137,7 @@ class Alarms:
         if answer := self._answer(situation, language, read):
             return answer
         first = in_language(alarm.say, language) if alarm and not self._told[alarm.id] else ""
-        if hint := find_hint(self._pack, text):
+        if hint := self._hint(text, read):
             silent = (hint.alarm.id, hint.basis) in self._asked or self._told[hint.alarm.id]
             ask = "" if silent else in_language(hint.alarm.hint_ask, language)
             if not (silent and self._is_due):
@@ -180,7 +184,14 @@ class Alarms:
     @property
     def _is_due(self) -> bool:
         """It is time to put the open question again."""
-        return self._open is not None and self._since >= GAPS[min(self._put, len(GAPS)) - 1]
+        if self._open is None or (self._open[1] == "model" and self._put >= MODELS):
+            return False
+        return self._since >= GAPS[min(self._put, len(GAPS)) - 1]
+
+    def _hint(self, text: str, read: str | None) -> Raised | None:
+        """Return what words hint at; what only the recogniser hears is a model's to decide, where one has read them."""
+        hint = find_hint(self._pack, text)
+        return None if hint and hint.basis == "recogniser" and read in HARMLESS else hint
 
     def _again(self, alarm: Alarm, language: Language) -> str:
         """Return an open question as it is put again: gently, and not each time alike."""
@@ -203,7 +214,7 @@ class Alarms:
         denied = (asked and read == DENIES) or read == TAKES_BACK
         if read is None and not self._listened_to:
             denied = back or bool(asked and just and NO.search(text))
-        if not denied or find_hint(self._pack, text):
+        if not denied or self._hint(text, read):
             return None
         believe = "".join(phrases(self._pack, "alarm_taken_back", language)[self._taken_back :][:1])
         return Verdict(alarm, "taken_back", "answer", first=believe)

@@ -24,6 +24,7 @@ from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.store import Entry, WorkDone
 from mindstream.minds.timeouts import Timeouts
 from mindstream.models.model import Model
+from mindstream.models.rules import Rules
 from mindstream.reasoners.background import Background
 from mindstream.tracing import span
 
@@ -121,7 +122,7 @@ class Answering:
                     if queued:  # what is believed may have moved on
                         situation = await self._talker.situation(situation.text)
                         answer.decision = replace(self._gate.decide(situation), thinks=answer.decision.thinks)
-                    if self.alarms.is_open:
+                    if self.alarms.is_open or self._gate.hints(situation.text):
                         await self._listener.hear_out(heard)
                     if self._waits_first(answer, situation):
                         await self._wait(answer, situation, exchange)
@@ -182,7 +183,12 @@ class Answering:
             await self._say(answer, situation, as_pieces(verdict.whole), exchange)
             return
         own = self._or_excuse(answer, situation, self._own(answer, situation))
+        first = "" if self._in_own_words(verdict) else first
         await self._say(answer, situation, self._whole(answer, situation, first, own), exchange)
+
+    def _in_own_words(self, verdict: Verdict) -> bool:
+        """Tell whether a model is to say what a sign calls for; danger to life is answered by the pack's own words."""
+        return verdict.beside is not None and self._talker.model.name != Rules.name
 
     def _judge(self, answer: Answer, situation: Situation) -> str:
         """Say what alarms add to the answer, in its verdict; return what comes before it and was not said yet."""
@@ -202,13 +208,14 @@ class Answering:
         may_wait = answer.decision.hands_over and not answer.waited
         answer.handover, verdict = Handover(may_wait=may_wait), answer.verdict or NOTHING
         unsaid = await self._talker.unsaid() if answer.one_answer else ""
-        words = self._talker.speak(
+        words = {"called_for" if self._in_own_words(verdict) else "before": verdict.first}
+        own = self._talker.speak(
             situation.text, answer.heard, answer.handover, decides=answer.decision.hands_over, late=answer.late,
             thought=answer.waited and not answer.late, unsaid=unsaid, one_answer=answer.one_answer,
-            before=verdict.first, asked_after=verdict.ask,
+            asked_after=verdict.ask, **words,
         )  # fmt: skip
         answer.reading = True
-        async with contextlib.aclosing(words) as pieces:
+        async with contextlib.aclosing(own) as pieces:
             while True:
                 try:
                     async with asyncio.timeout(self._timeouts.silence_s):
@@ -335,6 +342,8 @@ class AnswerLog:
     def __init__(self, talker: Talker, gate: Gatekeeper, reasoners: Background) -> None:
         self._stream, self._session, self._slot = talker.stream, talker.session, talker.pack.name
         self._gate, self._reasoners = gate, reasoners
+        self._has_thought = False
+        """The utterance before was thought about; the first of a talk always is."""
 
     async def keep(self, answer: Answer, situation: Situation) -> Logged:
         """Commit what was said, and remember it; where nothing in it needs thought, the work on it ends with that.
@@ -387,16 +396,27 @@ class AnswerLog:
             self._stream.show(event, AGENT)
 
     async def _needless(self, answer: Answer, situation: Situation) -> WorkDone | None:
-        """Return the end of the belief reasoner's work on an utterance that the Talker answers alone."""
-        decision = answer.decision
-        alone = decision.hands_over and decision.thinks and not answer.waited and answer.handover.way == "alone"
-        if not alone or (answer.verdict and answer.verdict.alarm) or self._gate.hints(situation.text):
+        """Return the end of the belief reasoner's work on an utterance that it need not think about by itself.
+
+        That is one that the Talker answers alone; of others that do not wait, each one after one that was thought
+        about: it is seen with the next.
+        """
+        rests = self._rests(answer) and not (answer.verdict and answer.verdict.alarm)
+        rests = rests and not self._gate.hints(situation.text)
+        self._has_thought = not rests
+        if not rests:
             return None
         with contextlib.suppress(StorageError):
             work = [each for each in await self._reasoners.work() if each.cause == answer.heard and not each.running]
             ours = tuple(each.id for each in work if each.slot == self._slot)
             return WorkDone(ours, self._reasoners.owner, begun=False) if ours else None
         return None
+
+    def _rests(self, answer: Answer) -> bool:
+        decision = answer.decision
+        if not decision.hands_over or not decision.thinks or answer.waited or answer.model == UNAVAILABLE:
+            return False
+        return answer.handover.way == "alone" or (answer.handover.way == "think" and self._has_thought)
 
     def _decision(self, answer: Answer, situation: Situation, finish: WorkDone | None = None) -> list[Entry]:
         """Return what was decided, once: it is logged with the first commit that answers."""

@@ -18,4 +18,4 @@ async def briefing_of(stream: Memory, slot: str) -> Briefing:
         rows = await stream.store.events(stream.key, max(0, last.seq - LOOKED_BACK), [Thought.kind])
     own = (row.event for row in reversed(rows) if isinstance(row.event, Thought) and row.event.slot == slot)
     thought = next(own, None)
-    return Briefing(thought.ask, thought.offer, thought.care) if thought else Briefing()
+    return Briefing(thought.stands, thought.ask, thought.offer, thought.care) if thought else Briefing()

@@ -47,12 +47,15 @@ def second_listener(models: Models) -> Model | None:
     return None if model.name == Rules.name else model
 
 
-def _reasoners(models: Models, pack: Pack, thinking_s: float) -> list[Reasoner]:
-    """Return who thinks behind the talk: one, that also notes what it believes; where no model does, one that notes."""
-    if models.of("reasoner").name != Rules.name:
-        return [BeliefReasoner(models.of("reasoner"), pack, timeout_s=thinking_s)]
-    facts = FactsReasoner(models.of("facts"), timeout_s=thinking_s, leaves_out=partial(is_about_danger, pack))
-    return [BeliefReasoner(models.of("reasoner"), pack, notes=False, timeout_s=thinking_s), facts]
+def _reasoners(models: Models, pack: Pack, thinking_s: float, zone: tzinfo | None) -> list[Reasoner]:
+    """Return who thinks behind the talk: one, that also notes what it believes; where a stand-in does, one that notes,
+    if there is a model for that."""
+    thinks, facts = models.of("reasoner"), models.of("facts")
+    believer = BeliefReasoner(thinks, pack, thinks.name != Rules.name, timeout_s=thinking_s, zone=zone)
+    if believer.notes or facts.name == Rules.name:
+        return [believer]
+    noting = FactsReasoner(facts, timeout_s=thinking_s, leaves_out=partial(is_about_danger, pack))
+    return [believer, noting]
 
 
 class Coach:
@@ -79,7 +82,7 @@ class Coach:
         self._host, self._stream = host, host.memory
         models, thinking_s = host.models, host.timeouts.thinking_s
         self.talker = Talker(host.memory, pack, models.of("talker"), host.session, exemplars, zone)
-        self.reasoners: Sequence[Reasoner] = _reasoners(models, pack, thinking_s)
+        self.reasoners: Sequence[Reasoner] = _reasoners(models, pack, thinking_s, zone)
         self._gate = Gatekeeper(gate, pack)
         listener = second_listener(models)
         self._answering = Answering(self.talker, self._gate, host.thinkers, host.timeouts, listener)
@@ -103,8 +106,8 @@ class Coach:
                 said in a talk is never offered to them.
             follow_ups: something can be said after an answer. Where not (a page, a file, an API that gives one
                 answer), nothing that was asked for comes later: such an answer waits for it.
-            timezone: where the user lives, as `Europe/Berlin`; None: nobody knows, and no hour or weekday is spoken of
-                but theirs.
+            timezone: where the user lives, as `Europe/Berlin`, unless they say another; None: nobody knows, and no
+                hour or weekday is spoken of but theirs.
 
         Raises:
             UserError: an unknown or broken pack, gate or time zone.

@@ -1,7 +1,6 @@
 """How the Talker says, as it begins, who answers: it alone, it with the Reasoner behind it, or the Reasoner first.
 
-One call decides it and answers. Where an endpoint knows calls of tools, waiting is one (`WAIT`); everywhere it is a
-mark at the beginning of the reply, which nobody is shown.
+One call decides it and answers, by a mark at the beginning of the reply, which nobody is shown.
 """
 
 from __future__ import annotations
@@ -11,16 +10,11 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Literal
 
-from mindstream.models.model import Call, Part, Piece, ToolSpec
+from mindstream.models.model import Part, Piece
 
 Way = Literal["alone", "think", "wait"]
 """Nothing to think about; the Reasoner thinks behind the answer; the answer needs what it is to think of."""
 
-WAIT = ToolSpec(
-    "wait",
-    "The same as replying [WAIT].",
-    {"type": "object", "properties": {}},
-)
 NAMES = ("wait", "alone", "think")
 CLOSING = "*_`\"':.。"
 EDGE = r"[\s*_`\"'#>~]{0,12}"
@@ -38,7 +32,7 @@ class Handover:
         may_wait: a mark to wait counts; else it is only taken out.
 
     Attributes:
-        way: what the Talker has decided; "wait" also where it ended in that mark, or called `WAIT`, after some words.
+        way: what the Talker has decided; "wait" also where it ended in that mark after some words.
         ended: nothing of the reply after this is for anybody.
     """
 
@@ -75,11 +69,6 @@ class Handover:
             self.way = "wait"
         return self._show(rest) if rest.strip() and not self.ended else ""
 
-    def call(self, tool: str) -> None:
-        """Take in a call of a tool."""
-        if tool == WAIT.name and self.may_wait:
-            self.way, self.ended = "wait", True
-
     def _show(self, text: str) -> str:
         if self._marked:
             text = text.lstrip(CLOSING)
@@ -106,9 +95,7 @@ async def without_marks(parts: AsyncGenerator[Part], handover: Handover) -> Asyn
     """Yield the words of a reply; `handover` knows, with the first of them, how the Talker has decided."""
     async with aclosing(parts):
         async for part in parts:
-            if isinstance(part, Call):
-                handover.call(part.tool)
-            elif isinstance(part, Piece) and (words := handover.read(part.text)):
+            if isinstance(part, Piece) and (words := handover.read(part.text)):
                 yield words
             if handover.ended:
                 return

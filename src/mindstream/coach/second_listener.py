@@ -9,6 +9,7 @@ from typing import Any
 
 from mindstream.coach.alarms import Alarms, Verdict
 from mindstream.coach.gates.gate import Situation
+from mindstream.coach.packs.safety import find_hint
 from mindstream.coach.suggests_danger import DANGER, SuggestsDanger
 from mindstream.coach.talker import AGENT, Talker
 from mindstream.errors import StorageError
@@ -24,11 +25,13 @@ LISTENS_S = 120.0
 HEAD_START_S = 0.1
 """So much later than the Talker it is asked, where it is in nobody's way: its words would come later else."""
 IN_THE_WAY_S = 8.0
-"""How long an answer waits for it where a question about danger is open, or where nothing could follow the answer."""
+"""How long an answer waits for it where a question about danger is open, words hint at it, or nothing could follow."""
 
 SURER = 2.0
 """An answer counts that is so many times as likely as the next; a very small model answers all there is by chance."""
 
+SAID = 240
+"""So much of what was said before it is shown, in characters: its end, where questions stand."""
 DANGEROUS = ("yes", DANGER)
 IN_THIS_PROCESS = ("local", "gguf:")
 
@@ -36,8 +39,9 @@ IN_THIS_PROCESS = ("local", "gguf:")
 class SecondListener:
     """Asks a model of each utterance whether it suggests danger to life, or answers what was asked about it.
 
-    It delays no word but where such a question is open: then it is heard first. Where the words hint at danger too, the
-    alarm is sure; else its careful question is asked. What is heard late follows the answer at once.
+    It delays no word but where such a question is open, or words hint at danger: then it is heard first. Where both do,
+    the alarm is sure; where only the model hears it, its careful question is asked; what a recogniser alone thinks to
+    hear, and the model does not, is not asked about. What is heard late follows the answer at once.
 
     Args:
         floor: held while the Talker speaks.
@@ -63,9 +67,12 @@ class SecondListener:
         """Listen to an utterance that is being answered."""
         if self._model is None or self._alarm is None:
             return
-        at_once = self._alarms.is_open or one_answer
+        hinted = find_hint(self._talker.pack, situation.text) is not None
+        at_once = self._alarms.is_open or one_answer or hinted
         head_start_s = 0.0 if at_once else None if self._model.name.startswith(IN_THIS_PROCESS) else HEAD_START_S
-        asked = SuggestsDanger(utterance=situation.text, said=situation.said, open_question=self._alarms.question)
+        asked = SuggestsDanger(
+            utterance=situation.text, said=situation.said[-SAID:], open_question=self._alarms.question
+        )
         self._listening[heard] = asyncio.ensure_future(self._read(self._model, asked, turn, head_start_s))
         following = asyncio.ensure_future(self._follow(situation, heard, turn))
         self._following.add(following)

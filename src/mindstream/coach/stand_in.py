@@ -15,6 +15,7 @@ from mindstream.coach.packs.topics import topics_in
 from mindstream.coach.talk import Talk
 from mindstream.models.embedders.wordllama import vectors
 from mindstream.models.prompt import rule
+from mindstream.reasoners.conversation import DatedLine, Line
 from mindstream.text.language import Language, language_of
 from mindstream.text.words import terms
 
@@ -87,8 +88,9 @@ class _Answer:
     def _told(self) -> list[tuple[str, str]]:
         """Return what the user told, with its day, the newest first."""
         mine = [(each.day, each.text) for each in (*self.ask.recalled, *self.ask.notes)]
-        mine += [(line.day, line.text) for line in self.ask.talks if line.by_user]
-        mine += [(self.say("this_talk"), line.text) for line in self.ask.history if line.by_user]
+        before = (line for line in self.ask.history if isinstance(line, DatedLine))
+        mine += [(line.day, line.text) for line in (*self.ask.talks, *before) if line.by_user]
+        mine += [(self.say("this_talk"), line.text) for line in self._own if line.by_user]
         plain = ((day, text.strip("“”")) for day, text in reversed(mine))
         return list(dict.fromkeys((day, text) for day, text in plain if not text.endswith(("?", "？"))))
 
@@ -120,4 +122,9 @@ class _Answer:
 
     @property
     def said(self) -> list[str]:
-        return [line.text for line in self.ask.history if not line.by_user]
+        return [line.text for line in self._own if not line.by_user]
+
+    @property
+    def _own(self) -> list[Line]:
+        """The lines of this talk."""
+        return [line for line in self.ask.history if not isinstance(line, DatedLine)]

@@ -20,6 +20,7 @@ class Talk(Prompt[str]):
 
     `decides`: the reply begins with who answers (see coach/handover). `late`: a Reasoner is still at it; say nothing
     that is its to say. `thought`: it has thought about this utterance. `one_answer`: nothing can follow.
+    `called_for`: what a sign for a doctor, or of a danger, calls for, to be said in the answer's own words;
     `before`: what an alarm of the pack says ahead of the answer; `asked_after`: what is asked because of a hint of one,
     after the answer, which then asks nothing.
     """
@@ -47,6 +48,7 @@ class Talk(Prompt[str]):
     one_answer: bool = False
     unsaid: str = ""
     """What the Reasoner would have added to the last answer, where nothing could follow it."""
+    called_for: str = ""
     before: str = ""
     asked_after: str = ""
     now: str = ""

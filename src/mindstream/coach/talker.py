@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import tzinfo
@@ -16,8 +16,8 @@ from mindstream.coach.belief.belief import FLOOR, plan_of
 from mindstream.coach.briefing import briefing_of
 from mindstream.coach.events import LeftUnsaid
 from mindstream.coach.gates.gate import Situation
-from mindstream.coach.handover import WAIT, Handover, without_marks
-from mindstream.coach.packs.pack import Pack
+from mindstream.coach.handover import Handover, without_marks
+from mindstream.coach.packs.pack import Pack, zone_in
 from mindstream.coach.packs.saying import fresh, phrases
 from mindstream.coach.talk import Talk
 from mindstream.errors import BudgetSpent, ModelError, ModelRefused, ReplyInvalid
@@ -28,7 +28,7 @@ from mindstream.memory.store.record import Kind, Record
 from mindstream.memory.store.store import Entry
 from mindstream.models.model import Model, Request
 from mindstream.models.reply import legible_parts
-from mindstream.reasoners.conversation import DatedLine, Line, Note, dated_line, lines, note
+from mindstream.reasoners.conversation import DatedLine, Line, Note, dated_line, lines, lines_of_talks, note
 from mindstream.text.context import Part, fit
 from mindstream.text.language import language_of
 from mindstream.text.links import links, pieces_without_links
@@ -46,7 +46,7 @@ class Talker:
 
     Args:
         exemplars: who finds answers to like questions for the model to see. Nothing is ever offered to them here.
-        zone: where the user lives; None: nobody knows, and no hour is spoken of.
+        zone: where the user lives, unless they say another; None: nobody knows, and no hour is spoken of.
     """
 
     def __init__(
@@ -89,8 +89,7 @@ class Talker:
         """
         handover = handover or Handover(may_wait=False)
         question = (await self.question(text, heard)).model_copy(update=more)
-        asides = (WAIT,) if handover.may_wait else ()
-        request, said = Request(question, question.role, asides=asides), False
+        request, said = Request(question, question.role), False
         reply = without_marks(legible_parts(self.model.reply(request)), handover)
         async with aclosing(pieces_without_links(reply, lambda: links(question.texts()))) as pieces:
             async for piece in pieces:
@@ -108,10 +107,11 @@ class Talker:
         )  # fmt: skip
         value: dict[str, JsonValue] = belief.value.model_dump(mode="json")
         phase = self.pack.phase(str(value.pop("phase", "")))
+        zone = zone_in(self.pack, value) or self._zone
         return Talk(
             pack=self.pack,
             phase=phase,
-            belief={name: held for name, held in value.items() if held not in (None, [], "")},
+            belief=_newest_of(value, memory.has_all),
             plan=plan,
             briefing=briefing,
             notes=memory.notes,
@@ -121,7 +121,7 @@ class Talker:
             history=memory.history,
             earlier=memory.left_out,
             utterance=text,
-            now=format_spoken(self.stream.clock.now(), self._zone) if self._zone else "",
+            now=format_spoken(self.stream.clock.now(), zone) if zone else "",
         )
 
     async def unsaid(self) -> str:
@@ -172,8 +172,10 @@ async def as_pieces(words: str) -> AsyncGenerator[str]:
         yield line
 
 
-HISTORY_TOKENS, MEMORY_TOKENS = 3_000, 450
-"""What this talk, and all else that memory holds, may take in a prompt."""
+HISTORY_TOKENS, EARLIER_TOKENS, MEMORY_TOKENS = 3_000, 800, 450
+"""What this talk, what was said before it, and all else that memory holds may take in a prompt."""
+ITEMS = (2, 6)
+"""So many items of a belief's list are shown: where all that was said is shown, and where it is not."""
 HISTORY, NOTES, RECALLED = 60, 20, 12
 """So many lines of talk, notes of others than the Reasoner, and memories are shown."""
 RECALLED_KINDS: tuple[Kind, ...] = ("note", "thought", "observation", "document", "chat")
@@ -184,13 +186,15 @@ class TalkContext:
     """What fits into a prompt, the most needed first: this talk, what was recalled, notes, earlier talks.
 
     Attributes:
-        history: lines of this talk, the newest last; `left_out`: how many older ones are not shown.
+        history: lines of this talk, and the newest of those before it; `left_out`: how many older ones of this talk are
+            not shown; `has_all`: nothing that was ever said is left out.
         recalled: what the user's words bring up, beside the notes. `talks`: lines of earlier talks, the newest last:
             what the words bring up of them, then as many of the newest as fit.
     """
 
     history: tuple[Line, ...]
     left_out: int
+    has_all: bool
     recalled: tuple[Note, ...]
     notes: tuple[Note, ...]
     talks: tuple[DatedLine, ...]
@@ -228,27 +232,44 @@ async def fit_context(
     talk = [record for record in newest if record.episode == session]
     if len(newest) == HISTORY and len(talk) < HISTORY:  # other talks go on beside this one
         talk = await stream.latest("chat", HISTORY, episode=session)
-    shown = {record.id for record in talk}
-    history = lines([record for record in talk if record.seq < heard or not record.data.get("by_user")])
+    own = [record for record in talk if record.seq < heard or not record.data.get("by_user")]
+    fits = fit([Part("history", lines(own), "last")], HISTORY_TOKENS)
+    began = min((record.seq for record in talk), default=heard)
+    earlier = [record for record in newest if record.episode != session and record.seq < began]
+    before = [] if fits.cut["history"] else _newest(earlier, EARLIER_TOKENS)
+    shown = {record.id for record in (*talk, *before)}
     now = stream.clock.now()
     notes = [note(record, now) for record in await stream.latest("note", NOTES) if record.by != believer]
     recalled = [note(record, now) for record in found if record.kind != "chat" and record.by != believer]
     others = [each for each in recalled if each not in notes]
     brought_up = [record for record in found if record.kind == "chat" and record.id not in shown]
     again = {record.id for record in brought_up} | shown
-    before = [record for record in newest if record.id not in again and record.data.get("by_user")]
+    older = [record for record in newest if record.id not in again and record.data.get("by_user")]
     memory = fit(
         [
             Part("recalled", others), Part("brought up", [dated_line(record, now) for record in brought_up]),
-            Part("notes", notes, "last"), Part("before", [dated_line(record, now) for record in before], "last"),
+            Part("notes", notes, "last"), Part("older", [dated_line(record, now) for record in older], "last"),
         ],
         MEMORY_TOKENS,
     )  # fmt: skip
     talks = sorted(
-        [*memory.kept("brought up", brought_up), *memory.kept("before", before)], key=lambda record: record.seq
+        [*memory.kept("brought up", brought_up), *memory.kept("older", older)], key=lambda record: record.seq
     )
-    fits = fit([Part("history", history, "last")], HISTORY_TOKENS)
     return TalkContext(
-        history=fits.kept("history", history), left_out=fits.cut["history"], recalled=memory.kept("recalled", others),
-        notes=memory.kept("notes", notes), talks=tuple(dated_line(record, now) for record in talks),
+        history=lines_of_talks([*before, *fits.kept("history", own)], session, now), left_out=fits.cut["history"],
+        has_all=len(newest) < HISTORY and not fits.cut["history"] and len(before) == len(earlier),
+        recalled=memory.kept("recalled", others), notes=memory.kept("notes", notes),
+        talks=tuple(dated_line(record, now) for record in talks),
     )  # fmt: skip
+
+
+def _newest_of(belief: Mapping[str, JsonValue], has_all: bool) -> dict[str, JsonValue]:
+    """Return what is held of a belief, of each list its newest items: few where all that it rests on is shown, too."""
+    kept = ITEMS[0] if has_all else ITEMS[1]
+    shown = {name: held[-kept:] if isinstance(held, list) else held for name, held in belief.items()}
+    return {name: held for name, held in shown.items() if held not in (None, [], "")}
+
+
+def _newest(records: Sequence[Record], tokens: int) -> list[Record]:
+    """Return the newest records of talk that fit."""
+    return list(fit([Part("lines", lines(records), "last")], tokens).kept("lines", records))

@@ -115,10 +115,11 @@ class Thought(Event):
     """The seqs of the utterances that it thought about: each stands in exactly one Thought of a slot."""
     text: Quotes[str]
     model: NoWords[str]
+    stands: Quotes[str] = ""
     ask: Quotes[str] = ""
     offer: Quotes[str] = ""
     care: Quotes[str] = ""
-    """The briefing for the Talker: what to find out next, what to say, what not to."""
+    """The briefing for the Talker: how it stands, what to find out next, what to say, what not to."""
 
 
 class SetAside(Event):

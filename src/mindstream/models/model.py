@@ -107,8 +107,6 @@ class Request:
         words: a template to use instead of the prompt's own.
         longest_reply: the tokens that the model can write at most, where that is known; 0: what the prompt says.
         cut: what was left out so that the rest fits the model's window (see wrappers/fit).
-        asides: tools that may be called instead of an answer in words, where the endpoint knows calls; elsewhere the
-            prompt says how else the same is said.
         options: the answers of a typed question whose probabilities are wanted: one token, and no text (see decide).
         on_call: whom a meter tells of the call, besides its own listener (see wrappers/meter).
     """
@@ -120,7 +118,6 @@ class Request:
     words: str | None = field(default=None, repr=False)
     longest_reply: int = 0
     cut: tuple[Cut, ...] = ()
-    asides: tuple[ToolSpec, ...] = ()
     options: tuple[str, ...] = ()
     on_call: Callable[[Any], None] | None = field(default=None, repr=False, compare=False)
 

@@ -27,14 +27,20 @@ class Line(BaseModel):
     text: str
     by: str = "mind"
     """Who said it, where the user did not."""
+    later: str = ""
+    """Where another talk begins with it: how much later, as "the next day"."""
+
+    @property
+    def words(self) -> str:
+        return f"({self.later}) {self.text}" if self.later else self.text
 
     def __str__(self) -> str:
-        return f"{USER if self.by_user else self.by}: {indented(cut(self.text, LONGEST))}"
+        return f"{USER if self.by_user else self.by}: {indented(cut(self.words, LONGEST))}"
 
     @property
     def message(self) -> Message:
         """The line as a message of a request: its role is its fence."""
-        return Message("user" if self.by_user else "assistant", escaped(self.text))
+        return Message("user" if self.by_user else "assistant", escaped(self.words))
 
 
 class DatedLine(Line):
@@ -82,6 +88,27 @@ def dated_line(record: Record, now: Moment | None = None) -> DatedLine:
 def lines(records: Sequence[Record]) -> tuple[Line, ...]:
     """Read chat records as lines."""
     return tuple(Line(by_user=bool(record.data.get("by_user")), text=record.text, by=record.by) for record in records)
+
+
+def lines_of_talks(records: Sequence[Record], session: str, now: Moment) -> tuple[Line, ...]:
+    """Read chat records of several talks as lines, those of others than `session` with their day.
+
+    The first of each talk but the first says how much later it began.
+    """
+    found, before = list[Line](), None
+    for record in records:
+        line = lines([record])[0] if record.episode == session else dated_line(record, now)
+        if before and record.episode != before.episode:
+            line = line.model_copy(update={"later": format_later(record.created - before.created)})
+        found.append(line)
+        before = record
+    return tuple(found)
+
+
+def format_later(passed_s: float) -> str:
+    """Say how much later something is, as it is known without a time zone."""
+    days = round(passed_s / DAY_S)
+    return "later" if days < 1 else "the next day" if days == 1 else f"{days} days later"
 
 
 def user_statements(conversation: Sequence[Line], utterances: Sequence[str]) -> Iterator[str]:

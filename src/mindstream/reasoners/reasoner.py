@@ -153,21 +153,23 @@ class Briefing:
     """What whoever speaks is told by whoever thinks; it speaks from it in its own words.
 
     Attributes:
+        stands: how it stands: what is going on, what holds.
         ask: the one thing worth finding out next.
         offer: what to say now, as it could be said.
         care: a caution, or what not to say.
     """
 
+    stands: str = ""
     ask: str = ""
     offer: str = ""
     care: str = ""
 
     def __str__(self) -> str:
-        parts = {"ask": self.ask, "offer": self.offer, "care": self.care}
+        parts = {"how it stands": self.stands, "ask": self.ask, "offer": self.offer, "care": self.care}
         return "\n".join(f"{name}: {text}" for name, text in parts.items() if text)
 
     def __bool__(self) -> bool:
-        return bool(self.ask or self.offer or self.care)
+        return bool(self.stands or self.ask or self.offer or self.care)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 from mindstream.server.asgi import Scope
 from mindstream.server.problems import Refusal
 from mindstream.service.operations.who import Who
 
+METADATA = "/.well-known/oauth-protected-resource"
+"""Below it stands how the MCP server is reached with a token: whoever has none must be able to read that."""
 
-def challenge(error: str = "") -> dict[str, str]:
-    """Return the header of a 401."""
-    return {"WWW-Authenticate": "Bearer" + (f' error="{error}"' if error else "")}
+
+def challenge(error: str = "", scope: Scope | None = None) -> dict[str, str]:
+    """Return the header of a 401; at the MCP server it names what says how that is reached (RFC 9728)."""
+    told = [f'error="{error}"'] if error else []
+    if scope is not None and f"{scope['path']}/".startswith("/mcp/"):
+        path = quote(scope["path"], safe="/")
+        told.append(f'resource_metadata="{base_url(scope)}{METADATA}{path}"')
+    return {"WWW-Authenticate": " ".join(["Bearer", ", ".join(told)]).strip()}
+
+
+def base_url(scope: Scope) -> str:
+    """Return the URL by which the server was called; the host was checked."""
+    host = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"host"), "localhost")
+    return f"{scope.get('scheme', 'http')}://{host}{scope.get('root_path', '')}"
 
 
 def who_of(scope: Scope) -> Who:
     """Return whom a request is from; the entrance has said so."""
     who = scope.get("state", {}).get("who")
     if not isinstance(who, Who):
-        raise Refusal("unauthenticated", "send a token: Authorization: Bearer …", challenge())
+        raise Refusal("unauthenticated", "send a token: Authorization: Bearer …", challenge("", scope))
     return who

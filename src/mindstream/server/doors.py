@@ -27,7 +27,7 @@ from mindstream.server.health import Metrics, add_health
 from mindstream.server.idempotency import Writes
 from mindstream.server.ledger import Ledger
 from mindstream.server.limits import Limits
-from mindstream.server.mcp import add_mcp
+from mindstream.server.mcp.http import add_mcp
 from mindstream.server.problems import PROBLEMS, TYPE, Refusal, body_of, describe_mistakes, problem, problem_of
 from mindstream.server.rest import add_rest
 from mindstream.server.tokens import FILE, Tokens

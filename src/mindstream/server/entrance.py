@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from mindstream.clock import SystemClock
 from mindstream.server.asgi import App, Message, Receive, Scope, Send
-from mindstream.server.asking import challenge
+from mindstream.server.asking import METADATA, challenge
 from mindstream.server.budgets import Budgets
 from mindstream.server.health import Metrics
 from mindstream.server.limits import BoundedBody, Limits
@@ -137,13 +137,13 @@ class Entrance:
         if token and not (is_made_up and scope["path"].startswith(OPENAI) and self._is_open(scope)):
             found = self._admission.tokens.find(token.strip()) if kind.lower() == "bearer" else None
             if found is None:
-                raise Refusal("unauthenticated", "this token opens nothing here", challenge("invalid_token"))
+                raise Refusal("unauthenticated", "this token opens nothing here", challenge("invalid_token", scope))
             return Who(found.tenant, frozenset(found.scopes), only=found.user, key=found.id), found
         if self._is_open(scope):
             return LOCAL_PEOPLE, None
-        if scope["path"] in OPEN_PATHS:
+        if scope["path"] in OPEN_PATHS or scope["path"].startswith(METADATA):
             return Who("", frozenset()), None
-        raise Refusal("unauthenticated", "send a token: Authorization: Bearer …", challenge())
+        raise Refusal("unauthenticated", "send a token: Authorization: Bearer …", challenge("", scope))
 
     def _is_open(self, scope: Scope) -> bool:
         """Tell whether no token is asked for."""

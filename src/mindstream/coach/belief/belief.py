@@ -3,18 +3,20 @@
 Source: Christakopoulou 2024, 3.2.2 and 4.2.
 
 One run does it all: the mini-reasoner of the phase that is believed thinks, with tools, and comes to the next belief
-(its phase, too), the plan, and a briefing for the Talker. Where that begins a phase that plans, the new one's thinks
-once more. It reads what the Talker heard and said.
+(its phase, too), the plan, and a briefing for the Talker. Where that begins a phase that plans, and plans nothing, the
+new one's thinks once more. It reads what the Talker heard and said.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import tzinfo
 from typing import Any
 
 from pydantic import JsonValue
 
+from mindstream.clock import format_spoken
 from mindstream.coach.belief import stand_in  # noqa: F401 (registers the rule)
 from mindstream.coach.belief.interim_belief import InterimBelief, WithBelief
 from mindstream.coach.belief.library import resource_tool, step_tool
@@ -23,7 +25,8 @@ from mindstream.coach.belief.plan import CoachingPlan, read_coaching_plan
 from mindstream.coach.belief.think import Think, Thinking
 from mindstream.coach.briefing import briefing_of
 from mindstream.coach.calibration import calibration_of
-from mindstream.coach.packs.pack import Pack
+from mindstream.coach.events import Alarmed
+from mindstream.coach.packs.pack import Pack, zone_in
 from mindstream.coach.packs.safety import find_hint, look_over
 from mindstream.errors import ModelError
 from mindstream.log.events import PlanChanged, Remembered
@@ -33,7 +36,7 @@ from mindstream.memory.store.record import Kind, Record, RecordDraft
 from mindstream.memory.store.store import Entry, Revision
 from mindstream.models.model import Model
 from mindstream.models.rules import Rules
-from mindstream.reasoners.conversation import Note, lines, note
+from mindstream.reasoners.conversation import Note, lines_of_talks, note
 from mindstream.reasoners.reasoner import RunContext, RunResult, Writing
 from mindstream.reasoners.trigger import EVERY_TURN, Trigger
 from mindstream.text.context import Part, fit
@@ -42,7 +45,7 @@ from mindstream.tools.loop import run_tool_loop
 from mindstream.tools.recall import recall_tool
 from mindstream.tools.tool import Tool
 
-LINES, RECALLED, RECALLED_TOKENS = 6, 4, 300
+LINES, RECALLED, RECALLED_TOKENS = 8, 4, 300
 """So many lines of the talk it is shown, so many memories that the newest words bring up, and how long together. What
 lines before said is believed, planned, or in the last briefing."""
 FLOOR = 0.1
@@ -55,6 +58,7 @@ class BeliefReasoner:
 
     Attributes:
         notes: what it comes to believe is noted, too; where somebody else does that, not.
+        zone: where the user lives, unless they say another.
     """
 
     model: Model
@@ -63,6 +67,7 @@ class BeliefReasoner:
     steps: int = 8
     trigger: Trigger = EVERY_TURN
     timeout_s: float = 180.0
+    zone: tzinfo | None = None
 
     @property
     def slot(self) -> str:
@@ -74,12 +79,13 @@ class BeliefReasoner:
         believing = InterimBelief(context, belief, question)
         patches, before, plan, found = list[dict[str, JsonValue]](), question.plan, question.plan, Thinking(thought="")
         thinks_twice = self.model.name != Rules.name
-        for _ in range(2):  # where the thought begins a phase that plans, that one's mini-reasoner thinks, too, once
+        for _ in range(2):  # where it begins a phase that plans, and plans nothing, that one's thinks, too, once
             tools = WithBelief(self._tools(question, context), believing, context)
             newest = await run_tool_loop(self.model, question, tools, context, steps=self.steps)
             found, patches, plan = _joined(found, newest), [*patches, newest.patch], plan.edit(newest.plan)
             phase = found.phase or question.phase.name
-            if phase == question.phase.name or not (thinks_twice and self.pack.phase(phase).plans):
+            plans = self.pack.phase(phase).plans and not found.plan
+            if phase == question.phase.name or not (thinks_twice and plans):
                 break
             value = merged(belief, believing.compose(*patches))[0].model_dump(mode="json", exclude={"phase"})
             question = question.model_copy(
@@ -99,10 +105,7 @@ class BeliefReasoner:
         value: dict[str, JsonValue] = belief.value.model_dump(mode="json")
         phase = str(value.pop("phase"))
         utterances = tuple(utterance.text for utterance in context.utterances)
-        for text in utterances:
-            await look_over(pack, text)
-        hints = (find_hint(pack, text) for text in utterances)
-        plan = await plan_of(stream, pack)
+        plan, talk, zone = await plan_of(stream, pack), await _talk(context), zone_in(pack, value) or self.zone
         return Think(
             pack=pack,
             phase=pack.phase(phase),
@@ -111,13 +114,14 @@ class BeliefReasoner:
             plan=plan,
             kept=str(calibration_of(plan.steps)),
             briefing=await briefing_of(stream, self.slot),
-            recalled=await _recalled(context),
-            conversation=lines(context.conversation[-LINES:]),
+            recalled=await _recalled(context, talk),
+            conversation=lines_of_talks(talk, context.session, stream.clock.now()),
             utterances=utterances,
             reply=context.reply,
             waits=context.waits,
-            hint=next((found.alarm.id for found in hints if found), ""),
+            hint=await _hinted(context, pack),
             language=language_of(" ".join(utterances), pack.languages),
+            now=format_spoken(stream.clock.now(), zone) if zone else "",
         )
 
     def _tools(self, question: Think, context: RunContext) -> list[Tool]:
@@ -166,9 +170,34 @@ class BeliefReasoner:
         return Entry(event, self.slot, tuple(await stream.build_records([new])))
 
 
-async def _recalled(context: RunContext) -> tuple[Note, ...]:
+async def _hinted(context: RunContext, pack: Pack) -> str:
+    """Name the alarm that these utterances hint at: one that was asked about because of them, or that words name."""
+    about = {utterance.seq for utterance in context.utterances}
+    raised = await context.memory.store.events(context.memory.key, min(about, default=0), [Alarmed.kind])
+    for row in raised:
+        if isinstance(row.event, Alarmed) and row.event.strength == "hint" and row.event.answers in about:
+            return row.event.alarm
+    for utterance in context.utterances:
+        await look_over(pack, utterance.text)
+        if (hint := find_hint(pack, utterance.text)) and hint.basis == "words":
+            return hint.alarm.id
+    return ""
+
+
+async def _talk(context: RunContext) -> list[Record]:
+    """Return the newest lines before these utterances; where a talk has just begun, those of the one before it, too."""
+    talk = list(context.conversation[-LINES:])
+    if len(talk) < LINES and context.utterances:
+        began = min([talk[0].seq if talk else context.utterances[0].seq, context.utterances[0].seq])
+        newest = await context.memory.latest("chat", 2 * LINES)
+        before = [record for record in newest if record.seq < began and record.episode != context.session]
+        talk = [*before[len(talk) - LINES :], *talk]
+    return talk
+
+
+async def _recalled(context: RunContext, talk: Sequence[Record]) -> tuple[Note, ...]:
     """Return what the newest words bring up of earlier talks, and of what was read."""
-    shown = {record.id for record in context.conversation} | {each.record for each in context.utterances}
+    shown = {record.id for record in (*context.conversation, *talk)} | {each.record for each in context.utterances}
     query = "\n".join(utterance.text for utterance in context.utterances)
     if not query.strip():
         return ()
@@ -194,7 +223,7 @@ def _joined(first: Thinking, then: Thinking) -> Thinking:
 
 
 def _told(found: Thinking) -> str:
-    return "\n".join(filter(None, [found.thought, str(found.briefing)]))
+    return str(found.briefing)
 
 
 def plan_slot(pack: Pack) -> str:

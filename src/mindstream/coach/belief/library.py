@@ -116,7 +116,7 @@ def step_tool(pack: Pack, language: Language, planned: Sequence[str]) -> Functio
     """Make the tool `find_steps` for a pack: what is planned, or was refused, is not found."""
 
     def find_steps(query: str) -> list[dict[str, str]]:
-        """Look up how steps on a trouble are done, how well they are supported, and whom they are not for."""
+        """How steps on a trouble are done, how well they are supported, whom they are not for."""
         return steps_in(pack, query, language, STEPS, planned)
 
     return tool(find_steps)
@@ -126,7 +126,7 @@ def resource_tool(pack: Pack, language: Language) -> FunctionTool:
     """Make the tool `find_resources` for a pack."""
 
     def find_resources(query: str) -> list[dict[str, str | None]]:
-        """Find something to read, watch or listen to, where they ask for it; name no other titles or links."""
+        """Something to read, watch or hear, where they ask for it; name no other titles."""
         found = find_in(pack, query, language, RESOURCES)
         return [resource.model_dump() for resource in found]
 

@@ -131,17 +131,18 @@ class PlanStep(BaseModel):
             }
         )
 
-    def full(self) -> str:
-        """Write the step with all that belongs to it."""
-        parts = [self.head(), self.do]
-        told = {"Why": self.why, "Caution": self.caution, "How it went": " / ".join(self.reports)}
-        parts += [f"{name}: {text}" for name, text in told.items() if text]
+    def full(self, *, told: bool = True) -> str:
+        """Write the step with all that belongs to it; `told`: say where the user has not heard of it."""
+        parts = [self.head(told=told), self.do]
+        named = {"Why": self.why, "Caution": self.caution, "How it went": " / ".join(self.reports)}
+        parts += [f"{name}: {text}" for name, text in named.items() if text]
         parts += [str(resource) for resource in self.resources]
         return "\n  ".join(indented(part) for part in parts if part)
 
-    def head(self) -> str:
+    def head(self, *, told: bool = True) -> str:
         """Write its title, and how it stands."""
-        return f"{self.title} ({MARKS[self.state]}{'' if self.told or self.state not in OPEN else ', not told yet'})"
+        unheard = told and not self.told and self.state in OPEN
+        return f"{self.title} ({MARKS[self.state]}{', not told yet' if unheard else ''})"
 
 
 class CoachingPlan(BaseModel):
@@ -177,11 +178,15 @@ class CoachingPlan(BaseModel):
             steps[key] = steps.get(key, PlanStep(title=edit.title)).edit(edit)
         return CoachingPlan(steps=_within_limits(list(steps.values())))
 
-    def written(self, *, full: bool = False) -> str:
-        """Write the plan: the present step whole (`full`: all that are not closed), of the rest the title."""
+    def written(self, *, full: bool = False, told: bool = True) -> str:
+        """Write the plan: the present step whole (`full`: all that are not closed), of the rest the title.
+
+        `told`: say of which the user has not heard; a Talker sees what it has said.
+        """
         whole: tuple[State, ...] = (*OPEN, "going_on") if full else ("now",)
         return "\n".join(
-            f"- {step.full()}" if step.state in whole else f"- {indented(step.head())}" for step in self.steps
+            f"- {step.full(told=told)}" if step.state in whole else f"- {indented(step.head(told=told))}"
+            for step in self.steps
         )
 
 

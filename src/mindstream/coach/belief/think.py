@@ -39,7 +39,7 @@ class Thinking(BaseModel):
     Attributes:
         phase: where the conversation stands now.
         patch: belief fields that change; `rests_on`: words of the user, or of a tool, by which they do.
-        ask, offer, care: the briefing for the Talker.
+        thought, ask, offer, care: the briefing for the Talker.
         follow_up: what is said unasked, where the Talker's answer was wrong.
     """
 
@@ -69,7 +69,7 @@ class Thinking(BaseModel):
     @property
     def briefing(self) -> Briefing:
         """What the Talker is told of it."""
-        return Briefing(self.ask, self.offer, self.care)
+        return Briefing(self.thought, self.ask, self.offer, self.care)
 
 
 class Think(Prompt[Thinking]):

@@ -8,39 +8,50 @@ from html import escape
 from pathlib import Path
 
 from mindstream import chance
-from mindstream.coach.contest.play import SIDES
+from mindstream.coach.contest.plain_agent import OPPONENTS
+from mindstream.coach.contest.play import COACH
 from mindstream.coach.contest.talks import Played, Script
 from mindstream.errors import InputError
 
 
 def write_page(folder: Path, scripts: Sequence[Script], played: Sequence[Played]) -> None:
     texts = {(each.id, each.side): each.written() for each in played}
-    pairs = "".join(_pair(script, texts) for script in scripts)
+    sides = [side for side in dict.fromkeys(each.side for each in played) if side != COACH]
+    pairs = "".join(_pair(script, side, texts) for script in scripts for side in sides)
     (folder / "judge.html").write_text(PAGE.replace("{{pairs}}", pairs), "utf-8")
 
 
-def _order(id_: str) -> tuple[str, ...]:
-    return SIDES if chance.fraction("contest", id_) < 0.5 else SIDES[::-1]
+def _order(id_: str, side: str) -> tuple[str, str]:
+    return (COACH, side) if chance.fraction("contest", id_, side) < 0.5 else (side, COACH)
 
 
-def _pair(script: Script, texts: dict[tuple[str, str], str]) -> str:
+def _hidden(side: str) -> str:
+    """Name an opponent so that whoever judges does not know which it is."""
+    return f"{chance.fraction('contest', side):.6f}"[2:]
+
+
+def _pair(script: Script, side: str, texts: dict[tuple[str, str], str]) -> str:
     columns = "".join(
-        f"<article><h3>{name}</h3><pre>{escape(texts[script.id, side])}</pre></article>"
-        for name, side in zip("AB", _order(script.id), strict=True)
+        f"<article><h3>{name}</h3><pre>{escape(texts[script.id, each])}</pre></article>"
+        for name, each in zip("AB", _order(script.id, side), strict=True)
     )
     choices = "".join(
-        f'<label><input type="radio" name="{script.id}" value="{value}"> {label}</label>'
+        f'<label><input type="radio" name="{script.id}/{_hidden(side)}" value="{value}"> {label}</label>'
         for value, label in (("A", "A"), ("same", "no difference"), ("B", "B"))
     )
     asked = f"<p>I would rather go back to: {choices}</p>"
     return f"<section><p>{escape(script.who)}</p><div>{columns}</div>{asked}</section>"
 
 
-def by_people(folder: Path) -> dict[str, list[str]]:
-    """Read what people chose: files `people*.json` in the folder, as the page gives them."""
-    cast: dict[str, list[str]] = {}
-    for id_, chosen in _chosen(folder):
-        cast.setdefault(id_, []).append({"A": _order(id_)[0], "B": _order(id_)[1]}.get(chosen, "same"))
+def by_people(folder: Path) -> dict[str, dict[str, list[str]]]:
+    """Read what people chose, by opponent and talk: files `people*.json` in the folder, as the page gives them."""
+    cast: dict[str, dict[str, list[str]]] = {}
+    sides = {_hidden(side): side for side in OPPONENTS}
+    for pair, chosen in _chosen(folder):
+        id_, _, hidden = pair.partition("/")
+        if side := sides.get(hidden):
+            preferred = dict(zip("AB", _order(id_, side), strict=True)).get(chosen, "same")
+            cast.setdefault(side, {}).setdefault(id_, []).append(preferred)
     return cast
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from mindstream.clock import DAY_S, Moment, SystemClock
 from mindstream.coach.coach import Coach
-from mindstream.coach.contest.plain_agent import Agent
+from mindstream.coach.contest.plain_agent import OPPONENTS, PLAIN
 from mindstream.coach.contest.talks import Played, Script, Turn, passed
 from mindstream.coach.packs.pack import Pack
 from mindstream.log.events import FollowUp, Piece
@@ -21,8 +21,7 @@ from mindstream.minds.timeouts import Timeouts
 from mindstream.models.roles import Models
 from mindstream.models.wrappers.meter import Metered
 
-COACH, PLAIN = "coach", "plain"
-SIDES = (COACH, PLAIN)
+COACH = "coach"
 TALKS_AT_ONCE = 4
 PATIENCE_S = 3_600.0
 """So long an answer may take: a judge's or a person's patience is not what is measured."""
@@ -59,7 +58,7 @@ class Contest:
 
     Args:
         folder: one file a talk and a side, `ID.SIDE.json`.
-        constitution: of the plain agent. window: how many tokens of the talk it is shown; 0: all.
+        constitution: of the opponents. against: which of them play (plain_agent.OPPONENTS).
         told: is told of each talk that is over.
     """
 
@@ -68,18 +67,18 @@ class Contest:
     constitution: str
     folder: Path
     gate: str = ""
-    window: int = 0
+    against: Sequence[str] = (PLAIN,)
     told: Callable[[Played], None] = lambda _: None
     _slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(TALKS_AT_ONCE))
 
     async def play(self, scripts: Sequence[Script]) -> list[Played]:
-        """Play all talks with both sides.
+        """Play all talks with all sides.
 
         Raises:
             ModelError: a model cannot be had; what was played is kept.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        sides = [(script, side) for script in scripts for side in SIDES]
+        sides = [(script, side) for script in scripts for side in (COACH, *self.against)]
         return list(await asyncio.gather(*(self._kept(*each) for each in sides)))
 
     async def _kept(self, script: Script, side: str) -> Played:
@@ -87,25 +86,25 @@ class Contest:
         if path.is_file():
             return Played.model_validate_json(path.read_text("utf-8"))
         async with self._slots:
-            played = await (self._coach(script) if side == COACH else self._plain(script))
+            played = await (self._coach(script) if side == COACH else self._opponent(script, side))
         part = path.with_suffix(".part")
         part.write_text(json.dumps(played.model_dump(), ensure_ascii=False, indent=1), "utf-8")
         part.replace(path)
         self.told(played)
         return played
 
-    async def _plain(self, script: Script) -> Played:
+    async def _opponent(self, script: Script, side: str) -> Played:
         turns, before, tally = list[Turn](), script.lines[0], Tally()
         models = self.models.with_listener(lambda call: tally.take(call))
-        agent = Agent(models.of("talker"), self.constitution, self.window)
+        agent = OPPONENTS[side](models.of("talker"), self.constitution)
         for line in script.lines:
             tally = Tally()
             if gap := passed(before, line):
-                agent.note(gap)
+                await agent.note(gap)
             said, first_s = await _timed(agent.hear(line.text))
             turns.append(Turn(before=gap, heard=line.text, said=said, first_s=first_s, **vars(tally)))
             before = line
-        return Played(id=script.id, side=PLAIN, turns=turns)
+        return Played(id=script.id, side=side, turns=turns)
 
     async def _coach(self, script: Script) -> Played:
         turns, before, tally, clock = list[Turn](), script.lines[0], Tally(), DaysLater()

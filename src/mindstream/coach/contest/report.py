@@ -1,20 +1,21 @@
-"""What a contest came to: who was preferred, with an interval, and what it took."""
+"""What a contest came to: who was preferred, with an interval, how many answers were right, and what it took."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from mindstream.coach.contest.play import COACH, PLAIN, SIDES
-from mindstream.coach.contest.talks import Played
+from mindstream.coach.contest.play import COACH
+from mindstream.coach.contest.talks import Played, Turn
 
 DRAWS = 2_000
 
 
 def score(votes: Sequence[str]) -> float:
     """Return how far the coach is preferred in a talk, by its votes: from -1 to 1."""
-    return sum({COACH: 1.0, PLAIN: -1.0}.get(vote, 0.0) for vote in votes) / max(1, len(votes))
+    values = [0.0 if vote == "same" else 1.0 if vote == COACH else -1.0 for vote in votes]
+    return sum(values) / max(1, len(values))
 
 
 def interval(values: Sequence[float], seed: int = 0) -> tuple[float, float]:
@@ -24,27 +25,38 @@ def interval(values: Sequence[float], seed: int = 0) -> tuple[float, float]:
     return means[int(0.025 * DRAWS)], means[int(0.975 * DRAWS) - 1]
 
 
-def summarise(played: Sequence[Played], votes: dict[str, list[str]]) -> dict[str, Any]:
-    """Return the figures: preference by talk and over all, and tokens, seconds and cost of a turn by side."""
-    scores = {id_: score(cast) for id_, cast in votes.items() if cast}
-    found: dict[str, Any] = {side: _cost([each for each in played if each.side == side]) for side in SIDES}
-    if scores:
-        low, high = interval(list(scores.values()))
-        found |= {
-            "talks": len(scores),
-            "preferred": sum(each > 0 for each in scores.values()),
-            "worse": sum(each < 0 for each in scores.values()),
-            "preference": round(sum(scores.values()) / len(scores), 3),
-            "interval": [round(low, 3), round(high, 3)],
-            "by_talk": scores,
-        }
+def summarise(
+    played: Sequence[Played], votes: Mapping[str, Mapping[str, Sequence[str]]], points: Mapping[str, Sequence[float]]
+) -> dict[str, Any]:
+    """Return the figures by side: what a turn took, how far the coach is preferred to it, what it answered rightly.
+
+    Args:
+        votes: by opponent and talk. points: of answers to questions with a key, by side.
+    """
+    found: dict[str, Any] = {}
+    for side in dict.fromkeys(each.side for each in played):
+        turns = [turn for each in played if each.side == side for turn in each.turns]
+        scores = {id_: score(cast) for id_, cast in votes.get(side, {}).items() if cast}
+        found[side] = _cost(turns) | (_preference(scores) if scores else {})
+        if graded := points.get(side):
+            found[side] |= {"questions": len(graded), "right": round(sum(graded) / len(graded), 3)}
     return found
 
 
-def _cost(played: Sequence[Played]) -> dict[str, float]:
-    turns = [turn for each in played for turn in each.turns]
+def _preference(scores: Mapping[str, float]) -> dict[str, Any]:
+    low, high = interval(list(scores.values()))
+    return {
+        "talks": len(scores),
+        "coach_preferred": sum(each > 0 for each in scores.values()),
+        "coach_worse": sum(each < 0 for each in scores.values()),
+        "preference": round(sum(scores.values()) / len(scores), 3),
+        "interval": [round(low, 3), round(high, 3)],
+        "by_talk": dict(scores),
+    }
 
-    def mean(of: Callable[[Any], float]) -> float:
+
+def _cost(turns: Sequence[Turn]) -> dict[str, float]:
+    def mean(of: Callable[[Turn], float]) -> float:
         return sum(map(of, turns)) / max(1, len(turns))
 
     seconds = sorted(turn.first_s for turn in turns)

@@ -9,14 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mindstream.coach.contest.grade import POINTS, Grade, GradeAnswer
 from mindstream.coach.contest.judge import Vote, vote
 from mindstream.coach.contest.people import by_people, write_page
-from mindstream.coach.contest.play import COACH, PLAIN, SIDES, Contest
+from mindstream.coach.contest.plain_agent import PLAIN
+from mindstream.coach.contest.play import COACH, Contest
 from mindstream.coach.contest.report import summarise
 from mindstream.coach.contest.talks import Played, Script, read_talks
 from mindstream.coach.packs.load import SHIPPED
 from mindstream.coach.packs.pack import Pack
 from mindstream.errors import InputError, SettingsError
+from mindstream.models.ask import ask
 from mindstream.models.model import Model
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
@@ -33,14 +36,14 @@ class Terms:
     Attributes:
         talks: the file of talks. out: where all is kept; the same command goes on from there.
         judge: the model that judges; "": people do, on a page.
-        window: how many tokens of the talk the plain agent is shown; 0: all.
-        constitution: a file with the plain agent's; None: the pack's `plain_agent.md`, else the pack's own.
+        against: the opponents, by name (plain_agent.OPPONENTS).
+        constitution: a file with theirs; None: the pack's `plain_agent.md`, else the pack's own.
     """
 
     talks: Path
     out: Path
     judge: str = ""
-    window: int = 0
+    against: Sequence[str] = (PLAIN,)
     constitution: Path | None = None
 
 
@@ -55,7 +58,7 @@ def opponent(pack: Pack, terms: Terms) -> str:
 
 
 def estimate(scripts: Sequence[Script]) -> dict[str, int]:
-    """Estimate the tokens of both sides: the talk so far grows from turn to turn."""
+    """Estimate the tokens of both sides, the coach and an agent that is shown all: the talk grows from turn to turn."""
     lengths = [(len(each.lines), sum(estimate_tokens(line.text) + 90 for line in each.lines)) for each in scripts]
     talk = sum(length * turns // 2 for turns, length in lengths)
     turns = sum(turns for turns, _ in lengths)
@@ -79,24 +82,49 @@ async def run_contest(
     def say(played: Played) -> None:
         told(f"played {played.id} by {played.side}: {len(played.turns)} turns")
 
-    played = await Contest(models, pack, opponent(pack, terms), terms.out, gate, terms.window, say).play(scripts)
+    played = await Contest(models, pack, opponent(pack, terms), terms.out, gate, terms.against, say).play(scripts)
     if not terms.judge:
         write_page(terms.out, scripts, played)
-        return summarise(played, by_people(terms.out))
-    votes = await asyncio.gather(*(_judged(models.of("judge"), terms.out, each, played, told) for each in scripts))
-    cast = {each.id: [one.preferred for one in found] for each, found in zip(scripts, votes, strict=True)}
-    return summarise(played, cast)
+        return summarise(played, by_people(terms.out), {})
+    judge = models.of("judge")
+    votes = {
+        side: dict(await asyncio.gather(*(_judged(judge, terms.out, each, side, played, told) for each in scripts)))
+        for side in terms.against
+    }
+    return summarise(played, votes, await _graded(judge, terms.out, scripts, played))
 
 
 async def _judged(
-    model: Model, folder: Path, script: Script, played: Sequence[Played], told: Callable[[str], None]
-) -> list[Vote]:
-    path = folder / f"{script.id}.votes.json"
-    if path.is_file():
-        return [Vote.model_validate(each) for each in json.loads(path.read_text("utf-8"))]
-    texts = {each.side: each.written() for each in played if each.id == script.id}
-    orders = (SIDES, SIDES[::-1])
-    votes = [await vote(model, (a, texts[a]), (b, texts[b]), script.who) for a, b in orders]
-    path.write_text(json.dumps([each.model_dump() for each in votes], ensure_ascii=False, indent=1), "utf-8")
-    told(f"judged {script.id}")
-    return votes
+    model: Model, folder: Path, script: Script, side: str, played: Sequence[Played], told: Callable[[str], None]
+) -> tuple[str, list[str]]:
+    """Return whom the judge prefers in a talk, in both orders; what was judged once stands."""
+    path = folder / f"{script.id}.{side}.votes.json"
+    if not path.is_file():
+        texts = {each.side: each.written() for each in played if each.id == script.id}
+        orders = ((COACH, side), (side, COACH))
+        votes = [await vote(model, (a, texts[a]), (b, texts[b]), script.who) for a, b in orders]
+        path.write_text(json.dumps([each.model_dump() for each in votes], ensure_ascii=False, indent=1), "utf-8")
+        told(f"judged {script.id} against {side}")
+    found = [Vote.model_validate(each) for each in json.loads(path.read_text("utf-8"))]
+    return script.id, [each.preferred for each in found]
+
+
+async def _graded(
+    model: Model, folder: Path, scripts: Sequence[Script], played: Sequence[Played]
+) -> dict[str, list[float]]:
+    """Return what the answers to questions with a key are worth, by side; what was graded once stands."""
+    keys = {(each.id, line.text): line.key for each in scripts for line in each.lines if line.key}
+    path = folder / "grades.json"
+    kept: dict[str, str] = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+    points: dict[str, list[float]] = {}
+    for each in played:
+        for turn in each.turns:
+            if not (key := keys.get((each.id, turn.heard))):
+                continue
+            name = f"{each.id}.{each.side}: {turn.heard}"
+            if name not in kept:
+                found: Grade = await ask(model, GradeAnswer(question=turn.heard, key=key, answer=turn.said))
+                kept[name] = found.grade
+                path.write_text(json.dumps(kept, ensure_ascii=False, indent=1), "utf-8")
+            points.setdefault(each.side, []).append(POINTS[kept[name]])
+    return points

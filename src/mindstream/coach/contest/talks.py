@@ -15,13 +15,17 @@ MOST_BYTES = 20_000_000
 
 
 class SaidLine(BaseModel):
-    """What a person says, and in which talk: a higher number comes `days` later than the one before."""
+    """What a person says, and in which talk: a higher number comes `days` later than the one before.
+
+    `key`: what a right answer holds, where there is one; no player sees it.
+    """
 
     model_config = ConfigDict(frozen=True)
 
     text: str = Field(min_length=1)
     session: int = 1
     days: int = Field(1, ge=0)
+    key: str = ""
 
 
 class Script(BaseModel):

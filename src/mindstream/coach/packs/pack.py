@@ -8,13 +8,16 @@ first language.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator, Mapping, Set
+from datetime import tzinfo
 from functools import cached_property
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
 
+from mindstream.clock import read_zone
 from mindstream.coach.packs.dangling import dangling
+from mindstream.errors import InputError
 from mindstream.text.counting import count_of
 from mindstream.text.language import Language
 from mindstream.text.pattern import pattern as read_pattern
@@ -62,7 +65,7 @@ class Field_(PackPart):  # noqa: N801 (Field is Pydantic's)
     """A field of the belief: what the Reasoner tries to know of the user."""
 
     about: str
-    type: Literal["text", "list", "number", "yes_no"] = "text"
+    type: Literal["text", "list", "number", "yes_no", "zone"] = "text"
     of: tuple[str, ...] = ()
     """For text and list: the only values that are allowed; empty: any words."""
     audience: bool = False
@@ -236,7 +239,7 @@ class Pack(PackPart):
         names = tuple(phase.name for phase in self.phases)
         fields: dict[str, Any] = {"phase": (_one_of(names), Field(names[0]))}
         for name, spec in self.fields.items():
-            kind = _one_of(spec.of) if spec.of else {"number": float, "yes_no": bool}.get(spec.type, str)
+            kind = _one_of(spec.of) if spec.of else TYPES.get(spec.type, str)
             if spec.type == "list":
                 fields[name] = (list[kind], Field(default_factory=list, description=spec.about))  # type: ignore[valid-type]
             else:
@@ -245,6 +248,23 @@ class Pack(PackPart):
             f"{self.name.title()}Belief", __config__=ConfigDict(extra="forbid", frozen=True), **fields
         )
         return made
+
+
+def zone_in(pack: Pack, belief: Mapping[str, Any]) -> tzinfo | None:
+    """Return the time zone in which a user is believed to live; None where nobody knows."""
+    said = next((belief.get(name) for name, spec in pack.fields.items() if spec.type == "zone"), None)
+    return read_zone(said) if said else None
+
+
+def _zone(name: str) -> str:
+    try:
+        read_zone(name)
+    except InputError as error:
+        raise ValueError(str(error)) from None
+    return name
+
+
+TYPES: dict[str, Any] = {"number": float, "yes_no": bool, "zone": Annotated[str, AfterValidator(_zone)]}
 
 
 def _one_of(values: tuple[str, ...]) -> Any:

@@ -107,15 +107,11 @@ class OpenAIChat:
             body |= self._measured()
         elif request.options:  # asked in words, it may think before it answers
             request = replace(request, options=())
-        if tools := request.tools or (request.asides if self._calls_asides else ()):
-            body |= {"tools": [_tool(tool) for tool in tools], "tool_choice": "auto"}
+        if request.tools:
+            body |= {"tools": [_tool(tool) for tool in request.tools], "tool_choice": "auto"}
         elif not request.options and _is_object(request.schema) and "response_format" not in self._unknown:
             body |= self._enforced(request)
         return body | ({self._fields[0]: all_tokens(request)} if self._fields[0] else {})
-
-    @property
-    def _calls_asides(self) -> bool:
-        return self._at.vendor != "gguf" and "tools" not in self._unknown
 
     def _measured(self) -> dict[str, Any]:
         """Return how the probabilities of the first token are asked for."""

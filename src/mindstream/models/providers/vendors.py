@@ -86,7 +86,7 @@ def _written(request: Request) -> tuple[list[pydantic.ModelMessage], ModelReques
         written += map(said, messages) if own else [pydantic.ModelRequest([*map(heard, messages)])]
     tools = [
         ToolDefinition(name=tool.name, description=tool.description, parameters_json_schema=tool.parameters)
-        for tool in request.tools or request.asides
+        for tool in request.tools
     ]
     return written, ModelRequestParameters(function_tools=tools)
 

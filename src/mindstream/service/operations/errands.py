@@ -35,7 +35,7 @@ async def get(house: House, who: Who, ask: OperationId) -> OperationShape:
     return house.running.find(who, ask.id).shape()
 
 
-@operation("operations.cancel", "write", "POST /operations/{id}/cancel")
+@operation("operations.cancel", "write", "POST /operations/{id}/cancel", mcp="cancel_operation")
 async def cancel(house: House, who: Who, ask: OperationId) -> OperationShape:
     """Break an operation off; what it has done stays, and a run of a plan can be resumed."""
     one = house.running.find(who, ask.id)

@@ -9,11 +9,14 @@ from mindstream.memory.curation.curation import Drawn
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import read_all
 from mindstream.minds.calls import CallLog
+from mindstream.models.rules import Rules
+from mindstream.reasoners.reflect.reflect import reflect as reflect_on
 from mindstream.service.operations.house import House
 from mindstream.service.operations.memory import ForgetResult, MemoryId, find, show_removal
 from mindstream.service.operations.receipts import MemoryShape, show_memory
+from mindstream.service.operations.refusals import NotOffered
 from mindstream.service.operations.running import Running
-from mindstream.service.operations.shapes import Ask, Reply
+from mindstream.service.operations.shapes import Ask, NoQuestion, Reply
 from mindstream.service.operations.table import operation
 from mindstream.service.operations.who import Who
 
@@ -73,6 +76,12 @@ class Slept(Reply):
     dream: str
 
 
+class Reflected(Reply):
+    """The thoughts that came of it, each with the ids of what it was drawn from in `data` and its lineage."""
+
+    thoughts: list[MemoryShape]
+
+
 class UndoRequest(Ask):
     """The sleep of that row of the log; 0: the last one."""
 
@@ -100,7 +109,9 @@ async def correct(house: House, who: Who, ask: CorrectRequest) -> Corrected:
     )  # fmt: skip
 
 
-@operation("memory.history", "read", "GET /users/{user}/memories/{id}/history", cli="memory history")
+@operation(
+    "memory.history", "read", "GET /users/{user}/memories/{id}/history", mcp="memory_history", cli="memory history"
+)
 async def history(house: House, who: Who, ask: MemoryId) -> History:
     """Return the wordings of a memory, whichever of them is named."""
     memory, now = await house.memory(who), house.clock.now()
@@ -108,7 +119,9 @@ async def history(house: House, who: Who, ask: MemoryId) -> History:
     return History(memories=[show_memory(each, now) for each in await memory.history(ask.id)])
 
 
-@operation("memory.lineage", "read", "GET /users/{user}/memories/{id}/lineage", cli="memory evidence")
+@operation(
+    "memory.lineage", "read", "GET /users/{user}/memories/{id}/lineage", mcp="memory_lineage", cli="memory evidence"
+)
 async def lineage(house: House, who: Who, ask: MemoryId) -> Lineage:
     """Return what a memory was drawn from, and what was drawn from it."""
     memory, now = await house.memory(who), house.clock.now()
@@ -163,6 +176,20 @@ async def sleep(house: House, who: Who, ask: SleepRequest, one: Running) -> Slep
     async with calls.writing(memory):
         dream = await memory.sleep(models.of("M1"), ask.n, rater=models.of("importance", "reasoner"))
     return Slept(dream=dream)
+
+
+@operation("memory.reflect", "write", "POST /users/{user}/memories/reflect", long=True, mcp="reflect")
+async def reflect(house: House, who: Who, ask: NoQuestion, one: Running) -> Reflected:  # noqa: ARG001
+    """Think about what was remembered lately: questions are asked of it, and what it means is kept as thoughts."""
+    memory, calls = await house.memory(who), CallLog()
+    model = house.models_of(who, calls.take).of("reasoner")
+    if model.name == Rules.name:
+        raise NotOffered("without a model nobody reflects: the operator names one")
+    one.tell("it reflects")
+    async with calls.writing(memory):
+        thoughts = await reflect_on(memory, model)
+    now = house.clock.now()
+    return Reflected(thoughts=[show_memory(each, now) for each in thoughts])
 
 
 @operation("memory.undo_sleep", "write", "POST /users/{user}/memories/undo-sleep", cli="memory undo-sleep")

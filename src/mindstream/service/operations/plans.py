@@ -129,7 +129,9 @@ async def run(house: House, who: Who, ask: RunRequest, one: Running) -> RunShape
         return show_solution(await planner.solve(task, plan, run=one.run), house.clock.now())
 
 
-@operation("plans.resume", "write", "POST /users/{user}/plans/{run}/resume", long=True, cli="solve --resume")
+@operation(
+    "plans.resume", "write", "POST /users/{user}/plans/{run}/resume", long=True, mcp="resume_plan", cli="solve --resume"
+)
 async def resume(house: House, who: Who, ask: RunName, one: Running) -> RunShape:
     """Go on with a run that was stopped: what was found is not looked for again."""
     begun = await _find(house, who, ask.run)
@@ -140,7 +142,7 @@ async def resume(house: House, who: Who, ask: RunName, one: Running) -> RunShape
         return show_solution(await planner.solve(begun.task, run=begun.run), house.clock.now())
 
 
-@operation("plans.list", "read", "GET /users/{user}/plans", cli="solve --list")
+@operation("plans.list", "read", "GET /users/{user}/plans", mcp="list_plans", cli="solve --list")
 async def list_runs(house: House, who: Who, ask: NoQuestion) -> RunList:  # noqa: ARG001
     """List a user's runs."""
     from mindstream.planning.journal import read_runs
@@ -149,13 +151,13 @@ async def list_runs(house: House, who: Who, ask: NoQuestion) -> RunList:  # noqa
     return RunList(runs=[_show(house, who, each) for each in runs.values()])
 
 
-@operation("plans.get", "read", "GET /users/{user}/plans/{run}", cli="solve --list")
+@operation("plans.get", "read", "GET /users/{user}/plans/{run}", mcp="get_plan", cli="solve --list")
 async def get(house: House, who: Who, ask: RunName) -> RunShape:
     """Return a run as its log has it."""
     return _show(house, who, await _find(house, who, ask.run))
 
 
-@operation("plans.approve", "write", "POST /users/{user}/plans/{run}/approve")
+@operation("plans.approve", "write", "POST /users/{user}/plans/{run}/approve", mcp="approve_plan")
 async def approve(house: House, who: Who, ask: ApproveRequest) -> OperationShape:
     """Say yes or no to what a run waits for: its plan, or a call that changes the world. `run` may be the operation."""
     one = _going_on(house, who, ask.run)
@@ -163,7 +165,7 @@ async def approve(house: House, who: Who, ask: ApproveRequest) -> OperationShape
     return one.shape()
 
 
-@operation("plans.stop", "write", "POST /users/{user}/plans/{run}/stop")
+@operation("plans.stop", "write", "POST /users/{user}/plans/{run}/stop", mcp="stop_plan")
 async def stop(house: House, who: Who, ask: RunName) -> OperationShape:
     """Stop a run; what it found is kept."""
     one = _going_on(house, who, ask.run)

@@ -122,7 +122,7 @@ async def open_pool(house: House, who: Who, name: str, *, new: bool = False) -> 
         yield pool
 
 
-@operation("pools.list", "read", "GET /users/{user}/pools")
+@operation("pools.list", "read", "GET /users/{user}/pools", mcp="list_pools")
 async def list_pools(house: House, who: Who, ask: NoQuestion) -> PoolList:  # noqa: ARG001
     """List the pools of which a user is a member."""
     store, found = house.ground(who).store, list[PoolShape]()
@@ -151,7 +151,7 @@ async def get(house: House, who: Who, ask: PoolName) -> PoolShape:
         return await _shape(pool)
 
 
-@operation("pools.recall", "read", "POST /users/{user}/pools/{pool}/recall", cli="pool recall")
+@operation("pools.recall", "read", "POST /users/{user}/pools/{pool}/recall", mcp="recall_exemplars", cli="pool recall")
 async def recall(house: House, who: Who, ask: PoolRecallRequest) -> ExemplarList:
     """Return how others answered what is like a question."""
     async with open_pool(house, who, ask.pool) as pool:
@@ -160,7 +160,9 @@ async def recall(house: House, who: Who, ask: PoolRecallRequest) -> ExemplarList
     return ExemplarList(exemplars=shown)
 
 
-@operation("pools.offer", "write", "POST /users/{user}/pools/{pool}/offer", long=True, cli="pool add")
+@operation(
+    "pools.offer", "write", "POST /users/{user}/pools/{pool}/offer", long=True, mcp="offer_exemplar", cli="pool add"
+)
 async def offer_pair(house: House, who: Who, ask: OfferRequest, one: Running) -> Judged:
     """Offer an answer to a pool: it is judged by the rubric, and admitted or not."""
     from mindstream.sharing.admission import Pair, offer
@@ -173,7 +175,7 @@ async def offer_pair(house: House, who: Who, ask: OfferRequest, one: Running) ->
     return Judged(id=judged.id, verdict=judged.verdict, score=judged.score, reasons=list(judged.reasons))
 
 
-@operation("pools.helped", "write", "POST /users/{user}/pools/{pool}/helped")
+@operation("pools.helped", "write", "POST /users/{user}/pools/{pool}/helped", mcp="exemplars_helped")
 async def helped(house: House, who: Who, ask: HelpedRequest) -> Done:
     """Tell how good an answer was before which exemplars stood."""
     async with open_pool(house, who, ask.pool) as pool:

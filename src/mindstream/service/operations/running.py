@@ -96,8 +96,7 @@ class Running:
         try:
             return await answer
         finally:
-            del self._asked[wanted.id]
-            self.state = "waiting" if self._asked else "running"
+            self._settle(wanted.id)
 
     def answer(self, yes: bool, id_: str = "") -> str:
         """Say yes or no to what waits for it; return its id.
@@ -111,7 +110,13 @@ class Running:
         _, answer = self._asked[named]
         if not answer.done():
             answer.set_result(yes)
+        self._settle(named)
         return named
+
+    def _settle(self, id_: str) -> None:
+        self._asked.pop(id_, None)
+        if self.ended is None:
+            self.state = "waiting" if self._asked else "running"
 
     def shape(self) -> OperationShape:
         """Return it as doors show it."""

@@ -131,13 +131,13 @@ def _settings(house: House, who: Who, name: str) -> Settings:
     return house.settings.model_copy(update={"data": house.offered.town(who, name)})
 
 
-@operation("towns.list", "read", "GET /towns")
+@operation("towns.list", "read", "GET /towns", mcp="list_towns")
 async def list_towns(house: House, who: Who, ask: NoQuestion) -> TownList:  # noqa: ARG001
     """List the towns that the operator offers."""
     return TownList(towns=sorted(name for tenant, name in house.offered.towns if tenant == who.tenant))
 
 
-@operation("towns.status", "read", "GET /towns/{town}", cli="town status")
+@operation("towns.status", "read", "GET /towns/{town}", mcp="town_status", cli="town status")
 async def status(house: House, who: Who, ask: StatusRequest) -> TownShape:
     """Say what time it is in a town, who is where and does what."""
     from mindstream.service import town as service
@@ -152,7 +152,7 @@ async def status(house: House, who: Who, ask: StatusRequest) -> TownShape:
         )  # fmt: skip
 
 
-@operation("towns.why", "read", "GET /towns/{town}/why", cli="town why")
+@operation("towns.why", "read", "GET /towns/{town}/why", mcp="town_why", cli="town why")
 async def why(house: House, who: Who, ask: WhyRequest) -> Why:
     """Say why somebody does what they do: what they saw, what came to mind, what they decided and had planned."""
     from mindstream.service import town as service
@@ -167,7 +167,7 @@ async def why(house: House, who: Who, ask: WhyRequest) -> Why:
     return Why(resident=name, text="\n".join(reason.lines()), reason=reason.as_json())
 
 
-@operation("towns.whisper", "write", "POST /towns/{town}/whisper", cli="town whisper")
+@operation("towns.whisper", "write", "POST /towns/{town}/whisper", mcp="town_whisper", cli="town whisper")
 async def whisper(house: House, who: Who, ask: WhisperRequest) -> Whispered:
     """Put a thought into somebody's memory, as if it had always been there."""
     from mindstream.service import town as service

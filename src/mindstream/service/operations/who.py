@@ -48,9 +48,13 @@ class Who:
             raise Forbidden("this token is for another user")
         return replace(self, user=name.normal)
 
+    def may(self, room: str, scope: Scope) -> bool:
+        """Tell whether it may do that in that room."""
+        return bool({"admin", scope, f"{room}.admin", f"{room}.{scope}"} & self.scopes)
+
     def require(self, room: str, scope: Scope) -> None:
         """Raise Forbidden where it may not do that in that room."""
-        if not {"admin", scope, f"{room}.admin", f"{room}.{scope}"} & self.scopes:
+        if not self.may(room, scope):
             raise Forbidden(f"this token may not {scope} here: it wants the scope `{scope}`, or `{room}.{scope}`")
 
     @property

@@ -1,0 +1,125 @@
+"""/mcp and /mcp/{user}: the MCP server over streamable HTTP, for clients of both eras of the protocol.
+
+It keeps no sessions: clients of 2025 are answered request by request, as those of 2026 are, so that nothing is held for
+a client that went away, and a restart of the server ends nobody's session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any
+
+from fastapi import FastAPI
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from mindstream.server.asgi import Receive, Scope, Send
+from mindstream.server.asking import METADATA, base_url, who_of
+from mindstream.server.mcp.tools import Caller, checked_sets
+from mindstream.server.problems import Refusal
+from mindstream.service.operations.house import House
+
+if TYPE_CHECKING:
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+    from mindstream.server.mcp.server import Context
+
+LARGEST = 2_000_000
+"""Bytes of a request: the longest text of a memory, written as escapes, fits."""
+SCOPES = ("read", "write")
+
+
+class McpDoor:
+    """The application behind the routes. The SDK is imported when somebody first asks: it takes a second."""
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+        self._wanted = asyncio.Event()
+        self._manager: asyncio.Future[StreamableHTTPSessionManager] | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._manager is None:
+            raise Refusal("unavailable", "the server has not begun: give the application its lifespan")
+        caller_of_request(self._house, scope)  # so that what is wrong with a name or a set is refused as HTTP has it
+        self._wanted.set()
+        manager = await asyncio.shield(self._manager)
+        await manager.handle_request(scope, receive, send)
+
+    @contextlib.asynccontextmanager
+    async def run(self) -> AsyncIterator[None]:
+        """Answer as long as the block goes on."""
+        self._manager = asyncio.get_running_loop().create_future()
+        answering = asyncio.ensure_future(self._answer(self._manager))
+        try:
+            yield
+        finally:
+            answering.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await answering
+            self._manager = None
+
+    async def _answer(self, begun: asyncio.Future[StreamableHTTPSessionManager]) -> None:
+        await self._wanted.wait()
+        try:
+            manager = await asyncio.to_thread(make_manager, self._house)
+        except Exception as error:
+            begun.set_exception(error)
+            raise
+        async with manager.run():
+            begun.set_result(manager)
+            await asyncio.Event().wait()
+
+
+def make_manager(house: House) -> StreamableHTTPSessionManager:
+    """Return what reads and writes the protocol."""
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    from mindstream.server.mcp.server import make_server
+
+    def caller_of(context: Context) -> Caller:
+        assert context.request is not None  # over HTTP there is one
+        return caller_of_request(house, context.request.scope)
+
+    return StreamableHTTPSessionManager(
+        make_server(house, caller_of), stateless=True, max_request_body_size=LARGEST,
+        security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # the entrance does it
+    )  # fmt: skip
+
+
+def caller_of_request(house: House, scope: Scope) -> Caller:
+    """Return who calls: their token's tenant; the user is in the path, or the token's own, or the operator's.
+
+    No argument of a tool names a user: a model that was talked into something reaches no other memory.
+
+    Raises:
+        Refusal, MindstreamError: they may not, or there is no such user or set of tools.
+    """
+    who = who_of(scope)
+    user = scope.get("path_params", {}).get("user") or who.only or house.settings.user
+    return Caller.about(who, user, checked_sets(Request(scope).query_params.get("tools", "")[:200]))
+
+
+def add_mcp(api: FastAPI, house: House) -> AbstractAsyncContextManager[object]:
+    """Add the MCP server; what is returned is entered as long as the server runs."""
+    door: Any = McpDoor(house)
+    for path in ("/mcp", "/mcp/{user}"):
+        api.router.routes.append(Route(path, door, methods=["POST"]))
+        api.router.routes.append(Route(METADATA + path, describe_resource, methods=["GET"]))
+    api.router.routes.append(Route(METADATA, describe_resource, methods=["GET"]))
+    return door.run()  # type: ignore[no-any-return]
+
+
+async def describe_resource(request: Request) -> JSONResponse:
+    """Say how the MCP server is reached with a token (RFC 9728)."""
+    path = request.scope["path"].partition(METADATA)[2] or "/mcp"
+    return JSONResponse(
+        {
+            "resource": base_url(request.scope) + path, "resource_name": "mindstream",
+            "bearer_methods_supported": ["header"], "scopes_supported": list(SCOPES),
+        }
+    )  # fmt: skip

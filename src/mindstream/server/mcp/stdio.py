@@ -1,0 +1,59 @@
+"""The MCP server on standard input and output, for a program that starts it; of one person, without a token."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Iterator
+
+from mindstream.server.mcp.tools import Caller
+from mindstream.service.operations.house import House
+from mindstream.service.operations.who import LOCAL_PEOPLE
+
+CLOSE_S = 5.0
+"""So long it may take to put everything away after a signal."""
+
+
+async def serve_stdio(house: House, user: str, sets: frozenset[str]) -> None:
+    """Answer until the input ends. A signal ends the process, with 128 and its number.
+
+    Raises:
+        InputError: nobody can be called so.
+        StorageError: the data folder cannot be used.
+    """
+    from mcp.server.stdio import stdio_server
+
+    from mindstream.server.mcp.server import make_server
+
+    caller = Caller.about(LOCAL_PEOPLE, user, sets)
+    server = make_server(house, lambda _: caller)
+    async with house, stdio_server() as (reading, writing):
+        with leaving_on_signals(house):
+            await server.run(reading, writing, server.create_initialization_options())
+
+
+@contextlib.contextmanager
+def leaving_on_signals(house: House) -> Iterator[None]:
+    """End the process at a signal: the thread that waits for input cannot be told to."""
+    loop, left = asyncio.get_running_loop(), list[asyncio.Future[None]]()
+
+    async def put_away(number: int) -> None:
+        with contextlib.suppress(Exception):
+            async with asyncio.timeout(CLOSE_S):
+                await house.__aexit__(None, None, None)
+        os._exit(128 + number)
+
+    def leave(number: int) -> None:
+        left.append(asyncio.ensure_future(put_away(number)))
+
+    heeded = [number for number in (signal.SIGTERM, signal.SIGINT) if signal.getsignal(number) != signal.SIG_IGN]
+    for number in heeded:
+        with contextlib.suppress(NotImplementedError):  # not on Windows
+            loop.add_signal_handler(number, leave, number)
+    try:
+        yield
+    finally:
+        for number in heeded:
+            loop.remove_signal_handler(number)
