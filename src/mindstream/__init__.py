@@ -16,6 +16,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 from mindstream import coach, life, planning, rooms, sharing, town
+from mindstream.service import chat as pages
 
 if TYPE_CHECKING:
     from mindstream.clock import Clock, ManualClock, SystemClock
@@ -65,7 +66,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-rooms.register(coach.ROOM, planning.ROOM, life.ROOM, sharing.ROOM, town.ROOM)
+rooms.register(coach.ROOM, planning.ROOM, life.ROOM, sharing.ROOM, town.ROOM, pages.ROOM)
 
 _HOMES = {
     "Clock": "clock", "ManualClock": "clock", "SystemClock": "clock",

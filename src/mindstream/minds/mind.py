@@ -182,6 +182,21 @@ class Mind:
             async for logged in rows:
                 yield logged
 
+    async def answer_again(self, heard: Logged, *, one_answer: bool = False) -> AsyncGenerator[Logged]:
+        """Answer once more what was heard (its row), as `hear` does. It is not heard again, nor thought about again.
+
+        Raises:
+            InputError: it is another row.
+            StorageError: the answer could not be kept.
+        """
+        if not isinstance(heard.event, Heard) or heard.mind != self.memory.key:
+            raise InputError("only what this mind has heard can be answered again")
+        async with self._taking_in:
+            attention = await self.responder.attend(heard.event.text, one_answer=one_answer)
+        async with aclosing(attention.answer(heard)) as rows:
+            async for logged in rows:
+                yield logged
+
     async def stream(self, text: str, *, to_the_end: bool = False) -> AsyncGenerator[TalkEvent]:
         """Say something and give what comes of it, event by event, to be matched by class: Heard, Waiting, Piece, Said.
 

@@ -9,6 +9,9 @@ from fastapi.openapi.utils import get_openapi
 
 from mindstream.server.problems import PROBLEMS, TYPE, Problem
 
+OPENAI = "/v1/"
+"""Below this, errors have OpenAI's form (server/chat/errors)."""
+ERROR = "openai-error"
 BY_STATUS = {str(status): kind for kind, (status, _) in PROBLEMS.items()}
 
 
@@ -38,9 +41,17 @@ def _shortened(made: dict[str, Any]) -> dict[str, Any]:
     }
     parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     made["security"] = [{"token": []}, {}]
-    for path in made.get("paths", {}).values():
+    parts["responses"][ERROR] = {
+        "description": "It went wrong, as OpenAI's API tells it",
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorBody"}}},
+    }
+    for name, path in made.get("paths", {}).items():
+        is_openai = name.startswith(OPENAI)
         for each in path.values():
+            if is_openai:
+                each["responses"].pop("422", None)  # it is told as 400
             for status in each.get("responses", {}):
                 if status in BY_STATUS and int(status) >= 400:
-                    each["responses"][status] = {"$ref": f"#/components/responses/{BY_STATUS[status]}"}
+                    told = ERROR if is_openai else BY_STATUS[status]
+                    each["responses"][status] = {"$ref": f"#/components/responses/{told}"}
     return made

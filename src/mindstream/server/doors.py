@@ -19,6 +19,7 @@ from mindstream.models.roles import Models
 from mindstream.server.asgi import Receive, Scope, Send
 from mindstream.server.budgets import Budgets
 from mindstream.server.chat import add_chat
+from mindstream.server.chat.errors import OpenAIErrors
 from mindstream.server.description import describe_api
 from mindstream.server.entrance import Admission, Entrance
 from mindstream.server.events import add_events
@@ -68,7 +69,8 @@ class Doors:
         self._more.append(add_mcp(self.api, house))
         add_problems(self.api)
         describe_api(self.api)
-        self._entrance = Entrance(self.api, admission, Limits(house.clock), self._budgets, self.metrics)
+        entrance = Entrance(self.api, admission, Limits(house.clock), self._budgets, self.metrics)
+        self._entrance = OpenAIErrors(entrance)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._entrance(scope, receive, send)

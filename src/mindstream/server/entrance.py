@@ -14,12 +14,15 @@ from mindstream.server.budgets import Budgets
 from mindstream.server.health import Metrics
 from mindstream.server.limits import BoundedBody, Limits
 from mindstream.server.problems import TYPE, Refusal, body_of, problem_of
-from mindstream.server.tokens import Token, Tokens
+from mindstream.server.tokens import PREFIX, Token, Tokens
 from mindstream.service.operations.who import LOCAL_PEOPLE, Who
 
 CLOCK = SystemClock()
 OPEN_PATHS = ("/healthz", "/readyz", "/openapi.json", "/docs")
 """What anybody may see: nothing of anybody's is in it."""
+OPENAI = "/v1/"
+"""Here clients of OpenAI's API call, which must send some key: where none is asked for, one that is none of ours opens
+nothing and shuts nothing."""
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -130,16 +133,21 @@ class Entrance:
 
     def _who(self, scope: Scope, headers: dict[str, str]) -> tuple[Who, Token | None]:
         kind, _, token = headers.get("authorization", "").partition(" ")
-        if token:
+        is_made_up = kind.lower() == "bearer" and not token.strip().startswith(PREFIX)
+        if token and not (is_made_up and scope["path"].startswith(OPENAI) and self._is_open(scope)):
             found = self._admission.tokens.find(token.strip()) if kind.lower() == "bearer" else None
             if found is None:
                 raise Refusal("unauthenticated", "this token opens nothing here", challenge("invalid_token", scope))
             return Who(found.tenant, frozenset(found.scopes), only=found.user, key=found.id), found
-        if not self._admission.require_token and is_here(scope):
+        if self._is_open(scope):
             return LOCAL_PEOPLE, None
         if scope["path"] in OPEN_PATHS or scope["path"].startswith(METADATA):
             return Who("", frozenset()), None
         raise Refusal("unauthenticated", "send a token: Authorization: Bearer …", challenge("", scope))
+
+    def _is_open(self, scope: Scope) -> bool:
+        """Tell whether no token is asked for."""
+        return not self._admission.require_token and is_here(scope)
 
 
 def is_here(scope: Scope) -> bool:

@@ -10,11 +10,12 @@ import os
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import AsyncExitStack
+from datetime import tzinfo
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from mindstream.clock import Clock, SystemClock, format_iso
+from mindstream.clock import Clock, MachineZone, SystemClock, format_iso, read_zone
 from mindstream.errors import HeldElsewhere, InputError
 from mindstream.log.erasure import finish_all
 from mindstream.log.events import Logged
@@ -28,6 +29,7 @@ from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
 from mindstream.models.roles import Models
 from mindstream.models.wrappers.meter import Metered
+from mindstream.service.chat.page import TalkZone
 from mindstream.service.folders import refuse_town
 from mindstream.service.operations.changed import OperationChanged
 from mindstream.service.operations.hub import Hub, TenantStore
@@ -231,21 +233,27 @@ class House:
             opened.budget = who.budget
             yield opened
 
-    def speaker(self, name: str) -> ResponderFactory:
+    def speaker(self, name: str, zone: tzinfo | None = None) -> ResponderFactory:
         """Return who answers under a name.
+
+        Args:
+            zone: where the user lives; None: where the operator says.
 
         Raises:
             NotFound: nobody is called so; a path is nobody's name here.
         """
         if name in self.speakers:
             return self.speakers[name]()
-        from mindstream.clock import MachineZone
         from mindstream.coach.coach import Coach
 
         if name not in self.speaker_names():
             raise NotFound(f"nobody is called {name!r} here; there are {', '.join(self.speaker_names())}")
         pack = self.settings.pack if name == self.own_speaker else name
-        return Coach.using(pack, self.settings.gate, None, True, self.settings.timezone or MachineZone())
+        return Coach.using(pack, self.settings.gate, None, True, zone or self.usual_zone())
+
+    def usual_zone(self) -> tzinfo:
+        """Return where users live of whom nobody says it."""
+        return read_zone(self.settings.timezone) if self.settings.timezone else MachineZone()
 
     def speaker_names(self) -> list[str]:
         """Return who can answer: the packs, and whoever was added."""
@@ -262,15 +270,15 @@ class House:
 
         ground = self._grounds[key.wall]
         await asyncio.to_thread(finish_all, self.settings.data, key.stream)
-        payer = SpentOf()
+        payer, zone = SpentOf(), TalkZone(self.usual_zone())
         mind = await stack.enter_async_context(
             Mind.open(
                 ground.store, user=name_of(key.stream), session=key.session, models=self.models.each(payer.charge),
-                responder=self.speaker(key.speaker), embed=self.embedder, clock=self.clock,
+                responder=self.speaker(key.speaker, zone), embed=self.embedder, clock=self.clock,
                 timeouts=Timeouts(deadline_s=self.settings.deadline_s),
             )
         )  # fmt: skip
-        opened = OpenMind(key, mind, stack.aclose, self.clock.elapsed())
+        opened = OpenMind(key, mind, stack.aclose, self.clock.elapsed(), zone=zone)
         payer.of = opened
         showing = asyncio.ensure_future(_show_live(mind, ground.hub))
         stack.callback(showing.cancel)

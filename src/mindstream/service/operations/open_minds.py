@@ -9,11 +9,13 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from mindstream.clock import Clock
+from mindstream.clock import Clock, MachineZone
 from mindstream.errors import Conflict
 from mindstream.log.names import StreamKey
 from mindstream.minds.mind import Mind
+from mindstream.models.model import Usage
 from mindstream.models.wrappers.budget import Budget
+from mindstream.service.chat.page import TalkZone
 
 IDLE_S, LOOK_S = 900.0, 30.0
 """So long a mind stays open that nobody speaks to and that has nothing to think about, and how often it is looked."""
@@ -36,6 +38,8 @@ class OpenMind:
 
     Attributes:
         budget: of whoever spoke to it last: what it thinks is done in their name.
+        zone: where its user lives; can be told another with each utterance.
+        on_usage: is told what each call of a model took, with the role that asked.
         answers: so many utterances are being answered, or wait for their turn, in the order in which they came.
     """
 
@@ -45,6 +49,8 @@ class OpenMind:
     last_used: float
     uses: int = 0
     budget: Budget | None = None
+    zone: TalkZone = field(default_factory=lambda: TalkZone(MachineZone()))
+    on_usage: Callable[[str, Usage], None] | None = None
     answers: int = 0
     answering: set[asyncio.Task[Any]] = field(default_factory=set)
 

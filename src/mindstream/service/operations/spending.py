@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
-from mindstream.models.model import Model, Part, Request
+from mindstream.models.model import Model, Part, Request, Usage
 from mindstream.models.wrappers.budget import Budget
 from mindstream.models.wrappers.meter import Metered, WithListener
 
@@ -37,6 +37,8 @@ class _Charged:
         budget = opened.budget if opened is not None else None
         async with aclosing(charged(self._model, budget).reply(request)) as parts:
             async for part in parts:
+                if isinstance(part, Usage) and opened is not None and opened.on_usage is not None:
+                    opened.on_usage(request.role, part)
                 yield part
 
 

@@ -1,0 +1,18 @@
+"""Talks as chat pages keep them: a companion that remembers, branches of a talk, side tasks of pages."""
+
+from collections.abc import Iterable
+
+from mindstream.rooms import Role, Room
+
+
+def _events() -> Iterable[type]:
+    from mindstream.service.chat.events import EVENTS
+
+    return EVENTS
+
+
+ROOM = Room(
+    "chat_pages",
+    roles=(Role("side_tasks", "does what chat pages want beside the talk: titles, tags", ("facts",)),),
+    events=_events,
+)

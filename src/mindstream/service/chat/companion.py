@@ -1,0 +1,73 @@
+"""A companion: recalls before it answers, notes after. It needs no tools, of the client or of the model."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+
+from mindstream.clock import format_spoken
+from mindstream.coach.talker import HISTORY_TOKENS, gather_context
+from mindstream.errors import ReplyInvalid
+from mindstream.minds.responder import FunctionResponder, Host
+from mindstream.models.model import Piece, Request
+from mindstream.models.reply import legible_parts
+from mindstream.reasoners.facts.facts import FactsReasoner
+from mindstream.reasoners.reasoner import Reasoner
+from mindstream.service.chat.companion_talk import CompanionTalk
+from mindstream.service.chat.page import Page
+from mindstream.text.context import Part, fit
+
+NAME = "companion"
+"""Signs what it says."""
+
+
+class Companion(FunctionResponder):
+    """Answers from memory, by the model of the role `talker`; a reasoner notes what was said.
+
+    Attributes:
+        page: what the page of this talk sends with the words that are answered next; of its lines only where they were
+            not heard here.
+    """
+
+    reasoners: Sequence[Reasoner]
+
+    def __init__(self, host: Host) -> None:
+        super().__init__(host, self._speak, NAME)
+        self.page = Page()
+        self._model = host.models.of("talker")
+        self.reasoners = (FactsReasoner(host.models.of("facts"), timeout_s=host.timeouts.thinking_s),)
+
+    async def _speak(self, text: str, host: Host) -> AsyncGenerator[str]:
+        page, said = self.page, False
+        question = await self._question(text, host, page)
+        request = Request(question, question.role, longest_reply=page.longest_reply)
+        async with aclosing(legible_parts(self._model.reply(request))) as parts:
+            async for part in parts:
+                if isinstance(part, Piece) and part.text:
+                    said = said or bool(part.text.strip())
+                    yield part.text
+        if not said:
+            raise ReplyInvalid(f"{self._model.name} answered with no words")
+
+    async def _question(self, text: str, host: Host, page: Page) -> CompanionTalk:
+        memory = host.memory
+        own = next(iter(await memory.store.records(memory.key, [host.asked_in])), None)
+        found = await gather_context(memory, host.session, text, own.seq if own else 0)
+        history, left_out = found.history, found.left_out
+        if page.lines:
+            fits = fit([Part("history", page.lines, "last")], HISTORY_TOKENS)
+            history, left_out = fits.kept("history", page.lines), fits.cut["history"]
+        return CompanionTalk(
+            instructions=page.instructions, beside=page.beside, notes=found.notes, recalled=found.recalled,
+            talks=found.talks, history=history, earlier=left_out, utterance=text,
+            now=format_spoken(memory.clock.now(), page.zone) if page.zone else "",
+        )  # fmt: skip
+
+
+def answer_page(page: Page, text: str) -> CompanionTalk:
+    """Return the question of a talk that is not to be remembered: nothing is recalled for it, either."""
+    fits = fit([Part("history", page.lines, "last")], HISTORY_TOKENS)
+    return CompanionTalk(
+        instructions=page.instructions, beside=page.beside, history=fits.kept("history", page.lines),
+        earlier=fits.cut["history"], utterance=text,
+    )  # fmt: skip
