@@ -116,7 +116,7 @@ class Contest:
                 clock.ahead_s += lines[0].days * DAY_S if session != before.session else 0.0
                 opened = Mind.open(
                     data, user="person", session=f"{session}", models=models, clock=clock, timeouts=timeouts,
-                    responder=Coach.using(self.pack, self.gate),
+                    responder=Coach.using(_without_hours(self.pack), self.gate),
                 )  # fmt: skip
                 async with opened as mind:
                     while lines and lines[0].session == session:
@@ -126,6 +126,12 @@ class Contest:
                         turns.append(Turn(before=gap, heard=line.text, said=said, first_s=first_s, **vars(tally)))
                         before = line
         return Played(id=script.id, side=COACH, turns=turns)
+
+
+def _without_hours(pack: Pack) -> Pack:
+    """Return a pack that asks for no time zone: a played talk has no hour, and the machine's is not that person's."""
+    fields = {name: field for name, field in pack.fields.items() if field.type != "zone"}
+    return Pack(**{**{name: getattr(pack, name) for name in Pack.model_fields}, "fields": fields})
 
 
 async def _heard(mind: Mind, text: str) -> AsyncGenerator[str]:
