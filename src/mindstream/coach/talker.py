@@ -174,7 +174,7 @@ async def as_pieces(words: str) -> AsyncGenerator[str]:
 
 HISTORY_TOKENS, EARLIER_TOKENS, MEMORY_TOKENS = 3_000, 800, 450
 """What this talk, what was said before it, and all else that memory holds may take in a prompt."""
-ITEMS = (2, 6)
+ITEMS = (2, 4)
 """So many items of a belief's list are shown: where all that was said is shown, and where it is not."""
 HISTORY, NOTES, RECALLED = 60, 20, 12
 """So many lines of talk, notes of others than the Reasoner, and memories are shown."""

@@ -36,7 +36,7 @@ from mindstream.memory.store.record import Kind, Record, RecordDraft
 from mindstream.memory.store.store import Entry, Revision
 from mindstream.models.model import Model
 from mindstream.models.rules import Rules
-from mindstream.reasoners.conversation import Note, lines_of_talks, note
+from mindstream.reasoners.conversation import Note, lines, lines_of_talks, note
 from mindstream.reasoners.reasoner import RunContext, RunResult, Writing
 from mindstream.reasoners.trigger import EVERY_TURN, Trigger
 from mindstream.text.context import Part, fit
@@ -45,8 +45,8 @@ from mindstream.tools.loop import run_tool_loop
 from mindstream.tools.recall import recall_tool
 from mindstream.tools.tool import Tool
 
-LINES, RECALLED, RECALLED_TOKENS = 8, 4, 300
-"""So many lines of the talk it is shown, so many memories that the newest words bring up, and how long together. What
+LINES, TALK_TOKENS, RECALLED, RECALLED_TOKENS = 8, 700, 4, 300
+"""So many lines of the talk it is shown, and how long together, so many memories that the newest words bring up, and how long together. What
 lines before said is believed, planned, or in the last briefing."""
 FLOOR = 0.1
 """Where recall is less sure than this that anything answers, nothing is brought up (docs/memory.md)."""
@@ -192,7 +192,7 @@ async def _talk(context: RunContext) -> list[Record]:
         newest = await context.memory.latest("chat", 2 * LINES)
         before = [record for record in newest if record.seq < began and record.episode != context.session]
         talk = [*before[len(talk) - LINES :], *talk]
-    return talk
+    return list(fit([Part("talk", lines(talk), "last")], TALK_TOKENS).kept("talk", talk))
 
 
 async def _recalled(context: RunContext, talk: Sequence[Record]) -> tuple[Note, ...]:
