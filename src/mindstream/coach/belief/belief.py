@@ -46,8 +46,8 @@ from mindstream.tools.recall import recall_tool
 from mindstream.tools.tool import Tool
 
 LINES, TALK_TOKENS, RECALLED, RECALLED_TOKENS = 8, 700, 4, 300
-"""So many lines of the talk it is shown, and how long together; so many memories that the newest words bring up, and how
-long together. What lines before said is believed, planned, or in the last briefing."""
+"""So many lines of the talk it is shown, and how long together; so many memories that the newest words bring up, and
+how long together. What lines before said is believed, planned, or in the last briefing."""
 FLOOR = 0.1
 """Where recall is less sure than this that anything answers, nothing is brought up (docs/memory.md)."""
 
