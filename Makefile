@@ -1,6 +1,6 @@
 # make run    the environment, then the first sight: a recorded talk, and a talk with you where there is a terminal
 # make test   the environment with test extras, then format, lint, types, tests
-# make gguf   the small model in the process: 200 decisions, cached prompts, twenty turns of the coach
+# make gguf   the small model in the process: 200 decisions, cached prompts, thirty turns of the coach
 # make soak   long torture: kill -9, many processes, thousands of turns
 PYTHON ?= python3
 BIN := .venv/bin
