@@ -13,6 +13,7 @@ import pytest
 from fake_endpoint import FakeEndpoint, Says
 from mcp.shared.exceptions import MCPError
 from mcp_clients import ERAS, called, on_stdio, over_http, refused
+from running import interruptible
 from served import Served
 
 from mindstream.errors import InputError
@@ -232,7 +233,9 @@ async def test_templates_say_what_can_be_read(served: Served) -> None:
 def test_a_signal_ends_it_though_it_waits_for_input(folder: Path, number: signal.Signals) -> None:
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
     words = [sys.executable, "-m", "mindstream", "mcp", "--data", str(folder)]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, preexec_fn=interruptible
+    ) as process:
         assert process.stdin is not None and process.stdout is not None
         process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}) + "\n")
         process.stdin.flush()

@@ -54,8 +54,8 @@ AT_A_PLACE = {
 """What is not searched for, but matched where the text has been read to."""
 SHORT = tuple(f"mindstream.{name}." for name in ("tools.algebra.formula",))
 """Modules that search in short texts only, however long the whole is: their readers are tried, below."""
-MOST = 1.0
-"""The most that a reader may take here; on a machine with nothing else to do it is a tenth."""
+MOST = 4.0
+"""The most that a reader may take here: what is not linear takes minutes. With nothing else to do it is a twentieth."""
 
 
 def shipped_patterns() -> Iterator[tuple[str, str]]:

@@ -11,6 +11,7 @@ from mindstream.errors import ReplyInvalid
 from mindstream.minds.responder import FunctionResponder, Host
 from mindstream.models.model import Piece, Request
 from mindstream.models.reply import legible_parts
+from mindstream.reasoners.conversation import DatedLine
 from mindstream.reasoners.facts.facts import FactsReasoner
 from mindstream.reasoners.reasoner import Reasoner
 from mindstream.service.chat.companion_talk import CompanionTalk
@@ -53,7 +54,7 @@ class Companion(FunctionResponder):
         memory = host.memory
         own = next(iter(await memory.store.records(memory.key, [host.asked_in])), None)
         found = await gather_context(memory, host.session, text, own.seq if own else 0)
-        history, left_out = found.history, found.left_out
+        history, left_out = tuple(line for line in found.history if not isinstance(line, DatedLine)), found.left_out
         if page.lines:
             fits = fit([Part("history", page.lines, "last")], HISTORY_TOKENS)
             history, left_out = fits.kept("history", page.lines), fits.cut["history"]
