@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import jsonschema_rs
@@ -13,7 +14,6 @@ import pytest
 from fake_endpoint import FakeEndpoint, Says
 from mcp.shared.exceptions import MCPError
 from mcp_clients import ERAS, called, on_stdio, over_http, refused
-from running import interruptible
 from served import Served
 
 from mindstream.errors import InputError
@@ -234,7 +234,11 @@ def test_a_signal_ends_it_though_it_waits_for_input(folder: Path, number: signal
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
     words = [sys.executable, "-m", "mindstream", "mcp", "--data", str(folder)]
     with subprocess.Popen(
-        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, preexec_fn=interruptible
+        words,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=partial(signal.signal, number, signal.SIG_DFL),
     ) as process:
         assert process.stdin is not None and process.stdout is not None
         process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}) + "\n")

@@ -54,7 +54,8 @@ class Companion(FunctionResponder):
         memory = host.memory
         own = next(iter(await memory.store.records(memory.key, [host.asked_in])), None)
         found = await gather_context(memory, host.session, text, own.seq if own else 0)
-        history, left_out = tuple(line for line in found.history if not isinstance(line, DatedLine)), found.left_out
+        own_lines = (line for line in found.history if not isinstance(line, DatedLine))
+        history, left_out = tuple(line.model_copy(update={"later": ""}) for line in own_lines), found.left_out
         if page.lines:
             fits = fit([Part("history", page.lines, "last")], HISTORY_TOKENS)
             history, left_out = fits.kept("history", page.lines), fits.cut["history"]
