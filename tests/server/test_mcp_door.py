@@ -238,7 +238,7 @@ def test_a_signal_ends_it_though_it_waits_for_input(folder: Path, number: signal
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        preexec_fn=partial(signal.signal, number, signal.SIG_DFL),
+        preexec_fn=partial(signal.signal, number, signal.SIG_DFL),  # a job in the background ignores some
     ) as process:
         assert process.stdin is not None and process.stdout is not None
         process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}) + "\n")
