@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -35,6 +35,9 @@ from mindstream.service.operations.house import AT_ONCE, House, house_of
 from mindstream.service.operations.offered import Offered
 from mindstream.service.operations.taking_up import take_up
 from mindstream.settings import Settings
+
+if TYPE_CHECKING:
+    from mindstream.server.issuer import Issuer
 
 BY_STATUS = {status: kind for kind, (status, _) in PROBLEMS.items()}
 
@@ -66,7 +69,8 @@ class Doors:
         add_rest(self.api, house, self.writes)
         add_events(self.api, house)
         add_chat(self.api, house)
-        self._more.append(add_mcp(self.api, house))
+        servers = (admission.issuer.url,) if admission.issuer is not None else ()
+        self._more.append(add_mcp(self.api, house, servers))
         add_problems(self.api)
         describe_api(self.api)
         entrance = Entrance(self.api, admission, Limits(house.clock), self._budgets, self.metrics)
@@ -93,6 +97,7 @@ def app(
     data: str | Path | House = "data", *, model: str | Models | None = None, tokens: str | Path | None = None,
     require_token: bool = False, hosts: tuple[str, ...] = (), origins: tuple[str, ...] = (),
     settings: Settings | None = None, offered: Offered | None = None, at_once: int = AT_ONCE,
+    issuer: Issuer | None = None,
 ) -> Doors:  # fmt: skip
     """Make the application.
 
@@ -105,6 +110,7 @@ def app(
         origins: pages that may call it from a browser.
         offered: tools, documents and towns for whoever asks; None: a calculator, and memory itself.
         at_once: so many calls of each model go on at a time.
+        issuer: whose tokens open, too.
 
     Raises:
         SettingsError: there is no such model.
@@ -113,7 +119,7 @@ def app(
         settings = (settings or Settings()).model_copy(update={"model": model, "roles": {}})
     house = house_of(data, settings, model if isinstance(model, Models) else None, offered, at_once)
     kept = Tokens(Path(tokens) if tokens else house.settings.data / FILE, house.clock)
-    return Doors(house, Admission(kept, require_token, tuple(hosts), tuple(origins)))
+    return Doors(house, Admission(kept, require_token, tuple(hosts), tuple(origins), issuer))
 
 
 def add_problems(api: FastAPI) -> None:

@@ -9,6 +9,8 @@ from typing import Annotated
 import typer
 
 from mindstream.cli.shell.flags import PLAIN, Docs, Mcp, command, flag, split_names, switch
+from mindstream.clock import SystemClock
+from mindstream.errors import InputError
 from mindstream.settings import Settings
 
 NOTES = """From this machine no token is asked for; from any other one always is.
@@ -48,6 +50,10 @@ def serve(
     allow_origin: Annotated[
         list[str] | None, flag("URL", "A page that may call it from a browser; repeatable.")
     ] = None,
+    issuer: Annotated[str, flag("URL", "An OIDC issuer whose tokens open, too.")] = "",
+    audience: Annotated[list[str] | None, flag("NAME", "What its tokens must be for; repeatable.")] = None,
+    tenant_claim: Annotated[str, flag("NAME", "What in them says the tenant.")] = "tenant",
+    user_claim: Annotated[str, flag("NAME", "What says the one user, as sub [any of the tenant's].")] = "",
 ) -> None:
     """Serve REST, events, a model for chat pages and MCP, until it is told to end."""
     from mindstream.server.missing import require_server
@@ -57,9 +63,16 @@ def serve(
     from mindstream.server.run import serve as run
     from mindstream.service.operations.offered import Offered, read_towns
 
+    if issuer:
+        from mindstream.server.issuer import Issuer
+    elif audience:
+        raise InputError("--audience goes with --issuer")
     doors = make(
         settings.data, tokens=tokens, require_token=require_token, hosts=tuple(allow_host or ()),
         origins=tuple(allow_origin or ()), settings=settings, at_once=at_once,
         offered=Offered(split_names([tools]) or (), tuple(docs or ()), tuple(mcp or ()), read_towns(town or ())),
+        issuer=Issuer(
+            issuer, audience or (), SystemClock(), tenant_claim=tenant_claim, user_claim=user_claim
+        ) if issuer else None,
     )  # fmt: skip
     asyncio.run(run(doors, host, port))
