@@ -14,6 +14,7 @@ from mindstream.server.asking import METADATA, challenge
 from mindstream.server.budgets import Budgets
 from mindstream.server.health import Metrics
 from mindstream.server.limits import BoundedBody, Limits
+from mindstream.server.origins import answer_preflight, is_preflight, reading
 from mindstream.server.problems import TYPE, Refusal, body_of, problem_of
 from mindstream.server.tokens import PREFIX, Token, Tokens
 from mindstream.service.operations.who import LOCAL_PEOPLE, Who
@@ -64,9 +65,13 @@ class Answer:
     """
 
     def __init__(self, send: Send, headers: Iterable[tuple[bytes, bytes]]) -> None:
-        self._send, self._headers = send, headers
+        self._send, self._headers = send, list(headers)
         self.status = 0
         self.body: BoundedBody | None = None
+
+    def add(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        """Give it more headers."""
+        self._headers.extend(headers)
 
     async def send(self, message: Message) -> None:
         """Send a part of it."""
@@ -114,6 +119,11 @@ class Entrance:
         headers = _headers(scope)
         self._check_host(headers.get("host", ""))
         self._check_origin(headers)
+        if headers.get("origin") in self._admission.origins:
+            answer.add(reading(headers["origin"]))
+            if is_preflight(scope, headers):
+                await answer_preflight(answer.send, headers)
+                return
         who, token = await self._who(scope, headers)
         if token is not None:
             who = replace(who, budget=await self._budgets.of(token))
