@@ -126,6 +126,24 @@ def test_pages_of_other_origins_are_refused(client: httpx.Client) -> None:
         assert form.status_code in (415, 422), kind
 
 
+def test_a_page_that_was_let_in_may_read_and_no_other(folder: Path) -> None:
+    page, asks = "https://app.example.org", {"Access-Control-Request-Method": "POST"}
+    with Served(folder, origins=(page,), require_token=True) as served, served.client() as client:
+        told = client.options(
+            f"{USER}/memories",
+            headers={"Origin": page, "Access-Control-Request-Headers": "authorization, idempotency-key"} | asks,
+        )
+        assert told.status_code == 204 and told.headers["access-control-allow-origin"] == page
+        assert told.headers["access-control-allow-headers"] == "authorization, idempotency-key"
+        refused = client.get(f"{USER}/memories", headers={"Origin": page})
+        assert refused.status_code == 401 and refused.headers["access-control-allow-origin"] == page
+        assert refused.headers["vary"] == "origin"
+        for origin in ("https://evil.example", f"{page}.evil.example", "null"):
+            other = client.options(f"{USER}/memories", headers={"Origin": origin} | asks)
+            assert other.status_code == 403 and "access-control-allow-origin" not in other.headers
+        assert "access-control-allow-origin" not in client.get(f"{USER}/memories", headers=served.token()).headers
+
+
 def test_a_token_in_the_address_is_none(folder: Path) -> None:
     with Served(folder, require_token=True) as served, served.client() as client:
         token = served.token()["Authorization"].split()[1]
@@ -152,11 +170,14 @@ def test_large_bodies_are_not_read(served: Served, client: httpx.Client) -> None
 
 
 def test_packed_bodies_are_not_unpacked(client: httpx.Client) -> None:
-    bomb = gzip.compress(b" " * 10_000_000 + b"{}")
-    refused = client.post(
-        f"{USER}/memories", content=bomb, headers={"Content-Encoding": "gzip", "Content-Type": "application/json"}
-    )
-    assert refused.status_code == 415
+    bomb = gzip.compress(b" " * 100_000_000 + b"{}")  # 100 kB: less than a body may have
+    for path in (f"{USER}/memories", "/v1/chat/completions", "/v1/responses", "/mcp", "/mcp/ann"):
+        for coding in ("gzip", "x-gzip", "GZIP", "identity, gzip", "deflate", "br", "zstd"):
+            packed = {"Content-Encoding": coding, "Content-Type": "application/json"}
+            refused = client.post(path, content=bomb, headers=packed)
+            assert refused.status_code == 415, (path, coding)
+    as_it_is = client.post(f"{USER}/memories", content=bomb, headers={"Content-Type": "application/json"})
+    assert as_it_is.status_code == 400
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -31,10 +31,15 @@ from mindstream.server.mcp.http import add_mcp
 from mindstream.server.problems import PROBLEMS, TYPE, Refusal, body_of, describe_mistakes, problem, problem_of
 from mindstream.server.rest import add_rest
 from mindstream.server.tokens import FILE, Tokens
+from mindstream.service.operations.everyone import Everyone
 from mindstream.service.operations.house import AT_ONCE, House, house_of
 from mindstream.service.operations.offered import Offered
 from mindstream.service.operations.taking_up import take_up
 from mindstream.settings import Settings
+
+if TYPE_CHECKING:
+    from mindstream.server.issuer import Issuer
+    from mindstream.server.webhook import Receiver
 
 BY_STATUS = {status: kind for kind, (status, _) in PROBLEMS.items()}
 
@@ -50,7 +55,7 @@ class Doors:
         api: the FastAPI application; its routes are checked by the entrance, which stands before it.
     """
 
-    def __init__(self, house: House, admission: Admission) -> None:
+    def __init__(self, house: House, admission: Admission, receiver: Receiver | None = None) -> None:
         self.house, self.admission = house, admission
         self.api = FastAPI(
             title="mindstream", version=package.__version__, lifespan=self.lifespan, docs_url=None, redoc_url=None,
@@ -62,11 +67,13 @@ class Doors:
         house.on_forget.append(self.writes.forget)
         self._more: list[contextlib.AbstractAsyncContextManager[Any]] = []
         self.metrics = Metrics(house)
+        self._receiver = receiver
         add_health(self.api, house, self.metrics)
         add_rest(self.api, house, self.writes)
         add_events(self.api, house)
         add_chat(self.api, house)
-        self._more.append(add_mcp(self.api, house))
+        servers = (admission.issuer.url,) if admission.issuer is not None else ()
+        self._more.append(add_mcp(self.api, house, servers))
         add_problems(self.api)
         describe_api(self.api)
         entrance = Entrance(self.api, admission, Limits(house.clock), self._budgets, self.metrics)
@@ -84,15 +91,32 @@ class Doors:
                 await stack.enter_async_context(each)
             stack.push_async_callback(self._ledger.close)
             stack.push_async_callback(self._budgets.keep)
-            tenants = [each.tenant for each in self.admission.tokens.each()]
-            self.house.begin(take_up(self.house, tenants))
+            if self._receiver is not None:
+                await stack.enter_async_context(self._webhook(self._receiver))
+            self.house.begin(take_up(self.house, await self._tenants()))
             yield
+
+    def _webhook(self, receiver: Receiver) -> contextlib.AbstractAsyncContextManager[None]:
+        from mindstream.server.webhook import Webhook
+
+        log = Everyone(self.house.settings.data)
+        return Webhook(receiver, log, self._ledger, self.house.clock, self.metrics).run()
+
+    async def _tenants(self) -> list[str]:
+        """Name those whose open work is taken up: whoever has a token, or could have one of the issuer's."""
+        named = [each.tenant for each in self.admission.tokens.each()]
+        if self.admission.issuer is None:
+            return named
+        everyone = Everyone(self.house.settings.data)
+        async with everyone:
+            return [*named, *filter(None, await everyone.tenants_with_work())]
 
 
 def app(
     data: str | Path | House = "data", *, model: str | Models | None = None, tokens: str | Path | None = None,
     require_token: bool = False, hosts: tuple[str, ...] = (), origins: tuple[str, ...] = (),
     settings: Settings | None = None, offered: Offered | None = None, at_once: int = AT_ONCE,
+    issuer: Issuer | None = None, webhook: Receiver | None = None,
 ) -> Doors:  # fmt: skip
     """Make the application.
 
@@ -105,6 +129,8 @@ def app(
         origins: pages that may call it from a browser.
         offered: tools, documents and towns for whoever asks; None: a calculator, and memory itself.
         at_once: so many calls of each model go on at a time.
+        issuer: whose tokens open, too.
+        webhook: who is told what minds add after their answers.
 
     Raises:
         SettingsError: there is no such model.
@@ -113,7 +139,7 @@ def app(
         settings = (settings or Settings()).model_copy(update={"model": model, "roles": {}})
     house = house_of(data, settings, model if isinstance(model, Models) else None, offered, at_once)
     kept = Tokens(Path(tokens) if tokens else house.settings.data / FILE, house.clock)
-    return Doors(house, Admission(kept, require_token, tuple(hosts), tuple(origins)))
+    return Doors(house, Admission(kept, require_token, tuple(hosts), tuple(origins), issuer), webhook)
 
 
 def add_problems(api: FastAPI) -> None:

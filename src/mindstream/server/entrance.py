@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from mindstream.clock import SystemClock
@@ -13,9 +14,13 @@ from mindstream.server.asking import METADATA, challenge
 from mindstream.server.budgets import Budgets
 from mindstream.server.health import Metrics
 from mindstream.server.limits import BoundedBody, Limits
+from mindstream.server.origins import answer_preflight, is_preflight, reading
 from mindstream.server.problems import TYPE, Refusal, body_of, problem_of
 from mindstream.server.tokens import PREFIX, Token, Tokens
 from mindstream.service.operations.who import LOCAL_PEOPLE, Who
+
+if TYPE_CHECKING:
+    from mindstream.server.issuer import Issuer
 
 CLOCK = SystemClock()
 OPEN_PATHS = ("/healthz", "/readyz", "/openapi.json", "/docs")
@@ -34,12 +39,14 @@ class Admission:
         require_token: also from this machine.
         hosts: names by which the server is called, beside those of this machine; "*": any.
         origins: pages that may call it from a browser, beside its own; as https://chat.example.org.
+        issuer: whose tokens open, too; None: nobody's.
     """
 
     tokens: Tokens
     require_token: bool = False
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
+    issuer: Issuer | None = None
     headers: tuple[tuple[bytes, bytes], ...] = field(
         default=(
             (b"x-content-type-options", b"nosniff"),
@@ -58,9 +65,13 @@ class Answer:
     """
 
     def __init__(self, send: Send, headers: Iterable[tuple[bytes, bytes]]) -> None:
-        self._send, self._headers = send, headers
+        self._send, self._headers = send, list(headers)
         self.status = 0
         self.body: BoundedBody | None = None
+
+    def add(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        """Give it more headers."""
+        self._headers.extend(headers)
 
     async def send(self, message: Message) -> None:
         """Send a part of it."""
@@ -108,7 +119,12 @@ class Entrance:
         headers = _headers(scope)
         self._check_host(headers.get("host", ""))
         self._check_origin(headers)
-        who, token = self._who(scope, headers)
+        if headers.get("origin") in self._admission.origins:
+            answer.add(reading(headers["origin"]))
+            if is_preflight(scope, headers):
+                await answer_preflight(answer.send, headers)
+                return
+        who, token = await self._who(scope, headers)
         if token is not None:
             who = replace(who, budget=await self._budgets.of(token))
         scope.setdefault("state", {})["who"] = who
@@ -131,11 +147,11 @@ class Entrance:
         if urlsplit(origin).netloc != headers.get("host", "") or not urlsplit(origin).netloc:
             raise Refusal("forbidden", "pages of another origin may not ask here; `--allow-origin URL` lets one")
 
-    def _who(self, scope: Scope, headers: dict[str, str]) -> tuple[Who, Token | None]:
+    async def _who(self, scope: Scope, headers: dict[str, str]) -> tuple[Who, Token | None]:
         kind, _, token = headers.get("authorization", "").partition(" ")
-        is_made_up = kind.lower() == "bearer" and not token.strip().startswith(PREFIX)
-        if token and not (is_made_up and scope["path"].startswith(OPENAI) and self._is_open(scope)):
-            found = self._admission.tokens.find(token.strip()) if kind.lower() == "bearer" else None
+        kind, token = kind.lower(), token.strip()
+        if token and not (kind == "bearer" and self._is_made_up(token) and self._is_free(scope)):
+            found = await self._find(token) if kind == "bearer" else None
             if found is None:
                 raise Refusal("unauthenticated", "this token opens nothing here", challenge("invalid_token", scope))
             return Who(found.tenant, frozenset(found.scopes), only=found.user, key=found.id), found
@@ -144,6 +160,21 @@ class Entrance:
         if scope["path"] in OPEN_PATHS or scope["path"].startswith(METADATA):
             return Who("", frozenset()), None
         raise Refusal("unauthenticated", "send a token: Authorization: Bearer …", challenge("", scope))
+
+    async def _find(self, token: str) -> Token | None:
+        """Return what a token stands for: one of our own, or the issuer's."""
+        if token.startswith(PREFIX) or self._admission.issuer is None:
+            return self._admission.tokens.find(token)
+        return await self._admission.issuer.find(token)
+
+    def _is_made_up(self, token: str) -> bool:
+        """Tell whether it is nobody's token, but a word that some client has to send."""
+        is_signed = self._admission.issuer is not None and token.count(".") == 2
+        return not token.startswith(PREFIX) and not is_signed
+
+    def _is_free(self, scope: Scope) -> bool:
+        """Tell whether a made-up token is passed over."""
+        return scope["path"].startswith(OPENAI) and self._is_open(scope)
 
     def _is_open(self, scope: Scope) -> bool:
         """Tell whether no token is asked for."""

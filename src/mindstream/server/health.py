@@ -32,6 +32,8 @@ class Metrics:
         self.requests: Counter[tuple[str, int]] = Counter()
         self.seconds: Counter[str] = Counter()
         self.going = 0
+        self.webhook: Counter[str] = Counter()
+        """Posts to the operator's address, that were taken (`delivered`) and that were not (`failed`)."""
 
     def count(self, method: str, status: int, seconds: float) -> None:
         """Count one request that was answered."""
@@ -54,6 +56,8 @@ class Metrics:
             *_gauge("mindstream_event_listeners", "Clients that listen to events.", house.listeners()),
             *_head("mindstream_operations", "gauge", "Operations, by state."),
             *(f'mindstream_operations{{state="{state}"}} {n}' for state, n in sorted(running.items())),
+            *_head("mindstream_webhook_posts_total", "counter", "Posts to the webhook, by what came of them."),
+            *(f'mindstream_webhook_posts_total{{result="{result}"}} {n}' for result, n in sorted(self.webhook.items())),
             *_gauge("mindstream_rss_peak_bytes", "The most memory that the process held.",
                     resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024),
         ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""What the server itself keeps in the data folder: keys of writes that were done, what tokens have spent. No words."""
+"""What the server keeps of itself in the data folder: writes done, what tokens spent, what was posted. No words."""
 
 from __future__ import annotations
 
@@ -62,6 +62,17 @@ class Ledger:
         sql = "INSERT OR REPLACE INTO spent VALUES (?, ?, ?, ?, ?)"
         await self._do(lambda connection: connection.execute(sql, (token, day, calls, tokens, usd)) and None)
 
+    async def delivered(self, receiver: str) -> int | None:
+        """Return the seq up to which all was posted to a receiver; None: nothing ever was."""
+        sql = "SELECT seq FROM delivered WHERE receiver = ?"
+        found = await self._do(lambda connection: connection.execute(sql, (receiver,)).fetchone())
+        return None if found is None else int(found[0])
+
+    async def deliver(self, receiver: str, seq: int) -> None:
+        """Keep up to which seq all was posted to a receiver."""
+        sql = "INSERT OR REPLACE INTO delivered VALUES (?, ?)"
+        await self._do(lambda connection: connection.execute(sql, (receiver, seq)) and None)
+
     async def _do(self, what: Callable[[sqlite3.Connection], T]) -> T:
         async with self._one_at_a_time:
             return await asyncio.to_thread(self._in_thread, what)
@@ -89,6 +100,7 @@ class Ledger:
                     "CREATE TABLE IF NOT EXISTS spent"
                     " (token TEXT, day INTEGER, calls INTEGER, tokens INTEGER, usd REAL, PRIMARY KEY (token, day))"
                 )
+                made.execute("CREATE TABLE IF NOT EXISTS delivered (receiver TEXT PRIMARY KEY, seq INTEGER)")
             self._connection = made
         return self._connection
 

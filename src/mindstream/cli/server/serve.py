@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mindstream.cli.shell.flags import PLAIN, Docs, Mcp, command, flag, split_names, switch
+from mindstream.clock import SystemClock
+from mindstream.errors import InputError
+from mindstream.paths import read_text
 from mindstream.settings import Settings
+
+if TYPE_CHECKING:
+    from mindstream.server.webhook import Receiver
 
 NOTES = """From this machine no token is asked for; from any other one always is.
 What is named here, models, packs, documents, no request can change.
@@ -48,6 +55,14 @@ def serve(
     allow_origin: Annotated[
         list[str] | None, flag("URL", "A page that may call it from a browser; repeatable.")
     ] = None,
+    issuer: Annotated[str, flag("URL", "An OIDC issuer whose tokens open, too.")] = "",
+    audience: Annotated[list[str] | None, flag("NAME", "What its tokens must be for; repeatable.")] = None,
+    tenant_claim: Annotated[str, flag("NAME", "What in them says the tenant.")] = "tenant",
+    user_claim: Annotated[str, flag("NAME", "What says the one user, as sub [any of the tenant's].")] = "",
+    webhook: Annotated[str, flag("URL", "Where follow-ups that come late are posted.")] = "",
+    webhook_secret: Annotated[
+        Path | None, flag("FILE", "What they are signed with [MINDSTREAM_WEBHOOK_SECRET].")
+    ] = None,
 ) -> None:
     """Serve REST, events, a model for chat pages and MCP, until it is told to end."""
     from mindstream.server.missing import require_server
@@ -57,9 +72,29 @@ def serve(
     from mindstream.server.run import serve as run
     from mindstream.service.operations.offered import Offered, read_towns
 
+    if issuer:
+        from mindstream.server.issuer import Issuer
+    elif audience:
+        raise InputError("--audience goes with --issuer")
+    if webhook_secret and not webhook:
+        raise InputError("--webhook-secret goes with --webhook")
     doors = make(
         settings.data, tokens=tokens, require_token=require_token, hosts=tuple(allow_host or ()),
         origins=tuple(allow_origin or ()), settings=settings, at_once=at_once,
         offered=Offered(split_names([tools]) or (), tuple(docs or ()), tuple(mcp or ()), read_towns(town or ())),
+        issuer=Issuer(
+            issuer, audience or (), SystemClock(), tenant_claim=tenant_claim, user_claim=user_claim
+        ) if issuer else None,
+        webhook=_receiver(webhook, webhook_secret) if webhook else None,
     )  # fmt: skip
     asyncio.run(run(doors, host, port))
+
+
+def _receiver(url: str, file: Path | None) -> Receiver:
+    from mindstream.server.webhook import SECRET, Receiver
+
+    try:
+        secret = read_text(file, 10_000) if file else os.environ.get(SECRET, "")
+    except InputError as error:
+        raise InputError(f"--webhook-secret {file} {error}") from None
+    return Receiver(url, secret)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -104,22 +104,28 @@ def caller_of_request(house: House, scope: Scope) -> Caller:
     return Caller.about(who, user, checked_sets(Request(scope).query_params.get("tools", "")[:200]))
 
 
-def add_mcp(api: FastAPI, house: House) -> AbstractAsyncContextManager[object]:
-    """Add the MCP server; what is returned is entered as long as the server runs."""
+def add_mcp(api: FastAPI, house: House, issuers: Sequence[str] = ()) -> AbstractAsyncContextManager[object]:
+    """Add the MCP server; what is returned is entered as long as the server runs. `issuers` give tokens for it."""
     door: Any = McpDoor(house)
+    describe = _describer(list(issuers))
     for path in ("/mcp", "/mcp/{user}"):
         api.router.routes.append(Route(path, door, methods=["POST"]))
-        api.router.routes.append(Route(METADATA + path, describe_resource, methods=["GET"]))
-    api.router.routes.append(Route(METADATA, describe_resource, methods=["GET"]))
+        api.router.routes.append(Route(METADATA + path, describe, methods=["GET"]))
+    api.router.routes.append(Route(METADATA, describe, methods=["GET"]))
     return door.run()  # type: ignore[no-any-return]
 
 
-async def describe_resource(request: Request) -> JSONResponse:
-    """Say how the MCP server is reached with a token (RFC 9728)."""
-    path = request.scope["path"].partition(METADATA)[2] or "/mcp"
-    return JSONResponse(
-        {
-            "resource": base_url(request.scope) + path, "resource_name": "mindstream",
-            "bearer_methods_supported": ["header"], "scopes_supported": list(SCOPES),
-        }
-    )  # fmt: skip
+def _describer(issuers: list[str]) -> Callable[[Request], Awaitable[JSONResponse]]:
+    named = {"authorization_servers": issuers} if issuers else {}
+
+    async def describe_resource(request: Request) -> JSONResponse:
+        """Say how the MCP server is reached with a token (RFC 9728)."""
+        path = request.scope["path"].partition(METADATA)[2] or "/mcp"
+        return JSONResponse(
+            {
+                "resource": base_url(request.scope) + path, "resource_name": "mindstream", **named,
+                "bearer_methods_supported": ["header"], "scopes_supported": list(SCOPES),
+            }
+        )  # fmt: skip
+
+    return describe_resource

@@ -1,0 +1,164 @@
+"""Tokens of an OIDC issuer: what it has signed for this server opens its tenant, and nothing else does."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from local_issuer import AUDIENCE, LocalIssuer
+from served import Served, ServerProcess
+
+from mindstream.clock import SystemClock
+from mindstream.errors import InputError
+from mindstream.server.issuer import Issuer, read_keys, read_scopes
+
+USER = "/api/v1/users/ann"
+
+
+@pytest.fixture
+def issuer() -> Iterator[LocalIssuer]:
+    with LocalIssuer() as made:
+        yield made
+
+
+@pytest.fixture
+def asking(folder: Path, issuer: LocalIssuer) -> Iterator[httpx.Client]:
+    """A client of a server that knows the issuer, and asks for a token."""
+    known = Issuer(issuer.url, [AUDIENCE], SystemClock())
+    with Served(folder, require_token=True, issuer=known) as served, served.client() as client:
+        yield client
+
+
+def status(client: httpx.Client, headers: dict[str, str]) -> int:
+    return client.get(f"{USER}/memories", headers=headers).status_code
+
+
+def test_a_token_opens_its_tenant_with_its_scopes(asking: httpx.Client, issuer: LocalIssuer) -> None:
+    issuer.add_key("ec")
+    acme, other = issuer.token(), issuer.token("ec", tenant="other", scope=["read"], aud=["else", AUDIENCE])
+    assert asking.post(f"{USER}/memories", json={"text": "acme's"}, headers=acme).status_code == 201
+    assert asking.post(f"{USER}/memories", json={"text": "x"}, headers=other).status_code == 403
+    assert asking.get(f"{USER}/memories", headers=other).json()["memories"] == []
+    assert len(asking.get(f"{USER}/memories", headers=acme).json()["memories"]) == 1
+    assert status(asking, issuer.token(scope="openid profile")) == 403
+    assert status(asking, issuer.token(scope="memory.read")) == 200
+
+
+def test_its_keys_are_fetched_once_and_kept(asking: httpx.Client, issuer: LocalIssuer) -> None:
+    assert issuer.asked == []
+    assert [status(asking, issuer.token()) for _ in range(5)] == [200] * 5
+    issuer.is_away = True
+    assert status(asking, issuer.token()) == 200
+    assert issuer.asked == ["/.well-known/openid-configuration", "/keys"]
+    issuer.add_key("unknown", is_shown=False)
+    assert [status(asking, issuer.token("unknown")) for _ in range(5)] == [401] * 5
+    assert len(issuer.asked) == 2, "strangers do not make it ask at will"
+
+
+def test_what_is_not_for_this_server_is_refused(asking: httpx.Client, issuer: LocalIssuer) -> None:
+    now = time.time()
+    assert status(asking, issuer.token()) == 200
+    wrongs: list[dict[str, Any]] = [
+        {"exp": now - 60}, {"exp": None}, {"nbf": now + 600}, {"iss": "https://evil.example"}, {"iss": None},
+        {"aud": "another"}, {"aud": None}, {"aud": []}, {"tenant": None}, {"tenant": ""}, {"tenant": "../x"},
+        {"tenant": "a#b"}, {"tenant": 7}, {"tenant": "local"},
+    ]  # fmt: skip
+    for wrong in wrongs:
+        refused = asking.get(f"{USER}/memories", headers=issuer.token(**wrong))
+        assert refused.status_code == 401, wrong
+        assert refused.headers["www-authenticate"] == 'Bearer error="invalid_token"'
+        assert refused.headers["content-type"] == "application/problem+json"
+
+
+def test_another_way_of_signing_is_refused(asking: httpx.Client, issuer: LocalIssuer) -> None:
+    issuer.add_key("ec")
+    issuer.add_key("short", bits=1_024)
+    assert status(asking, issuer.token("ec")) == 200
+    for refused in (
+        issuer.token(way="none"), issuer.token(way="RS512"), issuer.token(head={}),
+        issuer.token("ec", head={"kid": "rsa"}),
+        issuer.token(head={"kid": "ec"}), issuer.token("short"), forged(issuer), {"Authorization": "Bearer a.b.c"},
+        {"Authorization": "Bearer " + "a" * 9_000 + ".b.c"}, {"Authorization": issuer.token()["Authorization"][:-9]},
+    ):  # fmt: skip
+        assert status(asking, refused) == 401
+
+
+def forged(issuer: LocalIssuer) -> dict[str, str]:
+    """Sign with HMAC, and the public key as the secret: what opened many a server."""
+
+    def packed(told: object) -> bytes:
+        return base64.urlsafe_b64encode(json.dumps(told).encode()).rstrip(b"=")
+
+    keys = issuer.answer("/keys")
+    assert isinstance(keys, dict)
+    claims = {"iss": issuer.url, "aud": AUDIENCE, "exp": time.time() + 60, "tenant": "acme", "scope": "admin"}
+    signed = packed({"alg": "HS256", "kid": "rsa"}) + b"." + packed(claims)
+    made = hmac.new(json.dumps(keys["keys"][0]).encode(), signed, hashlib.sha256).digest()
+    return {"Authorization": f"Bearer {(signed + b'.' + base64.urlsafe_b64encode(made).rstrip(b'=')).decode()}"}
+
+
+def test_an_issuer_that_is_away_or_called_otherwise_opens_nothing(asking: httpx.Client, issuer: LocalIssuer) -> None:
+    issuer.named = "https://evil.example"
+    away = asking.get(f"{USER}/memories", headers=issuer.token())
+    assert away.status_code == 503 and away.headers["retry-after"]
+
+
+def test_a_signed_token_is_never_passed_over_on_this_machine(folder: Path, issuer: LocalIssuer) -> None:
+    known = Issuer(issuer.url, [AUDIENCE], SystemClock())
+    with Served(folder, issuer=known) as served, served.client() as client:
+        assert client.get("/v1/models", headers={"Authorization": "Bearer made-up"}).status_code == 200
+        assert client.get("/v1/models", headers=issuer.token(exp=1)).status_code == 401
+        assert status(client, {}) == 200
+        own = served.token()
+        assert status(client, own) == 200
+
+
+def test_a_claim_may_say_the_one_user(folder: Path, issuer: LocalIssuer) -> None:
+    known = Issuer(issuer.url, [AUDIENCE], SystemClock(), tenant_claim="org", user_claim="sub")
+    with Served(folder, issuer=known) as served, served.client() as client:
+        ann = issuer.token(org="acme", sub="ann", tenant=None)
+        assert status(client, ann) == 200
+        assert client.get("/api/v1/users/bob/memories", headers=ann).status_code == 403
+        assert status(client, issuer.token(org="acme", sub=None)) == 401
+        assert status(client, issuer.token(org="acme", sub="a\nb")) == 401
+
+
+def test_the_mcp_server_names_it(folder: Path, issuer: LocalIssuer) -> None:
+    flags = ("--issuer", issuer.url, "--audience", AUDIENCE, "--require-token")
+    with ServerProcess(folder, *flags) as server, httpx.Client(base_url=server.url) as client:
+        told = client.get("/.well-known/oauth-protected-resource/mcp").json()
+        assert told["authorization_servers"] == [issuer.url]
+        assert status(client, issuer.token()) == 200
+
+
+def test_only_an_address_that_can_be_trusted_is_asked() -> None:
+    for wrong in (
+        "",
+        "http://id.example.org",
+        "ftp://id.example.org",
+        "https://",
+        "https://a@b.example",
+        "https://x/?q",
+    ):
+        with pytest.raises(InputError):
+            Issuer(wrong, [AUDIENCE], SystemClock())
+    with pytest.raises(InputError, match="--audience"):
+        Issuer("https://id.example.org", [], SystemClock())
+
+
+def test_what_is_no_key_and_no_scope_is_passed_over() -> None:
+    keys = [None, {}, {"kid": "a"}, {"kid": "a", "kty": "oct", "k": "AAAA"}]
+    tolds: list[object] = [None, [], {"keys": 3}, {"keys": keys}]
+    for told in tolds:
+        assert read_keys(told) == {}
+    assert read_scopes({"scope": "openid write evil.nothing read"}) == ["read", "write"]
+    assert read_scopes({"scp": ["memory.read", 7]}) == ["memory.read"]
+    assert read_scopes({"scope": {"a": 1}}) == []

@@ -1,0 +1,152 @@
+"""The webhook: what minds add after their answers is posted, signed, in order, and again until it is taken."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from pathlib import Path
+
+import httpx
+import pytest
+from chat_talks import Talk
+from fake_endpoint import Asked, Behaviour, FakeEndpoint, Says
+from hooked import SECRET, LocalReceiver, add, forget_all
+from openai import OpenAI
+from served import Served, ServerProcess
+
+from mindstream.errors import InputError
+from mindstream.server import webhook
+from mindstream.server.webhook import Receiver
+
+USER = "/api/v1/users/ann"
+LATER = (
+    '{"thought": "a plan", "plan": [{"title": "Dim the lights", "do": "Dim at nine", "state": "now"}],'
+    ' "follow_up": "Dim the lights at nine."}'
+)
+
+
+def late(asked: Asked) -> Behaviour:
+    """Answer at once, and think of more."""
+    return Says("I see.") if "Begin with a mark where one fits" in asked.body["messages"][0]["content"] else Says(LATER)
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webhook, "LOOK_S", 0.05)
+    monkeypatch.setattr(webhook, "FIRST_S", 0.01)
+    monkeypatch.setenv(webhook.SECRET, SECRET)
+
+
+def test_all_tenants_follow_ups_come_in_order_with_their_seqs(folder: Path) -> None:
+    with LocalReceiver() as receiver, Served(folder, webhook=Receiver(receiver.url, SECRET)) as served:
+        with served.client() as client:
+            client.post(f"{USER}/memories", json={"text": "what is no follow-up is nobody's to know"})
+        seqs = [
+            asyncio.run(add(folder, "one")), asyncio.run(add(folder, "two", "acme", "bob")),
+            asyncio.run(add(folder, "three", is_said=False)),
+        ]  # fmt: skip
+        came = [receiver.next() for _ in seqs]
+        assert [(each["seq"], each["id"]) for each in came] == [(seq, f"mindstream-{seq}") for seq in seqs]
+        assert [(each["text"], each["tenant"], each["user"], each["event"]) for each in came] == [
+            ("one", "local", "ann", "follow_up"), ("two", "acme", "bob", "follow_up"),
+            ("three", "local", "ann", "left_unsaid"),
+        ]  # fmt: skip
+
+
+def test_it_is_posted_again_until_it_is_taken(folder: Path) -> None:
+    with (
+        LocalReceiver(503, 302, 429, 404) as receiver, Served(folder, webhook=Receiver(receiver.url, SECRET)) as served,
+    ):  # fmt: skip
+        asyncio.run(add(folder, "one"))
+        asyncio.run(add(folder, "two"))
+        assert [receiver.next()["text"] for _ in range(6)] == ["one"] * 5 + ["two"]
+        with served.client() as client:
+            told = client.get("/metrics").text
+        assert 'mindstream_webhook_posts_total{result="failed"} 4' in told
+
+
+def test_what_a_receiver_never_takes_does_not_hold_up_the_next(folder: Path) -> None:
+    with LocalReceiver(*[422] * 8) as receiver, Served(folder, webhook=Receiver(receiver.url, SECRET)):
+        asyncio.run(add(folder, "one"))
+        asyncio.run(add(folder, "two"))
+        assert [receiver.next()["text"] for _ in range(9)] == ["one"] * 8 + ["two"]
+
+
+def test_it_goes_on_after_the_last_that_was_taken_over_restarts(folder: Path) -> None:
+    with LocalReceiver() as receiver:
+        flags = ("--webhook", receiver.url)
+        with ServerProcess(folder, *flags) as server:
+            asyncio.run(add(folder, "one"))
+            assert receiver.next()["text"] == "one"
+            receiver.statuses = [503]
+            asyncio.run(add(folder, "two"))
+            assert receiver.next()["text"] == "two"
+            server.end(signal.SIGKILL)
+        asyncio.run(add(folder, "three"))
+        with ServerProcess(folder, *flags) as server:
+            assert [receiver.next()["text"] for _ in range(2)] == ["two", "three"]
+            assert server.end() == 0
+        with ServerProcess(folder, *flags) as server:
+            asyncio.run(add(folder, "four"))
+            assert receiver.next()["text"] == "four"
+            assert server.end() == 0
+
+
+def test_what_was_before_it_was_set_up_is_not_posted(folder: Path) -> None:
+    asyncio.run(add(folder, "old"))
+    with LocalReceiver() as receiver, Served(folder, webhook=Receiver(receiver.url, SECRET)):
+        asyncio.run(add(folder, "new"))
+        assert receiver.next()["text"] == "new"
+
+
+def test_a_receiver_that_is_silent_or_away_holds_up_nobody(folder: Path) -> None:
+    with LocalReceiver(-204) as receiver:
+        with Served(folder, webhook=Receiver(receiver.url, SECRET)) as served, served.client() as client:
+            asyncio.run(add(folder, "one"))
+            receiver.next()
+            assert client.post(f"{USER}/memories", json={"text": "x"}).status_code == 201
+        assert receiver.posts.empty()  # the server has ended, while it was silent
+    with Served(folder, webhook=Receiver(receiver.url, SECRET)) as served, served.client() as client:
+        assert client.post(f"{USER}/memories", json={"text": "y"}).status_code == 201
+
+
+def test_what_was_forgotten_meanwhile_is_not_posted(folder: Path) -> None:
+    with LocalReceiver(-503) as receiver, Served(folder, webhook=Receiver(receiver.url, SECRET)):
+        asyncio.run(add(folder, "She hides the key."))
+        assert receiver.next()["text"] == "She hides the key."
+        asyncio.run(forget_all(folder))
+        receiver.go.set()
+        asyncio.run(add(folder, "two", user="bob"))
+        assert receiver.next()["text"] == "two"
+
+
+def test_what_was_left_unsaid_comes_at_once_and_with_the_next_message(
+    folder: Path, door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "any")
+    door.otherwise = late
+    with (
+        LocalReceiver() as receiver,
+        Served(folder, model=f"{door.url}#any", webhook=Receiver(receiver.url, SECRET)) as served,
+        OpenAI(base_url=f"{served.url}/v1", api_key="none", max_retries=0, timeout=60) as ask,
+    ):
+        talk = Talk(ask, "sleep", user="ann", chat="c-1")
+        assert talk.say("I have a cat.") == "I see."
+        told = receiver.next()
+        assert (told["event"], told["text"], told["user"]) == ("left_unsaid", "Dim the lights at nine.", "ann")
+        talk.say("Thanks.")
+        asked = [each.body["messages"] for each in door.asked]
+        talked = [messages for messages in asked if "Begin with a mark" in messages[0]["content"]]
+        unsaid = "<left_unsaid>\nDim the lights at nine.\n</left_unsaid>"
+        assert unsaid not in talked[0][-1]["content"] and unsaid in talked[-1][-1]["content"]
+
+
+def test_what_is_no_receiver_is_refused(folder: Path) -> None:
+    for url, secret in (
+        ("ftp://x.example", SECRET), ("x.example", SECRET), ("https://", SECRET), ("https://x.example", "short"),
+        ("https://x.example", ""), ("https://x.example", "whsec_not base64 at all"),
+    ):  # fmt: skip
+        with pytest.raises(InputError):
+            Receiver(url, secret)
+    assert SECRET not in repr(Receiver("https://x.example", SECRET))
+    assert httpx.URL(Receiver("https://x.example", "whsec_" + "QUJD" * 8).url).host == "x.example"
