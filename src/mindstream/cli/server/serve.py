@@ -65,8 +65,11 @@ def serve(
     ] = None,
 ) -> None:
     """Serve REST, events, a model for chat pages and MCP, until it is told to end."""
+    import gc
+
     from mindstream.server.missing import require_server
 
+    gc.disable()  # nothing that is loaded is garbage; the server enables it when it listens
     require_server()
     from mindstream.server.doors import app as make
     from mindstream.server.run import serve as run

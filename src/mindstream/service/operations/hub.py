@@ -171,21 +171,23 @@ class Hub:
             ours = self._written.is_set()
             self._written.clear()
             try:
-                version = await self._store.version()
-                if not ours and version == seen:
-                    continue
-                seen = version
+                if not ours:
+                    before, seen = seen, await self._store.version()
+                    if seen == before:
+                        continue
                 await self._hand_on()
             except StorageError:
                 await self._clock.sleep(LOOK_S)
 
     async def _hand_on(self) -> None:
-        while rows := await self._store.events(None, self._seq, limit=PORTION):
+        is_more = True
+        while is_more and (rows := await self._store.events(None, self._seq, limit=PORTION)):
             for line in map(Line, rows):
                 self._put(line)
             self._seq = rows[-1].seq
             for listener in self._listeners:
                 listener.seq = listener.seq if listener.is_cut else self._seq
+            is_more = len(rows) == PORTION
 
     async def close(self) -> None:
         """End for all who listen."""
