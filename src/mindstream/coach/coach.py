@@ -48,8 +48,10 @@ def second_listener(models: Models) -> Model | None:
 
 
 def _reasoners(models: Models, pack: Pack, thinking_s: float, zone: tzinfo | None) -> list[Reasoner]:
-    """Return who thinks behind the talk: one, that also notes what it believes; where a stand-in does, one that notes,
-    if there is a model for that."""
+    """Return who thinks behind the talk: one, that also notes what it believes.
+
+    Where a stand-in does, one that notes beside it, if there is a model for that.
+    """
     thinks, facts = models.of("reasoner"), models.of("facts")
     believer = BeliefReasoner(thinks, pack, thinks.name != Rules.name, timeout_s=thinking_s, zone=zone)
     if believer.notes or facts.name == Rules.name:
