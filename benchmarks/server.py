@@ -194,8 +194,6 @@ def _note(taken: Taken, mark: str, line: bytes, chat: bool) -> str:
         taken.first.setdefault(mark, time.monotonic())
     elif b'"event": "heard"' in line[:30]:
         taken.acknowledged.add(json.loads(line[6:])["seq"])
-    elif b'"event": "waiting"' in line[:30]:
-        taken.waited.add(mark)
     return ""
 
 
@@ -273,16 +271,21 @@ async def listening(port: int) -> AsyncIterator[list[Client]]:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def logged(folder: Path) -> dict[str, list[int]]:
-    """Return the seqs that each user's log holds."""
+async def logged(folder: Path) -> tuple[dict[str, list[int]], set[str]]:
+    """Return the seqs that each user's log holds, and the marks of the utterances whose answer waited for a thought."""
     found: dict[str, list[int]] = {}
+    marks, waited = dict[int, str](), set[str]()
     async with SqliteStore(folder) as store:
         after = 0
         while rows := await store.events(None, after, KINDS, 10_000):
             after = rows[-1].seq
             for row in rows:
                 found.setdefault(shown_name(row.mind), []).append(row.seq)
-    return found
+                if isinstance(row.event, Heard):
+                    marks[row.seq] = row.event.text[row.event.text.rfind("(") :]
+                elif isinstance(row.event, Said) and row.event.waited:
+                    waited.add(marks.get(row.event.answers, ""))
+    return found, waited
 
 
 async def run(given: argparse.Namespace) -> dict[str, Any]:
@@ -316,7 +319,7 @@ async def run(given: argparse.Namespace) -> dict[str, Any]:
         begun = time.monotonic()
         server.end(signal.SIGTERM)
         ended = time.monotonic() - begun
-        kept = await logged(server.folder)
+        kept, taken.waited = await logged(server.folder)
     times = [
         taken.first[mark] - taken.begun[mark] - (first - came)
         for mark, (came, first) in own.items() if mark in taken.first and mark not in taken.waited

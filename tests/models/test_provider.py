@@ -58,7 +58,7 @@ def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_an_answer_comes_in_pieces_with_its_usage(door: FakeEndpoint, model: Provider) -> None:
-    door.will(Says("Hello to you.", usage=(11, 4)))
+    door.will(Says("Hello to you.", usage=(11, 4), pause_s=0.2))
     assert await parts_of(model) == [Piece("Hello "), Piece("to "), Piece("you."), Usage(11, 4, None)]
 
 

@@ -12,13 +12,15 @@ from openai import OpenAI
 from served import Served
 
 
-def talker(words: str, notes: Mapping[str, str] | None = None) -> Callable[[Asked], Behaviour]:
+def talker(
+    words: str, notes: Mapping[str, str] | None = None, pause_s: float = 0.0
+) -> Callable[[Asked], Behaviour]:
     """Answer a talk with these words, and note a fact where the newest words hold its key."""
 
     def answer(asked: Asked) -> Behaviour:
         messages = asked.body["messages"]
         if not messages[0]["content"].startswith("You keep notes"):
-            return Says(words)
+            return Says(words, pause_s=pause_s)
         newest = messages[-1]["content"]
         facts = [
             {"text": text, "predicate": key, "rests_on": ""} for key, text in (notes or {}).items() if key in newest

@@ -48,7 +48,7 @@ def test_an_answer_comes_whole(ask: OpenAI, door: FakeEndpoint) -> None:
 
 
 def test_an_answer_comes_in_pieces_and_then_its_usage(ask: OpenAI, door: FakeEndpoint) -> None:
-    door.otherwise = talker("Good morning to you.")
+    door.otherwise = talker("Good morning to you.", pause_s=0.2)
     stream = ask.chat.completions.create(
         model="companion", messages=[{"role": "user", "content": "Good morning!"}], stream=True,
         stream_options={"include_usage": True},

@@ -72,6 +72,7 @@ def serve(
     gc.disable()  # nothing that is loaded is garbage; the server enables it when it listens
     require_server()
     from mindstream.server.doors import app as make
+    from mindstream.server.run import new_loop
     from mindstream.server.run import serve as run
     from mindstream.service.operations.offered import Offered, read_towns
 
@@ -90,7 +91,8 @@ def serve(
         ) if issuer else None,
         webhook=_receiver(webhook, webhook_secret) if webhook else None,
     )  # fmt: skip
-    asyncio.run(run(doors, host, port))
+    with asyncio.Runner(loop_factory=new_loop()) as runner:
+        runner.run(run(doors, host, port))
 
 
 def _receiver(url: str, file: Path | None) -> Receiver:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncGenerator, Awaitable
-from contextlib import aclosing
 from dataclasses import replace
 from typing import TypeVar
 from weakref import WeakKeyDictionary
@@ -18,6 +17,7 @@ from mindstream.errors import ModelRefused, ModelSilent, ReplyInvalid
 from mindstream.models.model import Call, Distribution, Logprobs, Part, Piece, Request, Usage
 from mindstream.models.providers.adapter import Adapter, Delta, Withheld
 from mindstream.models.providers.address import DECISIONS, Address, address
+from mindstream.models.providers.gathered import gathered
 from mindstream.models.providers.limits import Tally, Waits, waits
 from mindstream.models.providers.thoughts import Thinking
 
@@ -65,19 +65,22 @@ class Provider:
         tally = Tally(request)
         watch = _Watch(self.name, self.waits)
         thinking, used, withheld = Thinking(), None, None
-        async with aclosing(adapter.stream(request)) as arrivals:
-            while not tally.full and (arrival := await watch.wait(anext(arrivals, None), tally)):
-                if isinstance(arrival, Usage):
-                    used = arrival
-                elif isinstance(arrival, Withheld):
-                    withheld = arrival
-                elif isinstance(arrival, Logprobs | Distribution):
-                    watch.go_on()
-                    yield arrival
-                else:
-                    watch.go_on()
-                    if part := _taken(arrival, thinking, tally):
-                        yield part
+        async with gathered(adapter.stream(request)) as arrivals:
+            while not tally.full and (came := await watch.wait(arrivals.next(), tally)):
+                for arrival in came:
+                    if isinstance(arrival, Usage):
+                        used = arrival
+                    elif isinstance(arrival, Withheld):
+                        withheld = arrival
+                    elif isinstance(arrival, Logprobs | Distribution):
+                        watch.go_on()
+                        yield arrival
+                    else:
+                        watch.go_on()
+                        if part := _taken(arrival, thinking, tally):
+                            yield part
+                    if tally.full:
+                        break
         if rest := thinking.rest():
             yield Piece(tally.clip(rest))
         self._check(request, withheld, tally)

@@ -1,0 +1,83 @@
+"""Pieces of an answer are passed on a few at a time: the first at once, nothing lost, nothing held at the end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+
+import pytest
+
+from mindstream.models.model import Usage
+from mindstream.models.providers.adapter import Arrival, Delta
+from mindstream.models.providers.gathered import AT_ONCE, MOST, gathered, joined
+
+LONG = "x" * (AT_ONCE + 1)
+
+
+async def test_the_first_piece_does_not_wait_for_the_next() -> None:
+    going_on = asyncio.Event()
+
+    async def stream() -> AsyncGenerator[Arrival]:
+        yield Delta("reply", "Good ")
+        await going_on.wait()
+        yield Delta("reply", "morning.")
+
+    async with gathered(stream()) as coming:
+        assert await coming.next() == [Delta("reply", "Good ")]
+        going_on.set()
+        assert await coming.next() == [Delta("reply", "morning.")]
+        assert await coming.next() == []
+
+
+async def test_what_follows_comes_together_and_in_order() -> None:
+    async def stream() -> AsyncGenerator[Arrival]:
+        yield Delta("reply", LONG)
+        for word in ("a ", "b "):
+            await asyncio.sleep(0)
+            yield Delta("reply", word)
+        yield Delta("thought", "hm")
+        yield Delta("reply", "c")
+        yield Usage(1, 2)
+
+    async with gathered(stream()) as coming:
+        assert await coming.next() == [Delta("reply", LONG)]
+        rest = [Delta("reply", "a b "), Delta("thought", "hm"), Delta("reply", "c"), Usage(1, 2)]
+        assert await coming.next() == rest
+        assert await coming.next() == []
+
+
+async def test_what_a_stream_raises_comes_behind_its_words() -> None:
+    async def stream() -> AsyncGenerator[Arrival]:
+        yield Delta("reply", "Good ")
+        raise ValueError("broken off")
+
+    async with gathered(stream()) as coming:
+        assert await coming.next() == [Delta("reply", "Good ")]
+        with pytest.raises(ValueError, match="broken off"):
+            await coming.next()
+
+
+async def test_a_stream_is_closed_with_the_block_and_an_endless_one_waits() -> None:
+    given = 0
+    closed = False
+
+    async def stream() -> AsyncGenerator[Arrival]:
+        nonlocal given, closed
+        try:
+            while True:
+                given += 1
+                yield Delta("reply", "on and ")
+        finally:
+            closed = True
+
+    async with gathered(stream()) as coming:
+        await coming.next()
+        for _ in range(3):
+            await asyncio.sleep(0.01)
+        assert given <= 2 * MOST
+    assert closed
+
+
+def test_only_neighbours_of_a_kind_are_joined() -> None:
+    parts = [Delta("reply", "a"), Usage(1, 1), Delta("reply", "b"), Delta("reply", "c")]
+    assert joined(parts) == [Delta("reply", "a"), Usage(1, 1), Delta("reply", "bc")]
