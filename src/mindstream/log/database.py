@@ -2,8 +2,8 @@
 
 All writing goes through one thread that gathers what is waiting into one transaction: ten writers at once pay for one
 fsync. A write is a function of the connection; it succeeds or fails alone (a savepoint each) and is on disk when the
-await returns. A read is a function of a connection, too, and runs in a thread (log/reader_threads): no event loop
-waits for a file.
+await returns. A read is a function of a connection, too, and runs in a thread (log/reader_threads), so that no event
+loop waits for a file; a glance is at a few rows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mindstream import chance
 from mindstream.clock import SystemClock
 from mindstream.errors import StorageError
 from mindstream.log.files import private_database, private_folder
-from mindstream.log.reader_threads import Pending, Readers, Snapshot, readable_text
+from mindstream.log.reader_threads import Pending, Readers, Snapshot, of_one_moment, readable_text
 from mindstream.log.sqlite_errors import BUSY_S, MEND, explain_errors, is_busy
 
 T = TypeVar("T")
@@ -51,6 +51,7 @@ class Database:
             first = open_database(self.path, migrations)
         self._readers = Readers(self.path, first, lambda: connect(self.path))
         self._watch = connect(self.path, 0)
+        self._watched = threading.Lock()
         self._waiting: queue.SimpleQueue[Pending[Any] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._write_all, name=f"writer of {self.path}", daemon=True)
         self._closed = False
@@ -72,6 +73,18 @@ class Database:
         if self._closed:
             raise StorageError(f"{self.path} is closed")
         return await self._readers.read(look)
+
+    async def glance(self, look: Callable[[sqlite3.Connection], T]) -> T:
+        """Read as `read` does, but here and now: for a few rows that an index finds, where a hop to a thread and back
+        takes ten times what they take."""
+        if self._watched.acquire(blocking=False):
+            try:
+                return of_one_moment(self._watch, look)
+            except sqlite3.Error:  # it waits for no lock, and reads no damaged text
+                pass
+            finally:
+                self._watched.release()
+        return await self.read(look)
 
     def moment(self) -> int | None:
         """Return a number that is another one after each commit of anybody; None where it cannot be told at once.

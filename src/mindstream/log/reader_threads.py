@@ -122,19 +122,20 @@ class _Reader:
 
     def _look(self, connection: sqlite3.Connection, look: Callable[[sqlite3.Connection], T]) -> T:
         try:
-            return _of_one_moment(connection, look)
+            return of_one_moment(connection, look)
         except sqlite3.OperationalError as error:
             if "decode to UTF-8" not in str(error) or connection.text_factory is readable_text:
                 raise
         connection.text_factory = readable_text  # from here on: slower by a millisecond a turn
-        return _of_one_moment(connection, look)
+        return of_one_moment(connection, look)
 
     def close(self) -> None:
         if self._connection is not None:
             self._connection.close()
 
 
-def _of_one_moment(connection: sqlite3.Connection, look: Callable[[sqlite3.Connection], T]) -> T:
+def of_one_moment(connection: sqlite3.Connection, look: Callable[[sqlite3.Connection], T]) -> T:
+    """Return what `look` finds, all of it as of one moment."""
     connection.execute("BEGIN")
     try:
         return look(connection)

@@ -85,12 +85,12 @@ class SqliteStore(AbstractAsyncContextManager["SqliteStore"]):
         delete_copies(self.folder)
 
     async def version(self) -> int:
-        return await self._database.read(queries.last_change)
+        return await self._database.glance(queries.last_change)
 
     async def last_seq(self) -> int:
         """Return the seq of the log's newest row, whosever it is; 0 where there is none."""
         sql = "SELECT coalesce(max(seq), 0) FROM log"
-        return await self._database.read(lambda connection: int(connection.execute(sql).fetchone()[0]))
+        return await self._database.glance(lambda connection: int(connection.execute(sql).fetchone()[0]))
 
     async def changes(self, stream: StreamKey, since: int, after: int = 0, most: int | None = None) -> Changes:
         self.tenant.own(stream)
@@ -166,7 +166,7 @@ class SqliteStore(AbstractAsyncContextManager["SqliteStore"]):
         def look(connection: sqlite3.Connection) -> list[Record]:
             return [record_of(row) for row in reversed(connection.execute(sql, [*values, n]).fetchall())]
 
-        return await self._database.read(look)
+        return await (self._database.read if slot is None else self._database.glance)(look)
 
     async def find_same(self, stream: StreamKey, kind: Kind, texts: Sequence[str], *, now: Moment) -> dict[str, Record]:
         wanted = {same_words(text): normalised(text) for text in texts}
@@ -206,7 +206,7 @@ class SqliteStore(AbstractAsyncContextManager["SqliteStore"]):
                     return found[0]
             return None
 
-        return await self._database.read(look)
+        return await self._database.glance(look)
 
     async def count(self, mind: StreamKey, kind: str) -> int:
         self.tenant.own(mind)
@@ -233,7 +233,7 @@ class SqliteStore(AbstractAsyncContextManager["SqliteStore"]):
     async def open_work(self, mind: StreamKey) -> list[work.Work]:
         # The index is named, because SQLite would rather walk through all work that was ever done (index work_once).
         open_ones = f"SELECT {work.COLUMNS} FROM work INDEXED BY work_open WHERE mind = ? AND done IS NULL ORDER BY id"
-        return await self._database.read(
+        return await self._database.glance(
             lambda connection: list(map(work.read, connection.execute(open_ones, (self.tenant.own(mind),))))
         )
 
