@@ -12,9 +12,13 @@ METADATA = "/.well-known/oauth-protected-resource"
 """Below it stands how the MCP server is reached with a token: whoever has none must be able to read that."""
 
 
-def challenge(error: str = "", scope: Scope | None = None) -> dict[str, str]:
-    """Return the header of a 401; at the MCP server it names what says how that is reached (RFC 9728)."""
+def challenge(error: str = "", scope: Scope | None = None, wanted: str = "") -> dict[str, str]:
+    """Return the header of a 401, or of a 403 for want of a scope (`wanted`).
+
+    At the MCP server it names what says how that is reached (RFC 9728).
+    """
     told = [f'error="{error}"'] if error else []
+    told += [f'scope="{wanted}"'] if wanted else []
     if scope is not None and f"{scope['path']}/".startswith("/mcp/"):
         path = quote(scope["path"], safe="/")
         told.append(f'resource_metadata="{base_url(scope)}{METADATA}{path}"')
@@ -22,7 +26,9 @@ def challenge(error: str = "", scope: Scope | None = None) -> dict[str, str]:
 
 
 def base_url(scope: Scope) -> str:
-    """Return the URL by which the server was called; the host was checked."""
+    """Return the URL by which the server is called: the operator's, else the request's, whose host was checked."""
+    if public := scope.get("state", {}).get("public_url"):
+        return f"{public}{scope.get('root_path', '')}"
     host = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"host"), "localhost")
     return f"{scope.get('scheme', 'http')}://{host}{scope.get('root_path', '')}"
 
