@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from typing import TypeAlias
 from urllib.parse import quote
 
 from mindstream.server.asgi import Scope
 from mindstream.server.problems import Refusal
 from mindstream.service.operations.who import Who
 
+LeftS: TypeAlias = Callable[[], float]
+"""Says how many seconds a token still holds; none where it has ended or was revoked."""
 METADATA = "/.well-known/oauth-protected-resource"
 """Below it stands how the MCP server is reached with a token: whoever has none must be able to read that."""
 
@@ -39,3 +44,14 @@ def who_of(scope: Scope) -> Who:
     if not isinstance(who, Who):
         raise Refusal("unauthenticated", "send a token: Authorization: Bearer …", challenge("", scope))
     return who
+
+
+def unending() -> float:
+    """Say how long somebody is let in who needs no token."""
+    return math.inf
+
+
+def left_of(scope: Scope) -> LeftS:
+    """Return what says how long the token of a request still holds."""
+    left: LeftS = scope.get("state", {}).get("left_s", unending)
+    return left

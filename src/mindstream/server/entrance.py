@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from mindstream.clock import SystemClock
 from mindstream.errors import InputError
 from mindstream.server.asgi import App, Message, Receive, Scope, Send
-from mindstream.server.asking import METADATA, challenge
+from mindstream.server.asking import METADATA, LeftS, challenge
 from mindstream.server.budgets import Budgets
 from mindstream.server.health import Metrics
 from mindstream.server.limits import BoundedBody, Limits
@@ -159,6 +159,7 @@ class Entrance:
             found = await self._find(token) if kind == "bearer" else None
             if found is None:
                 raise Refusal("unauthenticated", "this token opens nothing here", challenge("invalid_token", scope))
+            scope["state"]["left_s"] = self._left_of(token, found)
             return Who(found.tenant, frozenset(found.scopes), only=found.user, key=found.id), found
         if self._is_open(scope):
             return LOCAL_PEOPLE, None
@@ -171,6 +172,13 @@ class Entrance:
         if token.startswith(PREFIX) or self._admission.issuer is None:
             return self._admission.tokens.find(token)
         return await self._admission.issuer.find(token)
+
+    def _left_of(self, token: str, found: Token) -> LeftS:
+        """Return what says how long a token still holds: one of our own may be revoked meanwhile."""
+        tokens, issuer = self._admission.tokens, self._admission.issuer
+        if issuer is not None and not token.startswith(PREFIX):
+            return lambda: issuer.left_s(found)
+        return lambda: tokens.left_s(token)
 
     def _is_made_up(self, token: str) -> bool:
         """Tell whether it is nobody's token, but a word that some client has to send."""

@@ -76,6 +76,11 @@ class Tokens:
         found = self._by_hash.get(_hash(token))
         return found if found is not None and found.ends > self._clock.now() else None
 
+    def left_s(self, token: str) -> float:
+        """Return how long a token still holds; 0 where it does not."""
+        found = self.find(token)
+        return found.ends - self._clock.now() if found is not None else 0.0
+
     def each(self) -> list[Token]:
         """Return all, those that have ended too."""
         self._read_anew()
