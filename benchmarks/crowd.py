@@ -101,7 +101,7 @@ async def measure(port: int, pid: int, clients: int) -> dict[str, object]:
     for first in range(0, clients, WAVE):
         going += [asyncio.create_task(crowd.one(kinds[n % 3])) for n in range(first, min(first + WAVE, clients))]
         await asyncio.sleep(0.02)
-    while sum(crowd.told.values()) + sum(crowd.open.values()) < clients:
+    while sum(crowd.told.values()) + sum(crowd.open.values()) < clients:  # noqa: ASYNC110 (nobody tells of it)
         await asyncio.sleep(0.1)
     await asyncio.sleep(1)
     seconds, peak, new = time.perf_counter() - began, rss_mb(pid), await asked(port)

@@ -135,7 +135,8 @@ class Entrance:
         scope["state"]["who"] = who
         with self._limits.one(who.key or _address(scope), token):
             answer.body = BoundedBody(scope, receive)
-            await self._inner(scope, answer.body, answer.send)
+            with self._limits.weighed(token, answer.body):
+                await self._inner(scope, answer.body, answer.send)
 
     def _check_host(self, host: str) -> None:
         """Refuse a name that is not ours: a page may have let its own point here (DNS rebinding); an address cannot."""
