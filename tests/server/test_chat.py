@@ -100,6 +100,17 @@ def test_a_companion_chooses_its_words_as_the_client_says(ask: OpenAI, door: Fak
     assert {name: told[0][name] for name in how} == how and 50 in told[0].values()
 
 
+def test_what_an_endpoint_does_not_know_of_that_it_is_asked_without(ask: OpenAI, door: FakeEndpoint) -> None:
+    odd = Fails(400, "Unsupported value: 'temperature' does not support 0.3 with this model.")
+    door.otherwise = lambda asked: odd if "temperature" in asked.body else Says("I see.")
+    hello: list[Any] = [{"role": "user", "content": "Hello!"}]
+    for _ in range(2):
+        done = ask.chat.completions.create(model="companion", user="ann", messages=hello, temperature=0.3, seed=7)
+        assert done.choices[0].message.content == "I see."
+    assert sum("temperature" in each.body for each in door.asked) == 1
+    assert any(each.body.get("seed") == 7 for each in door.asked)
+
+
 def test_a_companion_answers_in_words_and_refuses_to_be_made_to_call(ask: OpenAI, door: FakeEndpoint) -> None:
     door.otherwise = Says("I see.")
     tool = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
