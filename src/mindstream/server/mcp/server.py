@@ -22,7 +22,7 @@ from mindstream.server.mcp.resources import find_resource, list_page, templates
 from mindstream.server.mcp.tools import Caller, MemoryTool, every_tool, shown_tools
 from mindstream.server.problems import problem_of
 from mindstream.service.operations.house import House
-from mindstream.service.operations.operation_shape import OperationShape
+from mindstream.service.operations.lasting.shape import OperationShape
 from mindstream.service.operations.who import Who
 
 LOG = logging.getLogger("mindstream.server")

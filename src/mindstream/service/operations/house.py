@@ -31,13 +31,13 @@ from mindstream.models.roles import Models
 from mindstream.models.wrappers.meter import Metered
 from mindstream.service.chat.page import TalkZone
 from mindstream.service.folders import refuse_town
-from mindstream.service.operations.changed import OperationChanged
 from mindstream.service.operations.hub import Hub, TenantStore
-from mindstream.service.operations.kept import KeptOperations
+from mindstream.service.operations.lasting.changed import OperationChanged
+from mindstream.service.operations.lasting.kept import KeptOperations
+from mindstream.service.operations.lasting.running import Running, RunningOperations
 from mindstream.service.operations.offered import Offered
 from mindstream.service.operations.open_minds import MindKey, OpenMind, OpenMinds
 from mindstream.service.operations.refusals import NotFound
-from mindstream.service.operations.running import Running, RunningOperations
 from mindstream.service.operations.spending import SpentOf, charged
 from mindstream.service.operations.who import LOCAL_PEOPLE, Who
 from mindstream.settings import Settings

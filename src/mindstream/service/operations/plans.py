@@ -16,9 +16,9 @@ from mindstream.minds.calls import CallLog
 from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.watcher import Unwatched
 from mindstream.service.operations.house import House
-from mindstream.service.operations.operation_shape import OperationShape, Wanted
+from mindstream.service.operations.lasting.running import Running
+from mindstream.service.operations.lasting.shape import OperationShape, Wanted
 from mindstream.service.operations.refusals import NotFound
-from mindstream.service.operations.running import Running
 from mindstream.service.operations.shapes import Ask, NoQuestion, Reply
 from mindstream.service.operations.table import operation
 from mindstream.service.operations.who import Who

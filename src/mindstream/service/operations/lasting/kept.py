@@ -18,7 +18,7 @@ from mindstream.log.folder import results
 from mindstream.log.names import StreamKey
 from mindstream.paths import read_text
 from mindstream.private_files import make_private_folder, write_private
-from mindstream.service.operations.operation_shape import OperationShape
+from mindstream.service.operations.lasting.shape import OperationShape
 
 KEPT_S = DAY_S
 MOST = 1_000

@@ -15,8 +15,8 @@ from mindstream.chance import token
 from mindstream.clock import Clock, Moment
 from mindstream.errors import Conflict, MindstreamError
 from mindstream.log.names import StreamKey
-from mindstream.service.operations.kept import KEPT_S, MOST, KeptOperation, KeptOperations
-from mindstream.service.operations.operation_shape import Note, OperationShape, State, Wanted
+from mindstream.service.operations.lasting.kept import KEPT_S, MOST, KeptOperation, KeptOperations
+from mindstream.service.operations.lasting.shape import Note, OperationShape, State, Wanted
 from mindstream.service.operations.refusals import NotFound
 from mindstream.service.operations.who import Who
 
