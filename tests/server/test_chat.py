@@ -90,6 +90,44 @@ def test_a_companion_remembers_in_another_talk_what_it_was_told(
     assert "The user plays the cello" not in talks_asked(door)[-1]
 
 
+def test_a_companion_chooses_its_words_as_the_client_says(ask: OpenAI, door: FakeEndpoint) -> None:
+    door.otherwise = Says("I see.")
+    how: dict[str, Any] = {"temperature": 0.3, "top_p": 0.9, "seed": 7, "stop": ["END", "\n\n"]}
+    hello: list[Any] = [{"role": "user", "content": "Hello!"}]
+    ask.chat.completions.create(model="companion", user="ann", messages=hello, max_completion_tokens=50, **how)
+    told = [each.body for each in door.asked if "temperature" in each.body]
+    assert len(told) == 1, "only whoever answers is told"
+    assert {name: told[0][name] for name in how} == how and 50 in told[0].values()
+
+
+def test_what_an_endpoint_does_not_know_of_that_it_is_asked_without(ask: OpenAI, door: FakeEndpoint) -> None:
+    odd = Fails(400, "Unsupported value: 'temperature' does not support 0.3 with this model.")
+    door.otherwise = lambda asked: odd if "temperature" in asked.body else Says("I see.")
+    hello: list[Any] = [{"role": "user", "content": "Hello!"}]
+    for _ in range(2):
+        done = ask.chat.completions.create(model="companion", user="ann", messages=hello, temperature=0.3, seed=7)
+        assert done.choices[0].message.content == "I see."
+    assert sum("temperature" in each.body for each in door.asked) == 1
+    assert any(each.body.get("seed") == 7 for each in door.asked)
+
+
+def test_a_companion_answers_in_words_and_refuses_to_be_made_to_call(ask: OpenAI, door: FakeEndpoint) -> None:
+    door.otherwise = Says("I see.")
+    tool = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
+    create: Any = ask.chat.completions.create
+    hello = {"model": "companion", "user": "ann", "messages": [{"role": "user", "content": "Hello!"}], "tools": [tool]}
+    for forced in ("required", {"type": "function", "function": {"name": "look"}}):
+        with pytest.raises(openai.BadRequestError, match="answers in words"):
+            create(**hello, tool_choice=forced)
+    respond: Any = ask.responses.create
+    with pytest.raises(openai.BadRequestError, match="answers in words"):
+        respond(model="companion", user="ann", input="Hello!", tools=[tool], tool_choice="required")
+    assert not door.asked
+    assert create(**hello).choices[0].message.content == "I see."
+    assert create(**hello, tool_choice="none").choices[0].message.content == "I see."
+    assert all("look" not in str(each.body.get("tools")) for each in door.asked)
+
+
 def test_what_was_said_before_is_heard_once(ask: OpenAI, served: Served, door: FakeEndpoint) -> None:
     door.otherwise = talker("I see.")
     talk = Talk(ask, "companion", user="ann", chat="c-1")

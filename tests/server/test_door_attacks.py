@@ -299,6 +299,20 @@ def test_a_rate_is_a_limit(served: Served, client: httpx.Client) -> None:
     assert client.get(f"{USER}/memories").status_code == 200  # others are left alone
 
 
+def test_bytes_are_a_limit(served: Served, client: httpx.Client) -> None:
+    small = served.token("acme", bytes_a_day=20_000)
+    codes = [
+        client.post(f"{USER}/memories", json={"text": f"{number} " + "word " * 1_000}, headers=small).status_code
+        for number in range(8)
+    ]
+    assert codes == [201] * 4 + [429] * 4
+    refused = client.post(f"{USER}/memories", json={"text": "x"}, headers=small)
+    assert refused.json()["type"].endswith(":too-many") and "--bytes-a-day" in refused.json()["detail"]
+    assert int(refused.headers["retry-after"]) >= 1
+    assert client.get(f"{USER}/memories", headers=small).status_code == 200, "what is there can be read"
+    assert client.post(f"{USER}/memories", json={"text": "x"}, headers=served.token("acme")).status_code == 201
+
+
 def test_a_budget_is_a_limit(served: Served, client: httpx.Client, door: FakeEndpoint) -> None:
     door.otherwise = Says("Hello.", usage=(500, 500))
     poor = served.token("acme", "read,write", tokens=6_000) | {"Accept": "text/event-stream"}

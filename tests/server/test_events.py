@@ -123,3 +123,26 @@ def test_what_is_no_id_is_refused(client: httpx.Client) -> None:
         assert refused.status_code == 422 and refused.headers["content-type"] == "application/problem+json"
     assert client.get("/api/v1/events", params={"kind": "nothing"}).status_code == 422
     assert client.get("/api/v1/events", params={"room": "nothing"}).status_code == 422
+
+
+def test_a_stream_ends_with_its_token_and_goes_on_with_another(folder: Path) -> None:
+    with Served(folder, require_token=True) as served, served.client() as client:
+        tokens = served.doors.admission.tokens
+        token, made = tokens.new("acme", "read", 1)
+        holds, other = {"Authorization": f"Bearer {token}"}, served.token("acme")
+
+        def send(text: str) -> None:
+            client.post("/api/v1/users/ann/send", json={"text": text}, headers=other)
+
+        with client.stream("GET", "/api/v1/events?user=ann&kind=heard&after=0", headers=holds) as answer:
+            events = read(answer.iter_lines())
+            send("before")
+            assert next(events)["data"]["text"] == "before"
+            tokens.revoke(made.id)
+            send("after")
+            last = list(events)
+        assert [each["event"] for each in last] == ["end"], "nothing is told any more"
+        assert client.get("/api/v1/events", headers=holds).status_code == 401
+        resumed = other | {"Last-Event-ID": last[0]["last"]}
+        with client.stream("GET", "/api/v1/events?user=ann&kind=heard", headers=resumed) as answer:
+            assert next(read(answer.iter_lines()))["data"]["text"] == "after"

@@ -18,7 +18,7 @@ from served import Served, ServerProcess
 
 from mindstream.clock import SystemClock
 from mindstream.errors import InputError
-from mindstream.server.issuer import Issuer, read_keys, read_scopes
+from mindstream.server.issuer import LEEWAY_S, Issuer, read_keys, read_scopes
 
 USER = "/api/v1/users/ann"
 
@@ -129,6 +129,15 @@ def test_a_claim_may_say_the_one_user(folder: Path, issuer: LocalIssuer) -> None
         assert client.get("/api/v1/users/bob/memories", headers=ann).status_code == 403
         assert status(client, issuer.token(org="acme", sub=None)) == 401
         assert status(client, issuer.token(org="acme", sub="a\nb")) == 401
+
+
+def test_a_stream_of_events_ends_with_its_token(asking: httpx.Client, issuer: LocalIssuer) -> None:
+    ending = issuer.token(exp=time.time() - LEEWAY_S + 2)
+    with asking.stream("GET", "/api/v1/events?user=ann&after=0", headers=ending) as answer:
+        assert answer.status_code == 200
+        told = [line for line in answer.iter_lines() if line.startswith("event: ")]
+    assert told == ["event: end"]
+    assert status(asking, ending) == 401
 
 
 def test_the_mcp_server_names_it(folder: Path, issuer: LocalIssuer) -> None:

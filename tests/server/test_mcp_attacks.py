@@ -10,6 +10,9 @@ import pytest
 from mcp_clients import called, over_http, refused
 from served import Served
 
+from mindstream.errors import InputError
+from mindstream.server.doors import app
+
 BOTH = {"Accept": "application/json, text/event-stream"}
 CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
 
@@ -74,8 +77,43 @@ async def test_who_may_only_read_is_shown_and_given_no_more(served: Served) -> N
     ) as client:
         names = {tool.name for tool in (await client.list_tools()).tools}
         assert names == {"recall", "list_memories", "get_memory", "memory_history", "memory_lineage"}
-        with pytest.raises(Exception, match="no tool of that name"):
-            await client.call_tool("forget", {"memory_id": "1"})
+    with served.client(headers={**served.token("acme", "memory.read"), **BOTH}) as asking:
+        wanted = {"name": "forget", "arguments": {"memory_id": "1"}}
+        answer = asking.post("/mcp/ann", json={**CALL, "params": wanted})
+        assert answer.status_code == 403
+        told = answer.headers["www-authenticate"]
+        assert 'error="insufficient_scope", scope="memory.write", resource_metadata="' in told
+        unknown = asking.post("/mcp/ann", json={**CALL, "params": {"name": "solve", "arguments": {}}})
+        assert unknown.status_code == 200 and "no tool of that name" in unknown.text, "it is not among the sets"
+
+
+def test_behind_a_proxy_it_is_called_by_its_public_name(tmp_path: Any) -> None:
+    public = "https://mind.example.org"
+    with Served(tmp_path / "data", require_token=True, public_url=f"{public}/") as served, served.client() as client:
+        for host in ("mind.example.org", "127.0.0.1"):
+            answer = client.post("/mcp/ann", json={}, headers={"Host": host, "Origin": public})
+            where = f"{public}/.well-known/oauth-protected-resource/mcp/ann"
+            assert (answer.status_code, answer.headers["www-authenticate"]) == (
+                401, f'Bearer resource_metadata="{where}"'
+            )  # fmt: skip
+        told = client.get("/.well-known/oauth-protected-resource/mcp/ann", headers={"Host": "mind.example.org"})
+        assert told.json()["resource"] == f"{public}/mcp/ann"
+        assert client.get("/healthz", headers={"Host": "evil.example"}).status_code == 421
+        for origin in ("http://mind.example.org", "https://mind.example.org.evil.example"):
+            assert client.get("/healthz", headers={"Host": "127.0.0.1", "Origin": origin}).status_code == 403
+    for wrong in ("mind.example.org", "https://mind.example.org/path", "ftp://x", "https://", "https://a@b.example"):
+        with pytest.raises(InputError, match="--public-url"):
+            app(tmp_path / "other", public_url=wrong)
+
+
+async def test_prompts_are_filled_in(served: Served) -> None:
+    async with over_http(f"{served.url}/mcp/ann") as client:
+        assert [each.name for each in (await client.list_prompts()).prompts] == ["remember_this", "what_do_you_know"]
+        filled = await client.get_prompt("remember_this", {"content": "Tea {0} at four."})
+        assert "Tea {0} at four." in str(getattr(filled.messages[0].content, "text", ""))
+        for wrong in (("remember_this", {}), ("other", {"content": "x"})):
+            with pytest.raises(Exception, match=r"it wants 'content'|no prompt of that name"):
+                await client.get_prompt(*wrong)
 
 
 def test_a_name_is_no_way_into_another_stream(served: Served) -> None:

@@ -22,7 +22,7 @@ from pathlib import Path
 from mindstream.errors import InputError, StorageError
 from mindstream.log.database import FILE, rewrite
 from mindstream.log.files import check_plain, private_file
-from mindstream.log.folder import COPIES, GATES, UNFINISHED_GATES, history
+from mindstream.log.folder import COPIES, GATES, UNFINISHED_GATES, history, results
 from mindstream.log.names import StreamKey
 from mindstream.log.sqlite_errors import BUSY_S, explain_errors
 from mindstream.paths import read_text
@@ -150,9 +150,10 @@ def finish(folder: Path, intent: Intent) -> None:
 def files_of(folder: Path, user: StreamKey) -> list[Path]:
     """Name the files beside the database that hold something of a user.
 
-    Typed history; what gates learned from all, and copies of all from before the folder was mended.
+    Typed history, results of operations; what gates learned from all, and copies of all from before the folder was
+    mended.
     """
-    patterns = (GATES, UNFINISHED_GATES, f"{COPIES}/*")
+    patterns = (GATES, UNFINISHED_GATES, f"{COPIES}/*", f"{results(folder, user).relative_to(folder)}/*")
     found = [history(folder, user), *(path for pattern in patterns for path in sorted(folder.glob(pattern)))]
     return [path for path in found if path.exists()]
 
@@ -253,6 +254,15 @@ def _settle(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def erase_results(folder: Path, user: StreamKey) -> None:
+    """Delete what came of a user's long operations: words that are forgotten may stand in it.
+
+    Raises:
+        StorageError: a file cannot be deleted.
+    """
+    _delete(list(results(folder, user).glob("*")))
 
 
 # What a user typed in a terminal: a file beside the database, from which entries can be taken for good.

@@ -95,6 +95,29 @@ class Cut:
         return " ".join((self.what, *counts))
 
 
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How a model chooses its words, where somebody says so; None: as it does by itself.
+
+    Attributes:
+        stop: texts at which the answer ends.
+    """
+
+    temperature: float | None = None
+    top_p: float | None = None
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+
+    def fields(self) -> dict[str, Any]:
+        """Return what is said, by the names of OpenAI's API."""
+        told = {"temperature": self.temperature, "top_p": self.top_p, "seed": self.seed, "stop": [*self.stop] or None}
+        return {name: value for name, value in told.items() if value is not None}
+
+
+FREELY = Sampling()
+"""As a model does by itself."""
+
+
 @dataclass(frozen=True)
 class Request:
     """What is put to a model.
@@ -106,6 +129,7 @@ class Request:
         tools: what may be called.
         words: a template to use instead of the prompt's own.
         longest_reply: the tokens that the model can write at most, where that is known; 0: what the prompt says.
+        sampling: how the words are chosen.
         cut: what was left out so that the rest fits the model's window (see wrappers/fit).
         options: the answers of a typed question whose probabilities are wanted: one token, and no text (see decide).
         on_call: whom a meter tells of the call, besides its own listener (see wrappers/meter).
@@ -117,6 +141,7 @@ class Request:
     tools: tuple[ToolSpec, ...] = ()
     words: str | None = field(default=None, repr=False)
     longest_reply: int = 0
+    sampling: Sampling = FREELY
     cut: tuple[Cut, ...] = ()
     options: tuple[str, ...] = ()
     on_call: Callable[[Any], None] | None = field(default=None, repr=False, compare=False)

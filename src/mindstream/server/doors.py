@@ -21,7 +21,7 @@ from mindstream.server.budgets import Budgets
 from mindstream.server.chat import add_chat
 from mindstream.server.chat.errors import OpenAIErrors
 from mindstream.server.description import describe_api
-from mindstream.server.entrance import Admission, Entrance
+from mindstream.server.entrance import Admission, Entrance, checked_public_url
 from mindstream.server.events import add_events
 from mindstream.server.health import Metrics, add_health
 from mindstream.server.idempotency import Writes
@@ -116,7 +116,7 @@ def app(
     data: str | Path | House = "data", *, model: str | Models | None = None, tokens: str | Path | None = None,
     require_token: bool = False, hosts: tuple[str, ...] = (), origins: tuple[str, ...] = (),
     settings: Settings | None = None, offered: Offered | None = None, at_once: int = AT_ONCE,
-    issuer: Issuer | None = None, webhook: Receiver | None = None,
+    issuer: Issuer | None = None, webhook: Receiver | None = None, public_url: str = "",
 ) -> Doors:  # fmt: skip
     """Make the application.
 
@@ -131,15 +131,18 @@ def app(
         at_once: so many calls of each model go on at a time.
         issuer: whose tokens open, too.
         webhook: who is told what minds add after their answers.
+        public_url: by which it is called through a proxy, as https://mind.example.org; "": by its own name.
 
     Raises:
         SettingsError: there is no such model.
+        InputError: `public_url` is none.
     """
     if isinstance(model, str):
         settings = (settings or Settings()).model_copy(update={"model": model, "roles": {}})
     house = house_of(data, settings, model if isinstance(model, Models) else None, offered, at_once)
     kept = Tokens(Path(tokens) if tokens else house.settings.data / FILE, house.clock)
-    return Doors(house, Admission(kept, require_token, tuple(hosts), tuple(origins), issuer), webhook)
+    public = checked_public_url(public_url) if public_url else ""
+    return Doors(house, Admission(kept, require_token, tuple(hosts), tuple(origins), issuer, public), webhook)
 
 
 def add_problems(api: FastAPI) -> None:

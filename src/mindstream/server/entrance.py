@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from mindstream.clock import SystemClock
+from mindstream.errors import InputError
 from mindstream.server.asgi import App, Message, Receive, Scope, Send
-from mindstream.server.asking import METADATA, challenge
+from mindstream.server.asking import METADATA, LeftS, challenge
 from mindstream.server.budgets import Budgets
 from mindstream.server.health import Metrics
 from mindstream.server.limits import BoundedBody, Limits
@@ -40,6 +41,7 @@ class Admission:
         hosts: names by which the server is called, beside those of this machine; "*": any.
         origins: pages that may call it from a browser, beside its own; as https://chat.example.org.
         issuer: whose tokens open, too; None: nobody's.
+        public_url: by which it is called through a proxy, as https://mind.example.org; "": by its own name.
     """
 
     tokens: Tokens
@@ -47,6 +49,7 @@ class Admission:
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
     issuer: Issuer | None = None
+    public_url: str = ""
     headers: tuple[tuple[bytes, bytes], ...] = field(
         default=(
             (b"x-content-type-options", b"nosniff"),
@@ -98,6 +101,7 @@ class Entrance:
     def __init__(self, inner: App, admission: Admission, limits: Limits, budgets: Budgets, metrics: Metrics) -> None:
         self._inner, self._admission, self._limits, self._budgets = inner, admission, limits, budgets
         self._metrics = metrics
+        self._names = {*admission.hosts, *filter(None, [host_name(urlsplit(admission.public_url).netloc)])}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -117,6 +121,7 @@ class Entrance:
 
     async def _let_in(self, scope: Scope, receive: Receive, answer: Answer) -> None:
         headers = _headers(scope)
+        scope.setdefault("state", {})["public_url"] = self._admission.public_url
         self._check_host(headers.get("host", ""))
         self._check_origin(headers)
         if headers.get("origin") in self._admission.origins:
@@ -127,22 +132,23 @@ class Entrance:
         who, token = await self._who(scope, headers)
         if token is not None:
             who = replace(who, budget=await self._budgets.of(token))
-        scope.setdefault("state", {})["who"] = who
+        scope["state"]["who"] = who
         with self._limits.one(who.key or _address(scope), token):
             answer.body = BoundedBody(scope, receive)
-            await self._inner(scope, answer.body, answer.send)
+            with self._limits.weighed(token, answer.body):
+                await self._inner(scope, answer.body, answer.send)
 
     def _check_host(self, host: str) -> None:
         """Refuse a name that is not ours: a page may have let its own point here (DNS rebinding); an address cannot."""
         name = host_name(host)
-        if name in LOOPBACK or is_address(name) or "*" in self._admission.hosts or name in self._admission.hosts:
+        if name in LOOPBACK or is_address(name) or "*" in self._names or name in self._names:
             return
         raise Refusal("misdirected", "this server is not called so; `--allow-host NAME` lets it be")
 
     def _check_origin(self, headers: dict[str, str]) -> None:
         """Refuse what another page has a browser ask."""
         origin = headers.get("origin")
-        if origin is None or origin in self._admission.origins:
+        if origin is None or origin in self._admission.origins or origin == (self._admission.public_url or None):
             return
         if urlsplit(origin).netloc != headers.get("host", "") or not urlsplit(origin).netloc:
             raise Refusal("forbidden", "pages of another origin may not ask here; `--allow-origin URL` lets one")
@@ -154,6 +160,7 @@ class Entrance:
             found = await self._find(token) if kind == "bearer" else None
             if found is None:
                 raise Refusal("unauthenticated", "this token opens nothing here", challenge("invalid_token", scope))
+            scope["state"]["left_s"] = self._left_of(token, found)
             return Who(found.tenant, frozenset(found.scopes), only=found.user, key=found.id), found
         if self._is_open(scope):
             return LOCAL_PEOPLE, None
@@ -166,6 +173,13 @@ class Entrance:
         if token.startswith(PREFIX) or self._admission.issuer is None:
             return self._admission.tokens.find(token)
         return await self._admission.issuer.find(token)
+
+    def _left_of(self, token: str, found: Token) -> LeftS:
+        """Return what says how long a token still holds: one of our own may be revoked meanwhile."""
+        tokens, issuer = self._admission.tokens, self._admission.issuer
+        if issuer is not None and not token.startswith(PREFIX):
+            return lambda: issuer.left_s(found)
+        return lambda: tokens.left_s(token)
 
     def _is_made_up(self, token: str) -> bool:
         """Tell whether it is nobody's token, but a word that some client has to send."""
@@ -200,6 +214,22 @@ def is_address(name: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def checked_public_url(url: str) -> str:
+    """Return an URL by which a server is called through a proxy: a scheme and a name, in small letters.
+
+    Raises:
+        InputError: it is none, or has a path.
+    """
+    try:
+        parts = urlsplit(url.rstrip("/").lower())
+        plain = f"{parts.scheme}://{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}"
+    except ValueError:
+        plain = ""
+    if not plain.startswith(("https://", "http://")) or plain != url.rstrip("/").lower() or plain.endswith("://"):
+        raise InputError(f"--public-url {url[:200]!r} must be as https://mind.example.org, without a path")
+    return plain
 
 
 def _address(scope: Scope) -> str:

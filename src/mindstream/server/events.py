@@ -14,7 +14,7 @@ from mindstream.errors import InputError
 from mindstream.log.events import GROUND, Logged, every_kind
 from mindstream.log.names import StreamKey
 from mindstream.rooms import registered
-from mindstream.server.asking import who_of
+from mindstream.server.asking import LeftS, left_of, unending, who_of
 from mindstream.server.rest import PREFIX, problems_of
 from mindstream.server.streams import PING_S, EventStream, encode
 from mindstream.service.operations.house import House
@@ -49,7 +49,7 @@ def add_events(api: FastAPI, house: House) -> None:
         ground = house.ground(about)
         mind = ground.store.key(about.name) if about.user else None
         wants = choose(mind, kinds_of(kind, room))
-        return EventStream(follow(ground.hub, wants, read_id(last_event_id, after), mind))
+        return EventStream(follow(ground.hub, wants, read_id(last_event_id, after), mind, left_of(request.scope)))
 
 
 def kinds_of(kinds: list[str] | None, room: str | None) -> frozenset[str] | None:
@@ -93,19 +93,30 @@ def read_id(last_event_id: str | None, after: int | None) -> int | None:
     return int(last_event_id)
 
 
-async def follow(hub: Hub, wants: Wants, after: int | None, mind: StreamKey | None = None) -> AsyncGenerator[bytes]:
-    """Yield the log as events: what was written after a seq, then what is being written; each row once."""
+async def follow(
+    hub: Hub, wants: Wants, after: int | None, mind: StreamKey | None = None, left_s: LeftS = unending
+) -> AsyncGenerator[bytes]:  # fmt: skip
+    """Yield the log as events: what was written after a seq, then what is being written; each row once.
+
+    It ends when the token has ended: `left_s` says how long that still holds.
+    """
     async with hub.listening(wants, mind) as listener:
         start = listener.begins if after is None else after
         yield f"retry: {RETRY_MS}\nid: {start}\n\n".encode()
         if after is not None:
             async with aclosing(hub.catch_up(listener, after, mind)) as portions:
                 async for lines in portions:
+                    if left_s() <= 0:
+                        yield _last(listener, _before(lines, listener))
+                        return
                     yield _joined(lines)
         while not (listener.is_over or listener.is_cut):
-            lines = await listener.next(PING_S)
+            lines = await listener.next(max(0.0, min(PING_S, left_s())))
+            if left_s() <= 0:
+                yield _last(listener, _before(lines, listener))
+                return
             yield _joined(lines) if lines else _place(listener)
-        yield _last(listener)
+        yield _last(listener, listener.seq)
 
 
 def _joined(lines: list[Line]) -> bytes:
@@ -119,7 +130,12 @@ def _place(listener: Listener) -> bytes:
     return f": ping\nid: {listener.seq}\n\n".encode()
 
 
-def _last(listener: Listener) -> bytes:
-    """Return what tells whoever is cut, or at whom the server ends, where to go on."""
+def _before(lines: list[Line], listener: Listener) -> int:
+    """Return the seq after which whoever is not told these lines goes on."""
+    return next((line.row.seq for line in lines if line.row.seq), listener.seq + 1) - 1
+
+
+def _last(listener: Listener, seq: int) -> bytes:
+    """Return what tells whoever is cut, or at whom the server or the token ends, where to go on."""
     name = "cut" if listener.is_cut else "end"
-    return format_sse_event(data_str=json.dumps({"after": listener.seq}), event=name, id=str(listener.seq))
+    return format_sse_event(data_str=json.dumps({"after": seq}), event=name, id=str(seq))

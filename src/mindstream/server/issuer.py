@@ -92,6 +92,10 @@ class Issuer:
             return None
         return self._token(claims)
 
+    def left_s(self, token: Token) -> float:
+        """Return how long a token of the issuer's still holds; below 0 where it does not any more."""
+        return token.ends + LEEWAY_S - self._clock.now()
+
     def _token(self, claims: dict[str, Any]) -> Token | None:
         tenant, user = claims.get(self._tenant_claim), claims.get(self._user_claim) if self._user_claim else ""
         if (

@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mindstream.clock import Clock
+from mindstream.clock import DAY_S, Clock
 from mindstream.server.asgi import Message, Receive, Scope
 from mindstream.server.problems import Refusal
 from mindstream.server.tokens import Token
@@ -31,12 +31,21 @@ class Bucket:
     going: int = 0
 
 
+@dataclass
+class Amount:
+    """What is left of a day's bytes."""
+
+    left: float
+    at: float
+
+
 class Limits:
     """Counts requests by token."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._buckets: dict[str, Bucket] = {}
+        self._amounts: dict[str, Amount] = {}
 
     @contextlib.contextmanager
     def one(self, key: str, token: Token | None) -> Iterator[None]:
@@ -67,6 +76,28 @@ class Limits:
         finally:
             bucket.going -= 1
 
+    @contextlib.contextmanager
+    def weighed(self, token: Token | None, body: BoundedBody) -> Iterator[None]:
+        """Count the bytes of a body that is read while the block runs.
+
+        Raises:
+            Refusal: the token's bytes of a day are spent; what is only asked for has none.
+        """
+        if token is None or not token.bytes_a_day:
+            yield
+            return
+        a_day, now = token.bytes_a_day, self._clock.elapsed()
+        amount = self._amounts.setdefault(token.id, Amount(a_day, now))
+        amount.left, amount.at = min(a_day, amount.left + (now - amount.at) * a_day / DAY_S), now
+        if amount.left < 0 and body.is_there:
+            wait_s = max(1, round(-amount.left * DAY_S / a_day + 0.5))
+            told = f"{a_day:,} bytes a day are taken from this token: wait, or ask the operator for `--bytes-a-day`"
+            raise Refusal("too-many", told, {"Retry-After": str(wait_s)})
+        try:
+            yield
+        finally:
+            amount.left -= body.taken
+
     def _tidy(self) -> None:
         if len(self._buckets) >= HELD:
             self._buckets = {key: each for key, each in self._buckets.items() if each.going}
@@ -80,7 +111,9 @@ class BoundedBody:
     """
 
     def __init__(self, scope: Scope, receive: Receive, largest: int = LARGEST_BODY) -> None:
-        self._receive, self._largest, self._taken = receive, largest, 0
+        self._receive, self._largest = receive, largest
+        self.taken = 0
+        self.is_there = scope["method"] not in ("GET", "HEAD", "DELETE")
         self._is_whole = False
         self.refusal: Refusal | None = None
         """Why it was refused in the middle: whoever was reading it may have made something else of that."""
@@ -102,9 +135,9 @@ class BoundedBody:
             self.refusal = Refusal("malformed", "the body did not come", {"Connection": "close"})
             raise self.refusal from None
         if message["type"] == "http.request":
-            self._taken += len(message.get("body", b""))
+            self.taken += len(message.get("body", b""))
             self._is_whole = not message.get("more_body", False)
-            if self._taken > self._largest:
+            if self.taken > self._largest:
                 self.refusal = self._too_large()
                 raise self.refusal
         return message

@@ -36,6 +36,7 @@ class Token(BaseModel):
         hash: of the token, SHA-256: a token is 256 bits of chance, so that nothing can be guessed from it.
         user: the one user it is for; "": any of the tenant's.
         a_minute, at_once: how many requests, and how many at the same time; None: as many as the server allows.
+        bytes_a_day: of requests' bodies, taken in at an even rate; None: as much as comes.
         tokens, usd: what may be spent on models in its name, a day; None: what the server may.
     """
 
@@ -50,6 +51,7 @@ class Token(BaseModel):
     user: str = ""
     a_minute: int | None = None
     at_once: int | None = None
+    bytes_a_day: int | None = None
     tokens: int | None = None
     usd: float | None = None
 
@@ -76,6 +78,11 @@ class Tokens:
         found = self._by_hash.get(_hash(token))
         return found if found is not None and found.ends > self._clock.now() else None
 
+    def left_s(self, token: str) -> float:
+        """Return how long a token still holds; 0 where it does not."""
+        found = self.find(token)
+        return found.ends - self._clock.now() if found is not None else 0.0
+
     def each(self) -> list[Token]:
         """Return all, those that have ended too."""
         self._read_anew()
@@ -84,6 +91,7 @@ class Tokens:
     def new(
         self, tenant: str, scopes: str, days: float, *, user: str = "", a_minute: int | None = None,
         at_once: int | None = None, tokens: int | None = None, usd: float | None = None,
+        bytes_a_day: int | None = None,
     ) -> tuple[str, Token]:  # fmt: skip
         """Make a token and keep its hash; the token itself is nowhere but in what is returned.
 
@@ -97,7 +105,7 @@ class Tokens:
         made = Token(
             id=chance_token(10), hash=_hash(token), tenant=checked_wall(tenant), scopes=sorted(checked_scopes(scopes)),
             made=now, ends=now + days * DAY_S, user=StreamName("user", user).normal if user else "", a_minute=a_minute,
-            at_once=at_once, tokens=tokens, usd=usd,
+            at_once=at_once, bytes_a_day=bytes_a_day, tokens=tokens, usd=usd,
         )  # fmt: skip
         with self._changing() as held:
             held.append(made)

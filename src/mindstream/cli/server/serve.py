@@ -43,6 +43,7 @@ def serve(
     tokens: Annotated[Path | None, flag("FILE", "The file of tokens [tokens.json in the data folder].")] = None,
     require_token: Annotated[bool, switch("--require-token", "Ask for a token from this machine, too.")] = False,
     allow_host: Annotated[list[str] | None, flag("NAME", "A name that it is called by; repeatable.")] = None,
+    public_url: Annotated[str, flag("URL", "By which it is called through a proxy, as https://mind.example.org.")] = "",
     tools: Annotated[
         str, flag("A,B", "What plans and lives may call, as for solve [calculator, recall].")
     ] = "calculator,recall",
@@ -89,7 +90,7 @@ def serve(
         issuer=Issuer(
             issuer, audience or (), SystemClock(), tenant_claim=tenant_claim, user_claim=user_claim
         ) if issuer else None,
-        webhook=_receiver(webhook, webhook_secret) if webhook else None,
+        webhook=_receiver(webhook, webhook_secret) if webhook else None, public_url=public_url,
     )  # fmt: skip
     with asyncio.Runner(loop_factory=new_loop()) as runner:
         runner.run(run(doors, host, port))

@@ -32,6 +32,7 @@ def new(
     user: Annotated[str, flag("NAME", "The one user that it is for [any of the tenant's].")] = "",
     a_minute: Annotated[int | None, flag("N", "So many requests a minute.", min=1)] = None,
     at_once: Annotated[int | None, flag("N", "So many requests at once.", min=1)] = None,
+    bytes_a_day: Annotated[int | None, flag("N", "So many bytes of requests a day.", min=1)] = None,
     max_tokens: Annotated[int | None, flag("N", "So many tokens of models a day.", min=1)] = None,
     max_usd: Annotated[float | None, flag("X", "So many US dollars for models a day.", min=0.0)] = None,
     tokens: File = None,
@@ -39,7 +40,15 @@ def new(
 ) -> None:
     """Make a token. It is shown this once; the file keeps its hash."""
     token, made = _tokens(settings, tokens).new(
-        tenant, scope, days, user=user, a_minute=a_minute, at_once=at_once, tokens=max_tokens, usd=max_usd
+        tenant,
+        scope,
+        days,
+        user=user,
+        a_minute=a_minute,
+        at_once=at_once,
+        tokens=max_tokens,
+        usd=max_usd,
+        bytes_a_day=bytes_a_day,
     )
     tell(
         json, {"token": token, **made.shown()}, token,

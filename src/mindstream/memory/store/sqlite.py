@@ -16,7 +16,7 @@ from mindstream.clock import Moment
 from mindstream.errors import Conflict
 from mindstream.log import work
 from mindstream.log.database import FILE, Database
-from mindstream.log.erasure import delete_copies, erase_typed, rewrite_where_due
+from mindstream.log.erasure import delete_copies, erase_results, erase_typed, rewrite_where_due
 from mindstream.log.events import Logged
 from mindstream.log.names import StreamKey, StreamName
 from mindstream.memory.fading import StrengthState
@@ -82,6 +82,7 @@ class SqliteStore(AbstractAsyncContextManager["SqliteStore"]):
     def _erase_beside(self, stream: StreamKey, found: Carriers) -> None:
         """Take the words out of typed history, and delete copies from before a mending: they hold all words."""
         erase_typed(self.folder, stream, found.is_meant)
+        erase_results(self.folder, stream)
         delete_copies(self.folder)
 
     async def version(self) -> int:

@@ -38,6 +38,10 @@ _ODD_EXTRA = {
     "response_format": re.compile(r"response[ _]?format|json[ _]?schema|structured[ _]?output|grammar", re.IGNORECASE),
     "logprobs": re.compile(r"log[ _]?prob|max_(completion_)?tokens|output limit", re.IGNORECASE),
     "tools": UNKNOWN_TOOLS,
+    "temperature": re.compile(r"temperature", re.IGNORECASE),
+    "top_p": re.compile(r"top[ _]?p\b", re.IGNORECASE),
+    "seed": re.compile(r"\bseed\b", re.IGNORECASE),
+    "stop": re.compile(r"['\"`]stop['\"`]", re.IGNORECASE),
 }
 """How an endpoint that refuses what nobody needs to know names it; a model that thinks cannot answer in one token."""
 TOP = 20
@@ -103,6 +107,7 @@ class OpenAIChat:
             "stream": True,
             "stream_options": {"include_usage": True},
         }
+        body |= {name: value for name, value in request.sampling.fields().items() if name not in self._unknown}
         if request.options and "logprobs" not in self._unknown:
             body |= self._measured()
         elif request.options:  # asked in words, it may think before it answers
@@ -126,7 +131,7 @@ class OpenAIChat:
     def _ask_otherwise(self, words: str, asked: dict[str, Any]) -> str:
         """Ask for less, or limit a reply in the next way, where the endpoint does not know this one; say so, or ""."""
         for field, odd in _ODD_EXTRA.items():
-            if field in asked and odd.search(words):
+            if field in asked and field not in self._unknown and odd.search(words):
                 self._unknown.add(field)
                 return f"does not know {field!r}; it will be asked without"
         if len(self._fields) == 1 or not _ODD_FIELD.search(words):

@@ -11,6 +11,7 @@ from pydantic_ai import messages as pydantic
 from pydantic_ai.direct import model_request_stream
 from pydantic_ai.messages import ModelResponseStreamEvent as Event
 from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
 from mindstream.models.model import Call, Message, Request, Usage
@@ -36,7 +37,7 @@ class Vendor:
         written, tools = _written(request)
         with failures(self._at, TOLD):
             async with model_request_stream(
-                self._model, written, model_request_parameters=tools, model_settings={"max_tokens": all_tokens(request)}
+                self._model, written, model_request_parameters=tools, model_settings=_settings(request)
             ) as stream:
                 async for event in stream:
                     if arrival := _arrival(event):
@@ -152,3 +153,17 @@ TOLD: dict[type[Exception], Callable[[Exception], Fault]] = {
     **dict.fromkeys(HTTP_ERRORS, _broken),
 }
 """How to read what pydantic-ai raises."""
+
+
+def _settings(request: Request) -> ModelSettings:
+    """Return the limit of an answer, and how its words are chosen."""
+    settings, told = ModelSettings(max_tokens=all_tokens(request)), request.sampling
+    if told.temperature is not None:
+        settings["temperature"] = told.temperature
+    if told.top_p is not None:
+        settings["top_p"] = told.top_p
+    if told.seed is not None:
+        settings["seed"] = told.seed
+    if told.stop:
+        settings["stop_sequences"] = [*told.stop]
+    return settings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
@@ -13,9 +13,11 @@ from starlette.responses import Response
 
 from mindstream.chance import token
 from mindstream.errors import InputError
+from mindstream.models.model import Sampling
 from mindstream.server.asking import who_of
 from mindstream.server.chat.errors import ANSWERS, told_in_stream
 from mindstream.server.chat.turns import ChatMessage, Turn, read_turn
+from mindstream.server.chat.whose import COMPANION, MAY_BE_WORDS
 from mindstream.server.streams import PING, PING_S, EventStream
 from mindstream.service.operations.house import House
 
@@ -33,6 +35,9 @@ class StreamOptions(BaseModel):
     include_usage: bool | None = None
 
 
+StopText: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
+
+
 class CompletionRequest(BaseModel):
     """A talk whose last message is to be answered. What else OpenAI's API knows is not read: the model is ours."""
 
@@ -46,6 +51,12 @@ class CompletionRequest(BaseModel):
     metadata: dict[str, JsonValue] | None = None
     max_tokens: int | None = Field(None, ge=1, le=1_000_000)
     max_completion_tokens: int | None = Field(None, ge=1, le=1_000_000)
+    temperature: float | None = Field(None, ge=0, le=2)
+    top_p: float | None = Field(None, ge=0, le=1)
+    seed: int | None = Field(None, ge=-(2**63), lt=2**63)
+    stop: str | list[StopText] | None = Field(None, max_length=200)
+    tools: list[dict[str, JsonValue]] | None = None
+    tool_choice: str | dict[str, JsonValue] | None = None
     n: int | None = None
     response_format: dict[str, JsonValue] | None = None
 
@@ -132,8 +143,13 @@ def _turn(house: House, request: Request, ask: CompletionRequest) -> Turn:
         raise InputError("n: one answer is given to an utterance")
     if ask.response_format and ask.response_format.get("type") != "text":
         raise InputError("response_format: answers are words; JSON cannot be had here")
+    if ask.tools and ask.tool_choice not in MAY_BE_WORDS and ask.model == COMPANION:
+        raise InputError("tool_choice: the companion answers in words, and calls no tools of its client's")
+    stop = (ask.stop,) if isinstance(ask.stop, str) else tuple(ask.stop or ())
+    sampling = Sampling(ask.temperature, ask.top_p, ask.seed, tuple(filter(None, stop)))
     return read_turn(
         house, who_of(request.scope), request, model=ask.model, messages=ask.messages, named=ask.user,
+        sampling=sampling,
         metadata=ask.metadata, longest_reply=ask.max_completion_tokens or ask.max_tokens or 0,
     )  # fmt: skip
 

@@ -14,10 +14,12 @@ from starlette.responses import Response
 
 from mindstream.chance import token
 from mindstream.errors import InputError
+from mindstream.models.model import Sampling
 from mindstream.server.asking import who_of
 from mindstream.server.chat.completions import encode
 from mindstream.server.chat.errors import ANSWERS, told_in_stream
 from mindstream.server.chat.turns import ChatMessage, Turn, read_turn
+from mindstream.server.chat.whose import COMPANION, MAY_BE_WORDS
 from mindstream.server.streams import PING, PING_S, EventStream
 from mindstream.service.operations.house import House
 
@@ -40,6 +42,10 @@ class ResponseRequest(BaseModel):
     user: str | None = None
     safety_identifier: str | None = None
     metadata: dict[str, JsonValue] | None = None
+    temperature: float | None = Field(None, ge=0, le=2)
+    top_p: float | None = Field(None, ge=0, le=1)
+    tools: list[dict[str, JsonValue]] | None = None
+    tool_choice: str | dict[str, JsonValue] | None = None
     max_output_tokens: int | None = Field(None, ge=1, le=1_000_000)
 
 
@@ -80,12 +86,15 @@ def add_responses(api: FastAPI, house: House) -> None:
 
 
 def _turn(house: House, request: Request, ask: ResponseRequest) -> Turn:
+    if ask.tools and ask.tool_choice not in MAY_BE_WORDS and ask.model == COMPANION:
+        raise InputError("tool_choice: the companion answers in words, and calls no tools of its client's")
     messages = [ChatMessage(role="user", content=ask.input)] if isinstance(ask.input, str) else ask.input
     if ask.instructions:
         messages = [ChatMessage(role="system", content=ask.instructions), *messages]
     return read_turn(
         house, who_of(request.scope), request, model=ask.model, messages=messages,
         named=ask.user or ask.safety_identifier, metadata=ask.metadata, longest_reply=ask.max_output_tokens or 0,
+        sampling=Sampling(ask.temperature, ask.top_p),
         goes_on=session_in(ask.previous_response_id, ask.model) if ask.previous_response_id else "",
     )  # fmt: skip
 
@@ -129,7 +138,8 @@ class ResponseWriter:
             "id": self._id, "object": "response", "created_at": self._created, "status": status, "error": None,
             "incomplete_details": None, "instructions": self._ask.instructions, "metadata": self._ask.metadata or {},
             "model": self._ask.model, "output": [self.item(status, said)] if said else [],
-            "parallel_tool_calls": False, "temperature": None, "tool_choice": "none", "tools": [], "top_p": None,
+            "parallel_tool_calls": False, "temperature": self._ask.temperature, "tool_choice": "none", "tools": [],
+            "top_p": self._ask.top_p,
             "max_output_tokens": self._ask.max_output_tokens, "previous_response_id": self._ask.previous_response_id,
             "text": {"format": {"type": "text"}}, "truncation": "disabled", "usage": usage,
         }  # fmt: skip

@@ -10,6 +10,7 @@ from fastapi import Request
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from mindstream.errors import InputError
+from mindstream.models.model import FREELY, Sampling
 from mindstream.reasoners.conversation import Line
 from mindstream.server.chat.whose import LIFE, TASK, is_unkept, talk_of, whose, zone_of
 from mindstream.service.chat.page import Page
@@ -74,7 +75,7 @@ class Turn:
 def read_turn(
     house: House, who: Who, request: Request, *, model: str, messages: Sequence[ChatMessage],
     named: str | Mapping[str, JsonValue] | None = None, metadata: Mapping[str, JsonValue] | None = None,
-    longest_reply: int = 0, goes_on: str = "",
+    longest_reply: int = 0, sampling: Sampling = FREELY, goes_on: str = "",
 ) -> Turn:  # fmt: skip
     """Read what a page sends.
 
@@ -96,7 +97,7 @@ def read_turn(
     text, beside = split_context(said[-1].text)
     is_task = bool(request.headers.get(TASK) or (metadata or {}).get("task"))
     is_task = is_task or is_page_task(instructions, lines, text if not beside else "")
-    page = Page(instructions, beside, lines, zone_of(request), longest_reply)
+    page = Page(instructions, beside, lines, zone_of(request), longest_reply, sampling)
     begins = next((line.text for line in lines if line.by_user), text)
     talk, is_named = talk_of(request, metadata, begins)
     return Turn(

@@ -21,6 +21,8 @@ COMPANION, LIFE = "companion", "life"
 USER, CHAT, TASK = "x-openwebui-user-id", "x-openwebui-chat-id", "x-openwebui-task"
 SIGNED = "x-openwebui-user-jwt"
 ZONE = "x-timezone"
+MAY_BE_WORDS = (None, "none", "auto")
+"""What a client says of its tools that is served by an answer in words: pages send tools with all they ask."""
 UNKEPT = ("temporary:", "local:", "channel:")
 """So the ids of Open WebUI's chats begin that are not to be kept, and of channels, where many speak."""
 LONGEST = 60

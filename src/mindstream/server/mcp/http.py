@@ -19,6 +19,7 @@ from starlette.routing import Route
 
 from mindstream.server.asgi import Receive, Scope, Send
 from mindstream.server.asking import METADATA, base_url, who_of
+from mindstream.server.mcp.scopes import require_scope
 from mindstream.server.mcp.tools import Caller, checked_sets
 from mindstream.server.problems import Refusal
 from mindstream.service.operations.house import House
@@ -44,7 +45,10 @@ class McpDoor:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._manager is None:
             raise Refusal("unavailable", "the server has not begun: give the application its lifespan")
-        caller_of_request(self._house, scope)  # so that what is wrong with a name or a set is refused as HTTP has it
+        caller = caller_of_request(
+            self._house, scope
+        )  # so that what is wrong with a name or a set is refused as HTTP has it
+        receive = await require_scope(scope, receive, caller)
         self._wanted.set()
         manager = await asyncio.shield(self._manager)
         await manager.handle_request(scope, receive, send)

@@ -17,11 +17,12 @@ from pydantic import BaseModel, ValidationError
 
 import mindstream as package
 from mindstream.server.mcp.arguments import read_arguments
+from mindstream.server.mcp.prompts import fill_prompt, list_prompts
 from mindstream.server.mcp.resources import find_resource, list_page, templates
 from mindstream.server.mcp.tools import Caller, MemoryTool, every_tool, shown_tools
 from mindstream.server.problems import problem_of
 from mindstream.service.operations.house import House
-from mindstream.service.operations.running import OperationShape
+from mindstream.service.operations.lasting.shape import OperationShape
 from mindstream.service.operations.who import Who
 
 LOG = logging.getLogger("mindstream.server")
@@ -45,7 +46,7 @@ def make_server(house: House, caller_of: CallerOf) -> Server[Any]:
         cache_hints={"tools/list": CacheHint(60_000)}, get_tool_input_schema=lambda _: None,
         on_list_tools=answers.list_tools, on_call_tool=answers.call_tool,
         on_list_resources=answers.list_resources, on_list_resource_templates=answers.list_templates,
-        on_read_resource=answers.read_resource,
+        on_read_resource=answers.read_resource, on_list_prompts=answers.list_prompts, on_get_prompt=answers.get_prompt,
     )  # fmt: skip
     server.middleware += [tell_problems, read_quoted]
     return server
@@ -113,6 +114,16 @@ class Answers:
         text = json.dumps(found.model_dump(mode="json", by_alias=True), ensure_ascii=False)
         content = wire.TextResourceContents(uri=params.uri, mime_type="application/json", text=text)
         return wire.ReadResourceResult(contents=[content])
+
+    async def list_prompts(self, context: Context, _: wire.PaginatedRequestParams | None) -> wire.ListPromptsResult:
+        """List the prompts; they hold nothing of anybody's."""
+        self._caller_of(context)
+        return list_prompts()
+
+    async def get_prompt(self, context: Context, params: wire.GetPromptRequestParams) -> wire.GetPromptResult:
+        """Fill in a prompt."""
+        self._caller_of(context)
+        return fill_prompt(params)
 
 
 async def tell_problems(ctx: Context, call_next: CallNext) -> HandlerResult:

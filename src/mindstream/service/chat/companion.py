@@ -41,7 +41,7 @@ class Companion(FunctionResponder):
     async def _speak(self, text: str, host: Host) -> AsyncGenerator[str]:
         page, said = self.page, False
         question = await self._question(text, host, page)
-        request = Request(question, question.role, longest_reply=page.longest_reply)
+        request = Request(question, question.role, longest_reply=page.longest_reply, sampling=page.sampling)
         async with aclosing(legible_parts(self._model.reply(request))) as parts:
             async for part in parts:
                 if isinstance(part, Piece) and part.text:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 
+from mindstream.models.model import FREELY, Sampling
 from mindstream.reasoners.conversation import Line
 
 
@@ -20,6 +21,7 @@ class Page:
         lines: what stands before the new words, oldest first.
         zone: where the user lives; None: the page does not say.
         longest_reply: the tokens that an answer may have; 0: the page does not say.
+        sampling: how the words of an answer are to be chosen.
     """
 
     instructions: str = ""
@@ -27,6 +29,7 @@ class Page:
     lines: Sequence[Line] = ()
     zone: tzinfo | None = None
     longest_reply: int = 0
+    sampling: Sampling = FREELY
 
 
 class TalkZone(tzinfo):

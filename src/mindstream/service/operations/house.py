@@ -20,7 +20,7 @@ from mindstream.errors import HeldElsewhere, InputError
 from mindstream.log.erasure import finish_all
 from mindstream.log.events import Logged
 from mindstream.log.files import private_folder
-from mindstream.log.names import StreamKey, StreamName, checked_name, name_of
+from mindstream.log.names import MARK, StreamKey, StreamName, checked_name, name_of
 from mindstream.memory.memory import Memory
 from mindstream.minds.mind import Mind
 from mindstream.minds.responder import ResponderFactory
@@ -31,12 +31,13 @@ from mindstream.models.roles import Models
 from mindstream.models.wrappers.meter import Metered
 from mindstream.service.chat.page import TalkZone
 from mindstream.service.folders import refuse_town
-from mindstream.service.operations.changed import OperationChanged
 from mindstream.service.operations.hub import Hub, TenantStore
+from mindstream.service.operations.lasting.changed import OperationChanged
+from mindstream.service.operations.lasting.kept import KeptOperations
+from mindstream.service.operations.lasting.running import Running, RunningOperations
 from mindstream.service.operations.offered import Offered
 from mindstream.service.operations.open_minds import MindKey, OpenMind, OpenMinds
 from mindstream.service.operations.refusals import NotFound
-from mindstream.service.operations.running import Running, RunningOperations
 from mindstream.service.operations.spending import SpentOf, charged
 from mindstream.service.operations.who import LOCAL_PEOPLE, Who
 from mindstream.settings import Settings
@@ -82,7 +83,8 @@ class House:
         self.clock = clock or SystemClock()
         self.speakers = dict(speakers or {})
         self.minds = OpenMinds(self._open_mind, self.clock)
-        self.running = RunningOperations(self.clock, self._show_running)
+        kept = KeptOperations(settings.data)
+        self.running = RunningOperations(self.clock, self._show_running, kept, self._stream_of)
         self._models, self._own_models = models, models is None
         self._embedder: Embedder | None = None
         self._grounds: dict[str, Ground] = {}
@@ -100,6 +102,7 @@ class House:
             await asyncio.to_thread(private_folder, self.settings.data)
             self._closing.enter_context(hold_folder(self.settings.data))
             await refuse_town(self.ground(LOCAL_PEOPLE).store, self.settings.data)
+            await self.running.restore()
         return self
 
     async def check(self) -> None:
@@ -176,15 +179,22 @@ class House:
 
     def ground(self, who: Who) -> Ground:
         """Return what whoever asks has in the data folder: all that can be seen through it is their tenant's."""
-        found = self._grounds.get(who.wall)
+        return self._ground(who.wall)
+
+    def _ground(self, wall: str) -> Ground:
+        found = self._grounds.get(wall)
         if found is None:
-            found = self._grounds[who.wall] = Ground(self.settings.data, who.wall, self.clock)
+            found = self._grounds[wall] = Ground(self.settings.data, wall, self.clock)
         return found
+
+    def _stream_of(self, wall: str, user: str) -> StreamKey:
+        """Return whose an operation is: a user's, or (no user's) the tenant's."""
+        return self._ground(wall).store.key(StreamName("user", user)) if user else StreamKey(f"{wall}{MARK}operations")
 
     def _show_running(self, one: Running) -> None:
         ground = self._grounds.get(one.wall)
         if ground is not None:
-            stream = ground.store.key(StreamName("user", one.user)) if one.user else StreamKey("")
+            stream = self._stream_of(one.wall, one.user) if one.user else StreamKey("")
             ground.hub.show(Logged(0, stream, self.clock.now(), "mindstream", OperationChanged.of(one), system=True))
 
     def models_of(self, who: Who, on_call: Callable[[Metered], None]) -> Models:

@@ -9,8 +9,8 @@ from pydantic import Field, JsonValue
 
 from mindstream.memory.memory import Memory
 from mindstream.service.operations.house import House
+from mindstream.service.operations.lasting.running import Running
 from mindstream.service.operations.refusals import NotFound
-from mindstream.service.operations.running import Running
 from mindstream.service.operations.shapes import Ask, NoQuestion, Reply
 from mindstream.service.operations.table import operation
 from mindstream.service.operations.who import Who

@@ -16,8 +16,9 @@ from mindstream.minds.calls import CallLog
 from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.watcher import Unwatched
 from mindstream.service.operations.house import House
+from mindstream.service.operations.lasting.running import Running
+from mindstream.service.operations.lasting.shape import OperationShape, Wanted
 from mindstream.service.operations.refusals import NotFound
-from mindstream.service.operations.running import OperationShape, Running, Wanted
 from mindstream.service.operations.shapes import Ask, NoQuestion, Reply
 from mindstream.service.operations.table import operation
 from mindstream.service.operations.who import Who
@@ -106,7 +107,7 @@ async def solve(house: House, who: Who, ask: SolveRequest, one: Running) -> RunS
     """Solve a task with tools: a plan is made, perhaps approved, run step by step, and answered from what it found."""
     if ask.approve and ask.how == "react":
         raise InputError("react makes no plan that could be approved before it acts")
-    one.run = token(10)
+    one.name_run(token(10))
     async with open_planner(house, who, ask, one) as planner:
         plan = None
         if ask.approve:
@@ -122,7 +123,7 @@ async def run(house: House, who: Who, ask: RunRequest, one: Running) -> RunShape
     """Run a plan that is there."""
     if not (task := ask.task or ask.plan.task):
         raise InputError("the plan does not say what is to be solved: say it as `task`")
-    one.run = token(10)
+    one.name_run(token(10))
     wanted = SolveRequest(task=task, tools=ask.tools)
     async with open_planner(house, who, wanted, one) as planner:
         plan = ask.plan.model_copy(update={"task": task})
@@ -136,7 +137,7 @@ async def resume(house: House, who: Who, ask: RunName, one: Running) -> RunShape
     """Go on with a run that was stopped: what was found is not looked for again."""
     begun = await _find(house, who, ask.run)
     way = next((way for way in get_args(Strategy) if way == begun.how), "rewoo")
-    one.run = begun.run
+    one.name_run(begun.run)
     wanted = SolveRequest(task=begun.task, how=way)
     async with open_planner(house, who, wanted, one) as planner:
         return show_solution(await planner.solve(begun.task, run=begun.run), house.clock.now())

@@ -11,8 +11,8 @@ from pydantic import Field
 from mindstream.log.names import id_of
 from mindstream.minds.calls import CallLog
 from mindstream.service.operations.house import House
+from mindstream.service.operations.lasting.running import Running
 from mindstream.service.operations.refusals import NotFound
-from mindstream.service.operations.running import Running
 from mindstream.service.operations.shapes import Ask, NoQuestion, Reply
 from mindstream.service.operations.table import operation
 from mindstream.service.operations.who import Who

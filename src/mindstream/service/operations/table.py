@@ -21,7 +21,7 @@ from pydantic import BaseModel
 
 from mindstream.log.events import Logged
 from mindstream.service.operations.house import House
-from mindstream.service.operations.running import OperationShape
+from mindstream.service.operations.lasting.shape import OperationShape
 from mindstream.service.operations.who import Scope, Who
 
 ROOMS = ("minds", "memory", "memory_care", "plans", "life", "pools", "towns", "logs", "errands")

@@ -4,57 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
-from pydantic import BaseModel, Field, JsonValue
+from pydantic import BaseModel, JsonValue
 
 from mindstream.chance import token
-from mindstream.clock import DAY_S, Clock, Moment
+from mindstream.clock import Clock, Moment
 from mindstream.errors import Conflict, MindstreamError
+from mindstream.log.names import StreamKey
+from mindstream.service.operations.lasting.kept import KEPT_S, MOST, KeptOperation, KeptOperations
+from mindstream.service.operations.lasting.shape import Note, OperationShape, State, Wanted
 from mindstream.service.operations.refusals import NotFound
-from mindstream.service.operations.shapes import Reply
 from mindstream.service.operations.who import Who
 
-State: TypeAlias = Literal["running", "waiting", "done", "failed", "cancelled"]
-KEPT_S = DAY_S
-MOST, AT_ONCE = 1_000, 16
-"""So many are kept of a tenant, and so many run at once; one more is refused."""
+AT_ONCE = 16
+"""So many run at once of a tenant; one more is refused."""
 NOTES = 100
-
-
-class Note(Reply):
-    """A line of progress."""
-
-    at: Moment
-    text: str
-
-
-class Wanted(Reply):
-    """Something that waits for a yes: a plan before it is run, a call that changes the world."""
-
-    id: str
-    what: Literal["plan", "call"]
-    text: str
-    data: dict[str, JsonValue] = Field({})
-
-
-class OperationShape(Reply):
-    """An operation as doors show it; `result` is that of the operation, where it is done."""
-
-    id: str
-    operation: str
-    user: str = ""
-    run: str = ""
-    state: State
-    began: Moment
-    ended: Moment | None = None
-    progress: list[Note] = Field([])
-    waits_for: list[Wanted] = Field([])
-    result: JsonValue = None
-    problem: str = ""
+AGAIN = "the server ended while it went on: ask for it again"
+RESUMED = "the server ended while it went on: resume the run {run!r}"
 
 
 @dataclass(eq=False)
@@ -63,7 +33,9 @@ class Running:
 
     Attributes:
         run: the name of the plan's run, where it is one.
-        error: why it failed.
+        problem: why it failed.
+        is_restored: it was begun by a server before this one.
+        is_cancelled: somebody has asked for its end.
     """
 
     id: str
@@ -76,8 +48,10 @@ class Running:
     run: str = ""
     state: State = "running"
     ended: Moment | None = None
-    result: BaseModel | None = None
-    error: BaseException | None = None
+    result: JsonValue = None
+    problem: str = ""
+    is_restored: bool = False
+    is_cancelled: bool = False
     task: asyncio.Task[None] | None = None
     _notes: deque[Note] = field(default_factory=lambda: deque(maxlen=NOTES))
     _asked: dict[str, tuple[Wanted, asyncio.Future[bool]]] = field(default_factory=dict)
@@ -85,6 +59,11 @@ class Running:
     def tell(self, text: str) -> None:
         """Note how far it is."""
         self._notes.append(Note(at=self.clock.now(), text=text[:500]))
+        self.tell_all(self)
+
+    def name_run(self, run: str) -> None:
+        """Say which run of a plan it is: by that it is resumed, where the server ends first."""
+        self.run = run
         self.tell_all(self)
 
     async def ask(self, wanted: Wanted) -> bool:
@@ -120,25 +99,61 @@ class Running:
 
     def shape(self) -> OperationShape:
         """Return it as doors show it."""
-        problem = ""
-        if self.error is not None:
-            problem = str(self.error) if isinstance(self.error, MindstreamError) else "it is our fault"
         return OperationShape(
             id=self.id, operation=self.operation, user=self.user, run=self.run, state=self.state, began=self.began,
             ended=self.ended, progress=list(self._notes), waits_for=[wanted for wanted, _ in self._asked.values()],
-            result=self.result.model_dump(mode="json") if self.result is not None else None, problem=problem[:2_000],
+            result=self.result, problem=self.problem[:2_000],
         )  # fmt: skip
+
+    @classmethod
+    def restored(cls, kept: KeptOperation, clock: Clock) -> Running:
+        """Return one that a server before this one had; what had not ended was interrupted."""
+        shape = kept.shape
+        one = cls(
+            shape.id, shape.operation, kept.wall, shape.user, shape.began, clock, lambda _: None, shape.run,
+            shape.state, shape.ended, shape.result, shape.problem, is_restored=True,
+        )  # fmt: skip
+        one._notes.extend(shape.progress)
+        if one.ended is None:
+            one.interrupt()
+        return one
+
+    def interrupt(self) -> None:
+        """Note that the server ended before it did."""
+        self.state, self.ended = "interrupted", self.clock.now()
+        self.problem = RESUMED.format(run=self.run) if self.run else AGAIN
 
 
 Job: TypeAlias = Callable[[Running], Awaitable[BaseModel]]
 
 
 class RunningOperations:
-    """All that go on, or ended within a day, of all tenants; a restart forgets them, not what they did."""
+    """All that go on, or ended within a day, of all tenants, those of servers before this one too."""
 
-    def __init__(self, clock: Clock, tell_all: Callable[[Running], None]) -> None:
-        self._clock, self._tell_all = clock, tell_all
+    def __init__(
+        self, clock: Clock, tell_all: Callable[[Running], None], kept: KeptOperations,
+        stream_of: Callable[[str, str], StreamKey],
+    ) -> None:  # fmt: skip
+        self._clock, self._tell_all, self._kept, self._stream_of = clock, tell_all, kept, stream_of
         self._held: dict[str, Running] = {}
+        self._written: dict[str, tuple[State, str]] = {}
+
+    async def restore(self) -> None:
+        """Read what servers before this one have kept."""
+        for each in await asyncio.to_thread(self._kept.read, self._clock.now()):
+            self._held[each.shape.id] = one = Running.restored(each, self._clock)
+            self._write(one)
+
+    def _changed(self, one: Running) -> None:
+        self._write(one)
+        self._tell_all(one)
+
+    def _write(self, one: Running) -> None:
+        """Write it down where its state is another; each line of progress is not worth a file."""
+        stands = (one.state, one.run)
+        if self._written.get(one.id) != stands:
+            self._written[one.id] = stands
+            self._kept.keep(one.wall, self._stream_of(one.wall, one.user), one.shape())
 
     def begin(self, name: str, who: Who, job: Job, start: Callable[[Any], asyncio.Task[None]]) -> Running:
         """Begin one; `start` lets a coroutine go on.
@@ -150,25 +165,29 @@ class RunningOperations:
         ours = [each for each in self._held.values() if each.wall == who.wall]
         if sum(each.ended is None for each in ours) >= AT_ONCE:
             raise Conflict(f"{AT_ONCE} operations go on already: wait for one, or cancel one")
-        one = Running(token(20), name, who.wall, who.user, self._clock.now(), self._clock, self._tell_all)
+        one = Running(token(20), name, who.wall, who.user, self._clock.now(), self._clock, self._changed)
         self._held[one.id] = one
+        self._write(one)
         one.task = start(self._run(one, job))
         return one
 
     async def _run(self, one: Running, job: Job) -> None:
         try:
-            one.result = await job(one)
+            one.result = (await job(one)).model_dump(mode="json")
             one.state = "done"
         except asyncio.CancelledError:
             one.state = "cancelled"
+            if not one.is_cancelled:
+                one.interrupt()
             raise
         except Exception as error:
-            one.state, one.error = "failed", error
+            one.state = "failed"
+            one.problem = str(error) if isinstance(error, MindstreamError) else "it is our fault"
             if not isinstance(error, MindstreamError):
                 raise
         finally:
-            one.ended = self._clock.now()
-            self._tell_all(one)
+            one.ended = one.ended or self._clock.now()
+            self._changed(one)
 
     def find(self, who: Who, id_: str) -> Running:
         """Return one of whoever asks.
@@ -177,14 +196,18 @@ class RunningOperations:
             NotFound: there is none; another tenant's, or another user's, is none.
         """
         one = self._held.get(id_)
-        if one is None or one.wall != who.wall or (who.only and one.user != who.only):
-            raise NotFound(f"there is no operation {id_!r} here: its result is kept a day, and not over a restart")
+        if one is None or one.wall != who.wall or (who.only and one.user != who.only) or self._is_gone(one):
+            raise NotFound(f"there is no operation {id_!r} here: its result is kept a day")
         return one
+
+    def _is_gone(self, one: Running) -> bool:
+        """Tell whether what was kept of it is deleted: its user's words were forgotten, by whatever process."""
+        return one.is_restored and not self._kept.is_there(self._stream_of(one.wall, one.user), one.id)
 
     def of(self, who: Who) -> list[Running]:
         """Return all of whoever asks, the newest first."""
         ours = [each for each in self._held.values() if each.wall == who.wall and who.only in ("", each.user)]
-        return [each for each in reversed(ours) if who.user in ("", each.user)]
+        return [each for each in reversed(ours) if who.user in ("", each.user) and not self._is_gone(each)]
 
     def each(self) -> list[Running]:
         """Return all of them, of all tenants."""
@@ -197,6 +220,7 @@ class RunningOperations:
     async def cancel(self, one: Running) -> None:
         """Break it off, and wait until it has ended."""
         if one.task is not None and not one.task.done():
+            one.is_cancelled = True
             one.task.cancel()
             with contextlib.suppress(asyncio.CancelledError, Exception):
                 await asyncio.wait({one.task}, timeout=30)
@@ -205,12 +229,17 @@ class RunningOperations:
         """Let go of what came of a user's operations: words that were forgotten may stand in it."""
         for each in self.of(who):
             if each.ended is not None:
-                del self._held[each.id]
+                self._drop(each)
 
     def _tidy(self) -> None:
-        """Let go of what ended a day ago, and of the oldest beyond MOST."""
-        now = self._clock.now()
-        ended = [each for each in self._held.values() if each.ended is not None]
-        for place, each in enumerate(ended):
-            if now - (each.ended or now) > KEPT_S or len(ended) - place > MOST:
-                del self._held[each.id]
+        """Let go of what ended a day ago, and of the oldest beyond MOST of a tenant."""
+        now, counts = self._clock.now(), Counter[str]()
+        for each in reversed([each for each in self._held.values() if each.ended is not None]):
+            counts[each.wall] += 1
+            if now - (each.ended or now) > KEPT_S or counts[each.wall] > MOST:
+                self._drop(each)
+
+    def _drop(self, one: Running) -> None:
+        self._kept.drop(self._stream_of(one.wall, one.user), one.id)
+        self._written.pop(one.id, None)
+        del self._held[one.id]

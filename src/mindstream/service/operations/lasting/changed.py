@@ -8,7 +8,7 @@ from mindstream.log.declared import NoWords, Quotes
 from mindstream.log.events import Event
 
 if TYPE_CHECKING:
-    from mindstream.service.operations.running import Running
+    from mindstream.service.operations.lasting.running import Running
 
 
 class OperationChanged(Event):

@@ -1,0 +1,82 @@
+"""What came of long operations is there after a restart of the server, for whoever's it is, until it is forgotten."""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+from fake_endpoint import KEY, FakeEndpoint, Says, Stalls
+from served import Served, ServerProcess
+
+from mindstream.log.erasure import files_of
+from mindstream.log.names import StreamName
+
+USER = "/api/v1/users/ann"
+PLAN = {
+    "task": "what is 6 times 7?",
+    "steps": [{"id": "E1", "tool": "calculator", "arguments": {"expression": "6*7"}}],
+}
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+
+
+def begun(client: httpx.Client, headers: dict[str, str] | None = None) -> str:
+    """Run a plan, and return the operation's id when it has ended."""
+    id_: str = client.post(f"{USER}/plans/run", json={"plan": PLAN}, headers=headers).json()["id"]
+    for _ in range(600):
+        if client.get(f"/api/v1/operations/{id_}", headers=headers).json()["state"] == "done":
+            return id_
+        time.sleep(0.05)
+    raise AssertionError(id_)
+
+
+def test_a_result_outlives_the_server(folder: Path, door: FakeEndpoint) -> None:
+    door.otherwise = Says("It is 42.")
+    with Served(folder, model=f"{door.url}#any") as served, served.client() as client:
+        acme = served.token("acme")
+        id_ = begun(client, headers=acme)
+        before = client.get(f"/api/v1/operations/{id_}", headers=acme).json()
+    with Served(folder, model=f"{door.url}#any") as served, served.client() as client:
+        assert client.get(f"/api/v1/operations/{id_}", headers=acme).json() == before
+        assert [each["id"] for each in client.get("/api/v1/operations", headers=acme).json()["operations"]] == [id_]
+        for other in (served.token("other"), served.token("acme", user="bob"), {}):
+            assert client.get(f"/api/v1/operations/{id_}", headers=other).status_code == 404
+
+
+def test_it_goes_with_the_words_that_are_forgotten(folder: Path, door: FakeEndpoint) -> None:
+    door.otherwise = Says("It is 42.")
+    with Served(folder, model=f"{door.url}#any") as served, served.client() as client:
+        kept = client.post(f"{USER}/memories", json={"text": "Six times seven."}).json()["id"]
+        begun(client)
+    ann = StreamName("user", "ann").key
+    assert any(path.suffix == ".json" for path in files_of(folder, ann)), "an erasure names it"
+    with Served(folder, model=f"{door.url}#any") as served, served.client() as client:
+        assert len(client.get("/api/v1/operations").json()["operations"]) == 1
+        client.delete(f"{USER}/memories/{kept}")
+        assert client.get("/api/v1/operations").json()["operations"] == []
+    assert files_of(folder, ann) == []
+
+
+def test_what_a_killed_server_was_at_is_interrupted(folder: Path, door: FakeEndpoint) -> None:
+    door.otherwise = Stalls()
+    flags = ("--model", f"{door.url}#any")
+    with ServerProcess(folder, *flags) as server:
+        id_ = httpx.post(f"{server.url}{USER}/plans/run", json={"plan": PLAN}, timeout=60).json()["id"]
+        for _ in range(600):
+            if run := httpx.get(f"{server.url}/api/v1/operations/{id_}", timeout=60).json()["run"]:
+                break
+            time.sleep(0.05)
+        server.end(signal.SIGKILL)
+    with ServerProcess(folder, *flags) as server:
+        found = httpx.get(f"{server.url}/api/v1/operations/{id_}", timeout=60).json()
+        assert found["state"] == "interrupted" and found["ended"], found
+        assert run and found["run"] == run and f"resume the run {run!r}" in found["problem"]
+        door.otherwise = Says("It is 42.")
+        on = httpx.post(f"{server.url}{USER}/plans/{run}/resume", json={}, timeout=60)
+        assert on.status_code == 202, on.text
