@@ -273,5 +273,3 @@ def judged_by_people(pairs: Sequence[Pair], verdicts: Sequence[tuple[str, float]
     found = [Judged(by_id[id_], won) for id_, won in verdicts if id_ in by_id]
     found += [Judged(each, 0.5) for each in pairs if each.is_same]
     return found, sum(id_ not in by_id for id_, _ in verdicts)
-
-

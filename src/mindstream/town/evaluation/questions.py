@@ -12,7 +12,7 @@ from mindstream import chance
 from mindstream.errors import InputError
 from mindstream.town.inspect.history import History
 from mindstream.town.residents.appointment import Appointment, appointment_of
-from mindstream.town.residents.places import words_of
+from mindstream.town.residents.places import with_article, words_of
 
 FILE = Path(__file__).with_name("questions.toml")
 NO_EVENT = "anything that people here come together for"
@@ -99,8 +99,8 @@ def find_event(history: History) -> str:
     if not known:
         return NO_EVENT
     event = found[max(known, key=lambda at: (known[at], -at))]
-    where = f", {words_of(event.place)}" if event.place in history.setting.addresses else ""
-    return f"“{event.what}”{where}{f', with {event.host}' if event.host else ''}"
+    where = f" at {with_article(words_of(event.place))}" if event.place in history.setting.addresses else ""
+    return f"“{event.what}”{where}"
 
 
 def _place_in(found: list[Appointment], one: Appointment) -> int:
