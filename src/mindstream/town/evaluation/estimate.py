@@ -38,9 +38,10 @@ async def count_asked(evaluation: Evaluation, comparisons: Sequence[Comparison])
         pair = Pair(answers[each.item, each.first], answers[each.item, each.second])
         if pair.is_same and (UNKNOWN != pair.first.text or pair.first.key == pair.second.key):
             continue
-        for at, prompt in enumerate(await evaluation.judge_prompts(pair)):
-            unknown = UNKNOWN in (pair.first.text, pair.second.text)
-            add(prompt, f"{pair.id} {at}" if unknown else evaluation.key(prompt))
+        unknown = UNKNOWN in (pair.first.text, pair.second.text)
+        orders = (pair.first.key, pair.second.key), (pair.second.key, pair.first.key)
+        for keys, prompt in zip(orders, await evaluation.judge_prompts(pair), strict=True):
+            add(prompt, f"{each.item.key} {keys}" if unknown else evaluation.key(prompt))
     for answer in answers.values() if evaluation.design.claims else ():
         prompt = await evaluation.check_prompt(answer)
         unknown = answer.text == UNKNOWN
