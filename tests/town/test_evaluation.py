@@ -191,7 +191,7 @@ async def test_what_cannot_be_read_is_left_out_and_counted(folder: Path) -> None
     async with Opened(folder, mind, replace(DESIGN, pairs=12), None) as evaluation:
         comparisons = evaluation.comparisons()
         judged = await evaluation.judge(pairs_of(comparisons, await evaluation.answer(comparisons)))
-        assert 0 < evaluation.unreadable and len(judged) < len(comparisons)
+        assert evaluation.unreadable > 0 and len(judged) < len(comparisons)
 
 
 async def test_an_estimate_is_the_calls_that_come(folder: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The page of pairs in a real browser: keys and hands judge, what was judged is kept and saved, no condition is shown."""
+"""The page of pairs in a real browser: keys and hands judge, verdicts are kept and saved, no condition is shown."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def written(folder: Path) -> tuple[list[Pair], str]:
     pairs = [pair(at) for at in range(4)]
     file = folder / "pairs.html"
     text = build_page(f"Hamlet {MARKUP}", [(each, Facts("Monday, 12:00", (f"Ada bakes. {MARKUP}",))) for each in pairs])
-    assert not any(condition in text for condition in CONDITIONS[1:])
+    assert not any(condition in text for condition in CONDITIONS[1:3])
     file.write_text(text, "utf-8")
     return pairs, file.as_uri()
 

@@ -64,9 +64,9 @@ class Judging:
     pairs_out: Annotated[
         Path | None, flag("FILE.html", "Let people judge: a page of pairs; no model does.", "--pairs-out")
     ] = None
-    judged: Annotated[
-        list[Path] | None, flag("FILE.csv", "What people saved on the page; repeatable.", "--judged")
-    ] = None
+    judged: Annotated[list[Path] | None, flag("FILE.csv", "What people saved on the page; repeatable.", "--judged")] = (
+        None
+    )
     answers: Annotated[Path | None, flag("FILE.csv", "Write all answers there.", "--answers")] = None
     questions_out: Annotated[
         Path | None, flag("FILE.csv", "Write the questions there for a person to answer, and stop.", "--questions-out")

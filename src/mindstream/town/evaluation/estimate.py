@@ -1,4 +1,4 @@
-"""What an evaluation would still ask of models: rendered and counted, with a stand-in for each answer that is not there."""
+"""What an evaluation would still ask of models: rendered and counted, with a stand-in for each answer that is missing."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def count_asked(evaluation: Evaluation, comparisons: Sequence[Comparison])
         return counting
     for each in comparisons:
         pair = Pair(answers[each.item, each.first], answers[each.item, each.second])
-        if pair.is_same and (UNKNOWN != pair.first.text or pair.first.key == pair.second.key):
+        if pair.is_same and (pair.first.text != UNKNOWN or pair.first.key == pair.second.key):
             continue
         unknown = UNKNOWN in (pair.first.text, pair.second.text)
         orders = (pair.first.key, pair.second.key), (pair.second.key, pair.first.key)

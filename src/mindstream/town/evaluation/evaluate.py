@@ -1,4 +1,4 @@
-"""Ask residents in each condition, have answers compared blind, and check what they claim; each step can be gone on with."""
+"""Ask residents in each condition, have answers compared blind, and check what they claim; it can be gone on with."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from mindstream.town.evaluation.pairs import (
     Pair,
     draw_comparisons,
     other_resident,
-    pairs_of,
 )
 from mindstream.town.evaluation.questions import Question, draw_questions, find_event, gaps_of
 from mindstream.town.inspect.history import History
@@ -166,7 +165,7 @@ class Evaluation:
         return (await self.interviewer.prepare(item.resident, item.question.text, condition))[0]  # type: ignore[arg-type]
 
     async def judge(self, pairs: Sequence[Pair]) -> list[Judged]:
-        """Have a model judge pairs, each in both orders; the same words are as good as each other, and nobody is asked."""
+        """Have a model judge pairs, each in both orders; of the same words nobody is asked."""
         done = await self._each("judging", pairs, self._judge)
         return [each for each in done if each is not None]
 

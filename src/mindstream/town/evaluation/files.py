@@ -30,7 +30,9 @@ def read_person(file: Path, names: Iterable[str], ids: Iterable[str]) -> dict[tu
     for at, row in enumerate(_rows(file, ("resident", "question", "answer")), 1):
         name, question = people.get(row["resident"].strip().casefold()), row["question"].strip()
         if name is None:
-            raise InputError(f"{file}, row {at}: nobody is called {row['resident']!r:.99}: {', '.join(people.values())}")
+            raise InputError(
+                f"{file}, row {at}: nobody is called {row['resident']!r:.99}: {', '.join(people.values())}"
+            )
         if question not in questions:
             raise InputError(f"{file}, row {at}: there is no question {question!r:.99}: {', '.join(sorted(questions))}")
         if row["answer"].strip():

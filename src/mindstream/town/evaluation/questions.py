@@ -74,7 +74,7 @@ def draw_questions(questions: Sequence[Question], n: int, seed: int, name: str) 
 
 
 def gaps_of(history: History, name: str, event: str) -> dict[str, str]:
-    """Return what fills the gaps for somebody: whom it talked with last, or is related to; an event; what time it is."""
+    """Return what fills the gaps for somebody: whom it talked with last, or knows; an event; what time it is."""
     setting, step = history.setting, history.step
     when = setting.when(max(step, 0))
     return {"other": _other(history, name), "event": event, "time": f"{when:%A}, {when:%H:%M}"}

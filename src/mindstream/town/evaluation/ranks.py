@@ -1,6 +1,6 @@
-"""Do groups differ, and which: Kruskal and Wallis 1952 over all, Dunn 1964 by pairs, mended for many tests by Holm 1979.
+"""Do groups differ, and which: Kruskal and Wallis 1952 over all, Dunn 1964 by pairs, mended for their number by Holm.
 
-What scipy has of it is forty lines; the rest of scipy would be 100 MB for everybody.
+Holm 1979 steps down. What scipy has of it is forty lines; the rest of scipy would be 100 MB for everybody.
 """
 
 from __future__ import annotations

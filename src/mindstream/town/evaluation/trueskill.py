@@ -45,7 +45,9 @@ class Game:
     won: float
 
 
-def rate_game(winner: Rating, loser: Rating, drawn: bool = False, draw: float = DRAW, tau: float = 0.0) -> tuple[Rating, Rating]:
+def rate_game(
+    winner: Rating, loser: Rating, drawn: bool = False, draw: float = DRAW, tau: float = 0.0
+) -> tuple[Rating, Rating]:
     """Return both ratings after a game.
 
     Args:
