@@ -146,12 +146,15 @@ def _total(counted: Counting) -> tuple[int, int]:
 def _tell_estimate(counted: Counting, usd: float | None, json: bool) -> None:
     calls, tokens = _total(counted)
     if json:
-        rows = ({"prompt": label, **asdict(each)} for label, each in counted.by_kind.items())
-        print_json(*rows, {"prompt": "all", "calls": calls, "tokens": tokens, "usd": usd})
+        prompts = ({"prompt": label, **asdict(each)} for label, each in counted.by_kind.items())
+        print_json(*prompts, {"prompt": "all", "calls": calls, "tokens": tokens, "usd": usd})
         return
-    rows = [(label, *(f"{n:,}" for n in (each.calls, each.tokens_in, each.tokens_out)))
-            for label, each in counted.by_kind.items()]  # fmt: skip
-    print_table(("prompt", "calls", "tokens in", "tokens out"), [*rows, ("all", f"{calls:,}", f"{tokens:,}", "")])
+    rows = [
+        (label, f"{each.calls:,}", f"{each.tokens_in:,}", f"{each.tokens_out:,}")
+        for label, each in counted.by_kind.items()
+    ]
+    columns = ("prompt", "calls", "tokens in", "tokens out")
+    print_table(columns, [*rows, ("all", f"{calls:,}", f"{tokens:,}", "in and out")])
     say(f"US dollars: {'not known' if usd is None else f'{usd:,.2f}'}; what is kept from before is not asked again")
 
 

@@ -1,4 +1,4 @@
-"""What an evaluation would still ask of models: rendered and counted, with a stand-in for each answer that is missing."""
+"""What an evaluation would still ask of models, counted; something stands for each answer that is missing."""
 
 from __future__ import annotations
 
@@ -43,9 +43,8 @@ async def count_asked(evaluation: Evaluation, comparisons: Sequence[Comparison])
         for keys, prompt in zip(orders, await evaluation.judge_prompts(pair), strict=True):
             add(prompt, f"{each.item.key} {keys}" if unknown else evaluation.key(prompt))
     for answer in answers.values() if evaluation.design.claims else ():
-        prompt = await evaluation.check_prompt(answer)
-        unknown = answer.text == UNKNOWN
-        add(prompt, f"{answer.item.key} {answer.key}" if unknown else evaluation.key(prompt))
+        check = await evaluation.check_prompt(answer)
+        add(check, f"{answer.item.key} {answer.key}" if answer.text == UNKNOWN else evaluation.key(check))
     return counting
 
 
