@@ -15,9 +15,9 @@ from mindstream.cli.shell.progress import progress
 from mindstream.cli.shell.stopping import run_until_stopped
 from mindstream.cli.town.group import At
 from mindstream.errors import InputError, ModelError
-from mindstream.service import town_evaluation as service
+from mindstream.service.evaluation import town as service
+from mindstream.service.evaluation.town import Evaluated, Wish
 from mindstream.service.town import is_free
-from mindstream.service.town_evaluation import Evaluated, Wish
 from mindstream.settings import Settings
 from mindstream.text.counting import count_of
 from mindstream.town.evaluation.evaluate import Design

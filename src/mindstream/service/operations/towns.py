@@ -235,7 +235,7 @@ async def run(house: House, who: Who, ask: TownRunRequest, one: Running) -> Town
 @operation("towns.evaluate", "write", "POST /towns/{town}/evaluate", long=True, cli="town evaluate")
 async def evaluate(house: House, who: Who, ask: EvaluateRequest, one: Running) -> Evaluation:
     """Ask residents with parts of their memory hidden, and have a model judge blind whose answers are believable."""
-    from mindstream.service import town_evaluation as service
+    from mindstream.service.evaluation import town as service
     from mindstream.town.evaluation.evaluate import Design
 
     settings = service.with_judge(_settings(house, who, ask.town), "")
