@@ -19,6 +19,7 @@ ROOM = Room(
         Role("talker", "says what residents say"),
         Role("reasoner", "reflects"),
         Role("importance", "rates how much a memory matters"),
+        Role("judge", "says whose answer is more believable, in an evaluation"),
     ),
     events=_events,
 )

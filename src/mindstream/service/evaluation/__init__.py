@@ -1,0 +1,1 @@
+"""Evaluations with a person's settings."""

@@ -1,0 +1,111 @@
+"""What residents are asked: 25 questions in five categories, filled with what is so in their town."""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mindstream import chance
+from mindstream.errors import InputError
+from mindstream.town.inspect.history import History
+from mindstream.town.residents.appointment import Appointment, appointment_of
+from mindstream.town.residents.places import with_article, words_of
+
+FILE = Path(__file__).with_name("questions.toml")
+NO_EVENT = "anything that people here come together for"
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question with gaps: {other}, {event}, {time}."""
+
+    id: str
+    category: str
+    text: str
+
+    def fill(self, gaps: dict[str, str]) -> Question:
+        """Return it with the gaps filled.
+
+        Raises:
+            InputError: it has another gap.
+        """
+        try:
+            return Question(self.id, self.category, self.text.format_map(gaps))
+        except (LookupError, ValueError, AttributeError):
+            raise InputError(f"the question {self.id} has a gap that is none of {', '.join(gaps)}") from None
+
+
+def load_questions(file: Path | None = None) -> tuple[Question, ...]:
+    """Return the questions of a file, or ours: a table for each category, `id = "question"`.
+
+    Raises:
+        InputError: there is no such file, or it holds something else.
+    """
+    try:
+        tables = tomllib.loads((file or FILE).read_text("utf-8"))
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise InputError(f"{file} is no TOML: {error}") from None
+    found = [
+        Question(id_, category, text)
+        for category, table in tables.items() if isinstance(table, dict)
+        for id_, text in table.items() if isinstance(text, str)
+    ]  # fmt: skip
+    if not found or len(found) != len({each.id for each in found}):
+        raise InputError(f'{file}: wanted are tables of questions, [category] and id = "question", each id once')
+    return tuple(found)
+
+
+def draw_questions(questions: Sequence[Question], n: int, seed: int, name: str) -> list[Question]:
+    """Draw n questions for somebody, from all categories alike; 0: all."""
+    categories = dict.fromkeys(each.category for each in questions)
+    drawn = {
+        category: chance.sample([each for each in questions if each.category == category], len(questions), seed, name)
+        for category in categories
+    }
+    order = chance.sample(list(categories), len(categories), seed, name, "categories")
+    rounds = [drawn[category][at] for at in range(len(questions)) for category in order if at < len(drawn[category])]
+    kept = set(rounds[: n or len(rounds)])
+    return [each for each in questions if each in kept]
+
+
+def gaps_of(history: History, name: str, event: str) -> dict[str, str]:
+    """Return what fills the gaps for somebody: whom it talked with last, or knows; an event; what time it is."""
+    setting, step = history.setting, history.step
+    when = setting.when(max(step, 0))
+    return {"other": _other(history, name), "event": event, "time": f"{when:%A}, {when:%H:%M}"}
+
+
+def _other(history: History, name: str) -> str:
+    state, people = history.state(name, history.step), history.setting.people
+    met = sorted(state.met, key=lambda other: (-state.met[other], other))
+    related = [each.name for each in people[name].relations]
+    near = [*met, *related, *(other for other in sorted(people) if other != name)]
+    return next((other for other in near if other in people and other != name), name)
+
+
+def find_event(history: History) -> str:
+    """Name the appointment that is in most minds; of equals the one that is told of first."""
+    found: list[Appointment] = []
+    known: Counter[int] = Counter()
+    for name in history.names:
+        told = [each for record in history.records[name] if (each := appointment_of(record.data))]
+        for at in {_place_in(found, each) for each in told}:
+            known[at] += 1
+    if not known:
+        return NO_EVENT
+    event = found[max(known, key=lambda at: (known[at], -at))]
+    where = f" at {with_article(words_of(event.place))}" if event.place in history.setting.addresses else ""
+    return f"“{event.what}”{where}"
+
+
+def _place_in(found: list[Appointment], one: Appointment) -> int:
+    """Return which of them it is; a new one is added."""
+    at = next((at for at, each in enumerate(found) if each.is_same(one)), len(found))
+    if at == len(found):
+        found.append(one)
+    return at
