@@ -65,8 +65,12 @@ async def _come_to_mind(turn: ResidentTurn, date: datetime) -> tuple[list[Record
     ]
     records = [*(each for each, _ in today), *later, *(each.record for each in found)]
     known = identity(turn)
-    fresh = {each.id: each for each in records if each.text not in known and "plan" not in each.keywords}
+    fresh = {each.id: each for each in records if each.text not in known and not _is_known_anyway(each)}
     return list(fresh.values())[:SHOWN], [at for _, at in today]
+
+
+def _is_known_anyway(record: Record) -> bool:
+    return "background" in record.data or "plan" in record.keywords
 
 
 def _places(turn: ResidentTurn, date: datetime, dated: Sequence[Appointment]) -> dict[str, Place]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mindstream.clock import DAY_S
 from mindstream.log.events import Reflected
 from mindstream.memory.store.record import Kind, Record, RecordDraft, normalised
 from mindstream.reasoners.reflect.reflect import BY, OWN
@@ -58,9 +59,8 @@ async def think_about_the_day(turn: ResidentTurn) -> None:
 async def _come_to_mind(turn: ResidentTurn) -> list[Record]:
     """Return what matters most since this time yesterday, and what that brings up, the oldest first."""
     memory = turn.resident.memory
-    newest = await memory.latest("observation", LOOKED_THROUGH)
-    newest += await memory.latest("thought", LOOKED_THROUGH)
-    own = [each for each in newest if each.created > turn.now - 86_400 and (each.by == turn.name or each.importance)]
+    newest = await memory.store.latest(memory.key, ("observation", "thought"), LOOKED_THROUGH, now=turn.now)
+    own = [each for each in newest if each.created > turn.now - DAY_S]
     own.sort(key=lambda each: (-(each.importance or 0.0), -each.created, each.id))
     recalled = await turn.recall(turn.at_heart, RECALLED, kinds=OF_A_DAY)
     fresh = {normalised(each.text): each for each in (*own[:SHOWN], *(each.record for each in recalled))}

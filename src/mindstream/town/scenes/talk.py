@@ -15,6 +15,7 @@ from mindstream.town.prompts.take_from_talk import Agreed, Learned, Taken
 from mindstream.town.prompts.talk_scene import Scene, SceneMemory, Side, TalkScene
 from mindstream.town.residents.converse import OF_PEOPLE, TELLABLE, can_be_told
 from mindstream.town.residents.keep_talk import IMPORTANCE, Kept, find_name, keep, meeting_places
+from mindstream.town.residents.perceive import PEOPLE
 from mindstream.town.residents.places import words_of
 from mindstream.town.residents.plan import take_up
 from mindstream.town.residents.shown import show
@@ -76,8 +77,13 @@ async def _come_to_mind(turn: ResidentTurn, other: ResidentTurn, place: str) -> 
         *(each.record for each in await turn.recall(words_of(place), OF_PLACE, kinds=OF_PEOPLE)),
     ]
     known = identity(turn) + "\n".join(turn.person.acquaintances())
-    fresh = {normalised(each.text): each for each in found if can_be_told(each) and each.text not in known}
-    return list(fresh.values())[:SHOWN]
+    worth = (each for each in found if can_be_told(each) and not _is_everyday(each) and each.text not in known)
+    return list({normalised(each.text): each for each in worth}.values())[:SHOWN]
+
+
+def _is_everyday(record: Record) -> bool:
+    """Tell whether a memory is of what people do every day, oneself too."""
+    return record.kind == "observation" and (record.importance or 0.0) <= PEOPLE
 
 
 async def _brief(
@@ -107,11 +113,19 @@ def _sides(
             shown.append(f"{number}. {memory.line[:300]}{' (told before)' if record.id in shared else ''}")
             number += 1
         told = [*brief.lets_on, *([f"({brief.bearing})"] if brief.bearing else [])] if brief else []
-        used = turn.state.act.state if turn.state.act else ""
-        doing = f"{turn.doing} ({turn.state.act.place.rpartition(':')[2]}: {used})" if turn.state.act and used else turn.doing
         text = public_identity(turn, keeps_secrets=brief is not None)
-        sides.append(Side(who=turn.name, text=text, doing=doing, memories=(*shown, *told)))
+        sides.append(Side(who=turn.name, text=text, doing=_doing(turn), memories=(*shown, *told)))
     return sides[0], sides[1]
+
+
+def _doing(turn: ResidentTurn) -> str:
+    """Say what somebody is at: where it is on its way to, or how the thing is that it uses."""
+    act = turn.state.act
+    if act is None or not act.place:
+        return turn.doing
+    if not act.has_arrived(turn.step):
+        return f"{act.what} (on the way: {words_of(act.place)})"
+    return f"{act.what} ({act.place.rpartition(':')[2]}: {act.state})" if act.state else act.what
 
 
 def _last_met(turn: ResidentTurn, other: str) -> str:
