@@ -165,7 +165,7 @@ class Village:
         """Return it, ready to begin."""
         town = parse_town(self.file, Path())
         found = setting_of(town, seed=3)
-        return setting_of(town, seed=3, profile=found.profile.model_copy(update={"reflect_at": 10_000.0} | profile))
+        return setting_of(town, seed=3, profile=found.profile.model_copy(update={"reflect_at": 10_000.0, "lives": "paper"} | profile))
 
 
 TAL = Village(

@@ -26,7 +26,7 @@ from mindstream.town.residents.sight import dangers_of, look, people_seen
 from mindstream.town.residents.turn import Resident, ResidentTurn
 from mindstream.town.scenes.day import plan_scenes
 from mindstream.town.scenes.deeds import remember_deed
-from mindstream.town.scenes.evening import reflect_in_scene
+from mindstream.town.scenes.evening import reflect_before_midnight, reflect_in_scene
 from mindstream.town.scenes.meeting import may_meet, whom_to_meet
 from mindstream.town.scenes.talk import converse_in_scene
 from mindstream.town.setting import Setting
@@ -154,8 +154,11 @@ class Clockwork:
             where.entered.discard(name)
             near = self.setting.places_near(where.spots[name])
             places = tuple(each for each in near if each not in state.knows)
+        turn = ResidentTurn(resident, step, self.setting, state, percepts=percepts, places=places)
         has_turn = ended or state.act is None or places or is_news(percepts, state)
-        return ResidentTurn(resident, step, self.setting, state, percepts=percepts, places=places) if has_turn else None
+        if not has_turn and turn.lives_in_scenes:
+            has_turn = bool(whom_to_meet(turn, people_seen(percepts, self.residents)))
+        return turn if has_turn else None
 
     async def _live(self, turn: ResidentTurn, ended: bool) -> None:
         """Perceive, react, plan, reflect."""
@@ -177,6 +180,7 @@ class Clockwork:
         before, others = turn.state.act, people_seen(turn.percepts, self.residents)
         day = self.setting.day(turn.step)
         if turn.state.day != day:
+            await reflect_before_midnight(turn)
             await plan_scenes(turn, day)
         reacts = before is not None and await react_to_things(turn, others)
         if before is None or (ended and not reacts):
@@ -201,7 +205,7 @@ class Clockwork:
     async def _meet(self, turns: dict[str, ResidentTurn], name: str, other: str) -> set[str]:
         """Let two get into a scene, if both still can; return who they are. Who is in sight and free may overhear."""
         first, second = self._turn_of(turns, name), self._turn_of(turns, other)
-        if not may_meet(first, second.state):
+        if not may_meet(self.setting, self.step, first.state, second.state):
             return set()
         near = [
             each

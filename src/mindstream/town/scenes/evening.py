@@ -11,12 +11,14 @@ from mindstream.reasoners.reflect.reflect import BY, OWN
 from mindstream.town.events import Act, Resolved
 from mindstream.town.prompts.reflect_scenes import Evening, ReflectScenes
 from mindstream.town.residents.moving_in import SECRET
+from mindstream.town.residents.perceive import PEOPLE
 from mindstream.town.residents.reflection import is_due
 from mindstream.town.residents.turn import ResidentTurn
+from mindstream.town.scenes.meeting import has_left
 from mindstream.town.scenes.who import identity
 
 OF_A_DAY: tuple[Kind, ...] = ("observation", "thought", "note")
-LOOKED_THROUGH, SHOWN, RECALLED = 80, 24, 6
+LOOKED_THROUGH, SHOWN, RECALLED = 120, 16, 4
 LONGEST = 220
 """So many characters of a memory are shown."""
 WORTH = 10.0
@@ -31,7 +33,15 @@ async def reflect_in_scene(turn: ResidentTurn, before: Act | None) -> None:
     """
     act = turn.state.act
     to_bed = act is not None and act.asleep and before is not None and not before.asleep
-    if (to_bed and turn.profile.reflects and turn.state.gathered >= WORTH) or is_due(turn.state, turn.profile):
+    worth = to_bed and turn.profile.reflects and turn.state.gathered >= WORTH
+    if worth or (is_due(turn.state, turn.profile) and has_left(turn.state, turn.profile)):
+        await think_about_the_day(turn)
+
+
+async def reflect_before_midnight(turn: ResidentTurn) -> None:
+    """Reflect before the next day is planned, where somebody is still up and has not yet."""
+    act = turn.state.act
+    if act is not None and not act.asleep and turn.profile.reflects and turn.state.gathered >= WORTH:
         await think_about_the_day(turn)
 
 
@@ -60,12 +70,17 @@ async def _come_to_mind(turn: ResidentTurn) -> list[Record]:
     """Return what matters most since this time yesterday, and what that brings up, the oldest first."""
     memory = turn.resident.memory
     newest = await memory.store.latest(memory.key, ("observation", "thought"), LOOKED_THROUGH, now=turn.now)
-    own = [each for each in newest if each.created > turn.now - DAY_S]
+    own = [each for each in newest if each.created > turn.now - DAY_S and not _is_in_passing(each)]
     own.sort(key=lambda each: (-(each.importance or 0.0), -each.created, each.id))
     recalled = await turn.recall(turn.at_heart, RECALLED, kinds=OF_A_DAY)
     fresh = {normalised(each.text): each for each in (*own[:SHOWN], *(each.record for each in recalled))}
     plain = (each for each in fresh.values() if "background" not in each.data and "plan" not in each.keywords)
     return sorted(plain, key=lambda each: (each.created, each.id))
+
+
+def _is_in_passing(record: Record) -> bool:
+    """Tell whether a memory is of what others were seen to do, and no more."""
+    return record.about is not None and (record.importance or 0.0) <= PEOPLE
 
 
 def _shown(turn: ResidentTurn, record: Record) -> str:

@@ -21,10 +21,9 @@ TALK_TOKENS = 2_500
 LATEST_HOUR = 23
 
 
-def may_meet(turn: ResidentTurn, other: ResidentState) -> bool:
+def may_meet(setting: Setting, step: int, state: ResidentState, other: ResidentState) -> bool:
     """Tell whether a resident and one whom it sees may get into a scene now."""
-    setting, step, state = turn.setting, turn.step, turn.state
-    if not turn.profile.talks or setting.when(step).hour >= LATEST_HOUR:
+    if not setting.profile.talks or setting.when(step).hour >= LATEST_HOUR:
         return False
     if not all(is_free(each, setting, step) and _is_guest_or_home(each, setting, step) for each in (state, other)):
         return False
@@ -63,5 +62,6 @@ def _rest(setting: Setting, one: str, other: str) -> int:
 
 def whom_to_meet(turn: ResidentTurn, others: Mapping[str, ResidentState]) -> str:
     """Return whom of those in sight a resident meets now: the one longest not met, the nearest of two alike; "" nobody."""
-    seen = [each.who for each in turn.percepts if each.who in others and may_meet(turn, others[each.who])]
+    where = turn.setting, turn.step, turn.state
+    seen = [each.who for each in turn.percepts if each.who in others and may_meet(*where, others[each.who])]
     return min(seen, key=lambda name: turn.state.scenes.get(name, -1), default="")

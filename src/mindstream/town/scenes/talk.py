@@ -13,6 +13,7 @@ from mindstream.town.events import Met, Perceived, SpokenLine, Talked
 from mindstream.town.prompts.let_on import Briefing, LetOn
 from mindstream.town.prompts.take_from_talk import Agreed, Learned, Taken
 from mindstream.town.prompts.talk_scene import Scene, SceneMemory, Side, TalkScene
+from mindstream.town.residents.appointment import Appointment
 from mindstream.town.residents.converse import OF_PEOPLE, TELLABLE, can_be_told
 from mindstream.town.residents.keep_talk import IMPORTANCE, Kept, find_name, keep, meeting_places
 from mindstream.town.residents.perceive import PEOPLE
@@ -166,7 +167,12 @@ async def _keep(
     passed = {id_ for line in lines for id_ in line.told if line.by == other.name}
     told = [record for record in theirs if record.id in passed]
     taken = taken_of(one, other, scene, kept, places, talked=bool(lines))
-    every = keep(one, other.name, taken, told, places, [at for _, at in await one.recall_appointments()])
+    known = [at for _, at in await one.recall_appointments()]
+    every = [
+        each
+        for each in keep(one, other.name, taken, told, places, known)
+        if each.appointment is None or not any(_is_agreed_already(one, each.appointment, at) for at in known)
+    ]
     weights = [float(each.weight) for each in kept]
     thoughts = {
         normalised(each.text): replace(each.as_thought(one, other.name, evidence), importance=importance)
@@ -181,10 +187,7 @@ async def _keep(
     records = (*spoken, *await one.build(*thoughts.values()))
     ids, outcome = tuple(each.id for each in records), outcome_of(scene, talked=bool(lines))
     if lines:
-        known = tuple(record.id for record in told)
-        one.write(
-            Talked(step=one.step, partner=other.name, lines=lines, until=until, records=ids, known=known), records
-        )
+        one.write(Talked(step=one.step, partner=other.name, lines=lines, until=until, records=ids), records)
     by = _who((one, other), scene.declined_by)
     one.write(
         Met(
@@ -197,6 +200,11 @@ async def _keep(
     for each in every:
         if each.appointment and each.comes:
             take_up(one, each.appointment, each.text)
+
+
+def _is_agreed_already(turn: ResidentTurn, new: Appointment, known: Appointment) -> bool:
+    """Tell whether somebody has agreed to the same before."""
+    return new.is_same(known) and turn.name in (*known.who, known.host)
 
 
 def outcome_of(scene: Scene, *, talked: bool) -> Literal["talked", "passed", "declined"]:
