@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,8 @@ async def test_what_is_agreed_in_chinese_changes_both_days(tmp_path: Path) -> No
         hermit = town.residents[HERMIT].state.act
         assert hermit is not None and hermit.what != LUNCH, "she has agreed to nothing"
         await town.run(until=13 * HOUR + 120)
-        assert town.residents[HOST].state.act != LUNCH, "then the day goes on"
+        act = town.residents[HOST].state.act
+        assert act is not None and act.what != LUNCH, "then the day goes on"
         await town.run(until=DAY + HOUR)
         kept = await town.store.latest(key_of_resident(GUEST), ("thought",), 50, now=town.setting.moment(town.step))
     later = [at for each in kept if (at := appointment_of(each.data)) and at.start.day == 4]
@@ -163,7 +165,7 @@ def out_all_day(ask: PlanScenes) -> dict[str, Any]:
     times = [f"{minute // 60:02d}:{minute % 60:02d}" for minute in range(7 * 60, 22 * 60 + 1, 15)]
     items = [
         {"from": start, "to": end, "what": f"{ask.who} at {start}", "place": "cafe of Oak Cafe"}
-        for start, end in zip(times, times[1:], strict=False)
+        for start, end in pairwise(times)
     ]
     return {"items": items}
 

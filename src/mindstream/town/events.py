@@ -310,5 +310,6 @@ class TownSaved(TownEvent):
 
 EVENTS: tuple[type[Event], ...] = (
     TownBegan, TownImported, MovedIn, BroughtIn,
-    Perceived, DayPlanned, TasksPlanned, Acted, Decided, Talked, Met, Asked, Resolved, ObjectChanged, StoodIn, TownSaved,
+    Perceived, DayPlanned, TasksPlanned, Acted, Decided, Talked, Met, Asked, Resolved,
+    ObjectChanged, StoodIn, TownSaved,
 )  # fmt: skip

@@ -26,10 +26,10 @@ class Profile(BaseModel):
         talk_rest: steps in which two who talked do not talk again.
         observes, reflects, plans: what is switched off for an ablation.
         recalls, talks: False: a control, in which nothing can spread.
-        lives: how residents live whose planner is a model: in `scenes` (a day planned in one call, a talk in one), or as
-            the `paper` does it, step by step. Without a model it says nothing.
-        day_calls, day_tokens: in scenes, so many calls and tokens (in and out) a resident's day takes at most. When they
-            are spent it meets nobody any more that day; what it does about dangers, and the plan, go on.
+        lives: how residents live whose planner is a model: in `scenes` (a day is planned in one call, a talk is one),
+            or as the `paper` does it, step by step. Without a model it says nothing.
+        day_calls, day_tokens: in scenes, so many calls and tokens (in and out) of a resident's day are for its plan,
+            its talks and its evening. When they are spent it meets nobody; what it does about dangers goes on.
         compat: as the published code does it, where that is not what was meant (docs/town-inside.md lists where).
     """
 

@@ -1,4 +1,4 @@
-"""What would somebody let on of what they keep to themselves? Asked alone, before a talk, which sees no more than that."""
+"""What would somebody let on of what they keep to themselves? Asked alone; the talk sees no more than that."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
@@ -220,7 +220,7 @@ class ResidentTurn:
         self._count(prompt, reply.model_dump_json(exclude_defaults=True))
         return reply
 
-    def _count(self, prompt: Prompt[R], reply: str) -> None:
+    def _count(self, prompt: Prompt[Any], reply: str) -> None:
         """Count a call, where a budget does; as long as its words are, whoever answers."""
         if self.lives_in_scenes:
             self.calls += 1

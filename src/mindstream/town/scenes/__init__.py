@@ -1,1 +1,1 @@
-"""Residents on a model, in scenes: a day is planned in one reply, a talk is one, a reflection is one; rules do the rest."""
+"""Residents on a model, in scenes: a day, a talk and a reflection are one reply each; rules do the rest."""

@@ -113,7 +113,7 @@ def _fine(turn: ResidentTurn, reply: SceneDay, places: Sequence[str], day: int) 
 
 
 def _on_opening(turn: ResidentTurn, blocks: Sequence[Block]) -> list[Block]:
-    """Let nobody come to a place before it opens: who would sets out later, and goes on meanwhile with what was before."""
+    """Let nobody come to a place before it opens: who would sets out later, and goes on with what was before."""
     moved = list(blocks)
     for at in range(1, len(moved)):
         before, block = moved[at - 1], moved[at]
@@ -133,6 +133,8 @@ def _opens_in(turn: ResidentTurn, block: Block, minute: int) -> int:
         return 0
     midnight = setting.step_at(setting.day(turn.step), 0)
     for later in range(EARLY):
-        if setting.rules.may_enter(turn.name, address, setting.when(midnight + (minute + later) * setting.profile.a_minute)):
+        if setting.rules.may_enter(
+            turn.name, address, setting.when(midnight + (minute + later) * setting.profile.a_minute)
+        ):
             return later
     return 0

@@ -1,4 +1,4 @@
-"""A reflection in one reply, at the end of a day or when enough has gathered; what the days are about is renewed by it."""
+"""A reflection in one reply, at the end of a day or when enough has gathered; it says anew what the days are about."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def think_about_the_day(turn: ResidentTurn) -> None:
     evening = await turn.ask(
         ReflectScenes(
             who=turn.name, identity=identity(turn), when=turn.date_and_time,
-            memories=tuple(_shown(turn, each) for each in records),
+            memories=tuple(_shown(each) for each in records),
         )
     )  # fmt: skip
     thoughts = await turn.build(*_thoughts(turn, evening, records))
@@ -83,7 +83,7 @@ def _is_in_passing(record: Record) -> bool:
     return record.about is not None and (record.importance or 0.0) <= PEOPLE
 
 
-def _shown(turn: ResidentTurn, record: Record) -> str:
+def _shown(record: Record) -> str:
     kept = " (kept to oneself)" if record.data.get(SECRET) else ""
     return f"{record.text[:LONGEST]}{kept}"
 

@@ -61,7 +61,7 @@ def _rest(setting: Setting, one: str, other: str) -> int:
 
 
 def whom_to_meet(turn: ResidentTurn, others: Mapping[str, ResidentState]) -> str:
-    """Return whom of those in sight a resident meets now: the one longest not met, the nearest of two alike; "" nobody."""
+    """Return whom of those in sight a resident meets now: who was not met for longest, then the nearest; "" nobody."""
     where = turn.setting, turn.step, turn.state
     seen = [each.who for each in turn.percepts if each.who in others and may_meet(*where, others[each.who])]
     return min(seen, key=lambda name: turn.state.scenes.get(name, -1), default="")

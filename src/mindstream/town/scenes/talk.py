@@ -47,7 +47,8 @@ async def converse_in_scene(first: ResidentTurn, second: ResidentTurn, near: Seq
     scene = await first.ask(
         TalkScene(
             sides=sides, when=first.date_and_time, weather=weather_on(first.setting, first.step), place=words_of(place),
-            near=tuple(each.name for each in near), before=_last_met(first, second.name), places=tuple(map(words_of, places)),
+            near=tuple(each.name for each in near), before=_last_met(first, second.name),
+            places=tuple(map(words_of, places)),
         )
     )  # fmt: skip
     half = (first.tokens - before) // 2
@@ -68,7 +69,7 @@ def _place(turn: ResidentTurn) -> str:
 
 
 async def _come_to_mind(turn: ResidentTurn, other: ResidentTurn, place: str) -> list[Record]:
-    """Return what comes to mind of the other, of the place, and what is newest and matters: each once, and no secret."""
+    """Return what comes to mind of the other and of the place, and what is newest and matters; no secret."""
     dated = [record for record, _ in await turn.recall_appointments()][:DATED]
     found = [
         *dated,
@@ -87,9 +88,7 @@ def _is_everyday(record: Record) -> bool:
     return record.kind == "observation" and (record.importance or 0.0) <= PEOPLE
 
 
-async def _brief(
-    turn: ResidentTurn, other: ResidentTurn, place: str, near: Sequence[ResidentTurn]
-) -> Briefing | None:
+async def _brief(turn: ResidentTurn, other: ResidentTurn, place: str, near: Sequence[ResidentTurn]) -> Briefing | None:
     """Ask somebody who keeps a secret, alone, what it lets on; None: it keeps none."""
     secrets = await secrets_of(turn)
     if not secrets:
@@ -219,7 +218,12 @@ def _spoken(
     episode = f"talk {one.step} {min(one.name, other.name)}"
     return tuple(
         RecordDraft(
-            text=line.text, kind="chat", by=line.by, episode=episode, importance=weight, keywords=(other.name.lower(),),
+            text=line.text,
+            kind="chat",
+            by=line.by,
+            episode=episode,
+            importance=weight,
+            keywords=(other.name.lower(),),
             data={"to": other.name if line.by == one.name else one.name, "told": list(line.told)},
         )
         for line in lines
