@@ -92,6 +92,8 @@ class TalkScene(Prompt[Scene]):
     """Who else is in sight."""
     before: str = ""
     """When they last met; "" never."""
+    strangers: bool = False
+    """Neither knows the other."""
     places: tuple[str, ...] = ()
     """What both can speak of, in words."""
 

@@ -20,7 +20,7 @@ from mindstream.town.residents.perceive import PEOPLE
 from mindstream.town.residents.places import words_of
 from mindstream.town.residents.plan import take_up
 from mindstream.town.residents.shown import show
-from mindstream.town.residents.surroundings import weather_on
+from mindstream.town.residents.surroundings import housemates, weather_on
 from mindstream.town.residents.turn import ResidentTurn
 from mindstream.town.scenes.naming import by_words, find_place
 from mindstream.town.scenes.secrets import secrets_of
@@ -48,6 +48,7 @@ async def converse_in_scene(first: ResidentTurn, second: ResidentTurn, near: Seq
         TalkScene(
             sides=sides, when=first.date_and_time, weather=weather_on(first.setting, first.step), place=words_of(place),
             near=tuple(each.name for each in near), before=_last_met(first, second.name),
+            strangers=not (_knows(first, second.name) or _knows(second, first.name)),
             places=tuple(map(words_of, places)),
         )
     )  # fmt: skip
@@ -126,6 +127,10 @@ def _doing(turn: ResidentTurn) -> str:
     if not act.has_arrived(turn.step):
         return f"{act.what} (on the way: {words_of(act.place)})"
     return f"{act.what} ({act.place.rpartition(':')[2]}: {act.state})" if act.state else act.what
+
+
+def _knows(turn: ResidentTurn, other: str) -> bool:
+    return bool(turn.relation(other)) or other in housemates(turn.setting, turn.person)
 
 
 def _last_met(turn: ResidentTurn, other: str) -> str:
