@@ -164,8 +164,8 @@ class Village:
     def setting(self, **profile: Any) -> Setting:
         """Return it, ready to begin."""
         town = parse_town(self.file, Path())
-        found = setting_of(town, seed=3)
-        return setting_of(town, seed=3, profile=found.profile.model_copy(update={"reflect_at": 10_000.0} | profile))
+        found, own = setting_of(town, seed=3), {"reflect_at": 10_000.0, "lives": "paper"}
+        return setting_of(town, seed=3, profile=found.profile.model_copy(update=own | profile))
 
 
 TAL = Village(

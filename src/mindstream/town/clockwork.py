@@ -21,8 +21,14 @@ from mindstream.town.residents.percept import Percept
 from mindstream.town.residents.plan import next_act
 from mindstream.town.residents.react import react
 from mindstream.town.residents.reflection import reflect
+from mindstream.town.residents.remedies import react_to_things
 from mindstream.town.residents.sight import dangers_of, look, people_seen
 from mindstream.town.residents.turn import Resident, ResidentTurn
+from mindstream.town.scenes.day import plan_scenes
+from mindstream.town.scenes.deeds import remember_deed
+from mindstream.town.scenes.evening import reflect_before_midnight, reflect_in_scene
+from mindstream.town.scenes.meeting import may_meet, whom_to_meet
+from mindstream.town.scenes.talk import converse_in_scene
 from mindstream.town.setting import Setting
 from mindstream.town.state import ResidentState
 from mindstream.town.world.whereabouts import Condition, Whereabouts
@@ -109,7 +115,7 @@ class Clockwork:
         marked = self.whereabouts.take_marked()
         turns = {name: turn for name in sorted(marked | ended) if (turn := self._turn(name, step, name in ended))}
         await _all_of([self._live(turn, name in ended) for name, turn in turns.items()])
-        await self._encounters(turns, step)
+        await self._encounters(turns)
         commits = [commit for name in sorted(turns) if (commit := await turns[name].commit())]
         changes = [change for name in sorted(turns) if (change := self._left_behind(name, turns[name]))]
         for name in sorted(turns):
@@ -148,13 +154,19 @@ class Clockwork:
             where.entered.discard(name)
             near = self.setting.places_near(where.spots[name])
             places = tuple(each for each in near if each not in state.knows)
+        turn = ResidentTurn(resident, step, self.setting, state, percepts=percepts, places=places)
         has_turn = ended or state.act is None or places or is_news(percepts, state)
-        return ResidentTurn(resident, step, self.setting, state, percepts=percepts, places=places) if has_turn else None
+        if not has_turn and turn.lives_in_scenes:
+            has_turn = bool(whom_to_meet(turn, people_seen(percepts, self.residents)))
+        return turn if has_turn else None
 
     async def _live(self, turn: ResidentTurn, ended: bool) -> None:
         """Perceive, react, plan, reflect."""
         turn.resident.begin(turn.now)
         new = await perceive(turn)
+        if turn.lives_in_scenes:
+            await self._live_in_scenes(turn, ended)
+            return
         if turn.state.act is None:
             await next_act(turn)
             return
@@ -163,19 +175,53 @@ class Clockwork:
             await next_act(turn)
         await reflect(turn)
 
-    async def _encounters(self, turns: dict[str, ResidentTurn], step: int) -> None:
+    async def _live_in_scenes(self, turn: ResidentTurn, ended: bool) -> None:
+        """See to things, go on with the day's plan, remember what was done, think about the day, and wish to talk."""
+        before, others = turn.state.act, people_seen(turn.percepts, self.residents)
+        day = self.setting.day(turn.step)
+        if turn.state.day != day:
+            await reflect_before_midnight(turn)
+            await plan_scenes(turn, day)
+        reacts = before is not None and await react_to_things(turn, others)
+        if before is None or (ended and not reacts):
+            await remember_deed(turn)
+            await next_act(turn)
+        await reflect_in_scene(turn, before)
+        turn.wish = "" if reacts else whom_to_meet(turn, others)
+
+    async def _encounters(self, turns: dict[str, ResidentTurn]) -> None:
         """Let those talk who wish to, in the order of their names, each with one other at most."""
         busy: set[str] = set()
         for name in sorted(turns):
             wish = turns[name].wish
             if not wish or {name, wish} & busy:
                 continue
-            if wish not in turns:
-                other = self.residents[wish]
-                other.begin(turns[name].now)
-                turns[wish] = ResidentTurn(other, step, self.setting, other.state)
+            if turns[name].lives_in_scenes:
+                busy |= await self._meet(turns, name, wish)
+                continue
             busy |= {name, wish}
-            await converse(turns[name], turns[wish])
+            await converse(turns[name], self._turn_of(turns, wish))
+
+    async def _meet(self, turns: dict[str, ResidentTurn], name: str, other: str) -> set[str]:
+        """Let two get into a scene, if both still can; return who they are. Who is in sight and free may overhear."""
+        first, second = self._turn_of(turns, name), self._turn_of(turns, other)
+        if not may_meet(self.setting, self.step, first.state, second.state):
+            return set()
+        near = [
+            each
+            for each in sorted({*people_seen(first.percepts, self.residents)} - {name, other})
+            if not (turns[each].state if each in turns else self.residents[each].state).asleep
+        ]
+        await converse_in_scene(first, second, [self._turn_of(turns, each) for each in near])
+        return {name, other}
+
+    def _turn_of(self, turns: dict[str, ResidentTurn], name: str) -> ResidentTurn:
+        """Return somebody's turn in this step; it gets one where it had none."""
+        if name not in turns:
+            resident, step = self.residents[name], self.step
+            resident.begin(self.setting.moment(step))
+            turns[name] = ResidentTurn(resident, step, self.setting, resident.state)
+        return turns[name]
 
     def _left_behind(self, name: str, turn: ResidentTurn) -> ObjectChanged | None:
         """Return in which condition somebody leaves what it was done with."""

@@ -6,9 +6,10 @@ no row holds a time of the machine.
 
 from __future__ import annotations
 
+from operator import not_
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from mindstream.log.declared import NoWords, Quotes
 from mindstream.log.events import Event
@@ -35,6 +36,8 @@ class Block(BaseModel):
         danger: that condition is a danger.
         why: the day's plan, or something that was seen: it does something about it, or waits.
         sees_to: the address of what was seen; "" where it goes by plan.
+        busy: nobody can be spoken to in it. weight: how much it will matter to have done it, 1 to 10; 0: nobody said.
+        state: how the thing is while it is used, in words.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -49,6 +52,9 @@ class Block(BaseModel):
     danger: bool = False
     why: Literal["plan", "react", "wait"] = "plan"
     sees_to: NoWords[str] = ""
+    busy: bool = Field(False, exclude_if=not_)
+    weight: int = Field(0, exclude_if=not_)
+    state: Quotes[str] = Field("", exclude_if=not_)
 
     @property
     def end(self) -> int:
@@ -64,6 +70,7 @@ class Act(BaseModel):
         path: the tiles walked since the step `since`, one a step, the first where it began (see town/world/walk).
         why: what it comes from: the plan, a talk, a wait, or something that was perceived.
         sees_to: the address of what was perceived, where it is done about that.
+        busy, weight, state: as of the `Block` that it follows.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -78,6 +85,9 @@ class Act(BaseModel):
     leaves: Quotes[str] = ""
     danger: bool = False
     sees_to: NoWords[str] = ""
+    busy: bool = Field(False, exclude_if=not_)
+    weight: int = Field(0, exclude_if=not_)
+    state: Quotes[str] = Field("", exclude_if=not_)
 
     def spot(self, step: int) -> tuple[int, int]:
         """Return where it is done at a step."""
@@ -239,6 +249,36 @@ class Talked(TownEvent):
     """How much importance it has."""
 
 
+class Met(TownEvent):
+    """Two residents met in a scene, whether they talked or not; it stands in the streams of both."""
+
+    kind = "residents_met"
+    other: NoWords[str]
+    outcome: Literal["talked", "passed", "declined"]
+    """They talked, went by with a nod at most, or one of them did not want to."""
+    by: NoWords[str] = ""
+    """Who did not want to, or broke it off."""
+    records: NoWords[tuple[str, ...]] = ()
+    gathered: float = 0.0
+    """How much importance it has."""
+
+
+class Asked(TownEvent):
+    """What was asked of models for a resident in a step, as a day's budget counts it."""
+
+    kind = "resident_asked"
+    calls: int
+    tokens: int
+    """In and out, estimated from the letters: the same for the same words."""
+
+
+class Resolved(TownEvent):
+    """A resident has thought about its days, and sees anew what these are about."""
+
+    kind = "resident_resolved"
+    currently: Quotes[str]
+
+
 class ObjectChanged(TownEvent):
     """An object of the town is in another condition; in the town's own stream."""
 
@@ -270,5 +310,6 @@ class TownSaved(TownEvent):
 
 EVENTS: tuple[type[Event], ...] = (
     TownBegan, TownImported, MovedIn, BroughtIn,
-    Perceived, DayPlanned, TasksPlanned, Acted, Decided, Talked, ObjectChanged, StoodIn, TownSaved,
+    Perceived, DayPlanned, TasksPlanned, Acted, Decided, Talked, Met, Asked, Resolved,
+    ObjectChanged, StoodIn, TownSaved,
 )  # fmt: skip

@@ -10,12 +10,15 @@ from mindstream.log.events import Event, Reflected
 from mindstream.town.events import (
     Act,
     Acted,
+    Asked,
     Block,
     BroughtIn,
     DayPlanned,
     Decided,
+    Met,
     MovedIn,
     Perceived,
+    Resolved,
     Talked,
     TasksPlanned,
 )
@@ -41,6 +44,8 @@ class ResidentState(BaseModel):
         shared: what it told others, or has from them: ids of its records by their names.
         gathered: how much importance it has perceived since it last reflected.
         considered: the objects that it decided about whether to do something, and at which step it last did.
+        scenes: with whom it was in a scene, and at which step the last time.
+        asked: what was asked of models for it since midnight: calls, tokens. It begins anew with a day's plan.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -61,6 +66,8 @@ class ResidentState(BaseModel):
     shared: dict[str, frozenset[str]] = {}
     gathered: float = 0.0
     considered: dict[str, int] = {}
+    scenes: dict[str, int] = {}
+    asked: tuple[int, int] = (0, 0)
 
     def spot(self, step: int) -> Spot:
         """Return where it is at a step."""
@@ -104,7 +111,7 @@ def applied(state: ResidentState, event: Event, profile: Profile) -> ResidentSta
             return state.model_copy(update={"gathered": 0.0})
         case DayPlanned():
             new = {"day": event.day, "currently": event.currently, "broad": event.broad, "blocks": event.blocks}
-            return state.model_copy(update=new)
+            return state.model_copy(update=new | {"asked": (0, 0)})
         case TasksPlanned():
             return state.model_copy(update={"blocks": spliced(state.blocks, event.blocks)})
         case Acted():
@@ -114,6 +121,14 @@ def applied(state: ResidentState, event: Event, profile: Profile) -> ResidentSta
             return state.model_copy(update={"rested": rested})
         case Decided() if event.place:
             return state.model_copy(update={"considered": state.considered | {event.place: event.step}})
+        case Met():
+            scenes, gathered = state.scenes | {event.other: event.step}, state.gathered + event.gathered
+            return state.model_copy(update={"scenes": scenes, "gathered": gathered})
+        case Asked():
+            calls, tokens = state.asked
+            return state.model_copy(update={"asked": (calls + event.calls, tokens + event.tokens)})
+        case Resolved():
+            return state.model_copy(update={"currently": event.currently})
         case Talked():
             return _after_talk(state, event, profile)
         case _:

@@ -13,6 +13,9 @@ from mindstream.town.residents.turn import Resident, ResidentTurn
 from mindstream.town.setting import Setting
 from mindstream.town.source import dump_source
 
+SECRET = "secret"
+"""The keyword of what somebody keeps to itself, and the field of data that says so."""
+
 
 async def move_in(store: Store, setting: Setting, residents: dict[str, Resident]) -> None:
     """Write who lives here, where each stands and what each knows: one commit.
@@ -20,7 +23,7 @@ async def move_in(store: Store, setting: Setting, residents: dict[str, Resident]
     Raises:
         Conflict: a town has begun there meanwhile.
     """
-    profile, source = setting.profile.model_dump_json(), dump_source(setting)
+    profile, source = setting.profile.dump(), dump_source(setting)
     began = TownBegan(step=0, seed=setting.seed, start=setting.start, profile=profile, source=source)
     entries: tuple[Entry, ...] = (Entry(began, TOWN),)
     commits = [Commit(mind=store.key(JOURNAL), at=setting.start, entries=entries, unique="began")]
@@ -36,7 +39,7 @@ async def move_in(store: Store, setting: Setting, residents: dict[str, Resident]
                 kind="note",
                 by=name,
                 importance=float(each.weight or rating),
-                keywords=(name.lower(), *([KEY] if each.appointment else [])),
+                keywords=(name.lower(), *([KEY] if each.appointment else []), *([SECRET] if each.secret else [])),
                 data=each.data,
             )
             for each, rating in zip(memories, rated.ratings, strict=True)
