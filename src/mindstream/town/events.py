@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from mindstream.log.declared import NoWords, Quotes
 from mindstream.log.events import Event
@@ -19,6 +19,11 @@ TOWN = "town"
 """By whom what belongs to no resident is."""
 JOURNAL = StreamName("town", TOWN)
 """The stream of what belongs to no resident."""
+def _is_unset(value: object) -> bool:
+    """Tell whether a field that later versions added says nothing: it is then not written."""
+    return not value
+
+
 MENDED = "repaired"
 """What is kept of an act that leaves its object as it should be."""
 
@@ -35,6 +40,8 @@ class Block(BaseModel):
         danger: that condition is a danger.
         why: the day's plan, or something that was seen: it does something about it, or waits.
         sees_to: the address of what was seen; "" where it goes by plan.
+        hour: a part of an hour-by-hour plan; it is broken down into tasks.
+        state: what the thing it is done at is while it is done, as in "in use"; "" nothing to speak of.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -49,6 +56,8 @@ class Block(BaseModel):
     danger: bool = False
     why: Literal["plan", "react", "wait"] = "plan"
     sees_to: NoWords[str] = ""
+    hour: bool = Field(False, exclude_if=_is_unset)
+    state: Quotes[str] = Field("", exclude_if=_is_unset)
 
     @property
     def end(self) -> int:
@@ -64,6 +73,7 @@ class Act(BaseModel):
         path: the tiles walked since the step `since`, one a step, the first where it began (see town/world/walk).
         why: what it comes from: the plan, a talk, a wait, or something that was perceived.
         sees_to: the address of what was perceived, where it is done about that.
+        state: what its thing is while it is done; that is over when the act is.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -78,6 +88,7 @@ class Act(BaseModel):
     leaves: Quotes[str] = ""
     danger: bool = False
     sees_to: NoWords[str] = ""
+    state: Quotes[str] = Field("", exclude_if=_is_unset)
 
     def spot(self, step: int) -> tuple[int, int]:
         """Return where it is done at a step."""
@@ -163,6 +174,8 @@ class Perceived(TownEvent):
     """Addresses that it sees for the first time."""
     gone: NoWords[tuple[str, ...]] = ()
     """Addresses that it knew and that are there no more."""
+    unrated: NoWords[tuple[str, ...]] = Field((), exclude_if=_is_unset)
+    """Which of its records are rated later, many in one."""
 
 
 class DayPlanned(TownEvent):
@@ -209,6 +222,8 @@ class Decided(TownEvent):
     yes: bool
     recalled: NoWords[tuple[tuple[str, float], ...]] = ()
     """What came to mind (ids of records), with its score."""
+    choice: NoWords[str] = Field("", exclude_if=_is_unset)
+    """Which of several answers it was; `p` is its probability."""
 
 
 class SpokenLine(BaseModel):
@@ -237,6 +252,45 @@ class Talked(TownEvent):
     """What one had in memory before, and was told again."""
     gathered: float = 0.0
     """How much importance it has."""
+    unrated: NoWords[tuple[str, ...]] = Field((), exclude_if=_is_unset)
+    """Which of its records are rated later, many in one."""
+
+
+class ActFinished(TownEvent):
+    """A resident has done something, and remembers it as it remembers what it sees of others."""
+
+    kind = "act_finished"
+    what: Quotes[str]
+    start: int
+    """The minute of the day at which it began."""
+    minutes: int
+    records: NoWords[tuple[str, ...]] = ()
+
+
+class MemoriesRated(TownEvent):
+    """What a resident saw, did and said since the last time was rated, all in one."""
+
+    kind = "memories_rated"
+    records: NoWords[tuple[str, ...]]
+    ratings: tuple[int, ...]
+    gathered: float
+    """How much importance it has together."""
+
+
+class IdentityRenewed(TownEvent):
+    """A resident's summary of itself was made anew from what it remembers."""
+
+    kind = "identity_renewed"
+    summary: Quotes[str]
+    evidence: NoWords[tuple[str, ...]] = ()
+
+
+class Overheard(TownEvent):
+    """Somebody who was near heard what two others said to each other."""
+
+    kind = "talk_overheard"
+    speakers: NoWords[tuple[str, str]]
+    records: NoWords[tuple[str, ...]] = ()
 
 
 class ObjectChanged(TownEvent):
@@ -271,4 +325,5 @@ class TownSaved(TownEvent):
 EVENTS: tuple[type[Event], ...] = (
     TownBegan, TownImported, MovedIn, BroughtIn,
     Perceived, DayPlanned, TasksPlanned, Acted, Decided, Talked, ObjectChanged, StoodIn, TownSaved,
+    ActFinished, MemoriesRated, IdentityRenewed, Overheard,
 )  # fmt: skip

@@ -4,23 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from typing import NamedTuple
+
 from pydantic import BaseModel, ConfigDict
 
 from mindstream.log.events import Event, Reflected
 from mindstream.town.events import (
     Act,
+    ActFinished,
     Acted,
     Block,
     BroughtIn,
     DayPlanned,
     Decided,
+    IdentityRenewed,
+    MemoriesRated,
     MovedIn,
+    Overheard,
     Perceived,
     Talked,
     TasksPlanned,
 )
 from mindstream.town.profile import Profile
 from mindstream.town.world.world import Spot
+
+
+class Done(NamedTuple):
+    """Something that was done today: from which minute of the day, for how many, and what."""
+
+    start: int
+    minutes: int
+    what: str
 
 
 class ResidentState(BaseModel):
@@ -41,6 +55,9 @@ class ResidentState(BaseModel):
         shared: what it told others, or has from them: ids of its records by their names.
         gathered: how much importance it has perceived since it last reflected.
         considered: the objects that it decided about whether to do something, and at which step it last did.
+        done: what it has done today, the newest last; kept where plans are made step by step.
+        unrated: ids of what it saw, did and heard and that was not rated yet.
+        summary: who it is, as it last drew it from memory. summed_up: at which step.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -61,6 +78,10 @@ class ResidentState(BaseModel):
     shared: dict[str, frozenset[str]] = {}
     gathered: float = 0.0
     considered: dict[str, int] = {}
+    done: tuple[Done, ...] = ()
+    unrated: tuple[str, ...] = ()
+    summary: str = ""
+    summed_up: int = -1
 
     def spot(self, step: int) -> Spot:
         """Return where it is at a step."""
@@ -99,12 +120,12 @@ def applied(state: ResidentState, event: Event, profile: Profile) -> ResidentSta
             seen = (*state.seen, *event.seen)[-profile.retention :] if profile.retention else ()
             knows = (state.knows | frozenset(event.places)) - frozenset(event.gone)
             gathered = state.gathered + event.gathered
-            return state.model_copy(update={"seen": seen, "knows": knows, "gathered": gathered})
+            return state.model_copy(update={"seen": seen, "knows": knows, "gathered": gathered} | _unrated(state, event))
         case Reflected():
             return state.model_copy(update={"gathered": 0.0})
         case DayPlanned():
             new = {"day": event.day, "currently": event.currently, "broad": event.broad, "blocks": event.blocks}
-            return state.model_copy(update=new)
+            return state.model_copy(update=new | {"done": ()})
         case TasksPlanned():
             return state.model_copy(update={"blocks": spliced(state.blocks, event.blocks)})
         case Acted():
@@ -116,8 +137,23 @@ def applied(state: ResidentState, event: Event, profile: Profile) -> ResidentSta
             return state.model_copy(update={"considered": state.considered | {event.place: event.step}})
         case Talked():
             return _after_talk(state, event, profile)
+        case ActFinished():
+            done = (*state.done, Done(event.start, event.minutes, event.what))
+            return state.model_copy(update={"done": done, "unrated": (*state.unrated, *event.records)})
+        case Overheard():
+            return state.model_copy(update={"unrated": (*state.unrated, *event.records)})
+        case MemoriesRated():
+            left = tuple(each for each in state.unrated if each not in event.records)
+            return state.model_copy(update={"unrated": left, "gathered": state.gathered + event.gathered})
+        case IdentityRenewed():
+            return state.model_copy(update={"summary": event.summary, "summed_up": event.step})
         case _:
             return state
+
+
+def _unrated(state: ResidentState, event: Perceived | Talked) -> dict[str, tuple[str, ...]]:
+    """Return what is yet to be rated, where something that happened was not rated at once."""
+    return {"unrated": (*state.unrated, *event.unrated)} if event.unrated else {}
 
 
 def _after_talk(state: ResidentState, event: Talked, profile: Profile) -> ResidentState:
@@ -135,6 +171,7 @@ def _after_talk(state: ResidentState, event: Talked, profile: Profile) -> Reside
             | {event.partner: state.shared.get(event.partner, frozenset()) | told | {*event.records, *event.known}},
             "gathered": state.gathered + event.gathered,
         }
+        | _unrated(state, event)
     )
 
 
