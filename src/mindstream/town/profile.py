@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import BaseModel, ConfigDict, Field
 
 
@@ -22,6 +24,8 @@ class Profile(BaseModel):
         talk_rest: steps in which two who talked do not talk again.
         observes, reflects, plans: what is switched off for an ablation.
         recalls, talks: False: a control, in which nothing can spread.
+        lives: how residents live whose planner is a model: in `scenes` (a day planned in one call, a talk in one), or as
+            the `paper` does it, step by step. Without a model it says nothing.
         compat: as the published code does it, where that is not what was meant (docs/town-inside.md lists where).
     """
 
@@ -44,7 +48,12 @@ class Profile(BaseModel):
     plans: bool = True
     recalls: bool = True
     talks: bool = True
+    lives: Literal["scenes", "paper"] = "scenes"
     compat: bool = False
+
+    def dump(self) -> str:
+        """Write it as JSON, as a town's log keeps it."""
+        return self.model_dump_json(exclude={"lives"} if self.lives == "scenes" else None)
 
     @property
     def a_minute(self) -> int:

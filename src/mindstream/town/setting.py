@@ -16,6 +16,7 @@ from mindstream.town.residents.person import Person
 from mindstream.town.world.address import ARENA, OBJECT, Address, sector_of
 from mindstream.town.world.conditions import Conditions
 from mindstream.town.world.rules import PlaceRules
+from mindstream.town.world.weather import Weather
 from mindstream.town.world.world import Spot, World
 
 START = datetime(2023, 2, 13, tzinfo=UTC).timestamp()
@@ -38,6 +39,7 @@ class Setting:
     seed: int = 0
     start: Moment = START
     conditions: Conditions = field(default_factory=Conditions)
+    weather: Weather = field(default_factory=Weather)
     _near: dict[Spot, tuple[str, ...]] = field(default_factory=dict, repr=False, compare=False)
 
     def moment(self, step: int) -> Moment:

@@ -20,6 +20,7 @@ from mindstream.town.world.conditions import Conditions
 from mindstream.town.world.graph import PlaceWorld, Road, build_places
 from mindstream.town.world.rules import Hours, PlaceRule, PlaceRules
 from mindstream.town.world.tiles import TileWorld
+from mindstream.town.world.weather import Weather
 
 MOST = 64_000_000
 """So many bytes a packed map may have."""
@@ -29,18 +30,19 @@ def setting_of(town: TownFile, *, seed: int = 0, profile: Profile | None = None)
     """Return the town that a file describes, ready to begin."""
     start = START if town.start is None else town.start.replace(tzinfo=town.start.tzinfo or UTC).timestamp()
     people = {person.name: person for person in town.residents}
-    return Setting(town.name, town.world, people, town.rules, profile or Profile(), seed, start, town.conditions)
+    return Setting(town.name, town.world, people, town.rules, profile or Profile(), seed, start, town.conditions, town.weather)
 
 
 def dump_source(setting: Setting) -> str:
     """Write a town's world, rules and people as JSON."""
+    weather = setting.weather.model_dump(mode="json", exclude_defaults=True)
     source = {
         "name": setting.name,
         "world": _dump_world(setting.world),
         "rules": [[str(address), _dump_rule(rule)] for address, rule in setting.rules],
         "conditions": setting.conditions.model_dump(exclude_defaults=True),
         "people": [person.model_dump(mode="json", exclude_defaults=True) for person in setting.people.values()],
-    }
+    } | ({"weather": weather} if weather else {})
     return json.dumps(source, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -55,11 +57,12 @@ def load_source(text: str, *, seed: int, profile: Profile, start: float) -> Sett
         world = _load_world(source["name"], source["world"])
         rules = {parse_address(address): _load_rule(rule) for address, rule in source["rules"]}
         conditions = Conditions.model_validate(source.get("conditions", {}))
+        weather = Weather.model_validate(source.get("weather", {}))
         people = [Person.model_validate(person) for person in source["people"]]
     except (ValueError, KeyError, TypeError, AttributeError, zlib.error) as error:
         raise InputError(f"the town's own description cannot be read ({error}): begin it anew") from None
     named = {person.name: person for person in people}
-    return Setting(source["name"], world, named, PlaceRules(rules), profile, seed, start, conditions)
+    return Setting(source["name"], world, named, PlaceRules(rules), profile, seed, start, conditions, weather)
 
 
 def _dump_world(world: Any) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from mindstream.town.world.graph import PlaceWorld, Road, build_places
 from mindstream.town.world.hours import DAY_MINUTES, minute_of
 from mindstream.town.world.rules import PlaceRule, PlaceRules, parse_days, parse_hours
 from mindstream.town.world.tiles import TileWorld
+from mindstream.town.world.weather import Weather
 from mindstream.town.world.world import Spot
 
 MOST_BYTES = 32_000_000
@@ -46,6 +47,7 @@ class TownFile:
     rules: PlaceRules
     residents: tuple[Person, ...]
     conditions: Conditions
+    weather: Weather = Weather()
 
 
 def load_town(path: Path) -> TownFile:
@@ -77,7 +79,15 @@ def parse_town(text: str, folder: Path) -> TownFile:
     residents = tuple(_describe(each, name, world, names) for each in tables.residents)
     _check_ways(world, residents)
     conditions = Conditions(danger=tuple(tables.conditions.danger), fine=tuple(tables.conditions.fine))
-    return TownFile(tables.town.name, tables.town.start, world, rules, residents, conditions)
+    weather = _weather(tables.town.weather)
+    return TownFile(tables.town.name, tables.town.start, world, rules, residents, conditions, weather)
+
+
+def _weather(said: list[str] | dict[str, str]) -> Weather:
+    try:
+        return Weather(dates=said) if isinstance(said, dict) else Weather(days=tuple(said))
+    except ValidationError:
+        raise InputError("town: weather: a date is written as 2024-09-03, with no time") from None
 
 
 def _parse_tables(text: str) -> TownTables:
@@ -199,6 +209,7 @@ def _describe(table: ResidentTable, name: Address, world: TileWorld | PlaceWorld
         day=day,
         start=_first_spot(world, spots),
         knows=tuple(map(str, knows)),
+        household=tuple(table.household),
         relations=tuple(Relation(each.who, each.kind) for each in table.relations),
         about=table.about,
         memories=memories,
@@ -229,7 +240,7 @@ def _first_memory(
     """Return a memory, with its appointment where it tells of one."""
     begin, end, given = table.start, table.end, (table.what, table.start, table.end)
     if not any((*given, table.where, table.host, table.who)):
-        return FirstMemory(text=table.text, weight=table.weight)
+        return FirstMemory(text=table.text, weight=table.weight, secret=table.secret)
     try:
         if begin is None or end is None or not table.what:
             raise InputError("an appointment needs what, from and to")
@@ -241,7 +252,7 @@ def _first_memory(
             raise InputError("it ends before it begins")
     except InputError as error:
         raise InputError(f"seeds: {table.text:.60}: {error}") from None
-    return FirstMemory(text=table.text, weight=table.weight, appointment=agreed)
+    return FirstMemory(text=table.text, weight=table.weight, appointment=agreed, secret=table.secret)
 
 
 def _find_place(text: str, home: Address, world: TileWorld | PlaceWorld, where: str) -> str:

@@ -23,10 +23,11 @@ class Table(BaseModel):
 
 
 class TownTable(Table):
-    """`[town]`: what it is called, and when its story begins."""
+    """`[town]`: what it is called, when its story begins, and its weather, by day or by date."""
 
     name: Name
     start: datetime | None = None
+    weather: list[Name] | dict[str, Name] = Field(default_factory=list, max_length=MOST_LINES)
 
 
 class MapTable(Table):
@@ -88,6 +89,7 @@ class SeedTable(Table):
 
     text: ShortText
     weight: int = Field(0, ge=0, le=10)
+    secret: bool = False
     what: str = ""
     where: str = ""
     start: datetime | None = Field(None, alias="from")
@@ -119,6 +121,7 @@ class ResidentTable(Table):
     start: str = ""
     day: list[DayTable] = Field(default_factory=list, max_length=MOST_LINES)
     knows: list[ShortText] = Field(default_factory=list, max_length=MOST_LINES)
+    household: list[Name] = Field(default_factory=list, max_length=MOST_LINES)
     relations: list[RelationTable] = Field(default_factory=list, max_length=MOST_LINES)
     seeds: list[SeedTable] = Field(default_factory=list, max_length=MOST_LINES)
 

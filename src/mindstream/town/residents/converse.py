@@ -57,8 +57,8 @@ async def _come_to_mind(speaker: ResidentTurn, other: ResidentTurn) -> list[Reco
 
 
 def can_be_told(record: Record) -> bool:
-    """Tell whether a memory is something for others: not who one is, what one thinks of oneself, or a day's plan."""
-    return not {"background", OWN} & record.data.keys() and "plan" not in record.keywords
+    """Tell whether a memory is something for others: no secret, not who one is, what one thinks of oneself, or a plan."""
+    return not {"background", "secret", OWN} & record.data.keys() and "plan" not in record.keywords
 
 
 async def _say(

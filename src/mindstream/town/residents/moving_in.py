@@ -20,7 +20,7 @@ async def move_in(store: Store, setting: Setting, residents: dict[str, Resident]
     Raises:
         Conflict: a town has begun there meanwhile.
     """
-    profile, source = setting.profile.model_dump_json(), dump_source(setting)
+    profile, source = setting.profile.dump(), dump_source(setting)
     began = TownBegan(step=0, seed=setting.seed, start=setting.start, profile=profile, source=source)
     entries: tuple[Entry, ...] = (Entry(began, TOWN),)
     commits = [Commit(mind=store.key(JOURNAL), at=setting.start, entries=entries, unique="began")]

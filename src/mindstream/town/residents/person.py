@@ -50,6 +50,7 @@ class FirstMemory(BaseModel):
         weight: how important it is, 1 to 10; 0: whoever rates memories says.
         appointment: what takes place by it.
         background: who somebody is; known, and no news.
+        secret: it is kept from others.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -58,12 +59,13 @@ class FirstMemory(BaseModel):
     weight: int = 0
     appointment: Appointment | None = None
     background: bool = False
+    secret: bool = False
 
     @property
     def data(self) -> dict[str, Any]:
         """What its record holds."""
         told = self.appointment.as_data() if self.appointment else {}
-        return told | ({"background": True} if self.background else {})
+        return told | {name: True for name in ("background", "secret") if getattr(self, name)}
 
 
 class Person(BaseModel):
@@ -76,6 +78,7 @@ class Person(BaseModel):
         day: its usual day, from getting up to going to bed, in order; what lies between is spent at home.
         start: where it stands when the town begins; None: at its bed.
         knows: addresses that it knows from the beginning, besides its home.
+        household: who lives with it and is no resident: a baby, a dog; a few words each.
         about: its life so far, in a few sentences: known to it, and no news.
         memories: what it remembers from before.
     """
@@ -95,6 +98,7 @@ class Person(BaseModel):
     start: Spot | None = None
     knows: tuple[str, ...] = ()
     relations: tuple[Relation, ...] = ()
+    household: tuple[str, ...] = ()
     about: str = ""
     memories: tuple[FirstMemory, ...] = ()
 
