@@ -56,7 +56,7 @@ class ResidentState(BaseModel):
         gathered: how much importance it has perceived since it last reflected.
         considered: the objects that it decided about whether to do something, and at which step it last did.
         done: what it has done today, the newest last; kept where plans are made step by step.
-        unrated: ids of what it saw, did and heard and that was not rated yet.
+        unrated: ids of what it saw, did and heard and that was not rated yet. unrated_since: the step of the first.
         summary: who it is, as it last drew it from memory. summed_up: at which step.
     """
 
@@ -80,6 +80,7 @@ class ResidentState(BaseModel):
     considered: dict[str, int] = {}
     done: tuple[Done, ...] = ()
     unrated: tuple[str, ...] = ()
+    unrated_since: int = -1
     summary: str = ""
     summed_up: int = -1
 
@@ -119,8 +120,8 @@ def applied(state: ResidentState, event: Event, profile: Profile) -> ResidentSta
         case Perceived():
             seen = (*state.seen, *event.seen)[-profile.retention :] if profile.retention else ()
             knows = (state.knows | frozenset(event.places)) - frozenset(event.gone)
-            gathered = state.gathered + event.gathered
-            return state.model_copy(update={"seen": seen, "knows": knows, "gathered": gathered} | _unrated(state, event))
+            gathered, more = state.gathered + event.gathered, _unrated(state, event.step, event.unrated)
+            return state.model_copy(update={"seen": seen, "knows": knows, "gathered": gathered} | more)
         case Reflected():
             return state.model_copy(update={"gathered": 0.0})
         case DayPlanned():
@@ -139,9 +140,9 @@ def applied(state: ResidentState, event: Event, profile: Profile) -> ResidentSta
             return _after_talk(state, event, profile)
         case ActFinished():
             done = (*state.done, Done(event.start, event.minutes, event.what))
-            return state.model_copy(update={"done": done, "unrated": (*state.unrated, *event.records)})
+            return state.model_copy(update={"done": done} | _unrated(state, event.step, event.records))
         case Overheard():
-            return state.model_copy(update={"unrated": (*state.unrated, *event.records)})
+            return state.model_copy(update=_unrated(state, event.step, event.records))
         case MemoriesRated():
             left = tuple(each for each in state.unrated if each not in event.records)
             return state.model_copy(update={"unrated": left, "gathered": state.gathered + event.gathered})
@@ -151,9 +152,11 @@ def applied(state: ResidentState, event: Event, profile: Profile) -> ResidentSta
             return state
 
 
-def _unrated(state: ResidentState, event: Perceived | Talked) -> dict[str, tuple[str, ...]]:
-    """Return what is yet to be rated, where something that happened was not rated at once."""
-    return {"unrated": (*state.unrated, *event.unrated)} if event.unrated else {}
+def _unrated(state: ResidentState, step: int, records: Sequence[str]) -> dict[str, object]:
+    """Return what is yet to be rated, and since when, where something that happened was not rated at once."""
+    if not records:
+        return {}
+    return {"unrated": (*state.unrated, *records), "unrated_since": state.unrated_since if state.unrated else step}
 
 
 def _after_talk(state: ResidentState, event: Talked, profile: Profile) -> ResidentState:
@@ -171,7 +174,7 @@ def _after_talk(state: ResidentState, event: Talked, profile: Profile) -> Reside
             | {event.partner: state.shared.get(event.partner, frozenset()) | told | {*event.records, *event.known}},
             "gathered": state.gathered + event.gathered,
         }
-        | _unrated(state, event)
+        | _unrated(state, event.step, event.unrated)
     )
 
 

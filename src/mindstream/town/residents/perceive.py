@@ -24,7 +24,7 @@ def is_undecided(state: ResidentState, percept: Percept) -> bool:
     It does so once; anew when the thing comes into another condition, when it needs the thing, and about a danger
     with each new act.
     """
-    if percept.who or percept.object == IDLE or state.act is None or state.act.sees_to == percept.place:
+    if percept.who or percept.passing or percept.object == IDLE or state.act is None or state.act.sees_to == percept.place:
         return False
     decided = state.considered.get(percept.place, -2)
     return decided <= percept.since or (
@@ -37,7 +37,8 @@ async def perceive(turn: ResidentTurn) -> list[Percept]:
     new = [each for each in turn.percepts if each.triple not in turn.state.seen]
     if not (new or turn.places):
         return []
-    ratings = await _rate(turn, [each.text for each in new]) if new else []
+    is_late = turn.is_paper()  # many are rated in one, later
+    ratings = [None] * len(new) if is_late else await _rate(turn, [each.text for each in new]) if new else []
     records = await turn.build(
         *(
             RecordDraft(
@@ -49,13 +50,14 @@ async def perceive(turn: ResidentTurn) -> list[Percept]:
     )  # fmt: skip
     event = Perceived(
         step=turn.step, seen=tuple(each.triple for each in new), records=tuple(record.id for record in records),
-        places=turn.places, gathered=sum(ratings),
+        places=turn.places, gathered=sum(filter(None, ratings)),
+        unrated=tuple(record.id for record in records) if is_late else (),
     )  # fmt: skip
     turn.write(event, records)
     return new
 
 
-async def _rate(turn: ResidentTurn, texts: Sequence[str]) -> list[float]:
+async def _rate(turn: ResidentTurn, texts: Sequence[str]) -> list[float | None]:
     """Rate what was seen; what is as it should be is mundane, and nobody is asked."""
     odd = [text for text in texts if not text.endswith(f" is {IDLE}")]
     rated = await turn.ask(RateImportance(who=turn.name, memories=tuple(odd))) if odd else None

@@ -1,0 +1,68 @@
+"""The rest of a day is written anew for what was agreed on for it (Park 2023, 4.3.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mindstream.town.events import Block, TasksPlanned
+from mindstream.town.paper.places import known_tree, path_of
+from mindstream.town.paper.plan import place_of
+from mindstream.town.prompts.memory import Memory
+from mindstream.town.prompts.rewrite_day import RewriteDay
+from mindstream.town.residents.keep_talk import Kept
+from mindstream.town.residents.places import words_of
+from mindstream.town.residents.plan import is_ahead_today, minutes_between, take_up
+from mindstream.town.residents.turn import ResidentTurn
+from mindstream.town.world.hours import DAY_MINUTES, clock, minute_of
+
+
+async def rewrite_day(turn: ResidentTurn, kept: Sequence[Kept]) -> None:
+    """Write the rest of the day anew, in one call, where something was agreed on for it; what was agreed on stands."""
+    agreed = [each for each in kept if each.appointment is not None and is_ahead_today(turn, each.appointment)]
+    if not agreed:
+        return
+    minute = turn.setting.minute(turn.step)
+    rest = [each for each in turn.state.blocks if each.end > minute and not each.asleep]
+    bed = next((each.start for each in turn.state.blocks if each.asleep and each.start > minute), DAY_MINUTES)
+    _, lines = known_tree(turn)
+    reply = await turn.ask(
+        RewriteDay(
+            who=turn.name, identity=turn.identity, when=clock(minute), bed=clock(bed),
+            agreed=tuple(
+                Memory(text=each.text, appointment=each.appointment, where=words_of(each.appointment.place))
+                for each in agreed if each.appointment
+            ),
+            plan=tuple(f"{clock(b.start)}-{clock(b.end)} {b.what} ({path_of(b.place)})" for b in rest), places=lines,
+        )
+    )  # fmt: skip
+    parts = list[Block]()
+    for stroke in reply.strokes:
+        start = minute_of(stroke.start)
+        if minute < start < bed:  # what goes on now has been planned before
+            parts.append(Block(start=start, minutes=1, what=stroke.what, place=place_of(turn, stroke)))
+    parts.sort(key=lambda each: each.start)
+    ends = [*(each.start for each in parts[1:]), bed]
+    blocks = [part.model_copy(update={"minutes": end - part.start}) for part, end in zip(parts, ends, strict=True)]
+    blocks = _with_early_starts(turn, [each for each in blocks if each.minutes > 0])
+    if blocks:
+        because = "; ".join(each.text for each in agreed)[:300]
+        turn.write(TasksPlanned(step=turn.step, blocks=tuple(blocks), because=because))
+    for each in agreed:
+        if each.appointment:
+            take_up(turn, each.appointment, each.text)
+
+
+def _with_early_starts(turn: ResidentTurn, blocks: Sequence[Block]) -> list[Block]:
+    """Let one set out for each part but the first so that one is there when it begins."""
+    for before, part in zip(blocks, blocks[1:], strict=False):
+        ahead = minutes_between(turn, before.place, part.place)
+        if part.start - ahead <= before.start:
+            return list(blocks)
+    moved = [
+        part.model_copy(update={"start": part.start - ahead, "minutes": part.minutes + ahead})
+        for before, part in zip(blocks, blocks[1:], strict=False)
+        for ahead in (minutes_between(turn, before.place, part.place),)
+    ]
+    every = [*blocks[:1], *moved]
+    ends = [*(each.start for each in every[1:]), *(each.end for each in every[-1:])]
+    return [each.model_copy(update={"minutes": end - each.start}) for each, end in zip(every, ends, strict=True)]
