@@ -145,7 +145,8 @@ def applied(state: ResidentState, event: Event, profile: Profile) -> ResidentSta
             return state.model_copy(update=_unrated(state, event.step, event.records))
         case MemoriesRated():
             left = tuple(each for each in state.unrated if each not in event.records)
-            return state.model_copy(update={"unrated": left, "gathered": state.gathered + event.gathered})
+            new = {"unrated": left, "unrated_since": event.step, "gathered": state.gathered + event.gathered}
+            return state.model_copy(update=new)
         case IdentityRenewed():
             return state.model_copy(update={"summary": event.summary, "summed_up": event.step})
         case _:
