@@ -1,4 +1,4 @@
-"""A town lived step by step as in Park 2023: own acts, plans in three levels, talks that may be declined or overheard."""
+"""A town lived step by step as in Park 2023: own acts, three levels of plans, talks that are declined or overheard."""
 
 from __future__ import annotations
 

@@ -205,7 +205,8 @@ async def estimate(
 ) -> Estimate:
     """Say what a town would ask of the models of the settings: its first day is lived with stand-ins, and counted."""
     sample = min(steps, setting.profile.a_day)
-    counted = (await count_calls(setting, sample, on_step=on_step, models=settings.models)).without_rules(settings.models)
+    every = await count_calls(setting, sample, on_step=on_step, models=settings.models)
+    counted = every.without_rules(settings.models)
     cost = cost_usd(counted, settings.models)
     scale = steps / sample if sample else 0.0
     return Estimate(counted, steps, sample, None if cost is None else cost * scale)

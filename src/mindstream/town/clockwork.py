@@ -115,7 +115,9 @@ class Clockwork:
         await _all_of([self._live(turn, name in ended) for name, turn in turns.items()])
         await self._encounters(turns, step)
         for name in sorted(turns.keys() - ended):
-            if (turn := turns[name]).is_paper() and (broken_off := self.residents[name].state.act) is not turn.state.act:
+            if (turn := turns[name]).is_paper() and (
+                broken_off := self.residents[name].state.act
+            ) is not turn.state.act:
                 await finish_act(turn, broken_off)
         commits = [commit for name in sorted(turns) if (commit := await turns[name].commit())]
         changes = [change for name in sorted(turns) if (change := self._left_behind(name, turns[name]))]

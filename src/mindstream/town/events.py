@@ -19,6 +19,8 @@ TOWN = "town"
 """By whom what belongs to no resident is."""
 JOURNAL = StreamName("town", TOWN)
 """The stream of what belongs to no resident."""
+
+
 def _is_unset(value: object) -> bool:
     """Tell whether a field that later versions added says nothing: it is then not written."""
     return not value

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-
 from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict
@@ -11,8 +10,8 @@ from pydantic import BaseModel, ConfigDict
 from mindstream.log.events import Event, Reflected
 from mindstream.town.events import (
     Act,
-    ActFinished,
     Acted,
+    ActFinished,
     Block,
     BroughtIn,
     DayPlanned,

@@ -71,7 +71,9 @@ class Counting:
         kind.calls += 1
         kind.tokens_in += sum(estimate_tokens(message.text) for message in messages)
         kind.static += estimate_tokens(first.text) if first.role == "system" else 0
-        async with aclosing(_reply(self._rules, request) if self.name == LIVED else self._rules.reply(request)) as parts:
+        async with aclosing(
+            _reply(self._rules, request) if self.name == LIVED else self._rules.reply(request)
+        ) as parts:
             written = 0
             async for part in parts:
                 if isinstance(part, Piece):
@@ -83,7 +85,7 @@ class Counting:
 
 
 async def _reply(rules: Rules, request: Request) -> AsyncGenerator[Part]:
-    """Answer as a mind does where no rule stands in, or where a rule would let the town live otherwise than with one."""
+    """Answer as a mind does where no rule stands in, or where a rule would let the town live otherwise."""
     match request.prompt:
         case SalientQuestions() as ask:
             questions = [f"What matters to {ask.who}? ({number})" for number in range(ask.count)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mindstream.memory.lifecycle.rate_importance import RateImportance
-from mindstream.memory.store.record import RecordDraft, Triple
+from mindstream.memory.store.record import Record, RecordDraft, Triple
 from mindstream.memory.store.store import Revision
 from mindstream.town.events import Act, ActFinished, MemoriesRated
 from mindstream.town.residents.turn import ResidentTurn
@@ -31,6 +31,11 @@ async def finish_act(turn: ResidentTurn, act: Act | None) -> None:
     records = await turn.build(draft) if is_new else ()
     start, ids = turn.setting.minute(act.since), tuple(record.id for record in records)
     turn.write(ActFinished(step=turn.step, what=act.what, start=start, minutes=minutes, records=ids), records)
+
+
+def is_own_act(turn: ResidentTurn, record: Record) -> bool:
+    """Tell whether a memory is of what the resident itself did."""
+    return record.about is not None and record.about.subject == turn.name
 
 
 async def rate_memories(turn: ResidentTurn, *, at_once: bool = False) -> None:

@@ -1,10 +1,11 @@
-"""What a resident does about the people whom it sees: it goes on, talks, waits, goes along or avoids (Park 2023, 4.3.1)."""
+"""What a resident does about people whom it sees: it goes on, talks, waits, goes along, avoids (Park 2023, 4.3.1)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from mindstream.town.events import Block, TasksPlanned
+from mindstream.town.paper.own_acts import is_own_act
 from mindstream.town.prompts.meet_person import AVOID, GO_ALONG, TALK, WAIT, MeetPerson
 from mindstream.town.residents.converse import OF_OTHER, OF_PEOPLE, TELLABLE, can_be_told
 from mindstream.town.residents.percept import Percept
@@ -62,8 +63,13 @@ async def _choose(turn: ResidentTurn, other: ResidentState) -> str:
         each.record
         for each in await turn.recall(turn.at_heart, 2 * TOLD, kinds=TELLABLE, touch=False)
         if each.record.id not in shared and can_be_told(each.record)
-    ][:TOLD]
-    memories = turn.beyond_identity([*about, *(each.record for each in recalled)])
+    ]
+    if turn.relation(other.name):  # who one is, acquaintances know
+        unsaid = set(turn.beyond_identity(at_heart))
+        at_heart = [each for each in at_heart if each.text in unsaid]
+    at_heart = at_heart[:TOLD]
+    of_other = [each for each in (*about, *(one.record for one in recalled)) if not is_own_act(turn, each)]
+    memories = turn.beyond_identity(of_other)
     minute = turn.setting.minute(turn.step)
     later = next((each for each in turn.state.blocks if each.start > minute and not each.asleep), None)
     question = MeetPerson(
@@ -95,9 +101,7 @@ def _go_along(turn: ResidentTurn, other: ResidentState) -> bool:
         return False
     minute = setting.minute(turn.step)
     ends = minute + max(WAITED, min(ALONG, (act.until - turn.step) * turn.profile.step_s // 60))
-    block = Block(
-        start=minute, minutes=min(ends, DAY_MINUTES) - minute, what=act.what, place=act.place, fine=True
-    )
+    block = Block(start=minute, minutes=min(ends, DAY_MINUTES) - minute, what=act.what, place=act.place, fine=True)
     turn.write(TasksPlanned(step=turn.step, blocks=(block,), because=f"{GO_ALONG}: {other.name}"))
     begin(turn, block, because=f"{GO_ALONG}: {other.name}")
     return True

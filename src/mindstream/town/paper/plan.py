@@ -1,4 +1,4 @@
-"""A day in three levels: broad strokes, hours, tasks of 5 to 15 minutes; each made when it is needed (Park 2023, 4.3)."""
+"""A day in three levels: broad strokes, hours, tasks of 5 to 15 minutes; each made when needed (Park 2023, 4.3)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mindstream.memory.store.record import Kind, RecordDraft
 from mindstream.town.events import Block, DayPlanned, TasksPlanned
 from mindstream.town.paper.identity import renew_identity
-from mindstream.town.paper.own_acts import rate_memories
+from mindstream.town.paper.own_acts import is_own_act, rate_memories
 from mindstream.town.paper.places import descend, known_tree, narrowed, path_of, things_in
 from mindstream.town.prompts.plan_day import DayPlan, Item, say_date
 from mindstream.town.prompts.plan_hours import PlanHours
@@ -86,7 +86,8 @@ async def plan_strokes(turn: ResidentTurn, day: int) -> None:
         PlanStrokes(
             who=turn.name, identity=turn.identity, date=said,
             memories=show(records, [day_of(each.created) for each in records]), yesterday=turn.state.broad,
-            places=lines, usual=usual_day(turn, date, rooms), surroundings=surroundings_of(turn),
+            places=lines, usual=usual_day(turn, date, rooms),
+            surroundings=surroundings_of(turn, of_day=True),
         )
     )  # fmt: skip
     broad = tuple(f"{stroke.start} {stroke.what}" for stroke in plan.strokes)
@@ -219,14 +220,12 @@ async def lately(turn: ResidentTurn) -> tuple[str, ...]:
     if not turn.profile.recalls:
         return ()
     await turn.resident.written()
-    memory, own = turn.resident.memory, f"{turn.name} is "
+    memory = turn.resident.memory
     records = await memory.store.latest(memory.key, NEWS, 4 * LATELY, now=turn.now)
-    since = turn.setting.moment(turn.setting.step_at(turn.setting.day(turn.step), 0))
-    of_today = [
-        each for each in records
-        if each.created >= since and not each.text.startswith(own) and not {"plan"} & set(each.keywords)
-        and "background" not in each.data
-    ][:LATELY]  # fmt: skip
+    midnight = turn.setting.moment(turn.setting.step_at(turn.setting.day(turn.step), 0))
+    since = max(midnight, turn.setting.moment(1))  # what one knew from the beginning is no news
+    of_today = [each for each in records if each.created >= since and not is_own_act(turn, each)]
+    of_today = [each for each in of_today if "plan" not in each.keywords][:LATELY]
     said = {each.text: each for each in of_today}
     return tuple(f"{_time(turn, each.created)} {each.text}" for each in sorted(said.values(), key=lambda e: e.created))
 
@@ -235,8 +234,9 @@ def _time(turn: ResidentTurn, moment: float) -> str:
     return clock(turn.setting.minute(turn.setting.step_at_moment(moment)))
 
 
-def surroundings_of(turn: ResidentTurn) -> str:
-    """Say who lives with a resident, and what weather and light it has."""
+def surroundings_of(turn: ResidentTurn, *, of_day: bool = False) -> str:
+    """Say who lives with a resident, and what weather it has; the light, unless it is for a whole day."""
     house = household(turn.setting, turn.person)
     lives = f"Lives with: {', '.join(house)}." if house else "Lives alone."
-    return f"{lives} {weather_on(turn.setting, turn.step)}; {light_on(turn.setting, turn.step)}."
+    light = "" if of_day else f"; {light_on(turn.setting, turn.step)}"
+    return f"{lives} Weather: {weather_on(turn.setting, turn.step)}{light}."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from mindstream.town.events import Block, TasksPlanned
 from mindstream.town.paper.places import known_tree, path_of
@@ -54,13 +55,13 @@ async def rewrite_day(turn: ResidentTurn, kept: Sequence[Kept]) -> None:
 
 def _with_early_starts(turn: ResidentTurn, blocks: Sequence[Block]) -> list[Block]:
     """Let one set out for each part but the first so that one is there when it begins."""
-    for before, part in zip(blocks, blocks[1:], strict=False):
+    for before, part in pairwise(blocks):
         ahead = minutes_between(turn, before.place, part.place)
         if part.start - ahead <= before.start:
             return list(blocks)
     moved = [
         part.model_copy(update={"start": part.start - ahead, "minutes": part.minutes + ahead})
-        for before, part in zip(blocks, blocks[1:], strict=False)
+        for before, part in pairwise(blocks)
         for ahead in (minutes_between(turn, before.place, part.place),)
     ]
     every = [*blocks[:1], *moved]

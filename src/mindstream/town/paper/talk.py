@@ -1,4 +1,4 @@
-"""Two talk, each line from what the last one brings to mind; either may decline, walk on or leave, and who is near hears.
+"""Two talk, each line by what the last one brings to mind; either may decline, walk on or leave; who is near hears.
 
 Source: Park 2023, 4.3.2.
 """
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from mindstream.memory.store.record import Record, RecordDraft, normalised
 from mindstream.town.compat import talk_end
 from mindstream.town.events import Overheard, SpokenLine, Talked
+from mindstream.town.paper.own_acts import is_own_act
 from mindstream.town.paper.rewrite import rewrite_day
 from mindstream.town.prompts.say_next import Line, SayNext
 from mindstream.town.prompts.sum_up_relation import SumUpRelation
@@ -53,7 +54,9 @@ class Speaker:
     def remember(self, records: Sequence[Record]) -> None:
         """Let more come to mind; what has come before keeps its number."""
         known = {record.id for record in self.minds}
-        self.minds += [each for each in records if each.id not in known and can_be_told(each)]
+        self.minds += [
+            each for each in records if each.id not in known and can_be_told(each) and not is_own_act(self.turn, each)
+        ]
 
 
 @dataclass

@@ -62,4 +62,6 @@ def keep_the_usual_strokes(ask: PlanStrokes) -> Strokes:
         Stroke(start=clock(each.start), what=each.what, place=[str(each.place)] if each.place else [])
         for each in ask.usual[:16]
     ]
-    return Strokes(wake=clock(wake), bed=clock(bed), strokes=strokes or [Stroke(start=clock(wake), what="being at home")])
+    return Strokes(
+        wake=clock(wake), bed=clock(bed), strokes=strokes or [Stroke(start=clock(wake), what="being at home")]
+    )

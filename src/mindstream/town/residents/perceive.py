@@ -24,7 +24,13 @@ def is_undecided(state: ResidentState, percept: Percept) -> bool:
     It does so once; anew when the thing comes into another condition, when it needs the thing, and about a danger
     with each new act.
     """
-    if percept.who or percept.passing or percept.object == IDLE or state.act is None or state.act.sees_to == percept.place:
+    if (
+        percept.who
+        or percept.passing
+        or percept.object == IDLE
+        or state.act is None
+        or state.act.sees_to == percept.place
+    ):
         return False
     decided = state.considered.get(percept.place, -2)
     return decided <= percept.since or (
