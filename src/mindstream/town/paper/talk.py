@@ -34,6 +34,8 @@ from mindstream.town.world.hours import clock
 
 AT_HEART, BY_LINE, AHEAD = 8, 3, 5
 """Memories of what is at heart, and by each line; parts of the day's plan that are shown."""
+ENOUGH = 2
+"""So many memories of another are worth a summary; fewer speak for themselves."""
 OFF = ("declines", "walks on", "leaves")
 
 
@@ -42,21 +44,25 @@ class Speaker:
     """One of two who talk.
 
     Attributes:
+        situation: what time it is, and what the two were doing.
         minds: what has come to mind so far, numbered as prompts show it.
         standing: how it stands to the other.
     """
 
     turn: ResidentTurn
     other: str
+    situation: str
     minds: list[Record] = field(default_factory=list)
     standing: str = ""
 
     def remember(self, records: Sequence[Record]) -> None:
         """Let more come to mind; what has come before keeps its number."""
-        known = {record.id for record in self.minds}
-        self.minds += [
-            each for each in records if each.id not in known and can_be_told(each) and not is_own_act(self.turn, each)
-        ]
+        known = {normalised(record.text) for record in self.minds}
+        for each in records:
+            words = normalised(each.text)
+            if words not in known and can_be_told(each) and not is_own_act(self.turn, each):
+                self.minds.append(each)
+                known.add(words)
 
 
 @dataclass
@@ -75,7 +81,8 @@ class Talk:
 
 async def converse(first: ResidentTurn, second: ResidentTurn) -> Talk:
     """Let two talk; what is said and kept is written in both turns."""
-    one, two = Speaker(first, second.name), Speaker(second, first.name)
+    situation = f"It is {first.date_and_time}. {first.name} is {first.doing}. {second.name} is {second.doing}."
+    one, two = Speaker(first, second.name, situation), Speaker(second, first.name, situation)
     for each in (one, two):
         await _come_to_mind(each)
     lines, manner = await _speak(one, two)
@@ -116,8 +123,9 @@ async def _come_to_mind(speaker: Speaker) -> None:
     promised = await turn.recall_about([PROMISE, other], PROMISES)
     dated = [record for record, _ in await turn.recall_appointments()][:APPOINTMENTS]
     speaker.remember([*of_other, *at_heart, *promised, *dated])
-    memories = tuple(dict.fromkeys(each.text for each in (*of_other, *promised) if other in each.text))
-    if memories:
+    named = [each for each in (*of_other, *promised) if other in each.text]
+    memories = tuple(dict.fromkeys(each.text for each in named))
+    if sum("background" not in each.data for each in named) >= ENOUGH:
         asked = SumUpRelation(who=turn.name, other=other, relation=turn.relation(other), memories=memories)
         speaker.standing = (await turn.ask(asked)).relation.strip()
 
@@ -131,7 +139,7 @@ async def _say(speaker: Speaker, lines: Sequence[SpokenLine], left: int) -> Line
     return await turn.ask(
         SayNext(
             who=turn.name, identity=turn.identity, other=speaker.other, relation=turn.relation(speaker.other),
-            standing=speaker.standing, situation=f"It is {turn.date_and_time}. {turn.name} is {turn.doing}.",
+            standing=speaker.standing, situation=speaker.situation,
             memories=show(speaker.minds),
             told=tuple(n for n, each in enumerate(speaker.minds, 1) if each.id in shared or each.id in said),
             lines=tuple(f"{line.by}: {line.text}" for line in lines), left=left,
