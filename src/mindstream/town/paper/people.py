@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from mindstream.town.events import Block, TasksPlanned
 from mindstream.town.paper.own_acts import is_own_act
 from mindstream.town.prompts.meet_person import AVOID, GO_ALONG, TALK, WAIT, MeetPerson
-from mindstream.town.residents.converse import OF_OTHER, OF_PEOPLE, TELLABLE, can_be_told
+from mindstream.town.residents.converse import OF_OTHER, OF_PEOPLE, TELLABLE, TO_TELL, can_be_told
 from mindstream.town.residents.percept import Percept
 from mindstream.town.residents.places import may_use
 from mindstream.town.residents.plan import begin
@@ -61,7 +61,7 @@ async def _choose(turn: ResidentTurn, other: ResidentState) -> str:
     shared = turn.state.shared.get(other.name, frozenset())
     at_heart = [
         each.record
-        for each in await turn.recall(turn.at_heart, 2 * TOLD, kinds=TELLABLE, touch=False)
+        for each in await turn.recall(turn.at_heart, TO_TELL, kinds=TELLABLE, touch=False)
         if each.record.id not in shared and can_be_told(each.record)
     ]
     if turn.relation(other.name):  # who one is, acquaintances know

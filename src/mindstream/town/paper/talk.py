@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from mindstream.memory.store.record import Record, RecordDraft, normalised
 from mindstream.town.compat import talk_end
 from mindstream.town.events import Overheard, SpokenLine, Talked
-from mindstream.town.paper.own_acts import is_own_act
 from mindstream.town.paper.rewrite import rewrite_day
 from mindstream.town.prompts.say_next import Line, SayNext
 from mindstream.town.prompts.sum_up_relation import SumUpRelation
@@ -23,6 +22,7 @@ from mindstream.town.residents.converse import (
     OF_PEOPLE,
     PROMISES,
     TELLABLE,
+    TO_TELL,
     can_be_told,
     is_busy,
 )
@@ -56,11 +56,12 @@ class Speaker:
     standing: str = ""
 
     def remember(self, records: Sequence[Record]) -> None:
-        """Let more come to mind; what has come before keeps its number."""
+        """Let more come to mind; what has come before keeps its number. Of what was seen only the other counts."""
         known = {normalised(record.text) for record in self.minds}
         for each in records:
             words = normalised(each.text)
-            if words not in known and can_be_told(each) and not is_own_act(self.turn, each):
+            is_of_other = each.about is None or each.about.subject == self.other
+            if words not in known and can_be_told(each) and is_of_other:
                 self.minds.append(each)
                 known.add(words)
 
@@ -119,7 +120,8 @@ async def _come_to_mind(speaker: Speaker) -> None:
     one stands to the other."""
     turn, other = speaker.turn, speaker.other
     of_other = [each.record for each in await turn.recall(other, OF_OTHER, kinds=OF_PEOPLE)]
-    at_heart = [each.record for each in await turn.recall(turn.at_heart, AT_HEART, kinds=TELLABLE)]
+    found = await turn.recall(turn.at_heart, TO_TELL, kinds=TELLABLE, touch=False)
+    at_heart = [each.record for each in found if can_be_told(each.record)][:AT_HEART]
     promised = await turn.recall_about([PROMISE, other], PROMISES)
     dated = [record for record, _ in await turn.recall_appointments()][:APPOINTMENTS]
     speaker.remember([*of_other, *at_heart, *promised, *dated])
