@@ -9,9 +9,10 @@ from mindstream.town.events import Block, TasksPlanned
 from mindstream.town.paper.places import known_tree, path_of
 from mindstream.town.paper.plan import place_of
 from mindstream.town.prompts.memory import Memory
-from mindstream.town.prompts.rewrite_day import RewriteDay
+from mindstream.town.prompts.rewrite_day import RestOfDay, RewriteDay
+from mindstream.town.residents.appointment import Appointment
 from mindstream.town.residents.keep_talk import Kept
-from mindstream.town.residents.places import words_of
+from mindstream.town.residents.places import is_let_in, words_of
 from mindstream.town.residents.plan import is_ahead_today, minutes_between, take_up
 from mindstream.town.residents.turn import ResidentTurn
 from mindstream.town.world.hours import DAY_MINUTES, clock, minute_of
@@ -19,7 +20,8 @@ from mindstream.town.world.hours import DAY_MINUTES, clock, minute_of
 
 async def rewrite_day(turn: ResidentTurn, kept: Sequence[Kept]) -> None:
     """Write the rest of the day anew, in one call, where something was agreed on for it; what was agreed on stands."""
-    agreed = [each for each in kept if each.appointment is not None and is_ahead_today(turn, each.appointment)]
+    agreed = [each for each in kept if each.appointment and is_ahead_today(turn, each.appointment)]
+    appointments = [each.appointment for each in agreed if each.appointment]
     if not agreed:
         return
     minute = turn.setting.minute(turn.step)
@@ -36,21 +38,40 @@ async def rewrite_day(turn: ResidentTurn, kept: Sequence[Kept]) -> None:
             plan=tuple(f"{clock(b.start)}-{clock(b.end)} {b.what} ({path_of(b.place)})" for b in rest), places=lines,
         )
     )  # fmt: skip
-    parts = list[Block]()
-    for stroke in reply.strokes:
-        start = minute_of(stroke.start)
-        if minute < start < bed:  # what goes on now has been planned before
-            parts.append(Block(start=start, minutes=1, what=stroke.what, place=place_of(turn, stroke)))
-    parts.sort(key=lambda each: each.start)
-    ends = [*(each.start for each in parts[1:]), bed]
-    blocks = [part.model_copy(update={"minutes": end - part.start}) for part, end in zip(parts, ends, strict=True)]
-    blocks = _with_early_starts(turn, [each for each in blocks if each.minutes > 0])
+    blocks = _with_early_starts(turn, _parts(turn, reply, appointments, minute, bed))
     if blocks:
         because = "; ".join(each.text for each in agreed)[:300]
         turn.write(TasksPlanned(step=turn.step, blocks=tuple(blocks), because=because))
-    for each in agreed:
-        if each.appointment:
+    is_kept = {stroke.keeps for stroke in reply.strokes}
+    for number, each in enumerate(agreed, 1):
+        if each.appointment and number not in is_kept:
             take_up(turn, each.appointment, each.text)
+
+
+def _parts(
+    turn: ResidentTurn, reply: RestOfDay, agreed: Sequence[Appointment], minute: int, bed: int
+) -> list[Block]:  # fmt: skip
+    """Return what lies ahead, one after the other: an appointment at its time and place; what stays as it was keeps
+    how far it was planned."""
+    as_it_was = {(each.start, each.what): each for each in turn.state.blocks}
+    parts = dict[int, Block]()
+    for stroke in reply.strokes:
+        start, place = minute_of(stroke.start), place_of(turn, stroke)
+        if 0 < stroke.keeps <= len(agreed):
+            at = agreed[stroke.keeps - 1]
+            start = at.start.hour * 60 + at.start.minute
+            place = at.place if at.place and is_let_in(turn.setting, turn.person, at) else place
+        if minute < start < bed:  # what goes on now has been planned before
+            new = Block(start=start, minutes=1, what=stroke.what, place=place)
+            parts[start] = new if stroke.keeps else as_it_was.get((start, stroke.what), new)
+    every = [parts[start] for start in sorted(parts)]
+    ends = [*(each.start for each in every[1:]), bed]
+    return [_lasting(each, end - each.start) for each, end in zip(every, ends, strict=True)]
+
+
+def _lasting(block: Block, minutes: int) -> Block:
+    """Return a block that lasts so long; a task that has become longer is planned anew."""
+    return block.model_copy(update={"minutes": minutes, "fine": block.fine and minutes <= block.minutes})
 
 
 def _with_early_starts(turn: ResidentTurn, blocks: Sequence[Block]) -> list[Block]:
