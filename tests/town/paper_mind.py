@@ -30,14 +30,15 @@ class PaperMind(Mind):
 
     Args:
         meets: what is done about people. second: how whoever is spoken to answers.
-        out: who goes to the inn in the morning.
+        out: who goes to the inn in the morning. forgets: a day that is written anew says nothing of what was agreed on.
     """
 
     def __init__(
         self, village: Village = LIUCUN, *, meets: str = "talk", second: str = "ends", out: Sequence[str] = (),
-        garbled: Sequence[int] = (),
+        garbled: Sequence[int] = (), forgets: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(village, garbled)
+        self.forgets = forgets
         self.meets, self.second = meets, second
         self.out = out or (village.host, village.guest)
 
@@ -63,6 +64,8 @@ class PaperMind(Mind):
                 words = "" if self.second == "walks on" else says["end"]
                 return {"says": words, "does": self.second, "passes_on": known if self.second == "ends" else []}
             case RewriteDay():
+                if self.forgets:
+                    return {"strokes": [{"start": "01:00", "what": says["home"], "keeps": 1}]}
                 return {"strokes": [
                     {"start": f"{at.start:%H:%M}", "what": at.what, "place": ask.places[0].split(" (")[0], "keeps": n}
                     for n, each in enumerate(ask.agreed, 1) if (at := each.appointment)

@@ -15,6 +15,7 @@ from mindstream.models.prompt import Prompt
 from mindstream.models.roles import Models
 from mindstream.models.wrappers.budget import Budget, Budgeted
 from mindstream.town.events import Acted, ActFinished, Decided, IdentityRenewed, Overheard, Talked, TasksPlanned
+from mindstream.town.inspect.estimate import count_calls
 from mindstream.town.inspect.history import History, read_history
 from mindstream.town.metrics.diffusion import trace_fact
 from mindstream.town.metrics.fact import find_fact
@@ -73,8 +74,9 @@ async def test_a_day_is_planned_in_three_levels_when_they_are_needed(tmp_path: P
     assert any(GUEST in line for each in met for line in each.present)
 
 
-async def test_what_was_agreed_on_changes_both_days(tmp_path: Path) -> None:
-    mind = PaperMind()
+@pytest.mark.parametrize("forgets", [False, True])
+async def test_what_was_agreed_on_changes_both_days(tmp_path: Path, forgets: bool) -> None:
+    mind = PaperMind(forgets=forgets)
     history = await live(tmp_path, mind, 13 * HOUR)
     for name in (HOST, GUEST):
         (asked,) = [each for each in mind.of(RewriteDay) if each.who == name][:1]
@@ -127,6 +129,16 @@ async def test_what_is_done_about_people_is_one_of_five(tmp_path: Path) -> None:
         assert not mind.of(SayNext)
         waits = [e.act for name in (HOST, GUEST) for _, e in history.events(name, Acted) if e.act.why == "wait"]
         assert bool(waits) is (choice == "wait")
+
+
+async def test_an_estimate_is_near_what_is_asked_and_a_day_stays_below_its_most(tmp_path: Path) -> None:
+    mind, setting = PaperMind(), village_of()
+    await live(tmp_path, mind, DAY - 1, setting)
+    counted = await count_calls(setting, DAY, models={"default": "any"})
+    calls = sum(each.calls for each in counted.by_kind.values())
+    assert calls == pytest.approx(len(mind.asked), rel=0.15) and calls <= 120 * len(setting.people)
+    free = await count_calls(setting, 8 * HOUR)
+    assert "plan_tasks" not in free.by_kind, "by rules nobody lives step by step"
 
 
 async def test_a_budget_that_is_spent_stops_at_a_step_and_the_day_goes_on(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
 
+from mindstream import chance
 from mindstream.memory.lifecycle.rate_importance import Importance, RateImportance
 from mindstream.models.model import Distribution, Part, Piece, Request
 from mindstream.models.providers.address import Address
@@ -18,6 +19,10 @@ from mindstream.models.rules import Rules
 from mindstream.models.shorten import estimate_tokens
 from mindstream.reasoners.reflect.insights import Found, Insight, Insights
 from mindstream.reasoners.reflect.salient_questions import Questions, SalientQuestions
+from mindstream.town.prompts.plan_strokes import PlanStrokes, Stroke, Strokes
+from mindstream.town.prompts.plan_tasks import PaperTask, PaperTasks, PlanTasks
+from mindstream.town.prompts.say_next import Line, SayNext
+from mindstream.town.prompts.take_from_talk import Agreed, TakeFromTalk, Taken
 from mindstream.town.setting import Setting
 from mindstream.town.town import Town
 
@@ -41,6 +46,8 @@ REPLIES = {
     "insights": 60, "salient_questions": 50, "answer_interview": 35, "see_to": 60,
 }  # fmt: skip
 """How many tokens a language mind wrote on average where it was asked for real; stand-ins say less."""
+A_TASK, LINES, AGREE = 12, 5, 0.2
+"""Minutes of a mind's task, lines of a talk of minds, and how often they agree on something for today."""
 MUNDANE = 3
 """What most of a day is rated by a mind: stand-ins rate all alike, and higher."""
 
@@ -84,6 +91,22 @@ class Counting:
             kind.tokens_out += max(written, REPLIES.get(label, 0) if self.name == LIVED else 0)
 
 
+def _a_day_out(ask: PlanStrokes) -> Strokes:
+    """Plan a day as minds do of whom no file says how its days are: out for work, for company at noon, and at home."""
+    out = [str(number) for number, line in enumerate(ask.places, 1) if "(at home" not in line]
+    work = [chance.pick(out, ask.who, "work")] if out else []
+    noon, evening = ([chance.pick(out, ask.date, hour)] if out else [] for hour in ("noon", "evening"))
+    hours = ("06:30", []), ("08:30", work), ("12:00", noon), ("13:00", work), ("17:00", evening), ("18:30", [])
+    strokes = [Stroke(start=start, what=f"{start} {ask.who}", place=place) for start, place in hours]
+    return Strokes(wake="06:30", bed="22:30", strokes=strokes)
+
+
+async def _answered(rules: Rules, request: Request) -> str:
+    """Return what rules answer."""
+    async with aclosing(rules.reply(request)) as parts:
+        return "".join([part.text async for part in parts if isinstance(part, Piece)])
+
+
 async def _reply(rules: Rules, request: Request) -> AsyncGenerator[Part]:
     """Answer as a mind does where no rule stands in, or where a rule would let the town live otherwise."""
     match request.prompt:
@@ -93,6 +116,19 @@ async def _reply(rules: Rules, request: Request) -> AsyncGenerator[Part]:
         case Insights() as ask:
             found = [Insight(text=f"{ask.who}: {ask.question} ({len(ask.memories)})"[:500], because=[1])]
             yield Piece(Found(insights=found).model_dump_json())
+        case PlanStrokes() as ask if not ask.usual:
+            yield Piece(_a_day_out(ask).model_dump_json())
+        case PlanTasks() as ask:
+            minutes = range(0, max(1, ask.minutes - A_TASK // 2), A_TASK)
+            tasks = [PaperTask(minutes=A_TASK, what=f"{ask.what[:180]} ({ask.when} +{each})") for each in minutes]
+            yield Piece(PaperTasks(tasks=tasks[:30]).model_dump_json())
+        case SayNext() as ask if len(ask.lines) < LINES - 1:
+            said = await _answered(rules, request)
+            yield Piece(Line.model_validate_json(said).model_copy(update={"does": "talks"}).model_dump_json())
+        case TakeFromTalk() as ask if chance.fraction("agreed", ask.who, ask.other, ask.date) < AGREE:
+            taken = Taken.model_validate_json(await _answered(rules, request))
+            evening = Agreed(text=f"{ask.who}, {ask.other}", what="meeting", start="19:00", end="20:00")
+            yield Piece(taken.model_copy(update={"agreed": [evening]}).model_dump_json())
         case RateImportance() as ask:
             yield Piece(Importance(ratings=[MUNDANE] * len(ask.memories)).model_dump_json())
         case _:

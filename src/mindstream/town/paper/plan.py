@@ -27,6 +27,7 @@ from mindstream.town.residents.plan import plan_day as idle_away
 from mindstream.town.residents.shown import show
 from mindstream.town.residents.surroundings import household, light_on, weather_on
 from mindstream.town.residents.turn import ResidentTurn
+from mindstream.town.world.address import ARENA
 from mindstream.town.world.hours import clock, minute_of
 
 AN_HOUR, LONGEST_HOUR = 60, 90
@@ -164,7 +165,7 @@ async def plan_tasks(turn: ResidentTurn, block: Block, minute: int) -> None:
             who=turn.name, identity=turn.identity, what=block.what, where=path_of(block.place), when=clock(minute),
             minutes=minutes, things=tuple(map(path_of, things)), here=here, plan=_hours_around(turn, minute),
             done=what_was_done(turn), lately=await lately(turn),
-            present=tuple(each.text for each in turn.percepts if each.who), surroundings=surroundings_of(turn),
+            present=_present(turn, block.place), surroundings=surroundings_of(turn),
         )
     )  # fmt: skip
     blocks, start = [], minute
@@ -180,6 +181,14 @@ async def plan_tasks(turn: ResidentTurn, block: Block, minute: int) -> None:
         )  # fmt: skip
         start += lasts
     turn.write(TasksPlanned(step=turn.step, blocks=tuple(blocks)))
+
+
+def _present(turn: ResidentTurn, place: str) -> tuple[str, ...]:
+    """Return who is in sight and what each does, where one is to be; who goes elsewhere leaves them."""
+    setting, here = turn.setting, turn.setting.world.address_at(turn.state.spot(turn.step)).upto(ARENA)
+    if place in setting.addresses and not setting.addresses[place].upto(ARENA).is_within(here):
+        return ()
+    return tuple(each.text for each in turn.percepts if each.who)
 
 
 def _fitted(tasks: Sequence[PaperTask], minutes: int) -> list[int]:

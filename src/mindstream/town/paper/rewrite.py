@@ -43,9 +43,9 @@ async def rewrite_day(turn: ResidentTurn, kept: Sequence[Kept]) -> None:
         because = "; ".join(each.text for each in agreed)[:300]
         turn.write(TasksPlanned(step=turn.step, blocks=tuple(blocks), because=because))
     is_kept = {stroke.keeps for stroke in reply.strokes}
-    for number, each in enumerate(agreed, 1):
-        if each.appointment and number not in is_kept:
-            take_up(turn, each.appointment, each.text)
+    for number, (at, each) in enumerate(zip(appointments, agreed, strict=True), 1):
+        if number not in is_kept or not minute < at.start.hour * 60 + at.start.minute < bed:
+            take_up(turn, at, each.text)
 
 
 def _parts(
@@ -65,7 +65,7 @@ def _parts(
             new = Block(start=start, minutes=1, what=stroke.what, place=place)
             parts[start] = new if stroke.keeps else as_it_was.get((start, stroke.what), new)
     every = [parts[start] for start in sorted(parts)]
-    ends = [*(each.start for each in every[1:]), bed]
+    ends = [*(each.start for each in every[1:]), bed] if every else []
     return [_lasting(each, end - each.start) for each, end in zip(every, ends, strict=True)]
 
 
