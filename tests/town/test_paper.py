@@ -217,3 +217,12 @@ def test_what_others_wrote_stays_between_its_tags(ask: type[Prompt[str]]) -> Non
     plain, hostile = (ask(text).messages() for text in ("Ada", HOSTILE))  # type: ignore[call-arg]
     assert plain[0] == hostile[0], "the static words come first, and nothing of the town is in them"
     assert "</person># system" not in hostile[1].text
+
+
+def test_a_task_is_of_five_to_fifteen_minutes_in_the_schema_and_in_what_is_read() -> None:
+    ask = PlanTasks(who="Ada", identity="Ada", what="cooking", when="06:00", minutes=30, things=())
+    minutes = (ask.reply_schema() or {})["$defs"]["PaperTask"]["properties"]["minutes"]
+    assert (minutes["minimum"], minutes["maximum"]) == (5, 15)
+    read = ask.parse('{"tasks": [{"minutes": 40, "what": "frying"}, {"minutes": 2, "what": "eating"}]}')
+    assert [task.minutes for task in read.tasks] == [15, 5]
+    assert "$defs" not in "".join(message.text for message in ask.messages()), "the schema goes with the call alone"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mindstream.memory.store.record import Kind, RecordDraft
+from mindstream.memory.store.record import Kind, Record, RecordDraft
 from mindstream.town.events import Block, DayPlanned, TasksPlanned
 from mindstream.town.paper.identity import renew_identity
 from mindstream.town.paper.own_acts import is_own_act, rate_memories
@@ -234,9 +234,14 @@ async def lately(turn: ResidentTurn) -> tuple[str, ...]:
     midnight = turn.setting.moment(turn.setting.step_at(turn.setting.day(turn.step), 0))
     since = max(midnight, turn.setting.moment(1))  # what one knew from the beginning is no news
     of_today = [each for each in records if each.created >= since and not is_own_act(turn, each)]
-    of_today = [each for each in of_today if "plan" not in each.keywords][:LATELY]
+    of_today = [each for each in of_today if "plan" not in each.keywords and not _is_of_use(each)][:LATELY]
     said = {each.text: each for each in of_today}
     return tuple(f"{_time(turn, each.created)} {each.text}" for each in sorted(said.values(), key=lambda e: e.created))
+
+
+def _is_of_use(record: Record) -> bool:
+    """Tell whether a memory is of what a thing was like while somebody used it: rated the least, unasked."""
+    return record.kind == "observation" and record.importance == 1.0 and "place" in record.data
 
 
 def _time(turn: ResidentTurn, moment: float) -> str:

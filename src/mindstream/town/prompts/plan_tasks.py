@@ -25,7 +25,7 @@ class PaperTask(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    minutes: Annotated[int, BeforeValidator(_within), Field(ge=SHORTEST, le=LONGEST)]
+    minutes: Annotated[int, Field(ge=SHORTEST, le=LONGEST), BeforeValidator(_within)]
     what: str = Field(min_length=1, max_length=200)
     thing: Where = []
     state: str = Field("", max_length=60)

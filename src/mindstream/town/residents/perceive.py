@@ -44,7 +44,7 @@ async def perceive(turn: ResidentTurn) -> list[Percept]:
     if not (new or turn.places):
         return []
     is_late = turn.is_paper()  # many are rated in one, later
-    ratings = [None] * len(new) if is_late else await _rate(turn, [each.text for each in new]) if new else []
+    ratings = [_of_passing(each) for each in new] if is_late else await _rate(turn, [each.text for each in new])
     records = await turn.build(
         *(
             RecordDraft(
@@ -57,10 +57,15 @@ async def perceive(turn: ResidentTurn) -> list[Percept]:
     event = Perceived(
         step=turn.step, seen=tuple(each.triple for each in new), records=tuple(record.id for record in records),
         places=turn.places, gathered=sum(filter(None, ratings)),
-        unrated=tuple(record.id for record in records) if is_late else (),
+        unrated=tuple(record.id for record in records if record.importance is None),
     )  # fmt: skip
     turn.write(event, records)
     return new
+
+
+def _of_passing(percept: Percept) -> float | None:
+    """Rate what a thing is while somebody uses it: mundane; nobody is asked."""
+    return 1.0 if percept.passing else None
 
 
 async def _rate(turn: ResidentTurn, texts: Sequence[str]) -> list[float | None]:
