@@ -41,13 +41,15 @@ LIVED = "estimate"
 """Who stands in for a model: the town lives as with one."""
 ROLES = ("planner", "decider", "talker", "reasoner", "importance")
 REPLIES = {
-    "plan_strokes": 320, "plan_hours": 130, "plan_tasks": 150, "meet_person": 1, "say_next": 60, "take_from_talk": 90,
-    "sum_up_relation": 45, "renew_identity": 110, "rewrite_day": 200, "plan_day": 270, "break_down": 70, "utter": 50,
+    "plan_strokes": 440, "plan_hours": 140, "plan_tasks": 190, "meet_person": 1, "say_next": 80, "take_from_talk": 200,
+    "sum_up_relation": 45, "renew_identity": 110, "rewrite_day": 460, "plan_day": 270, "break_down": 70, "utter": 50,
     "insights": 60, "salient_questions": 50, "answer_interview": 35, "see_to": 60,
 }  # fmt: skip
 """How many tokens a language mind wrote on average where it was asked for real; stand-ins say less."""
 A_TASK, LINES, AGREE = 12, 5, 0.2
 """Minutes of a mind's task, lines of a talk of minds, and how often they agree on something for today."""
+SOMETHING = "a thing or two of what is to be done now"
+"""As long as what minds say of a task."""
 MUNDANE = 3
 """What most of a day is rated by a mind: stand-ins rate all alike, and higher."""
 
@@ -97,7 +99,7 @@ def _a_day_out(ask: PlanStrokes) -> Strokes:
     work = [chance.pick(out, ask.who, "work")] if out else []
     noon, evening = ([chance.pick(out, ask.date, hour)] if out else [] for hour in ("noon", "evening"))
     hours = ("06:30", []), ("08:30", work), ("12:00", noon), ("13:00", work), ("17:00", evening), ("18:30", [])
-    strokes = [Stroke(start=start, what=f"{start} {ask.who}", place=place) for start, place in hours]
+    strokes = [Stroke(start=start, what=f"{start} {SOMETHING}", place=place) for start, place in hours]
     return Strokes(wake="06:30", bed="22:30", strokes=strokes)
 
 
@@ -120,7 +122,7 @@ async def _reply(rules: Rules, request: Request) -> AsyncGenerator[Part]:
             yield Piece(_a_day_out(ask).model_dump_json())
         case PlanTasks() as ask:
             minutes = range(0, max(1, ask.minutes - A_TASK // 2), A_TASK)
-            tasks = [PaperTask(minutes=A_TASK, what=f"{ask.what[:180]} ({ask.when} +{each})") for each in minutes]
+            tasks = [PaperTask(minutes=A_TASK, what=f"{ask.when} +{each}: {SOMETHING}") for each in minutes]
             yield Piece(PaperTasks(tasks=tasks[:30]).model_dump_json())
         case SayNext() as ask if len(ask.lines) < LINES - 1:
             said = await _answered(rules, request)
