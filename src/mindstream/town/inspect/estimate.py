@@ -98,7 +98,8 @@ def _a_day_out(ask: PlanStrokes) -> Strokes:
     out = [str(number) for number, line in enumerate(ask.places, 1) if "(at home" not in line]
     work = [chance.pick(out, ask.who, "work")] if out else []
     noon, evening = ([chance.pick(out, ask.date, hour)] if out else [] for hour in ("noon", "evening"))
-    hours = ("06:30", []), ("08:30", work), ("12:00", noon), ("13:00", work), ("17:00", evening), ("18:30", [])
+    home = list[str]()
+    hours = ("06:30", home), ("08:30", work), ("12:00", noon), ("13:00", work), ("17:00", evening), ("18:30", home)
     strokes = [Stroke(start=start, what=f"{start} {SOMETHING}", place=place) for start, place in hours]
     return Strokes(wake="06:30", bed="22:30", strokes=strokes)
 
