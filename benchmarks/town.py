@@ -6,6 +6,8 @@
 people and map side by side on one map. `side_by_side`: towns of 25 in one process, each in a folder of its own.
 `asks`: calls and tokens of an agent-day by kind, and what that costs at named prices, static words cached. `scenes`:
 the same for five of them in scenes, on a model that answers as plainly as can be: calls, tokens, dollars of a day each.
+`asks`: calls and tokens of an agent-day by kind, and what that costs at named prices, static words cached;
+`asks_paper`: the same where residents live step by step (`lives=paper`).
 
 Every run is a process of its own. Its memory is how much larger it is when the day is over than before its town was
 opened, by resident: state, stream, vectors, plans, caches, what SQLite holds. Code, map and the embedder's table of
@@ -96,12 +98,18 @@ def measure_part(given: argparse.Namespace) -> dict[str, Any]:
         return asyncio.run(live(settings, Path(folder)))
 
 
-def count_asks(town: str) -> dict[str, Any]:
-    """Count what a day asks of models, and what that costs."""
+def count_asks(town: str, lives: str = "") -> dict[str, Any]:
+    """Count what a day asks of models, and what that costs; `lives`: as the profile of that name, with a model."""
     setting = open_setting(town, seed=1)
-    counted, people = asyncio.run(count_calls(setting, setting.profile.a_day)), len(setting.people)
+    if lives:
+        setting = replace(setting, profile=setting.profile.model_copy(update={"lives": lives}))
+    models = {"default": PRICED[0]} if lives else {}
+    counted = asyncio.run(count_calls(setting, setting.profile.a_day, models=models))
+    people, kinds = len(setting.people), counted.by_kind.values()
     return {
-        "calls": sum(each.calls for each in counted.by_kind.values()),
+        "calls": sum(each.calls for each in kinds),
+        "calls_per_agent_day": round(sum(each.calls for each in kinds) / people, 1),
+        "tokens_per_agent_day": round(sum(each.tokens_in + each.tokens_out for each in kinds) / people),
         "by_kind_per_agent_day": {
             kind: {name: round(number / people, 1) for name, number in asdict(each).items()}
             for kind, each in sorted(counted.by_kind.items())
@@ -127,6 +135,7 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
     if given.runs:
         report["asks"] = count_asks(given.town)
         report["scenes"] = asyncio.run(count_scenes(open_setting(given.town, seed=1)))
+        report["asks_paper"] = count_asks(given.town, "paper")
     report["load_after"] = os.getloadavg()[0]
     return report
 

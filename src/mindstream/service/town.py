@@ -185,7 +185,7 @@ class Estimate:
     """What so many steps would ask of models.
 
     Attributes:
-        counted: the calls of the first `sample` steps, answered by rules.
+        counted: the calls of the first `sample` steps, answered by stand-ins.
         usd: for all of them; None where a price is not known.
     """
 
@@ -203,9 +203,10 @@ class Estimate:
 async def estimate(
     settings: Settings, setting: Setting, steps: int, on_step: Callable[[int], None] = lambda _: None
 ) -> Estimate:
-    """Say what a town would ask of the models of the settings: its first day is lived with rules, and counted."""
+    """Say what a town would ask of the models of the settings: its first day is lived with stand-ins, and counted."""
     sample = min(steps, setting.profile.a_day)
-    counted = (await count_calls(setting, sample, on_step=on_step)).without_rules(settings.models)
+    every = await count_calls(setting, sample, on_step=on_step, models=settings.models)
+    counted = every.without_rules(settings.models)
     cost = cost_usd(counted, settings.models)
     scale = steps / sample if sample else 0.0
     return Estimate(counted, steps, sample, None if cost is None else cost * scale)

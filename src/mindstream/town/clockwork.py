@@ -15,6 +15,10 @@ from collections.abc import Collection, Coroutine, Mapping, Sequence
 from mindstream.log.names import StreamKey
 from mindstream.memory.store.store import Commit, Entry
 from mindstream.town.events import MENDED, Act, ObjectChanged
+from mindstream.town.paper import plan as paper
+from mindstream.town.paper.own_acts import finish_act, rate_memories
+from mindstream.town.paper.talk import Talk, overhear
+from mindstream.town.paper.talk import converse as converse_by_lines
 from mindstream.town.residents.converse import converse
 from mindstream.town.residents.perceive import is_news, perceive
 from mindstream.town.residents.percept import Percept
@@ -22,7 +26,7 @@ from mindstream.town.residents.plan import next_act
 from mindstream.town.residents.react import react
 from mindstream.town.residents.reflection import reflect
 from mindstream.town.residents.remedies import react_to_things
-from mindstream.town.residents.sight import dangers_of, look, people_seen
+from mindstream.town.residents.sight import dangers_of, is_in_sight, look, people_seen
 from mindstream.town.residents.turn import Resident, ResidentTurn
 from mindstream.town.scenes.day import plan_scenes
 from mindstream.town.scenes.deeds import remember_deed
@@ -116,6 +120,11 @@ class Clockwork:
         turns = {name: turn for name in sorted(marked | ended) if (turn := self._turn(name, step, name in ended))}
         await _all_of([self._live(turn, name in ended) for name, turn in turns.items()])
         await self._encounters(turns)
+        for name in sorted(turns.keys() - ended):
+            if (turn := turns[name]).is_paper() and (
+                broken_off := self.residents[name].state.act
+            ) is not turn.state.act:
+                await finish_act(turn, broken_off)
         commits = [commit for name in sorted(turns) if (commit := await turns[name].commit())]
         changes = [change for name in sorted(turns) if (change := self._left_behind(name, turns[name]))]
         for name in sorted(turns):
@@ -163,16 +172,22 @@ class Clockwork:
     async def _live(self, turn: ResidentTurn, ended: bool) -> None:
         """Perceive, react, plan, reflect."""
         turn.resident.begin(turn.now)
+        is_paper = turn.is_paper()
+        if is_paper and ended:
+            await finish_act(turn, turn.state.act)
         new = await perceive(turn)
         if turn.lives_in_scenes:
             await self._live_in_scenes(turn, ended)
             return
+        go_on = paper.next_act if is_paper else next_act
         if turn.state.act is None:
-            await next_act(turn)
+            await go_on(turn)
             return
         await react(turn, new, people_seen(turn.percepts, self.residents))
         if ended and turn.state.act is self.residents[turn.name].state.act:  # nothing else has come between
-            await next_act(turn)
+            await go_on(turn)
+        if is_paper:
+            await rate_memories(turn)
         await reflect(turn)
 
     async def _live_in_scenes(self, turn: ResidentTurn, ended: bool) -> None:
@@ -192,6 +207,7 @@ class Clockwork:
     async def _encounters(self, turns: dict[str, ResidentTurn]) -> None:
         """Let those talk who wish to, in the order of their names, each with one other at most."""
         busy: set[str] = set()
+        talks: list[Talk] = []
         for name in sorted(turns):
             wish = turns[name].wish
             if not wish or {name, wish} & busy:
@@ -200,7 +216,14 @@ class Clockwork:
                 busy |= await self._meet(turns, name, wish)
                 continue
             busy |= {name, wish}
-            await converse(turns[name], self._turn_of(turns, wish))
+            other = self._turn_of(turns, wish)
+            if turns[name].is_paper("talker"):
+                talks.append(await converse_by_lines(turns[name], other))
+            else:
+                await converse(turns[name], other)
+        for talk in talks:
+            for name in self._hearers(talk, turns, busy):
+                await overhear(self._turn_of(turns, name), talk)
 
     async def _meet(self, turns: dict[str, ResidentTurn], name: str, other: str) -> set[str]:
         """Let two get into a scene, if both still can; return who they are. Who is in sight and free may overhear."""
@@ -222,6 +245,17 @@ class Clockwork:
             resident.begin(self.setting.moment(step))
             turns[name] = ResidentTurn(resident, step, self.setting, resident.state)
         return turns[name]
+
+    def _hearers(self, talk: Talk, turns: Mapping[str, ResidentTurn], busy: Collection[str]) -> list[str]:
+        """Name who is in sight of a talk, awake and not talking itself."""
+        where, (speaker, _) = self.whereabouts, talk.speakers
+        near = (name for name in where.residents_around(speaker) if name not in busy)
+        return sorted(
+            name for name in near
+            if is_in_sight(self.setting, where.spots[speaker], where.spots[name])
+            and not (state := turns[name].state if name in turns else self.residents[name].state).asleep
+            and not state.is_talking(self.step) and state.act is not None
+        )  # fmt: skip
 
     def _left_behind(self, name: str, turn: ResidentTurn) -> ObjectChanged | None:
         """Return in which condition somebody leaves what it was done with."""

@@ -20,6 +20,8 @@ TOWN = "town"
 """By whom what belongs to no resident is."""
 JOURNAL = StreamName("town", TOWN)
 """The stream of what belongs to no resident."""
+
+
 MENDED = "repaired"
 """What is kept of an act that leaves its object as it should be."""
 
@@ -37,7 +39,8 @@ class Block(BaseModel):
         why: the day's plan, or something that was seen: it does something about it, or waits.
         sees_to: the address of what was seen; "" where it goes by plan.
         busy: nobody can be spoken to in it. weight: how much it will matter to have done it, 1 to 10; 0: nobody said.
-        state: how the thing is while it is used, in words.
+        hour: a part of an hour-by-hour plan; it is broken down into tasks.
+        state: what the thing it is done at is while it is done, as in "in use"; "" nothing to speak of.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -54,6 +57,7 @@ class Block(BaseModel):
     sees_to: NoWords[str] = ""
     busy: bool = Field(False, exclude_if=not_)
     weight: int = Field(0, exclude_if=not_)
+    hour: bool = Field(False, exclude_if=not_)
     state: Quotes[str] = Field("", exclude_if=not_)
 
     @property
@@ -70,7 +74,7 @@ class Act(BaseModel):
         path: the tiles walked since the step `since`, one a step, the first where it began (see town/world/walk).
         why: what it comes from: the plan, a talk, a wait, or something that was perceived.
         sees_to: the address of what was perceived, where it is done about that.
-        busy, weight, state: as of the `Block` that it follows.
+        busy, weight, state: as of the `Block` that it follows; its thing's state is over when the act is.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -173,6 +177,8 @@ class Perceived(TownEvent):
     """Addresses that it sees for the first time."""
     gone: NoWords[tuple[str, ...]] = ()
     """Addresses that it knew and that are there no more."""
+    unrated: NoWords[tuple[str, ...]] = Field((), exclude_if=not_)
+    """Which of its records are rated later, many in one."""
 
 
 class DayPlanned(TownEvent):
@@ -219,6 +225,8 @@ class Decided(TownEvent):
     yes: bool
     recalled: NoWords[tuple[tuple[str, float], ...]] = ()
     """What came to mind (ids of records), with its score."""
+    choice: NoWords[str] = Field("", exclude_if=not_)
+    """Which of several answers it was; `p` is its probability."""
 
 
 class SpokenLine(BaseModel):
@@ -247,6 +255,45 @@ class Talked(TownEvent):
     """What one had in memory before, and was told again."""
     gathered: float = 0.0
     """How much importance it has."""
+    unrated: NoWords[tuple[str, ...]] = Field((), exclude_if=not_)
+    """Which of its records are rated later, many in one."""
+
+
+class ActFinished(TownEvent):
+    """A resident has done something, and remembers it as it remembers what it sees of others."""
+
+    kind = "act_finished"
+    what: Quotes[str]
+    start: int
+    """The minute of the day at which it began."""
+    minutes: int
+    records: NoWords[tuple[str, ...]] = ()
+
+
+class MemoriesRated(TownEvent):
+    """What a resident saw, did and said since the last time was rated, all in one."""
+
+    kind = "memories_rated"
+    records: NoWords[tuple[str, ...]]
+    ratings: tuple[int, ...]
+    gathered: float
+    """How much importance it has together."""
+
+
+class IdentityRenewed(TownEvent):
+    """A resident's summary of itself was made anew from what it remembers."""
+
+    kind = "identity_renewed"
+    summary: Quotes[str]
+    evidence: NoWords[tuple[str, ...]] = ()
+
+
+class Overheard(TownEvent):
+    """Somebody who was near heard what two others said to each other."""
+
+    kind = "talk_overheard"
+    speakers: NoWords[tuple[str, str]]
+    records: NoWords[tuple[str, ...]] = ()
 
 
 class Met(TownEvent):
@@ -311,5 +358,5 @@ class TownSaved(TownEvent):
 EVENTS: tuple[type[Event], ...] = (
     TownBegan, TownImported, MovedIn, BroughtIn,
     Perceived, DayPlanned, TasksPlanned, Acted, Decided, Talked, Met, Asked, Resolved,
-    ObjectChanged, StoodIn, TownSaved,
+    ActFinished, MemoriesRated, IdentityRenewed, Overheard, ObjectChanged, StoodIn, TownSaved,
 )  # fmt: skip

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from dataclasses import dataclass, field
 
 from pydantic import BaseModel
@@ -19,7 +19,18 @@ from mindstream.log.events import Event, Failed, Heard, Logged, ModelCalled, Ope
 from mindstream.log.names import StreamName, id_of
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Store, read_all
-from mindstream.town.events import JOURNAL, MovedIn, ObjectChanged, TownBegan, TownEvent, TownSaved
+from mindstream.town.events import (
+    JOURNAL,
+    ActFinished,
+    MovedIn,
+    ObjectChanged,
+    Overheard,
+    Perceived,
+    Talked,
+    TownBegan,
+    TownEvent,
+    TownSaved,
+)
 from mindstream.town.events import TOWN as TOWN
 from mindstream.town.profile import Profile
 from mindstream.town.setting import Setting
@@ -153,7 +164,8 @@ async def journal(store: Store, setting: Setting) -> AsyncIterator[bytes]:
         if isinstance(row.event, Heard):
             heard[row.seq] = row.event.record
         step = -(-int(row.at - setting.start) // setting.profile.step_s)
-        of_row = [_line_of(record) for record in remembered.get((name, row.seq), ())]
+        late = _rated_later(row.event)
+        of_row = [_line_of(record, late) for record in remembered.get((name, row.seq), ())]
         kind, payload = row.event.kind, _payload(row.event, heard)
         is_after = isinstance(row.event, ObjectChanged)  # things change when all have had their turns
         mind = name or TOWN
@@ -175,8 +187,17 @@ def _payload(event: Event, heard: Mapping[int, str]) -> dict[str, object]:
     return payload
 
 
-def _line_of(record: Record) -> dict[str, object]:
+def _rated_later(event: Event) -> tuple[str, ...]:
+    """Return the records of a row whose importance a row of `MemoriesRated` tells: it is not yet theirs here."""
+    if isinstance(event, Perceived | Talked):
+        return event.unrated
+    return event.records if isinstance(event, ActFinished | Overheard) else ()
+
+
+def _line_of(record: Record, late: Collection[str]) -> dict[str, object]:
     line = {name: value for name in OF_RECORD if (value := getattr(record, name)) not in (None, "", (), 0)}
+    if record.id in late:
+        line.pop("importance", None)
     return line | ({"data": dict(record.data)} if record.data else {})
 
 

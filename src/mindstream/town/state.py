@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
@@ -10,13 +11,17 @@ from mindstream.log.events import Event, Reflected
 from mindstream.town.events import (
     Act,
     Acted,
+    ActFinished,
     Asked,
     Block,
     BroughtIn,
     DayPlanned,
     Decided,
+    IdentityRenewed,
+    MemoriesRated,
     Met,
     MovedIn,
+    Overheard,
     Perceived,
     Resolved,
     Talked,
@@ -24,6 +29,14 @@ from mindstream.town.events import (
 )
 from mindstream.town.profile import Profile
 from mindstream.town.world.world import Spot
+
+
+class Done(NamedTuple):
+    """Something that was done today: from which minute of the day, for how many, and what."""
+
+    start: int
+    minutes: int
+    what: str
 
 
 class ResidentState(BaseModel):
@@ -46,6 +59,9 @@ class ResidentState(BaseModel):
         considered: the objects that it decided about whether to do something, and at which step it last did.
         scenes: with whom it was in a scene, and at which step the last time.
         asked: what was asked of models for it since midnight: calls, tokens. It begins anew with a day's plan.
+        done: what it has done today, the newest last; kept where plans are made step by step.
+        unrated: ids of what it saw, did and heard and that was not rated yet. unrated_since: the step of the first.
+        summary: who it is, as it last drew it from memory. summed_up: at which step.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -68,6 +84,11 @@ class ResidentState(BaseModel):
     considered: dict[str, int] = {}
     scenes: dict[str, int] = {}
     asked: tuple[int, int] = (0, 0)
+    done: tuple[Done, ...] = ()
+    unrated: tuple[str, ...] = ()
+    unrated_since: int = -1
+    summary: str = ""
+    summed_up: int = -1
 
     def spot(self, step: int) -> Spot:
         """Return where it is at a step."""
@@ -105,13 +126,13 @@ def applied(state: ResidentState, event: Event, profile: Profile) -> ResidentSta
         case Perceived():
             seen = (*state.seen, *event.seen)[-profile.retention :] if profile.retention else ()
             knows = (state.knows | frozenset(event.places)) - frozenset(event.gone)
-            gathered = state.gathered + event.gathered
-            return state.model_copy(update={"seen": seen, "knows": knows, "gathered": gathered})
+            gathered, more = state.gathered + event.gathered, _unrated(state, event.step, event.unrated)
+            return state.model_copy(update={"seen": seen, "knows": knows, "gathered": gathered} | more)
         case Reflected():
             return state.model_copy(update={"gathered": 0.0})
         case DayPlanned():
             new = {"day": event.day, "currently": event.currently, "broad": event.broad, "blocks": event.blocks}
-            return state.model_copy(update=new | {"asked": (0, 0)})
+            return state.model_copy(update=new | {"asked": (0, 0), "done": ()})
         case TasksPlanned():
             return state.model_copy(update={"blocks": spliced(state.blocks, event.blocks)})
         case Acted():
@@ -131,8 +152,26 @@ def applied(state: ResidentState, event: Event, profile: Profile) -> ResidentSta
             return state.model_copy(update={"currently": event.currently})
         case Talked():
             return _after_talk(state, event, profile)
+        case ActFinished():
+            done = (*state.done, Done(event.start, event.minutes, event.what))
+            return state.model_copy(update={"done": done} | _unrated(state, event.step, event.records))
+        case Overheard():
+            return state.model_copy(update=_unrated(state, event.step, event.records))
+        case MemoriesRated():
+            left = tuple(each for each in state.unrated if each not in event.records)
+            new = {"unrated": left, "unrated_since": event.step, "gathered": state.gathered + event.gathered}
+            return state.model_copy(update=new)
+        case IdentityRenewed():
+            return state.model_copy(update={"summary": event.summary, "summed_up": event.step})
         case _:
             return state
+
+
+def _unrated(state: ResidentState, step: int, records: Sequence[str]) -> dict[str, object]:
+    """Return what is yet to be rated, and since when, where something that happened was not rated at once."""
+    if not records:
+        return {}
+    return {"unrated": (*state.unrated, *records), "unrated_since": state.unrated_since if state.unrated else step}
 
 
 def _after_talk(state: ResidentState, event: Talked, profile: Profile) -> ResidentState:
@@ -150,6 +189,7 @@ def _after_talk(state: ResidentState, event: Talked, profile: Profile) -> Reside
             | {event.partner: state.shared.get(event.partner, frozenset()) | told | {*event.records, *event.known}},
             "gathered": state.gathered + event.gathered,
         }
+        | _unrated(state, event.step, event.unrated)
     )
 
 

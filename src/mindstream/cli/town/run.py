@@ -274,8 +274,8 @@ def _totals(found: towns.Estimate) -> tuple[int, int]:
 def estimate(settings: Settings, days: Days = None, hours: Hours = None, json: AsJson = False) -> None:
     """Say what a model would cost: calls, tokens, US dollars.
 
-    A first day (or less, if you ask for less) is simulated with rules, nothing of it is kept, and what a model would be
-    asked is counted. Rules say less than models do: tokens out are a lower bound.
+    A first day (or less, if you ask for less) is simulated with stand-ins, nothing of it is kept, and what a model
+    would be asked is counted; a reply counts as long as such replies are on average.
     """
 
     async def read() -> Setting:

@@ -1,4 +1,4 @@
-"""What a town would ask of models: calls and tokens by kind, found by living a while with rules that count."""
+"""What a town would ask of models: calls and tokens by kind, found by living a while with stand-ins that count."""
 
 from __future__ import annotations
 
@@ -7,13 +7,22 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 
+from mindstream import chance
+from mindstream.memory.lifecycle.rate_importance import Importance, RateImportance
 from mindstream.models.model import Distribution, Part, Piece, Request
 from mindstream.models.providers.address import Address
 from mindstream.models.providers.prices import price
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.models.shorten import estimate_tokens
+from mindstream.reasoners.reflect.insights import Found, Insight, Insights
+from mindstream.reasoners.reflect.salient_questions import Questions, SalientQuestions
+from mindstream.town.prompts.plan_strokes import PlanStrokes, Stroke, Strokes
+from mindstream.town.prompts.plan_tasks import PaperTask, PaperTasks, PlanTasks
+from mindstream.town.prompts.say_next import Line, SayNext
+from mindstream.town.prompts.take_from_talk import Agreed, TakeFromTalk, Taken
 from mindstream.town.setting import Setting
 from mindstream.town.town import Town
 
@@ -28,11 +37,28 @@ class CallCount:
     static: int = 0
 
 
+LIVED = "estimate"
+"""Who stands in for a model: the town lives as with one."""
+ROLES = ("planner", "decider", "talker", "reasoner", "importance")
+REPLIES = {
+    "plan_strokes": 440, "plan_hours": 140, "plan_tasks": 190, "meet_person": 1, "say_next": 80, "take_from_talk": 200,
+    "sum_up_relation": 45, "renew_identity": 110, "rewrite_day": 460, "plan_day": 270, "break_down": 70, "utter": 50,
+    "insights": 60, "salient_questions": 50, "answer_interview": 35, "see_to": 60,
+}  # fmt: skip
+"""How many tokens a language mind wrote on average where it was asked for real; stand-ins say less."""
+A_TASK, LINES, AGREE = 12, 5, 0.2
+"""Minutes of a mind's task, lines of a talk of minds, and how often they agree on something for today."""
+SOMETHING = "a thing or two of what is to be done now"
+"""As long as what minds say of a task."""
+MUNDANE = 3
+"""What most of a day is rated by a mind: stand-ins rate all alike, and higher."""
+
+
 @dataclass
 class Counting:
     """Answers by rules, and counts what a model would have been asked and have answered; `by_kind`: by prompt."""
 
-    name: str = "rules"
+    name: str = Rules.name
     by_kind: dict[str, CallCount] = field(default_factory=dict)
     role_of: dict[str, str] = field(default_factory=dict)
     _rules: Rules = field(default_factory=Rules)
@@ -54,25 +80,82 @@ class Counting:
         kind.calls += 1
         kind.tokens_in += sum(estimate_tokens(message.text) for message in messages)
         kind.static += estimate_tokens(first.text) if first.role == "system" else 0
-        async with aclosing(self._rules.reply(request)) as parts:
+        async with aclosing(
+            _reply(self._rules, request) if self.name == LIVED else self._rules.reply(request)
+        ) as parts:
+            written = 0
             async for part in parts:
                 if isinstance(part, Piece):
-                    kind.tokens_out += estimate_tokens(part.text)
+                    written += estimate_tokens(part.text)
                 elif isinstance(part, Distribution):
-                    kind.tokens_out += 1
+                    written += 1
                 yield part
+            kind.tokens_out += max(written, REPLIES.get(label, 0) if self.name == LIVED else 0)
+
+
+def _a_day_out(ask: PlanStrokes) -> Strokes:
+    """Plan a day as minds do of whom no file says how its days are: out for work, for company at noon, and at home."""
+    out = [str(number) for number, line in enumerate(ask.places, 1) if "(at home" not in line]
+    work = [chance.pick(out, ask.who, "work")] if out else []
+    noon, evening = ([chance.pick(out, ask.date, hour)] if out else [] for hour in ("noon", "evening"))
+    home = list[str]()
+    hours = ("06:30", home), ("08:30", work), ("12:00", noon), ("13:00", work), ("17:00", evening), ("18:30", home)
+    strokes = [Stroke(start=start, what=f"{start} {SOMETHING}", place=place) for start, place in hours]
+    return Strokes(wake="06:30", bed="22:30", strokes=strokes)
+
+
+async def _answered(rules: Rules, request: Request) -> str:
+    """Return what rules answer."""
+    async with aclosing(rules.reply(request)) as parts:
+        return "".join([part.text async for part in parts if isinstance(part, Piece)])
+
+
+async def _reply(rules: Rules, request: Request) -> AsyncGenerator[Part]:
+    """Answer as a mind does where no rule stands in, or where a rule would let the town live otherwise."""
+    match request.prompt:
+        case SalientQuestions() as ask:
+            questions = [f"What matters to {ask.who}? ({number})" for number in range(ask.count)]
+            yield Piece(Questions(questions=questions).model_dump_json())
+        case Insights() as ask:
+            found = [Insight(text=f"{ask.who}: {ask.question} ({len(ask.memories)})"[:500], because=[1])]
+            yield Piece(Found(insights=found).model_dump_json())
+        case PlanStrokes() as ask if not ask.usual:
+            yield Piece(_a_day_out(ask).model_dump_json())
+        case PlanTasks() as ask:
+            minutes = range(0, max(1, ask.minutes - A_TASK // 2), A_TASK)
+            tasks = [PaperTask(minutes=A_TASK, what=f"{ask.when} +{each}: {SOMETHING}") for each in minutes]
+            yield Piece(PaperTasks(tasks=tasks[:30]).model_dump_json())
+        case SayNext() as ask if len(ask.lines) < LINES - 1:
+            said = await _answered(rules, request)
+            yield Piece(Line.model_validate_json(said).model_copy(update={"does": "talks"}).model_dump_json())
+        case TakeFromTalk() as ask if chance.fraction("agreed", ask.who, ask.other, ask.date) < AGREE:
+            taken = Taken.model_validate_json(await _answered(rules, request))
+            evening = Agreed(text=f"{ask.who}, {ask.other}", what="meeting", start="19:00", end="20:00")
+            yield Piece(taken.model_copy(update={"agreed": [evening]}).model_dump_json())
+        case RateImportance() as ask:
+            yield Piece(Importance(ratings=[MUNDANE] * len(ask.memories)).model_dump_json())
+        case _:
+            async with aclosing(rules.reply(request)) as parts:
+                async for part in parts:
+                    yield part
 
 
 async def count_calls(
-    setting: Setting, steps: int, folder: Path | None = None, on_step: Callable[[int], None] = lambda _: None
-) -> Counting:
-    """Live so many steps from the beginning with rules, and count what models would be asked.
+    setting: Setting, steps: int, folder: Path | None = None, on_step: Callable[[int], None] = lambda _: None,
+    models: Mapping[str, str] = MappingProxyType({}),
+) -> Counting:  # fmt: skip
+    """Live so many steps from the beginning with stand-ins, and count what models would be asked.
 
-    Rules say less than models do: tokens out are a lower bound.
+    Args:
+        models: a table role -> name, as for `Models.named`: where a role has a model the town lives as with one, and
+            replies count as long as a mind's were; else by rules, whose replies are shorter than any model's.
     """
     counting = Counting()
+    lived = replace(counting, name=LIVED)  # they share their counts
+    names = {role: models.get(role, models.get("default", Rules.name)) for role in ROLES}
+    table = {role: counting if name == Rules.name else lived for role, name in names.items()}
     with TemporaryDirectory(dir=folder) as scratch:
-        async with Town.open(scratch, replace(setting), models=Models(counting)) as town:
+        async with Town.open(scratch, replace(setting), models=Models(counting, table)) as town:
             await town.run(steps - 1, on_step)
     return counting
 

@@ -80,7 +80,7 @@ async def _say(
     return SpokenLine(by=speaker.name, text=reply.text.strip(), told=told), reply.ends
 
 
-def _is_busy(turn: ResidentTurn, record: Record) -> bool:
+def is_busy(turn: ResidentTurn, record: Record) -> bool:
     """Tell whether somebody has a duty at the hours of what a record tells of."""
     at = appointment_of(record.data)
     return at is not None and turn.person.is_on_duty(at)
@@ -106,7 +106,7 @@ async def _keep(
         TakeFromTalk(
             who=one.name, other=other.name, date=one.date, lines=said, identity=one.identity, told=show(told),
             places=tuple(map(words_of, places)), day=one.state.broad,
-            busy=tuple(number for number, record in enumerate(told, 1) if _is_busy(one, record)),
+            busy=tuple(number for number, record in enumerate(told, 1) if is_busy(one, record)),
         )
     )  # fmt: skip
     about = f"{one.name} talked with {other.name} about {taken.about}"

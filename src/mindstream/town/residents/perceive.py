@@ -27,7 +27,13 @@ def is_undecided(state: ResidentState, percept: Percept) -> bool:
     It does so once; anew when the thing comes into another condition, when it needs the thing, and about a danger
     with each new act.
     """
-    if percept.who or percept.object == IDLE or state.act is None or state.act.sees_to == percept.place:
+    if (
+        percept.who
+        or percept.passing
+        or percept.object == IDLE
+        or state.act is None
+        or state.act.sees_to == percept.place
+    ):
         return False
     decided = state.considered.get(percept.place, -2)
     return decided <= percept.since or (
@@ -40,8 +46,7 @@ async def perceive(turn: ResidentTurn) -> list[Percept]:
     new = [each for each in turn.percepts if each.triple not in turn.state.seen]
     if not (new or turn.places):
         return []
-    by_rule = turn.lives_in_scenes
-    ratings = _weigh(new) if by_rule else await _rate(turn, [each.text for each in new]) if new else []
+    ratings = await _importance(turn, new)
     records = await turn.build(
         *(
             RecordDraft(
@@ -53,18 +58,23 @@ async def perceive(turn: ResidentTurn) -> list[Percept]:
     )  # fmt: skip
     event = Perceived(
         step=turn.step, seen=tuple(each.triple for each in new), records=tuple(record.id for record in records),
-        places=turn.places, gathered=sum(ratings),
+        places=turn.places, gathered=sum(filter(None, ratings)),
+        unrated=tuple(record.id for record in records if record.importance is None),
     )  # fmt: skip
     turn.write(event, records)
     return new
 
 
-def _weigh(percepts: Sequence[Percept]) -> list[float]:
-    """Weigh what was seen by what it is: what people do, things that are not as they should be, dangers."""
-    return [DANGER if each.danger else PEOPLE if each.who else THING for each in percepts]
+async def _importance(turn: ResidentTurn, new: Sequence[Percept]) -> list[float | None]:
+    """Rate what was seen: by rule in scenes; later, many in one, where the day is planned step by step; else now."""
+    if turn.lives_in_scenes:
+        return [DANGER if each.danger else PEOPLE if each.who else THING for each in new]
+    if turn.is_paper():
+        return [1.0 if each.passing else None for each in new]  # what a thing is while somebody uses it is mundane
+    return list(await _rate(turn, [each.text for each in new])) if new else []
 
 
-async def _rate(turn: ResidentTurn, texts: Sequence[str]) -> list[float]:
+async def _rate(turn: ResidentTurn, texts: Sequence[str]) -> list[float | None]:
     """Rate what was seen; what is as it should be is mundane, and nobody is asked."""
     odd = [text for text in texts if not text.endswith(f" is {IDLE}")]
     rated = await turn.ask(RateImportance(who=turn.name, memories=tuple(odd))) if odd else None

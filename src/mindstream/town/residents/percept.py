@@ -15,6 +15,7 @@ class Percept:
         who: the resident that it is about; "" where it is about an object.
         place: the address of an object, or of what somebody does.
         since: the step since which an object is so. danger: that is a danger.
+        passing: it is so only while somebody does something with it: nothing is to be decided about it.
     """
 
     subject: str
@@ -25,6 +26,7 @@ class Percept:
     place: str = ""
     since: int = 0
     danger: bool = False
+    passing: bool = False
 
     @property
     def triple(self) -> tuple[str, str, str]:

@@ -108,12 +108,17 @@ class Person(BaseModel):
         """Take a text for a memory that says nothing more: so they stood in towns of before."""
         return tuple({"text": each} if isinstance(each, str) else each for each in memories)
 
-    def identity(self, currently: str = "") -> str:
-        """Return who it is, in a few lines; after the identity stable set of Park 2023."""
+    def identity(self, currently: str = "", summary: str = "") -> str:
+        """Return who it is, in a few lines; after the identity stable set of Park 2023.
+
+        Args:
+            summary: who it is by now, drawn from its memory.
+        """
         lines = [
             f"{self.name}, {self.age} years old" if self.age else self.name,
             self.innate and f"Traits: {self.innate}",
             self.learned,
+            summary,
             currently or self.currently,
             self.lifestyle,
             self.routine,

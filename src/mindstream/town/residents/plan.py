@@ -86,9 +86,9 @@ async def plan_day(turn: ResidentTurn, day: int) -> None:
     plan = await turn.ask(
         PlanDay(
             who=turn.name, identity=turn.person.identity(turn.state.currently), date=said,
-            memories=show(records, [_day_of(each.created) for each in records]),
+            memories=show(records, [day_of(each.created) for each in records]),
             yesterday=turn.state.broad, places=tuple(place for _, place in known),
-            usual=_usual(turn, date, [address for address, _ in known]),
+            usual=usual_day(turn, date, [address for address, _ in known]),
         )
     )  # fmt: skip
     broad = tuple(f"{item.start} {item.what}" for item in plan.items)
@@ -110,7 +110,7 @@ async def plan_day(turn: ResidentTurn, day: int) -> None:
     turn.write(event, written)
 
 
-def _usual(turn: ResidentTurn, date: datetime, places: Sequence[str]) -> tuple[Usual, ...]:
+def usual_day(turn: ResidentTurn, date: datetime, places: Sequence[str]) -> tuple[Usual, ...]:
     """Return a resident's usual day as it is on a date."""
     numbers = {address: number for number, address in enumerate(places, 1)}
     today = [each for each in turn.person.day if each.is_on(date)]
@@ -122,7 +122,8 @@ def _usual(turn: ResidentTurn, date: datetime, places: Sequence[str]) -> tuple[U
     return tuple(usual)
 
 
-def _day_of(moment: float) -> str:
+def day_of(moment: float) -> str:
+    """Say the day of a moment, as memories are dated in prompts."""
     return f"{datetime.fromtimestamp(moment, UTC):%A %Y-%m-%d}"
 
 
@@ -212,14 +213,20 @@ def _at_midnight(block: Block) -> list[Block]:
     ]
 
 
+def is_ahead_today(turn: ResidentTurn, agreed: Appointment) -> bool:
+    """Tell whether something is later today, and there is a plan of the day in which it can stand."""
+    start, end = _minutes_of(turn, agreed)
+    minute, day = turn.setting.minute(turn.step), turn.setting.day(turn.step)
+    return 0 <= start < DAY_MINUTES and end > minute + 10 and turn.state.day == day
+
+
 def take_up(turn: ResidentTurn, agreed: Appointment, because: str) -> bool:
     """Take into the day what was just agreed on, where it is later today; tell whether the plan changed.
 
     Nobody goes where nobody who may be there lets them in.
     """
-    day, minute = turn.setting.day(turn.step), turn.setting.minute(turn.step)
-    start, end = _minutes_of(turn, agreed)
-    if not 0 <= start < DAY_MINUTES or end <= minute + 10 or turn.state.day != day:
+    minute, (start, end) = turn.setting.minute(turn.step), _minutes_of(turn, agreed)
+    if not is_ahead_today(turn, agreed):
         return False
     before = turn.state.block_at(start)
     if before is None or not is_let_in(turn.setting, turn.person, agreed):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from mindstream.town.paper.people import react_to_people
 from mindstream.town.prompts.should_talk import ShouldTalk
 from mindstream.town.residents.converse import OF_OTHER, OF_PEOPLE, TELLABLE, TO_TELL, can_be_told
 from mindstream.town.residents.percept import Percept
@@ -18,6 +19,9 @@ LATEST_HOUR = 23
 async def react(turn: ResidentTurn, new: Sequence[Percept], others: Mapping[str, ResidentState]) -> None:
     """Decide about what it sees: things first, since they cannot wait, then people who are new, the nearest first."""
     if await react_to_things(turn, others) or turn.state.is_talking(turn.step):
+        return
+    if turn.is_paper("decider") and turn.is_paper():
+        await react_to_people(turn, new, others)
         return
     for percept in new:
         if percept.who and await _wants_to_talk(turn, others[percept.who]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mindstream.models.rules import Rules
 from mindstream.reasoners.reflect.reflect import reflection_entry
+from mindstream.town.paper.identity import renew_identity
 from mindstream.town.profile import Profile
 from mindstream.town.residents.turn import ResidentTurn
 from mindstream.town.state import ResidentState
@@ -23,3 +24,5 @@ async def reflect(turn: ResidentTurn) -> None:
     with turn.failing("reflect"):
         entry = await reflection_entry(turn.resident.memory, model)
     turn.write(entry.event, entry.records)
+    if turn.is_paper():
+        await renew_identity(turn, entry.records)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.town.events import Block, TasksPlanned
+from mindstream.town.paper.plan import begin_day
 from mindstream.town.prompts.see_to import Remedy, SeeTo
 from mindstream.town.prompts.should_act import ShouldAct
 from mindstream.town.residents.occupancy import OCCUPIED
@@ -100,7 +101,7 @@ def _question(
 async def _see_to(turn: ResidentTurn, percept: Percept, why: ShouldAct, others: Mapping[str, ResidentState]) -> None:
     """Ask what is to be done about a thing, and begin it; what is planned for now changes."""
     if turn.state.day != turn.setting.day(turn.step):
-        await plan_day(turn, turn.setting.day(turn.step))
+        await (begin_day if turn.is_paper() else plan_day)(turn, turn.setting.day(turn.step))
     minute = turn.setting.minute(turn.step)
     shops, eateries = things_open(turn, "shop"), things_open(turn, "eat")
     things = tuple(dict.fromkeys((*_by_nearness(turn, percept), percept.place, *shops, *eateries)))

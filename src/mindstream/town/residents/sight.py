@@ -27,6 +27,8 @@ def look(name: str, where: Whereabouts, residents: Mapping[str, Resident], step:
         if other != name and is_in_sight(setting, spot, where.spots[other]) and (act := residents[other].state.act)
     ]
     others = people_seen(seen, residents)
+    if profile.lives == "paper":
+        seen += _used_things(setting, spot, others, step)
     odd = where.odd_around(name)
     seen += [thing for place in odd if (thing := see_thing(setting, spot, place, where.conditions[place]))]
     if sees_idle(profile):
@@ -44,6 +46,20 @@ def look(name: str, where: Whereabouts, residents: Mapping[str, Resident], step:
 def people_seen(percepts: Sequence[Percept], residents: Mapping[str, Resident]) -> dict[str, ResidentState]:
     """Return those whom somebody sees, as they are."""
     return {each.who: residents[each.who].state for each in percepts if each.who}
+
+
+def _used_things(setting: Setting, spot: Spot, others: Mapping[str, ResidentState], step: int) -> list[Percept]:
+    """Return what is seen of the things that others are at: what each is while that is done to it."""
+    used = []
+    for other in others.values():
+        act = other.act
+        if act is None or not act.state or act.place not in setting.addresses or not act.has_arrived(step):
+            continue
+        near = nearest_spot(setting, act.place, spot)
+        if is_in_sight(setting, spot, near):
+            thing = f"the {act.place.rpartition(':')[2]}"
+            used.append(Percept(thing, "is", act.state, near, place=act.place, since=act.since, passing=True))
+    return used
 
 
 def _deed(state: ResidentState, act: Act, compat: bool) -> tuple[str, str, str]:

@@ -14,7 +14,7 @@ from mindstream.errors import BudgetSpent, ModelError
 from mindstream.log.events import Event
 from mindstream.memory.recall.recall import Recalled, Recollection, recaller_of
 from mindstream.memory.store.record import Kind, Record, RecordDraft
-from mindstream.memory.store.store import Commit, Entry
+from mindstream.memory.store.store import Commit, Entry, Revision
 from mindstream.models.ask import ask
 from mindstream.models.decide import Question, decide
 from mindstream.models.prompt import Prompt
@@ -76,6 +76,7 @@ class ResidentTurn:
         places: addresses in sight that it did not know.
         wish: whom it wants to talk to; "" nobody.
         calls, tokens: what was asked of models in it, where a budget counts it.
+        revisions: what changes of memories that were there before.
     """
 
     resident: Resident
@@ -88,6 +89,7 @@ class ResidentTurn:
     wish: str = ""
     calls: int = 0
     tokens: int = 0
+    revisions: list[Revision] = field(default_factory=list)
     _recalled: dict[tuple[str, int, tuple[Kind, ...] | None], Recollection] = field(default_factory=dict)
 
     @property
@@ -117,7 +119,12 @@ class ResidentTurn:
     @property
     def identity(self) -> str:
         """Who it is, as of today, in a few lines."""
-        return self.person.identity(self.state.currently)
+        return self.person.identity(self.state.currently, self.state.summary)
+
+    def is_paper(self, role: str = "planner") -> bool:
+        """Tell whether it lives step by step as in Park 2023, as far as a role goes: a model answers for it."""
+        profile = self.profile
+        return profile.lives == "paper" and not profile.compat and self.resident.models.of(role).name != Rules.name
 
     @property
     def doing(self) -> str:
@@ -261,11 +268,39 @@ class ResidentTurn:
         )  # fmt: skip
         return yes
 
+    async def choose(
+        self, about: str, question: Question, acts: Sequence[str], recalled: Iterable[Recalled], other: str
+    ) -> str:
+        """Choose among a question's answers by how probable each is and a draw; a row says so.
+
+        Args:
+            acts: the answers that are no going on: after any other, nothing of it is asked again for a while.
+            recalled: what came to mind of it. other: whom it is about.
+
+        Raises:
+            StepFailed, BudgetSpent: see `ask`.
+        """
+        with self.failing(question.label()):
+            weights = await decide(self.resident.models.of(question.role), question)
+        drawn, choice = self.setting.draw("decide", self.step, self.name, about), question.answers()[0]
+        for answer in question.answers():
+            if (drawn := drawn - weights[answer]) < 0:
+                choice = answer
+                break
+        brought_up = tuple((each.record.id, round(each.score, 4)) for each in recalled)
+        self.write(
+            Decided(
+                step=self.step, about=about, other=other, question=question.label(), p=round(weights[choice], 4),
+                yes=choice in acts, recalled=brought_up, choice=choice,
+            )
+        )  # fmt: skip
+        return choice
+
     async def commit(self) -> Commit | None:
         """Return what is to be written of this turn; None: nothing."""
         if self.calls or self.tokens:
             self.write(Asked(step=self.step, calls=self.calls, tokens=self.tokens))
-        revisions = await self.resident.memory.take_touched(self.resident.written)
+        revisions = [*await self.resident.memory.take_touched(self.resident.written), *self.revisions]
         if not self.rows and not revisions:
             return None
         return Commit(mind=self.resident.memory.key, at=self.now, entries=tuple(self.rows), revisions=tuple(revisions))
