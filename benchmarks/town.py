@@ -5,7 +5,8 @@
 `day`: 25 residents, 8,640 steps, rules and journal; the quickest of the runs, by CPU. `one_town`: copies of the town's
 people and map side by side on one map. `side_by_side`: towns of 25 in one process, each in a folder of its own.
 `asks`: calls and tokens of an agent-day by kind, and what that costs at named prices, static words cached;
-`asks_paper`: the same where residents live step by step (`lives=paper`).
+`asks_paper`: the same where residents live step by step (`lives=paper`); `scenes`:
+the same for five of them in scenes, on a model that answers as plainly as can be: calls, tokens, dollars of a day each.
 
 Every run is a process of its own. Its memory is how much larger it is when the day is over than before its town was
 opened, by resident: state, stream, vectors, plans, caches, what SQLite holds. Code, map and the embedder's table of
@@ -29,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from town_copies import copied_in_one
+from town_scenes import count_scenes
 
 from mindstream.models.embedders.wordllama import shared_embedder
 from mindstream.town.inspect.estimate import cost_usd, count_calls
@@ -132,6 +134,7 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
     if given.runs:
         report["asks"] = count_asks(given.town)
         report["asks_paper"] = count_asks(given.town, "paper")
+        report["scenes"] = asyncio.run(count_scenes(open_setting(given.town, seed=1)))
     report["load_after"] = os.getloadavg()[0]
     return report
 

@@ -25,8 +25,14 @@ from mindstream.town.residents.percept import Percept
 from mindstream.town.residents.plan import next_act
 from mindstream.town.residents.react import react
 from mindstream.town.residents.reflection import reflect
+from mindstream.town.residents.remedies import react_to_things
 from mindstream.town.residents.sight import dangers_of, is_in_sight, look, people_seen
 from mindstream.town.residents.turn import Resident, ResidentTurn
+from mindstream.town.scenes.day import plan_scenes
+from mindstream.town.scenes.deeds import remember_deed
+from mindstream.town.scenes.evening import reflect_before_midnight, reflect_in_scene
+from mindstream.town.scenes.meeting import may_meet, whom_to_meet
+from mindstream.town.scenes.talk import converse_in_scene
 from mindstream.town.setting import Setting
 from mindstream.town.state import ResidentState
 from mindstream.town.world.whereabouts import Condition, Whereabouts
@@ -113,7 +119,7 @@ class Clockwork:
         marked = self.whereabouts.take_marked()
         turns = {name: turn for name in sorted(marked | ended) if (turn := self._turn(name, step, name in ended))}
         await _all_of([self._live(turn, name in ended) for name, turn in turns.items()])
-        await self._encounters(turns, step)
+        await self._encounters(turns)
         for name in sorted(turns.keys() - ended):
             if (turn := turns[name]).is_paper() and (
                 broken_off := self.residents[name].state.act
@@ -157,8 +163,11 @@ class Clockwork:
             where.entered.discard(name)
             near = self.setting.places_near(where.spots[name])
             places = tuple(each for each in near if each not in state.knows)
+        turn = ResidentTurn(resident, step, self.setting, state, percepts=percepts, places=places)
         has_turn = ended or state.act is None or places or is_news(percepts, state)
-        return ResidentTurn(resident, step, self.setting, state, percepts=percepts, places=places) if has_turn else None
+        if not has_turn and turn.lives_in_scenes:
+            has_turn = bool(whom_to_meet(turn, people_seen(percepts, self.residents)))
+        return turn if has_turn else None
 
     async def _live(self, turn: ResidentTurn, ended: bool) -> None:
         """Perceive, react, plan, reflect."""
@@ -167,6 +176,9 @@ class Clockwork:
         if is_paper and ended:
             await finish_act(turn, turn.state.act)
         new = await perceive(turn)
+        if turn.lives_in_scenes:
+            await self._live_in_scenes(turn, ended)
+            return
         go_on = paper.next_act if is_paper else next_act
         if turn.state.act is None:
             await go_on(turn)
@@ -178,7 +190,21 @@ class Clockwork:
             await rate_memories(turn)
         await reflect(turn)
 
-    async def _encounters(self, turns: dict[str, ResidentTurn], step: int) -> None:
+    async def _live_in_scenes(self, turn: ResidentTurn, ended: bool) -> None:
+        """See to things, go on with the day's plan, remember what was done, think about the day, and wish to talk."""
+        before, others = turn.state.act, people_seen(turn.percepts, self.residents)
+        day = self.setting.day(turn.step)
+        if turn.state.day != day:
+            await reflect_before_midnight(turn)
+            await plan_scenes(turn, day)
+        reacts = before is not None and await react_to_things(turn, others)
+        if before is None or (ended and not reacts):
+            await remember_deed(turn)
+            await next_act(turn)
+        await reflect_in_scene(turn, before)
+        turn.wish = "" if reacts else whom_to_meet(turn, others)
+
+    async def _encounters(self, turns: dict[str, ResidentTurn]) -> None:
         """Let those talk who wish to, in the order of their names, each with one other at most."""
         busy: set[str] = set()
         talks: list[Talk] = []
@@ -186,25 +212,41 @@ class Clockwork:
             wish = turns[name].wish
             if not wish or {name, wish} & busy:
                 continue
-            self._give_turn(turns, wish, step)
+            if turns[name].lives_in_scenes:
+                busy |= await self._meet(turns, name, wish)
+                continue
             busy |= {name, wish}
+            other = self._turn_of(turns, wish)
             if turns[name].is_paper("talker"):
-                talks.append(await converse_by_lines(turns[name], turns[wish]))
+                talks.append(await converse_by_lines(turns[name], other))
             else:
-                await converse(turns[name], turns[wish])
+                await converse(turns[name], other)
         for talk in talks:
-            for name in self._hearers(talk, turns, step, busy):
-                self._give_turn(turns, name, step)
-                await overhear(turns[name], talk)
+            for name in self._hearers(talk, turns, busy):
+                await overhear(self._turn_of(turns, name), talk)
 
-    def _give_turn(self, turns: dict[str, ResidentTurn], name: str, step: int) -> None:
-        """Give somebody a turn to whom something happens by others."""
+    async def _meet(self, turns: dict[str, ResidentTurn], name: str, other: str) -> set[str]:
+        """Let two get into a scene, if both still can; return who they are. Who is in sight and free may overhear."""
+        first, second = self._turn_of(turns, name), self._turn_of(turns, other)
+        if not may_meet(self.setting, self.step, first.state, second.state):
+            return set()
+        near = [
+            each
+            for each in sorted({*people_seen(first.percepts, self.residents)} - {name, other})
+            if not (turns[each].state if each in turns else self.residents[each].state).asleep
+        ]
+        await converse_in_scene(first, second, [self._turn_of(turns, each) for each in near])
+        return {name, other}
+
+    def _turn_of(self, turns: dict[str, ResidentTurn], name: str) -> ResidentTurn:
+        """Return somebody's turn in this step; it gets one where it had none."""
         if name not in turns:
-            resident = self.residents[name]
+            resident, step = self.residents[name], self.step
             resident.begin(self.setting.moment(step))
             turns[name] = ResidentTurn(resident, step, self.setting, resident.state)
+        return turns[name]
 
-    def _hearers(self, talk: Talk, turns: Mapping[str, ResidentTurn], step: int, busy: Collection[str]) -> list[str]:
+    def _hearers(self, talk: Talk, turns: Mapping[str, ResidentTurn], busy: Collection[str]) -> list[str]:
         """Name who is in sight of a talk, awake and not talking itself."""
         where, (speaker, _) = self.whereabouts, talk.speakers
         near = (name for name in where.residents_around(speaker) if name not in busy)
@@ -212,7 +254,7 @@ class Clockwork:
             name for name in near
             if is_in_sight(self.setting, where.spots[speaker], where.spots[name])
             and not (state := turns[name].state if name in turns else self.residents[name].state).asleep
-            and not state.is_talking(step) and state.act is not None
+            and not state.is_talking(self.step) and state.act is not None
         )  # fmt: skip
 
     def _left_behind(self, name: str, turn: ResidentTurn) -> ObjectChanged | None:

@@ -6,6 +6,7 @@ no row holds a time of the machine.
 
 from __future__ import annotations
 
+from operator import not_
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -19,13 +20,6 @@ TOWN = "town"
 """By whom what belongs to no resident is."""
 JOURNAL = StreamName("town", TOWN)
 """The stream of what belongs to no resident."""
-
-
-def _is_unset(value: object) -> bool:
-    """Tell whether a field that later versions added says nothing: it is then not written."""
-    return not value
-
-
 MENDED = "repaired"
 """What is kept of an act that leaves its object as it should be."""
 
@@ -44,6 +38,7 @@ class Block(BaseModel):
         sees_to: the address of what was seen; "" where it goes by plan.
         hour: a part of an hour-by-hour plan; it is broken down into tasks.
         state: what the thing it is done at is while it is done, as in "in use"; "" nothing to speak of.
+        busy: nobody can be spoken to in it. weight: how much it will matter to have done it, 1 to 10; 0: nobody said.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -58,8 +53,10 @@ class Block(BaseModel):
     danger: bool = False
     why: Literal["plan", "react", "wait"] = "plan"
     sees_to: NoWords[str] = ""
-    hour: bool = Field(False, exclude_if=_is_unset)
-    state: Quotes[str] = Field("", exclude_if=_is_unset)
+    hour: bool = Field(False, exclude_if=not_)
+    state: Quotes[str] = Field("", exclude_if=not_)
+    busy: bool = Field(False, exclude_if=not_)
+    weight: int = Field(0, exclude_if=not_)
 
     @property
     def end(self) -> int:
@@ -90,7 +87,9 @@ class Act(BaseModel):
     leaves: Quotes[str] = ""
     danger: bool = False
     sees_to: NoWords[str] = ""
-    state: Quotes[str] = Field("", exclude_if=_is_unset)
+    state: Quotes[str] = Field("", exclude_if=not_)
+    busy: bool = Field(False, exclude_if=not_)
+    weight: int = Field(0, exclude_if=not_)
 
     def spot(self, step: int) -> tuple[int, int]:
         """Return where it is done at a step."""
@@ -176,7 +175,7 @@ class Perceived(TownEvent):
     """Addresses that it sees for the first time."""
     gone: NoWords[tuple[str, ...]] = ()
     """Addresses that it knew and that are there no more."""
-    unrated: NoWords[tuple[str, ...]] = Field((), exclude_if=_is_unset)
+    unrated: NoWords[tuple[str, ...]] = Field((), exclude_if=not_)
     """Which of its records are rated later, many in one."""
 
 
@@ -224,7 +223,7 @@ class Decided(TownEvent):
     yes: bool
     recalled: NoWords[tuple[tuple[str, float], ...]] = ()
     """What came to mind (ids of records), with its score."""
-    choice: NoWords[str] = Field("", exclude_if=_is_unset)
+    choice: NoWords[str] = Field("", exclude_if=not_)
     """Which of several answers it was; `p` is its probability."""
 
 
@@ -254,7 +253,7 @@ class Talked(TownEvent):
     """What one had in memory before, and was told again."""
     gathered: float = 0.0
     """How much importance it has."""
-    unrated: NoWords[tuple[str, ...]] = Field((), exclude_if=_is_unset)
+    unrated: NoWords[tuple[str, ...]] = Field((), exclude_if=not_)
     """Which of its records are rated later, many in one."""
 
 
@@ -295,6 +294,36 @@ class Overheard(TownEvent):
     records: NoWords[tuple[str, ...]] = ()
 
 
+class Met(TownEvent):
+    """Two residents met in a scene, whether they talked or not; it stands in the streams of both."""
+
+    kind = "residents_met"
+    other: NoWords[str]
+    outcome: Literal["talked", "passed", "declined"]
+    """They talked, went by with a nod at most, or one of them did not want to."""
+    by: NoWords[str] = ""
+    """Who did not want to, or broke it off."""
+    records: NoWords[tuple[str, ...]] = ()
+    gathered: float = 0.0
+    """How much importance it has."""
+
+
+class Asked(TownEvent):
+    """What was asked of models for a resident in a step, as a day's budget counts it."""
+
+    kind = "resident_asked"
+    calls: int
+    tokens: int
+    """In and out, estimated from the letters: the same for the same words."""
+
+
+class Resolved(TownEvent):
+    """A resident has thought about its days, and sees anew what these are about."""
+
+    kind = "resident_resolved"
+    currently: Quotes[str]
+
+
 class ObjectChanged(TownEvent):
     """An object of the town is in another condition; in the town's own stream."""
 
@@ -326,6 +355,6 @@ class TownSaved(TownEvent):
 
 EVENTS: tuple[type[Event], ...] = (
     TownBegan, TownImported, MovedIn, BroughtIn,
-    Perceived, DayPlanned, TasksPlanned, Acted, Decided, Talked, ObjectChanged, StoodIn, TownSaved,
-    ActFinished, MemoriesRated, IdentityRenewed, Overheard,
+    Perceived, DayPlanned, TasksPlanned, Acted, Decided, Talked, Met, Asked, Resolved,
+    ObjectChanged, StoodIn, TownSaved, ActFinished, MemoriesRated, IdentityRenewed, Overheard,
 )  # fmt: skip

@@ -6,6 +6,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+OF_SCENES = ("lives", "day_calls", "day_tokens")
+
 
 class Profile(BaseModel):
     """What residents can and what a step is. Source: Park 2023, and the data that its authors ship.
@@ -24,8 +26,10 @@ class Profile(BaseModel):
         talk_rest: steps in which two who talked do not talk again.
         observes, reflects, plans: what is switched off for an ablation.
         recalls, talks: False: a control, in which nothing can spread.
-        lives: how residents live whose planner is a model: in `scenes` (a day planned in one call, a talk in one), or as
-            the `paper` does it, step by step. Without a model it says nothing.
+        lives: how residents live whose planner is a model: in `scenes` (a day is planned in one call, a talk is one),
+            or as the `paper` does it, step by step. Without a model it says nothing.
+        day_calls, day_tokens: in scenes, so many calls and tokens (in and out) of a resident's day are for its plan,
+            its talks and its evening. When they are spent it meets nobody; what it does about dangers goes on.
         compat: as the published code does it, where that is not what was meant (docs/town-inside.md lists where).
     """
 
@@ -49,11 +53,14 @@ class Profile(BaseModel):
     recalls: bool = True
     talks: bool = True
     lives: Literal["scenes", "paper"] = "scenes"
+    day_calls: int = Field(12, ge=2, le=1_000)
+    day_tokens: int = Field(15_000, ge=1_000)
     compat: bool = False
 
     def dump(self) -> str:
-        """Write it as JSON, as a town's log keeps it."""
-        return self.model_dump_json(exclude={"lives"} if self.lives == "scenes" else None)
+        """Write it as JSON, as a town's log keeps it: of what is for scenes, only what is not as usual."""
+        usual = Profile()
+        return self.model_dump_json(exclude={each for each in OF_SCENES if getattr(self, each) == getattr(usual, each)})
 
     @property
     def a_minute(self) -> int:

@@ -30,7 +30,9 @@ def setting_of(town: TownFile, *, seed: int = 0, profile: Profile | None = None)
     """Return the town that a file describes, ready to begin."""
     start = START if town.start is None else town.start.replace(tzinfo=town.start.tzinfo or UTC).timestamp()
     people = {person.name: person for person in town.residents}
-    return Setting(town.name, town.world, people, town.rules, profile or Profile(), seed, start, town.conditions, town.weather)
+    return Setting(
+        town.name, town.world, people, town.rules, profile or Profile(), seed, start, town.conditions, town.weather
+    )
 
 
 def dump_source(setting: Setting) -> str:

@@ -12,15 +12,18 @@ from mindstream.town.events import (
     Act,
     Acted,
     ActFinished,
+    Asked,
     Block,
     BroughtIn,
     DayPlanned,
     Decided,
     IdentityRenewed,
     MemoriesRated,
+    Met,
     MovedIn,
     Overheard,
     Perceived,
+    Resolved,
     Talked,
     TasksPlanned,
 )
@@ -57,6 +60,8 @@ class ResidentState(BaseModel):
         done: what it has done today, the newest last; kept where plans are made step by step.
         unrated: ids of what it saw, did and heard and that was not rated yet. unrated_since: the step of the first.
         summary: who it is, as it last drew it from memory. summed_up: at which step.
+        scenes: with whom it was in a scene, and at which step the last time.
+        asked: what was asked of models for it since midnight: calls, tokens. It begins anew with a day's plan.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -82,6 +87,8 @@ class ResidentState(BaseModel):
     unrated_since: int = -1
     summary: str = ""
     summed_up: int = -1
+    scenes: dict[str, int] = {}
+    asked: tuple[int, int] = (0, 0)
 
     def spot(self, step: int) -> Spot:
         """Return where it is at a step."""
@@ -125,7 +132,7 @@ def applied(state: ResidentState, event: Event, profile: Profile) -> ResidentSta
             return state.model_copy(update={"gathered": 0.0})
         case DayPlanned():
             new = {"day": event.day, "currently": event.currently, "broad": event.broad, "blocks": event.blocks}
-            return state.model_copy(update=new | {"done": ()})
+            return state.model_copy(update=new | {"done": (), "asked": (0, 0)})
         case TasksPlanned():
             return state.model_copy(update={"blocks": spliced(state.blocks, event.blocks)})
         case Acted():
@@ -135,6 +142,14 @@ def applied(state: ResidentState, event: Event, profile: Profile) -> ResidentSta
             return state.model_copy(update={"rested": rested})
         case Decided() if event.place:
             return state.model_copy(update={"considered": state.considered | {event.place: event.step}})
+        case Met():
+            scenes, gathered = state.scenes | {event.other: event.step}, state.gathered + event.gathered
+            return state.model_copy(update={"scenes": scenes, "gathered": gathered})
+        case Asked():
+            calls, tokens = state.asked
+            return state.model_copy(update={"asked": (calls + event.calls, tokens + event.tokens)})
+        case Resolved():
+            return state.model_copy(update={"currently": event.currently})
         case Talked():
             return _after_talk(state, event, profile)
         case ActFinished():

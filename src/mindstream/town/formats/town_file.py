@@ -47,7 +47,7 @@ class TownFile:
     rules: PlaceRules
     residents: tuple[Person, ...]
     conditions: Conditions
-    weather: Weather = Weather()
+    weather: Weather
 
 
 def load_town(path: Path) -> TownFile:

@@ -47,7 +47,8 @@ class Memory(BaseModel):
             return self.said
         until = f"{at.end:%H:%M}" if at.end.date() == at.start.date() else f"{at.end:%Y-%m-%d %H:%M}"
         parts = (
-            at.what, self.where and f"at {self.where}", f"{at.start:%A %Y-%m-%d %H:%M} to {until}",
+            at.what not in self.text and at.what, self.where and f"at {self.where}",
+            f"{at.start:%A %Y-%m-%d %H:%M} to {until}",
             at.host and f"host: {at.host}", at.who and f"comes: {', '.join(at.who)}",
         )  # fmt: skip
         return f"{self.said} ({', '.join(part for part in parts if part)})"

@@ -57,7 +57,7 @@ async def _come_to_mind(speaker: ResidentTurn, other: ResidentTurn) -> list[Reco
 
 
 def can_be_told(record: Record) -> bool:
-    """Tell whether a memory is something for others: no secret, not who one is, what one thinks of oneself, or a plan."""
+    """Tell whether a memory is for others: no secret, not who one is, what one thinks of oneself, or a plan."""
     return not {"background", "secret", OWN} & record.data.keys() and "plan" not in record.keywords
 
 

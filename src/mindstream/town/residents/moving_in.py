@@ -13,6 +13,9 @@ from mindstream.town.residents.turn import Resident, ResidentTurn
 from mindstream.town.setting import Setting
 from mindstream.town.source import dump_source
 
+SECRET = "secret"
+"""The keyword of what somebody keeps to itself, and the field of data that says so."""
+
 
 async def move_in(store: Store, setting: Setting, residents: dict[str, Resident]) -> None:
     """Write who lives here, where each stands and what each knows: one commit.
@@ -36,7 +39,7 @@ async def move_in(store: Store, setting: Setting, residents: dict[str, Resident]
                 kind="note",
                 by=name,
                 importance=float(each.weight or rating),
-                keywords=(name.lower(), *([KEY] if each.appointment else [])),
+                keywords=(name.lower(), *([KEY] if each.appointment else []), *([SECRET] if each.secret else [])),
                 data=each.data,
             )
             for each, rating in zip(memories, rated.ratings, strict=True)

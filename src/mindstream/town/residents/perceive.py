@@ -12,6 +12,9 @@ from mindstream.town.residents.ranking import IDLE
 from mindstream.town.residents.turn import ResidentTurn
 from mindstream.town.state import ResidentState
 
+PEOPLE, THING, DANGER = 1.0, 3.0, 8.0
+"""How much it matters to have seen something, where nobody is asked."""
+
 
 def is_news(percepts: Sequence[Percept], state: ResidentState) -> bool:
     """Tell whether any of these percepts is not among the last ones, or is yet to be decided about."""
@@ -43,8 +46,12 @@ async def perceive(turn: ResidentTurn) -> list[Percept]:
     new = [each for each in turn.percepts if each.triple not in turn.state.seen]
     if not (new or turn.places):
         return []
-    is_late = turn.is_paper()  # many are rated in one, later
-    ratings = [_of_passing(each) for each in new] if is_late else await _rate(turn, [each.text for each in new])
+    if turn.lives_in_scenes:
+        ratings: list[float | None] = [*_weigh(new)]
+    elif turn.is_paper():  # many are rated in one, later
+        ratings = [_of_passing(each) for each in new]
+    else:
+        ratings = await _rate(turn, [each.text for each in new])
     records = await turn.build(
         *(
             RecordDraft(
@@ -66,6 +73,11 @@ async def perceive(turn: ResidentTurn) -> list[Percept]:
 def _of_passing(percept: Percept) -> float | None:
     """Rate what a thing is while somebody uses it: mundane; nobody is asked."""
     return 1.0 if percept.passing else None
+
+
+def _weigh(percepts: Sequence[Percept]) -> list[float]:
+    """Weigh what was seen by what it is: what people do, things that are not as they should be, dangers."""
+    return [DANGER if each.danger else PEOPLE if each.who else THING for each in percepts]
 
 
 async def _rate(turn: ResidentTurn, texts: Sequence[str]) -> list[float | None]:

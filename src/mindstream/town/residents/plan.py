@@ -234,7 +234,8 @@ def take_up(turn: ResidentTurn, agreed: Appointment, because: str) -> bool:
     if before.place == agreed.place != "" and before.what == agreed.what and before.end >= end:
         return False
     start = max(minute + 1, start - minutes_between(turn, before.place or turn.person.home, agreed.place))
-    block = Block(start=start, minutes=end - start, what=agreed.what, place=agreed.place)
+    fine = turn.lives_in_scenes
+    block = Block(start=start, minutes=end - start, what=agreed.what, place=agreed.place, fine=fine)
     turn.write(TasksPlanned(step=turn.step, blocks=tuple(_awake(turn, block)), because=because[:300]))
     return True
 
@@ -318,7 +319,7 @@ def begin(turn: ResidentTurn, block: Block, because: str = "") -> None:
     act = Act(
         what=block.what, place=place if path is not None else "", since=turn.step, until=max(until, turn.step + 1),
         path=path or write_walk([spot]), asleep=block.asleep, why=block.why, leaves=block.leaves, danger=block.danger,
-        sees_to=block.sees_to, state=block.state,
+        sees_to=block.sees_to, busy=block.busy, weight=block.weight, state=block.state,
     )  # fmt: skip
     turn.write(Acted(step=turn.step, act=act, because=because))
 

@@ -176,7 +176,8 @@ def _rewrite_plan(
             )
         )  # fmt: skip
         start, place = start + minutes, where or place
-    return (*blocks, *(_later(turn.state.blocks, minute, start - minute) if remedy.resumes else ()))
+    shifts = remedy.resumes and not turn.lives_in_scenes  # there each item of the day keeps its hour
+    return (*blocks, *(_later(turn.state.blocks, minute, start - minute) if shifts else ()))
 
 
 def _later(blocks: Sequence[Block], minute: int, by: int) -> list[Block]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
@@ -20,8 +20,9 @@ from mindstream.models.decide import Question, decide
 from mindstream.models.prompt import Prompt
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
+from mindstream.models.shorten import estimate_tokens
 from mindstream.town.compat import lookup_words
-from mindstream.town.events import Decided
+from mindstream.town.events import Asked, Decided
 from mindstream.town.profile import Profile
 from mindstream.town.residents.appointment import KEY, Appointment, appointment_of
 from mindstream.town.residents.percept import Percept
@@ -75,6 +76,7 @@ class ResidentTurn:
         places: addresses in sight that it did not know.
         wish: whom it wants to talk to; "" nobody.
         revisions: what changes of memories that were there before.
+        calls, tokens: what was asked of models in it, where a budget counts it.
     """
 
     resident: Resident
@@ -86,6 +88,8 @@ class ResidentTurn:
     places: tuple[str, ...] = ()
     wish: str = ""
     revisions: list[Revision] = field(default_factory=list)
+    calls: int = 0
+    tokens: int = 0
     _recalled: dict[tuple[str, int, tuple[Kind, ...] | None], Recollection] = field(default_factory=dict)
 
     @property
@@ -104,6 +108,13 @@ class ResidentTurn:
     def now(self) -> float:
         """The town's moment of this step."""
         return self.setting.moment(self.step)
+
+    @property
+    def lives_in_scenes(self) -> bool:
+        """Whether a model plans its days, in scenes."""
+        profile = self.profile
+        in_scenes = profile.lives == "scenes" and profile.plans and not profile.compat
+        return in_scenes and self.resident.models.of("planner").name != Rules.name
 
     @property
     def identity(self) -> str:
@@ -212,7 +223,15 @@ class ResidentTurn:
         if isinstance(model, Rules):
             return model.answer(prompt)
         with self.failing(prompt.label()):
-            return await ask(model, prompt)
+            reply = await ask(model, prompt)
+        self._count(prompt, reply.model_dump_json(exclude_defaults=True))
+        return reply
+
+    def _count(self, prompt: Prompt[Any], reply: str) -> None:
+        """Count a call, where a budget does; as long as its words are, whoever answers."""
+        if self.lives_in_scenes:
+            self.calls += 1
+            self.tokens += estimate_tokens(reply) + sum(estimate_tokens(each.text) for each in prompt.messages())
 
     @contextmanager
     def failing(self, prompt: str) -> Iterator[None]:
@@ -238,6 +257,7 @@ class ResidentTurn:
         """
         with self.failing(question.label()):
             p = (await decide(self.resident.models.of(question.role), question))["yes"]
+        self._count(question, "yes")
         yes = self.setting.draw("decide", self.step, self.name, about) < p
         brought_up = tuple((each.record.id, round(each.score, 4)) for each in recalled)
         self.write(
@@ -278,6 +298,8 @@ class ResidentTurn:
 
     async def commit(self) -> Commit | None:
         """Return what is to be written of this turn; None: nothing."""
+        if self.calls or self.tokens:
+            self.write(Asked(step=self.step, calls=self.calls, tokens=self.tokens))
         revisions = [*await self.resident.memory.take_touched(self.resident.written), *self.revisions]
         if not self.rows and not revisions:
             return None
