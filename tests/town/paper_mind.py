@@ -33,6 +33,8 @@ class PaperMind(Mind):
         out: who goes to the inn in the morning. forgets: a day that is written anew says nothing of what was agreed on.
     """
 
+    name = "a mind"
+
     def __init__(
         self, village: Village = LIUCUN, *, meets: str = "talk", second: str = "ends", out: Sequence[str] = (),
         garbled: Sequence[int] = (), forgets: bool = False,

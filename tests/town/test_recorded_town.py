@@ -37,8 +37,9 @@ async def live(folder: Path, models: Models, story: dict[str, Any] = STORY) -> l
 
 
 async def test_a_morning_with_a_mind_behind_three_residents(folder: Path) -> None:
-    model = Playback(RECORDINGS / "town.jsonl", strict=False)
-    answers = await live(folder, Models(model, {"importance": Rules()}))
+    model, thinks = (Playback(RECORDINGS / "town.jsonl", strict=False) for _ in range(2))
+    model.name = Rules.name  # asked by the prompts of a day without scenes or steps, as it was recorded
+    answers = await live(folder, Models(model, {"importance": Rules(), "reasoner": thinks}))
     history = await read_history(folder)
     planned = {name: [e.broad for _, e in history.events(name, DayPlanned)] for name in history.names}
     assert all(len(days) == 1 and len(days[0]) >= 8 for days in planned.values())

@@ -12,6 +12,7 @@ from mindstream.memory.lifecycle.rate_importance import RateImportance
 from mindstream.models.decide import Question
 from mindstream.models.model import Part, Piece, Request
 from mindstream.models.prompt import Prompt
+from mindstream.models.rules import Rules
 from mindstream.town.formats.town_file import parse_town
 from mindstream.town.prompts.answer_interview import AnswerInterview
 from mindstream.town.prompts.break_down import BreakDown
@@ -194,7 +195,7 @@ class Mind:
         garbled: the calls, by their number, to which it answers what nobody can use.
     """
 
-    name = "a mind"
+    name = Rules.name  # asked by the prompts of a day without scenes or steps
 
     def __init__(self, village: Village, garbled: Collection[int] = ()) -> None:
         self.village, self.garbled = village, garbled

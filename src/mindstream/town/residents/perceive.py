@@ -74,6 +74,11 @@ async def _importance(turn: ResidentTurn, new: Sequence[Percept]) -> list[float 
     return list(await _rate(turn, [each.text for each in new])) if new else []
 
 
+def _weigh(percepts: Sequence[Percept]) -> list[float]:
+    """Weigh what was seen by what it is: what people do, things that are not as they should be, dangers."""
+    return [DANGER if each.danger else PEOPLE if each.who else THING for each in percepts]
+
+
 async def _rate(turn: ResidentTurn, texts: Sequence[str]) -> list[float | None]:
     """Rate what was seen; what is as it should be is mundane, and nobody is asked."""
     odd = [text for text in texts if not text.endswith(f" is {IDLE}")]
