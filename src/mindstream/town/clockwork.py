@@ -16,12 +16,15 @@ from mindstream.log.names import StreamKey
 from mindstream.memory.store.store import Commit, Entry
 from mindstream.town.events import MENDED, Act, ObjectChanged
 from mindstream.town.residents.converse import converse
+from mindstream.town.residents.deeds import Begin, Deed, End, Leave, Say
+from mindstream.town.residents.embodied import is_here, leave, live_as
 from mindstream.town.residents.perceive import is_news, perceive
 from mindstream.town.residents.percept import Percept
 from mindstream.town.residents.plan import next_act
 from mindstream.town.residents.react import react
 from mindstream.town.residents.reflection import reflect
-from mindstream.town.residents.sight import dangers_of, look, people_seen
+from mindstream.town.residents.sight import dangers_of, is_in_sight, look, people_seen
+from mindstream.town.residents.talk_in_person import approach, end_talk, speak, speak_unheard
 from mindstream.town.residents.turn import Resident, ResidentTurn
 from mindstream.town.setting import Setting
 from mindstream.town.state import ResidentState
@@ -36,6 +39,9 @@ class Clockwork:
         conditions: of objects that are not as they should be, by address.
         step: the last step that is done; -1: none.
         changed: the objects that came into another condition in it, by address.
+
+    Attributes:
+        deeds: what people do as whom they live as, in the next step.
     """
 
     def __init__(
@@ -47,12 +53,14 @@ class Clockwork:
         self.residents = dict(sorted(residents.items()))
         self.step = step
         self.changed = set(changed)
+        self.deeds: dict[str, Deed] = {}
         self.whereabouts = Whereabouts(setting, conditions)
         self._timers: list[tuple[int, str]] = []
         self._due: dict[str, int] = {}
         for name, resident in self.residents.items():
-            self.whereabouts.place(name, resident.state.spot(max(step, 0)))
-            self._wind(name, resident.state)
+            if is_here(resident):
+                self.whereabouts.place(name, resident.state.spot(max(step, 0)))
+                self._wind(name, resident.state)
         self._mark_as_after(step)
 
     @property
@@ -68,6 +76,8 @@ class Clockwork:
         where.marked.clear()
         where.entered.clear()
         for name, resident in self.residents.items():
+            if not is_here(resident):
+                continue
             if resident.state.act and resident.state.act.since == step:
                 where.mark_around(name)
             if resident.state.asleep and self._has_entered(resident.state, step):
@@ -85,7 +95,7 @@ class Clockwork:
 
     def next_step(self) -> int:
         """Return the next step in which something may happen."""
-        if self.whereabouts.is_anybody_walking or self.whereabouts.marked:
+        if self.whereabouts.is_anybody_walking or self.whereabouts.marked or self.deeds:
             return self.step + 1
         while self._timers and self._due.get(self._timers[0][1]) != self._timers[0][0]:
             heapq.heappop(self._timers)
@@ -105,11 +115,13 @@ class Clockwork:
         self.step = step
         self.changed.clear()
         self.whereabouts.walk(step)
-        ended = self._ended(step)
-        marked = self.whereabouts.take_marked()
+        ended = self._ended(step) - self._spoken_to()
+        marked = self.whereabouts.take_marked() | self.deeds.keys()
         turns = {name: turn for name in sorted(marked | ended) if (turn := self._turn(name, step, name in ended))}
         await _all_of([self._live(turn, name in ended) for name, turn in turns.items()])
         await self._encounters(turns, step)
+        await self._end_talks(turns, step)
+        self.deeds = {}
         commits = [commit for name in sorted(turns) if (commit := await turns[name].commit())]
         changes = [change for name in sorted(turns) if (change := self._left_behind(name, turns[name]))]
         for name in sorted(turns):
@@ -139,6 +151,8 @@ class Clockwork:
     def _turn(self, name: str, step: int, ended: bool) -> ResidentTurn | None:
         """Return a turn where somebody has come to an end of something or sees something new; else None."""
         resident, where = self.residents[name], self.whereabouts
+        if name not in where.spots:
+            return ResidentTurn(resident, step, self.setting, resident.state) if name in self.deeds else None
         state, percepts, places = resident.state, list[Percept](), tuple[str, ...]()
         if not state.sleeps_on(self.setting.minute(step), ended):
             percepts = look(name, where, self.residents, step)
@@ -148,11 +162,14 @@ class Clockwork:
             where.entered.discard(name)
             near = self.setting.places_near(where.spots[name])
             places = tuple(each for each in near if each not in state.knows)
-        has_turn = ended or state.act is None or places or is_news(percepts, state)
+        has_turn = ended or state.act is None or places or is_news(percepts, state) or name in self.deeds
         return ResidentTurn(resident, step, self.setting, state, percepts=percepts, places=places) if has_turn else None
 
     async def _live(self, turn: ResidentTurn, ended: bool) -> None:
-        """Perceive, react, plan, reflect."""
+        """Perceive, react, plan, reflect; as whom a person lives does what the person says."""
+        deed = self.deeds.get(turn.name)
+        if turn.state.embodied or isinstance(deed, Begin):
+            return await live_as(turn, deed, ended, self.whereabouts.spots)
         turn.resident.begin(turn.now)
         new = await perceive(turn)
         if turn.state.act is None:
@@ -166,16 +183,54 @@ class Clockwork:
     async def _encounters(self, turns: dict[str, ResidentTurn], step: int) -> None:
         """Let those talk who wish to, in the order of their names, each with one other at most."""
         busy: set[str] = set()
+        for name, deed in sorted(self.deeds.items()):
+            if isinstance(deed, Say) and deed.to not in busy:
+                busy |= {name, deed.to}
+                heard = self._is_heard(name, deed.to)
+                await (speak if heard else speak_unheard)(turns[name], self._turn_of(deed.to, turns, step), deed.text)
         for name in sorted(turns):
             wish = turns[name].wish
             if not wish or {name, wish} & busy:
                 continue
-            if wish not in turns:
-                other = self.residents[wish]
-                other.begin(turns[name].now)
-                turns[wish] = ResidentTurn(other, step, self.setting, other.state)
             busy |= {name, wish}
-            await converse(turns[name], turns[wish])
+            other = self._turn_of(wish, turns, step)
+            await (approach if other.state.embodied else converse)(turns[name], other)
+
+    def _turn_of(self, name: str, turns: dict[str, ResidentTurn], step: int) -> ResidentTurn:
+        """Return somebody's turn in this step; where it has none yet, it has one now."""
+        if name not in turns:
+            resident = self.residents[name]
+            resident.begin(self.setting.moment(step))
+            turns[name] = ResidentTurn(resident, step, self.setting, resident.state)
+        return turns[name]
+
+    def _is_heard(self, name: str, other: str) -> bool:
+        spots = self.whereabouts.spots
+        return other in spots and name in spots and is_in_sight(self.setting, spots[name], spots[other])
+
+    def _spoken_to(self) -> set[str]:
+        """Return whose talks with people go on in this step: they wait no longer, and are not over."""
+        talks = [
+            (name, deed.to) for name, deed in self.deeds.items()
+            if isinstance(deed, Say) and self.residents[name].state.partner == deed.to
+        ]  # fmt: skip
+        return {name for both in talks for name in both}
+
+    async def _end_talks(self, turns: dict[str, ResidentTurn], step: int) -> None:
+        """End the talks with people that one of the two has ended, or left, or waited in for too long; let them leave."""
+        for name, resident in self.residents.items():
+            if not resident.state.embodied:
+                continue
+            deed, turn = self.deeds.get(name), turns.get(name)
+            state = turn.state if turn else resident.state
+            if state.talk:
+                partner = state.talks_with
+                other = turns[partner].state if partner in turns else self.residents[partner].state
+                goes_on = state.partner == partner and other.partner == name
+                if not goes_on or isinstance(deed, End | Leave):
+                    await end_talk(self._turn_of(name, turns, step), self._turn_of(partner, turns, step))
+            if isinstance(deed, Leave):
+                await leave(turns[name])
 
     def _left_behind(self, name: str, turn: ResidentTurn) -> ObjectChanged | None:
         """Return in which condition somebody leaves what it was done with."""
@@ -190,8 +245,15 @@ class Clockwork:
         return ObjectChanged(step=turn.step, place=done.place, condition=condition, danger=danger, by=name)
 
     def _take_over(self, name: str, state: ResidentState) -> None:
-        before = self.residents[name].state
-        self.residents[name].state = state
+        resident = self.residents[name]
+        before, resident.state = resident.state, state
+        if not is_here(resident):
+            self.whereabouts.remove(name)
+            self._due.pop(name, None)
+            return
+        if name not in self.whereabouts.spots:
+            self.whereabouts.place(name, state.spot(self.step))
+            self.whereabouts.entered.discard(name)
         if state.act is before.act or state.act is None:
             return
         self._wind(name, state)

@@ -14,8 +14,13 @@ from mindstream.town.events import (
     BroughtIn,
     DayPlanned,
     Decided,
+    Declined,
+    Embodied,
     MovedIn,
     Perceived,
+    Released,
+    SpokenLine,
+    Spoke,
     Talked,
     TasksPlanned,
 )
@@ -41,6 +46,8 @@ class ResidentState(BaseModel):
         shared: what it told others, or has from them: ids of its records by their names.
         gathered: how much importance it has perceived since it last reflected.
         considered: the objects that it decided about whether to do something, and at which step it last did.
+        embodied: the person who lives as it; "" nobody: it is its own.
+        talk: what was said so far in a talk with a person that is not over. talks_with: whose talk that is.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -61,6 +68,9 @@ class ResidentState(BaseModel):
     shared: dict[str, frozenset[str]] = {}
     gathered: float = 0.0
     considered: dict[str, int] = {}
+    embodied: str = ""
+    talk: tuple[SpokenLine, ...] = ()
+    talks_with: str = ""
 
     def spot(self, step: int) -> Spot:
         """Return where it is at a step."""
@@ -116,6 +126,16 @@ def applied(state: ResidentState, event: Event, profile: Profile) -> ResidentSta
             return state.model_copy(update={"considered": state.considered | {event.place: event.step}})
         case Talked():
             return _after_talk(state, event, profile)
+        case Spoke():
+            return _after_line(state, event)
+        case Declined():
+            rested = state.rested | {event.partner: event.step + profile.talk_rest}
+            gathered = state.gathered + event.gathered
+            return _freed(state, event.partner, event.step).model_copy(update={"rested": rested, "gathered": gathered})
+        case Embodied():
+            return state.model_copy(update={"embodied": event.person})
+        case Released():
+            return state.model_copy(update={"embodied": ""})
         case _:
             return state
 
@@ -124,10 +144,11 @@ def _after_talk(state: ResidentState, event: Talked, profile: Profile) -> Reside
     assert state.act is not None  # who talks is somewhere
     rested = {name: until for name, until in state.rested.items() if until > event.step}
     told = {id_ for line in event.lines if line.by == state.name for id_ in line.told}
+    during = {"act": talk_act(event, state.act), "partner": event.partner}
+    after = _freed(state, event.partner, event.step)
     return state.model_copy(
-        update={
-            "act": talk_act(event, state.act),
-            "partner": event.partner,
+        update=({"act": after.act, "partner": after.partner, "talk": ()} if state.talk else during)
+        | {
             "rested": rested | {event.partner: event.until + profile.talk_rest},
             "met": state.met | {event.partner: event.step},
             "talked": state.talked + 1,
@@ -138,7 +159,27 @@ def _after_talk(state: ResidentState, event: Talked, profile: Profile) -> Reside
     )
 
 
-def talk_act(event: Talked, before: Act) -> Act:
+def _after_line(state: ResidentState, event: Spoke) -> ResidentState:
+    """Return what something that was said makes of who said or heard it."""
+    assert state.act is not None  # who talks is somewhere
+    if state.partner == event.partner and state.talk:
+        act = state.act.model_copy(update={"until": event.until})
+        return state.model_copy(update={"act": act, "talk": (*state.talk, event.line)})
+    new = {
+        "act": talk_act(event, state.act), "partner": event.partner, "talk": (event.line,), "talks_with": event.partner
+    }  # fmt: skip
+    return state.model_copy(update=new)
+
+
+def _freed(state: ResidentState, partner: str, step: int) -> ResidentState:
+    """Return somebody for whom a talk is over, line by line: it goes on with its day at the next step."""
+    if state.partner != partner or state.act is None:
+        return state.model_copy(update={"talk": ()})
+    act = state.act.model_copy(update={"until": step + 1})
+    return state.model_copy(update={"act": act, "partner": "", "talk": ()})
+
+
+def talk_act(event: Talked | Spoke, before: Act) -> Act:
     """Return what a resident does while it talks: it stands where it is."""
     x, y = before.spot(event.step)
     return Act(

@@ -78,6 +78,7 @@ class Person(BaseModel):
         knows: addresses that it knows from the beginning, besides its home.
         about: its life so far, in a few sentences: known to it, and no news.
         memories: what it remembers from before.
+        visits: it lives nowhere in the town, which is its `home` then: it is there while a person lives as it.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -97,6 +98,7 @@ class Person(BaseModel):
     relations: tuple[Relation, ...] = ()
     about: str = ""
     memories: tuple[FirstMemory, ...] = ()
+    visits: bool = False
 
     @field_validator("memories", mode="before")
     @classmethod

@@ -74,6 +74,7 @@ class ResidentTurn:
         percepts: what it can see.
         places: addresses in sight that it did not know.
         wish: whom it wants to talk to; "" nobody.
+        by: the person by whom what it does is marked; "": itself.
     """
 
     resident: Resident
@@ -84,6 +85,7 @@ class ResidentTurn:
     percepts: Sequence[Percept] = ()
     places: tuple[str, ...] = ()
     wish: str = ""
+    by: str = ""
     _recalled: dict[tuple[str, int, tuple[Kind, ...] | None], Recollection] = field(default_factory=dict)
 
     @property
@@ -147,7 +149,7 @@ class ResidentTurn:
 
     def write(self, event: Event, records: Sequence[Record] = ()) -> None:
         """Let something happen: it is written when the step is over, and counts in this turn from now on."""
-        self.rows.append(Entry(event, self.name, tuple(records)))
+        self.rows.append(Entry(event, self.by or self.name, tuple(records)))
         self.state = applied(self.state, event, self.profile)
 
     async def build(self, *news: RecordDraft) -> tuple[Record, ...]:
