@@ -74,7 +74,7 @@ class Embodied:
         Raises:
             InputError: nobody is called so, or is in sight.
         """
-        near = [each.name for each in self._people() if not each.asleep]
+        near = [each.name for each in self._people() if not each.state.asleep]
         whom = find_resident(self.town.setting, to) if to else self.talks_with or next(iter(near), "")
         if not whom:
             raise InputError("nobody is in sight who could hear it")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict
 
 from mindstream.log.events import Logged
+from mindstream.memory.store.store import read_log
 from mindstream.town.events import Acted, Declined, Perceived, Released, Spoke, Talked, TasksPlanned
 from mindstream.town.residents.places import hours_on, known_places, may_use, words_of
 from mindstream.town.residents.sight import is_in_sight, nearest_spot
@@ -17,7 +18,7 @@ from mindstream.town.world.hours import DAY_MINUTES, clock
 if TYPE_CHECKING:
     from mindstream.town.town import Town
 
-A_PAGE = 500
+SHOWN = tuple(each.kind for each in (Perceived, Spoke, Talked, Declined, TasksPlanned, Acted, Released))
 
 
 class _Shown(BaseModel):
@@ -203,15 +204,11 @@ async def happenings(town: Town, resident: Resident, since: int) -> AsyncIterato
     await resident.written()
     setting, key = town.setting, resident.memory.key
     first = setting.moment(since)
-    after = 0
-    while rows := await town.store.events(key, after, limit=A_PAGE):
-        for row in rows:
-            if row.at > first:
-                for kind, who, text in _lived(resident.name, row):
-                    step = round((row.at - setting.start) / setting.profile.step_s)
-                    time = setting.when(step).isoformat()
-                    yield Happening(step=step, time=time, kind=kind, who=who, text=text)
-        after = rows[-1].seq
+    async for row in read_log(town.store, key, kinds=SHOWN):
+        if row.at > first:
+            for kind, who, text in _lived(resident.name, row):
+                step = round((row.at - setting.start) / setting.profile.step_s)
+                yield Happening(step=step, time=setting.when(step).isoformat(), kind=kind, who=who, text=text)
 
 
 def _lived(name: str, row: Logged) -> Iterator[tuple[str, str, str]]:
