@@ -114,8 +114,9 @@ class Embodied:
         await self.town.live_with({self.name: deed}, self.town.step + 1, lambda: False, self.on_step)
 
     async def _do(self, deed: Deed) -> None:
+        heard = self.talks_with
         await self.act(deed)
-        if self.waits:
+        if self.waits and self.talks_with in ("", heard):
             await self._live({}, None)
 
     async def _live(self, deeds: dict[str, Deed], until: int | None) -> None:
