@@ -18,7 +18,7 @@ from mindstream.town.world.address import ARENA
 from mindstream.town.world.walk import write_walk
 from mindstream.town.world.world import Spot
 
-STANDING = "standing about"
+STANDING, AWAY = "standing about", "away"
 IMPORTANCE = 3.0
 """Of what a person has done as somebody."""
 
@@ -71,11 +71,11 @@ def entrance(setting: Setting, place: str, taken: Mapping[str, Spot]) -> Spot:
     return min(spots, key=lambda each: (each in full, world.address_at(each) != address))
 
 
-def stand(turn: ResidentTurn, spot: Spot | None = None) -> None:
+def stand(turn: ResidentTurn, spot: Spot | None = None, what: str = STANDING) -> None:
     """Let somebody stand where it is, until its person does something."""
     spot = turn.state.spot(turn.step) if spot is None else spot
     act = Act(
-        what=STANDING, place=place_at(turn.setting, spot), since=turn.step, until=turn.step + turn.profile.a_day,
+        what=what, place="" if what == AWAY else place_at(turn.setting, spot), since=turn.step, until=turn.step + turn.profile.a_day,
         path=write_walk([spot]), why="wait",
     )  # fmt: skip
     turn.write(Acted(step=turn.step, act=act))
@@ -117,6 +117,7 @@ async def leave(turn: ResidentTurn) -> None:
     turn.write(Released(step=turn.step, person=turn.by))
     turn.by = ""
     if turn.person.visits:
+        stand(turn, what=AWAY)
         return
     if turn.state.day == turn.setting.day(turn.step):
         await plan_rest(turn)
