@@ -74,13 +74,14 @@ class Embodied:
         Raises:
             InputError: nobody is called so, or is in sight.
         """
+        told = _told(text, LONGEST_SAID)
         near = [each.name for each in self._people() if not each.state.asleep]
         whom = find_resident(self.town.setting, to) if to else self.talks_with or next(iter(near), "")
         if not whom:
             raise InputError("nobody is in sight who could hear it")
         if whom not in near:
             raise InputError(f"{whom} is not in sight, or asleep" if whom != self.name else "that is you")
-        await self.act(Say(text=_told(text, LONGEST_SAID), to=whom))
+        await self.act(Say(text=told, to=whom))
 
     async def decline(self) -> None:
         """Talk no more; where one has not said anything yet, do not answer.
