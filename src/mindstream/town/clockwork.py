@@ -169,7 +169,8 @@ class Clockwork:
         """Perceive, react, plan, reflect; as whom a person lives does what the person says."""
         deed = self.deeds.get(turn.name)
         if turn.state.embodied or isinstance(deed, Begin):
-            return await live_as(turn, deed, ended, self.whereabouts.spots)
+            await live_as(turn, deed, ended, self.whereabouts.spots)
+            return
         turn.resident.begin(turn.now)
         new = await perceive(turn)
         if turn.state.act is None:
@@ -217,7 +218,7 @@ class Clockwork:
         return {name for both in talks for name in both}
 
     async def _end_talks(self, turns: dict[str, ResidentTurn], step: int) -> None:
-        """End the talks with people that one of the two has ended, or left, or waited in for too long; let them leave."""
+        """End the talks with people that one of the two has ended, left, or waited in for too long; let people leave."""
         for name, resident in self.residents.items():
             if not resident.state.embodied:
                 continue

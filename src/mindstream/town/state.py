@@ -19,8 +19,8 @@ from mindstream.town.events import (
     MovedIn,
     Perceived,
     Released,
-    SpokenLine,
     Spoke,
+    SpokenLine,
     Talked,
     TasksPlanned,
 )

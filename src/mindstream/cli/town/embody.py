@@ -66,9 +66,7 @@ def embody(
     pace: Annotated[
         float | None, flag("X", f"So many seconds of the town's time go by in one [{PACE:g}].", min=0.1, max=3_600)
     ] = None,
-    wait: Annotated[
-        bool, switch("--wait", "Time goes by only with what you do [where input is no terminal].")
-    ] = False,
+    wait: Annotated[bool, switch("--wait", "Time goes by only with what you do [where input is no terminal].")] = False,
     script: Annotated[Path | None, flag("FILE", "Commands, a line each; # begins a remark. With --wait.")] = None,
     json: AsJson = False,
 ) -> int:

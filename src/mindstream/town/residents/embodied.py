@@ -60,12 +60,14 @@ def _begin(turn: ResidentTurn, deed: Begin, taken: Mapping[str, Spot]) -> None:
     if turn.person.visits:
         spot = entrance(turn.setting, deed.place, taken)
         near = turn.setting.places_near(spot)
-        turn.write(Perceived(step=turn.step, seen=(), places=tuple(each for each in near if each not in turn.state.knows)))
+        turn.write(
+            Perceived(step=turn.step, seen=(), places=tuple(each for each in near if each not in turn.state.knows))
+        )
     stand(turn, spot)
 
 
 def entrance(setting: Setting, place: str, taken: Mapping[str, Spot]) -> Spot:
-    """Return where somebody stands who comes into a place: on a spot of its own, at nothing else, where there is one."""
+    """Return where somebody stands who comes into a place: on a spot of its own, at no thing, if there is one."""
     world, full, address = setting.world, set(taken.values()), setting.addresses[place]
     spots = [each for each in world.spots(address) if world.walkable(each)] or list(world.spots(address))
     return min(spots, key=lambda each: (each in full, world.address_at(each) != address))
@@ -75,8 +77,8 @@ def stand(turn: ResidentTurn, spot: Spot | None = None, what: str = STANDING) ->
     """Let somebody stand where it is, until its person does something."""
     spot = turn.state.spot(turn.step) if spot is None else spot
     act = Act(
-        what=what, place="" if what == AWAY else place_at(turn.setting, spot), since=turn.step, until=turn.step + turn.profile.a_day,
-        path=write_walk([spot]), why="wait",
+        what=what, place="" if what == AWAY else place_at(turn.setting, spot), since=turn.step,
+        until=turn.step + turn.profile.a_day, path=write_walk([spot]), why="wait",
     )  # fmt: skip
     turn.write(Acted(step=turn.step, act=act))
 

@@ -152,7 +152,8 @@ def _seen(town: Town, resident: Resident, other: Resident) -> PersonSeen:
     there = state.spot(step)
     relation = next((each.what for each in resident.person.relations if each.name == other.name), "")
     return PersonSeen(
-        name=other.name, doing=state.act.what if state.act else "", place=words_of(str(setting.world.address_at(there))),
+        name=other.name, doing=state.act.what if state.act else "",
+        place=words_of(str(setting.world.address_at(there))),
         asleep=state.asleep, talks_with=state.partner, known_as=relation,
         distance=setting.world.distance(resident.state.spot(step), there),
     )  # fmt: skip
@@ -168,7 +169,9 @@ def _things(town: Town, resident: Resident) -> Iterator[ThingSeen]:
         near = nearest_spot(setting, address, spot)
         if is_in_sight(setting, spot, near):
             condition = town.conditions.get(address)
-            used_by = tuple(name for name, act in acts.items() if act and act.place == address and act.has_arrived(step))
+            used_by = tuple(
+                name for name, act in acts.items() if act and act.place == address and act.has_arrived(step)
+            )
             thing = ThingSeen(
                 address=address, name=address.rpartition(":")[2], condition=condition.text if condition else "",
                 danger=bool(condition and condition.danger), used_by=used_by, distance=world.distance(spot, near),
