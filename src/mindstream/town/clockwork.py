@@ -218,7 +218,7 @@ class Clockwork:
         return {name for both in talks for name in both}
 
     async def _end_talks(self, turns: dict[str, ResidentTurn], step: int) -> None:
-        """End the talks with people that one of the two has ended, left, or waited in for too long; let people leave."""
+        """End the talks with people that one of the two has ended, left or waited in for too long; let people leave."""
         for name, resident in self.residents.items():
             if not resident.state.embodied:
                 continue
