@@ -12,9 +12,7 @@ from openai import OpenAI
 from served import Served
 
 
-def talker(
-    words: str, notes: Mapping[str, str] | None = None, pause_s: float = 0.0
-) -> Callable[[Asked], Behaviour]:
+def talker(words: str, notes: Mapping[str, str] | None = None, pause_s: float = 0.0) -> Callable[[Asked], Behaviour]:
     """Answer a talk with these words, and note a fact where the newest words hold its key."""
 
     def answer(asked: Asked) -> Behaviour:

@@ -41,7 +41,8 @@ COMMANDS = {
     "life": ("Look at a life, answer it, steer it; from any process, whoever lives it at the moment.", "life"),
     "town": (
         "A town of residents who perceive, remember, plan, talk and reflect: let one live, look into it.",
-        "town.group", "town.run", "town.visit", "town.look", "town.metrics", "town.evaluate", "town.saves",
+        "town.group", "town.run", "town.visit", "town.embody", "town.look", "town.metrics", "town.evaluate",
+        "town.saves",
     ),
 }  # fmt: skip
 """What each command is for, and where its `app` is; a group's commands come from all of its modules, in this order."""

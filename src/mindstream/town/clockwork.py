@@ -14,27 +14,19 @@ from collections.abc import Collection, Coroutine, Mapping, Sequence
 
 from mindstream.log.names import StreamKey
 from mindstream.memory.store.store import Commit, Entry
+from mindstream.town.embody.deeds import Begin, Deed, Say
+from mindstream.town.embody.living import is_here, live_as
+from mindstream.town.encounters import Encounters
 from mindstream.town.events import MENDED, Act, ObjectChanged
-from mindstream.town.paper import plan as paper
-from mindstream.town.paper.own_acts import finish_act, rate_memories
-from mindstream.town.paper.talk import Talk, overhear
-from mindstream.town.paper.talk import converse as converse_by_lines
-from mindstream.town.residents.converse import converse
-from mindstream.town.residents.perceive import is_news, perceive
+from mindstream.town.paper.own_acts import finish_act
+from mindstream.town.residents.perceive import is_news
 from mindstream.town.residents.percept import Percept
-from mindstream.town.residents.plan import next_act
-from mindstream.town.residents.react import react
-from mindstream.town.residents.reflection import reflect
-from mindstream.town.residents.remedies import react_to_things
-from mindstream.town.residents.sight import dangers_of, is_in_sight, look, people_seen
+from mindstream.town.residents.sight import dangers_of, look, people_seen
 from mindstream.town.residents.turn import Resident, ResidentTurn
-from mindstream.town.scenes.day import plan_scenes
-from mindstream.town.scenes.deeds import remember_deed
-from mindstream.town.scenes.evening import reflect_before_midnight, reflect_in_scene
-from mindstream.town.scenes.meeting import may_meet, whom_to_meet
-from mindstream.town.scenes.talk import converse_in_scene
+from mindstream.town.scenes.meeting import whom_to_meet
 from mindstream.town.setting import Setting
 from mindstream.town.state import ResidentState
+from mindstream.town.ways import live
 from mindstream.town.world.whereabouts import Condition, Whereabouts
 
 
@@ -46,6 +38,9 @@ class Clockwork:
         conditions: of objects that are not as they should be, by address.
         step: the last step that is done; -1: none.
         changed: the objects that came into another condition in it, by address.
+
+    Attributes:
+        deeds: what people do as whom they live as, in the next step.
     """
 
     def __init__(
@@ -57,12 +52,14 @@ class Clockwork:
         self.residents = dict(sorted(residents.items()))
         self.step = step
         self.changed = set(changed)
+        self.deeds: dict[str, Deed] = {}
         self.whereabouts = Whereabouts(setting, conditions)
         self._timers: list[tuple[int, str]] = []
         self._due: dict[str, int] = {}
         for name, resident in self.residents.items():
-            self.whereabouts.place(name, resident.state.spot(max(step, 0)))
-            self._wind(name, resident.state)
+            if is_here(resident):
+                self.whereabouts.place(name, resident.state.spot(max(step, 0)))
+                self._wind(name, resident.state)
         self._mark_as_after(step)
 
     @property
@@ -78,6 +75,8 @@ class Clockwork:
         where.marked.clear()
         where.entered.clear()
         for name, resident in self.residents.items():
+            if not is_here(resident):
+                continue
             if resident.state.act and resident.state.act.since == step:
                 where.mark_around(name)
             if resident.state.asleep and self._has_entered(resident.state, step):
@@ -95,7 +94,7 @@ class Clockwork:
 
     def next_step(self) -> int:
         """Return the next step in which something may happen."""
-        if self.whereabouts.is_anybody_walking or self.whereabouts.marked:
+        if self.whereabouts.is_anybody_walking or self.whereabouts.marked or self.deeds:
             return self.step + 1
         while self._timers and self._due.get(self._timers[0][1]) != self._timers[0][0]:
             heapq.heappop(self._timers)
@@ -115,11 +114,14 @@ class Clockwork:
         self.step = step
         self.changed.clear()
         self.whereabouts.walk(step)
-        ended = self._ended(step)
-        marked = self.whereabouts.take_marked()
+        ended = self._ended(step) - self._spoken_to()
+        marked = self.whereabouts.take_marked() | self.deeds.keys()
         turns = {name: turn for name in sorted(marked | ended) if (turn := self._turn(name, step, name in ended))}
         await _all_of([self._live(turn, name in ended) for name, turn in turns.items()])
-        await self._encounters(turns)
+        encounters = Encounters(self.setting, self.residents, self.whereabouts, step, turns, self.deeds)
+        await encounters.talk()
+        await encounters.end_talks()
+        self.deeds = {}
         for name in sorted(turns.keys() - ended):
             if (turn := turns[name]).is_paper() and (
                 broken_off := self.residents[name].state.act
@@ -154,6 +156,8 @@ class Clockwork:
     def _turn(self, name: str, step: int, ended: bool) -> ResidentTurn | None:
         """Return a turn where somebody has come to an end of something or sees something new; else None."""
         resident, where = self.residents[name], self.whereabouts
+        if name not in where.spots:
+            return ResidentTurn(resident, step, self.setting, resident.state) if name in self.deeds else None
         state, percepts, places = resident.state, list[Percept](), tuple[str, ...]()
         if not state.sleeps_on(self.setting.minute(step), ended):
             percepts = look(name, where, self.residents, step)
@@ -164,98 +168,26 @@ class Clockwork:
             near = self.setting.places_near(where.spots[name])
             places = tuple(each for each in near if each not in state.knows)
         turn = ResidentTurn(resident, step, self.setting, state, percepts=percepts, places=places)
-        has_turn = ended or state.act is None or places or is_news(percepts, state)
+        has_turn = ended or state.act is None or places or is_news(percepts, state) or name in self.deeds
         if not has_turn and turn.lives_in_scenes:
             has_turn = bool(whom_to_meet(turn, people_seen(percepts, self.residents)))
         return turn if has_turn else None
 
     async def _live(self, turn: ResidentTurn, ended: bool) -> None:
-        """Perceive, react, plan, reflect."""
-        turn.resident.begin(turn.now)
-        is_paper = turn.is_paper()
-        if is_paper and ended:
-            await finish_act(turn, turn.state.act)
-        new = await perceive(turn)
-        if turn.lives_in_scenes:
-            await self._live_in_scenes(turn, ended)
-            return
-        go_on = paper.next_act if is_paper else next_act
-        if turn.state.act is None:
-            await go_on(turn)
-            return
-        await react(turn, new, people_seen(turn.percepts, self.residents))
-        if ended and turn.state.act is self.residents[turn.name].state.act:  # nothing else has come between
-            await go_on(turn)
-        if is_paper:
-            await rate_memories(turn)
-        await reflect(turn)
+        """Let somebody live a step its own way; as whom a person lives does what the person says."""
+        deed = self.deeds.get(turn.name)
+        if turn.state.embodied or isinstance(deed, Begin):
+            await live_as(turn, deed, ended, self.whereabouts.spots)
+        else:
+            await live(turn, ended, self.residents)
 
-    async def _live_in_scenes(self, turn: ResidentTurn, ended: bool) -> None:
-        """See to things, go on with the day's plan, remember what was done, think about the day, and wish to talk."""
-        before, others = turn.state.act, people_seen(turn.percepts, self.residents)
-        day = self.setting.day(turn.step)
-        if turn.state.day != day:
-            await reflect_before_midnight(turn)
-            await plan_scenes(turn, day)
-        reacts = before is not None and await react_to_things(turn, others)
-        if before is None or (ended and not reacts):
-            await remember_deed(turn)
-            await next_act(turn)
-        await reflect_in_scene(turn, before)
-        turn.wish = "" if reacts else whom_to_meet(turn, others)
-
-    async def _encounters(self, turns: dict[str, ResidentTurn]) -> None:
-        """Let those talk who wish to, in the order of their names, each with one other at most."""
-        busy: set[str] = set()
-        talks: list[Talk] = []
-        for name in sorted(turns):
-            wish = turns[name].wish
-            if not wish or {name, wish} & busy:
-                continue
-            if turns[name].lives_in_scenes:
-                busy |= await self._meet(turns, name, wish)
-                continue
-            busy |= {name, wish}
-            other = self._turn_of(turns, wish)
-            if turns[name].is_paper("talker"):
-                talks.append(await converse_by_lines(turns[name], other))
-            else:
-                await converse(turns[name], other)
-        for talk in talks:
-            for name in self._hearers(talk, turns, busy):
-                await overhear(self._turn_of(turns, name), talk)
-
-    async def _meet(self, turns: dict[str, ResidentTurn], name: str, other: str) -> set[str]:
-        """Let two get into a scene, if both still can; return who they are. Who is in sight and free may overhear."""
-        first, second = self._turn_of(turns, name), self._turn_of(turns, other)
-        if not may_meet(self.setting, self.step, first.state, second.state):
-            return set()
-        near = [
-            each
-            for each in sorted({*people_seen(first.percepts, self.residents)} - {name, other})
-            if not (turns[each].state if each in turns else self.residents[each].state).asleep
-        ]
-        await converse_in_scene(first, second, [self._turn_of(turns, each) for each in near])
-        return {name, other}
-
-    def _turn_of(self, turns: dict[str, ResidentTurn], name: str) -> ResidentTurn:
-        """Return somebody's turn in this step; it gets one where it had none."""
-        if name not in turns:
-            resident, step = self.residents[name], self.step
-            resident.begin(self.setting.moment(step))
-            turns[name] = ResidentTurn(resident, step, self.setting, resident.state)
-        return turns[name]
-
-    def _hearers(self, talk: Talk, turns: Mapping[str, ResidentTurn], busy: Collection[str]) -> list[str]:
-        """Name who is in sight of a talk, awake and not talking itself."""
-        where, (speaker, _) = self.whereabouts, talk.speakers
-        near = (name for name in where.residents_around(speaker) if name not in busy)
-        return sorted(
-            name for name in near
-            if is_in_sight(self.setting, where.spots[speaker], where.spots[name])
-            and not (state := turns[name].state if name in turns else self.residents[name].state).asleep
-            and not state.is_talking(self.step) and state.act is not None
-        )  # fmt: skip
+    def _spoken_to(self) -> set[str]:
+        """Return whose talks with people go on in this step: they wait no longer, and are not over."""
+        talks = [
+            (name, deed.to) for name, deed in self.deeds.items()
+            if isinstance(deed, Say) and self.residents[name].state.partner == deed.to
+        ]  # fmt: skip
+        return {name for both in talks for name in both}
 
     def _left_behind(self, name: str, turn: ResidentTurn) -> ObjectChanged | None:
         """Return in which condition somebody leaves what it was done with."""
@@ -270,8 +202,15 @@ class Clockwork:
         return ObjectChanged(step=turn.step, place=done.place, condition=condition, danger=danger, by=name)
 
     def _take_over(self, name: str, state: ResidentState) -> None:
-        before = self.residents[name].state
-        self.residents[name].state = state
+        resident = self.residents[name]
+        before, resident.state = resident.state, state
+        if not is_here(resident):
+            self.whereabouts.remove(name)
+            self._due.pop(name, None)
+            return
+        if name not in self.whereabouts.spots:
+            self.whereabouts.place(name, state.spot(self.step))
+            self.whereabouts.entered.discard(name)
         if state.act is before.act or state.act is None:
             return
         self._wind(name, state)

@@ -326,6 +326,54 @@ class Resolved(TownEvent):
     currently: Quotes[str]
 
 
+class VisitorCame(TownEvent):
+    """Somebody whom a person lives, and who lives nowhere in the town, is known to it; in the town's own stream."""
+
+    kind = "visitor_came"
+    visitors: Quotes[tuple[str, ...]]
+    """All who have come so far, each as JSON (residents/person)."""
+
+
+class Embodied(TownEvent):
+    """A person lives as somebody from now on."""
+
+    kind = "resident_embodied"
+    person: NoWords[str]
+    """Who."""
+
+
+class Released(TownEvent):
+    """Nobody lives as somebody any more: a resident is its own again, a visitor is gone."""
+
+    kind = "resident_released"
+    person: NoWords[str]
+
+
+class Spoke(TownEvent):
+    """Something was said in a talk of which nobody knows yet how it goes on; it stands in the streams of both.
+
+    When it is over, all of it is a `Talked`, or a `Declined`.
+    """
+
+    kind = "resident_spoke"
+    partner: NoWords[str]
+    line: SpokenLine
+    until: int
+    """So long it waits to be gone on with."""
+
+
+class Declined(TownEvent):
+    """Somebody was spoken to and did not answer; it stands in the streams of both."""
+
+    kind = "talk_declined"
+    partner: NoWords[str]
+    by: NoWords[str]
+    """Who did not answer."""
+    lines: tuple[SpokenLine, ...]
+    records: NoWords[tuple[str, ...]] = ()
+    gathered: float = 0.0
+
+
 class ObjectChanged(TownEvent):
     """An object of the town is in another condition; in the town's own stream."""
 
@@ -346,6 +394,12 @@ class StoodIn(TownEvent):
     reason: Quotes[str]
 
 
+class TownRested(TownEvent):
+    """Nothing happened up to this step, and somebody was told so; in the town's own stream."""
+
+    kind = "town_rested"
+
+
 class TownSaved(TownEvent):
     """The state of all after a step, so that it need not be made again from the first row; in the town's own stream."""
 
@@ -359,4 +413,5 @@ EVENTS: tuple[type[Event], ...] = (
     TownBegan, TownImported, MovedIn, BroughtIn,
     Perceived, DayPlanned, TasksPlanned, Acted, Decided, Talked, Met, Asked, Resolved,
     ActFinished, MemoriesRated, IdentityRenewed, Overheard, ObjectChanged, StoodIn, TownSaved,
+    VisitorCame, Embodied, Released, Spoke, Declined, TownRested,
 )  # fmt: skip

@@ -29,16 +29,19 @@ from mindstream.town.events import (
     Talked,
     TownBegan,
     TownEvent,
+    TownRested,
     TownSaved,
+    VisitorCame,
 )
 from mindstream.town.events import TOWN as TOWN
 from mindstream.town.profile import Profile
+from mindstream.town.residents.person import Person
 from mindstream.town.setting import Setting
 from mindstream.town.source import load_source
 from mindstream.town.state import ResidentState, applied
 from mindstream.town.world.whereabouts import Condition
 
-OF_PROCESS = (Unknown, TownSaved, ModelCalled, Opened, Failed)
+OF_PROCESS = (Unknown, TownSaved, TownRested, ModelCalled, Opened, Failed)
 """What a process writes of itself: how often it began, what it asked, what it had to ask again."""
 A_PAGE = 2_000
 DIGEST = 16
@@ -135,7 +138,11 @@ async def read_setting(store: Store) -> Setting:
         raise InputError("no town lives in this folder: begin one with `mindstream town new`")
     event = began.event
     profile = Profile.model_validate_json(event.profile)
-    return load_source(event.source, seed=event.seed, profile=profile, start=event.start)
+    setting = load_source(event.source, seed=event.seed, profile=profile, start=event.start)
+    came = await store.last(store.key(JOURNAL), VisitorCame.kind)
+    if came is None or not isinstance(came.event, VisitorCame):
+        return setting
+    return setting.with_people(*map(Person.model_validate_json, came.event.visitors))
 
 
 async def rows_after(store: Store, after: int = 0) -> AsyncIterator[Logged]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 
@@ -41,6 +41,10 @@ class Setting:
     conditions: Conditions = field(default_factory=Conditions)
     weather: Weather = field(default_factory=Weather)
     _near: dict[Spot, tuple[str, ...]] = field(default_factory=dict, repr=False, compare=False)
+
+    def with_people(self, *people: Person) -> Setting:
+        """Return the same town with some people more."""
+        return replace(self, people={**self.people, **{person.name: person for person in people}})
 
     def moment(self, step: int) -> Moment:
         """Return the moment of a step."""

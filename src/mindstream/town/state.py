@@ -17,13 +17,18 @@ from mindstream.town.events import (
     BroughtIn,
     DayPlanned,
     Decided,
+    Declined,
+    Embodied,
     IdentityRenewed,
     MemoriesRated,
     Met,
     MovedIn,
     Overheard,
     Perceived,
+    Released,
     Resolved,
+    Spoke,
+    SpokenLine,
     Talked,
     TasksPlanned,
 )
@@ -62,6 +67,8 @@ class ResidentState(BaseModel):
         done: what it has done today, the newest last; kept where plans are made step by step.
         unrated: ids of what it saw, did and heard and that was not rated yet. unrated_since: the step of the first.
         summary: who it is, as it last drew it from memory. summed_up: at which step.
+        embodied: the person who lives as it; "" nobody: it is its own.
+        talk: what was said so far in a talk with a person that is not over. talks_with: whose talk that is.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -89,6 +96,9 @@ class ResidentState(BaseModel):
     unrated_since: int = -1
     summary: str = ""
     summed_up: int = -1
+    embodied: str = ""
+    talk: tuple[SpokenLine, ...] = ()
+    talks_with: str = ""
 
     def spot(self, step: int) -> Spot:
         """Return where it is at a step."""
@@ -163,6 +173,16 @@ def applied(state: ResidentState, event: Event, profile: Profile) -> ResidentSta
             return state.model_copy(update=new)
         case IdentityRenewed():
             return state.model_copy(update={"summary": event.summary, "summed_up": event.step})
+        case Spoke():
+            return _after_line(state, event)
+        case Declined():
+            rested = state.rested | {event.partner: event.step + profile.talk_rest}
+            gathered = state.gathered + event.gathered
+            return _freed(state, event.partner, event.step).model_copy(update={"rested": rested, "gathered": gathered})
+        case Embodied():
+            return state.model_copy(update={"embodied": event.person})
+        case Released():
+            return state.model_copy(update={"embodied": ""})
         case _:
             return state
 
@@ -178,10 +198,11 @@ def _after_talk(state: ResidentState, event: Talked, profile: Profile) -> Reside
     assert state.act is not None  # who talks is somewhere
     rested = {name: until for name, until in state.rested.items() if until > event.step}
     told = {id_ for line in event.lines if line.by == state.name for id_ in line.told}
+    during = {"act": talk_act(event, state.act), "partner": event.partner}
+    after = _freed(state, event.partner, event.step)
     return state.model_copy(
-        update={
-            "act": talk_act(event, state.act),
-            "partner": event.partner,
+        update=({"act": after.act, "partner": after.partner, "talk": ()} if state.talk else during)
+        | {
             "rested": rested | {event.partner: event.until + profile.talk_rest},
             "met": state.met | {event.partner: event.step},
             "talked": state.talked + 1,
@@ -193,7 +214,27 @@ def _after_talk(state: ResidentState, event: Talked, profile: Profile) -> Reside
     )
 
 
-def talk_act(event: Talked, before: Act) -> Act:
+def _after_line(state: ResidentState, event: Spoke) -> ResidentState:
+    """Return what something that was said makes of who said or heard it."""
+    assert state.act is not None  # who talks is somewhere
+    if state.partner == event.partner and state.talk:
+        act = state.act.model_copy(update={"until": event.until})
+        return state.model_copy(update={"act": act, "talk": (*state.talk, event.line)})
+    new = {
+        "act": talk_act(event, state.act), "partner": event.partner, "talk": (event.line,), "talks_with": event.partner
+    }  # fmt: skip
+    return state.model_copy(update=new)
+
+
+def _freed(state: ResidentState, partner: str, step: int) -> ResidentState:
+    """Return somebody for whom a talk is over, line by line: it goes on with its day at the next step."""
+    if state.partner != partner or state.act is None:
+        return state.model_copy(update={"talk": ()})
+    act = state.act.model_copy(update={"until": step + 1})
+    return state.model_copy(update={"act": act, "partner": "", "talk": ()})
+
+
+def talk_act(event: Talked | Spoke, before: Act) -> Act:
     """Return what a resident does while it talks: it stands where it is."""
     x, y = before.spot(event.step)
     return Act(

@@ -7,14 +7,14 @@ async with Town.open("data", new=setting_of(load_town(Path("town.toml")), seed=1
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from mindstream.clock import ManualClock, SystemClock
 from mindstream.errors import Conflict, InputError
 from mindstream.log.events import Opened, Remembered
-from mindstream.log.names import StreamName
+from mindstream.log.names import StreamName, checked_name
 from mindstream.memory import lease
 from mindstream.memory.lease import LEASE_S
 from mindstream.memory.lifecycle.rate_importance import RateImportance
@@ -30,17 +30,22 @@ from mindstream.models.embedders.named import embedder
 from mindstream.models.roles import AnyModels, Models, open_models
 from mindstream.models.rules import Rules
 from mindstream.town.clockwork import Clockwork
-from mindstream.town.events import JOURNAL, ObjectChanged, TownBegan
+from mindstream.town.embody.deeds import Begin, Deed, Leave
+from mindstream.town.embody.embodied import Embodied, visitor
+from mindstream.town.embody.living import is_here
+from mindstream.town.events import JOURNAL, MovedIn, ObjectChanged, TownBegan, TownRested, VisitorCame
 from mindstream.town.journal import TOWN, TownState, digest, journal, read_setting, read_town
 from mindstream.town.prompts.is_danger import IsDanger
 from mindstream.town.residents.keep_visit import KeepVisit, finish_visit
 from mindstream.town.residents.moving_in import move_in
+from mindstream.town.residents.person import Person
 from mindstream.town.residents.places import words_of
 from mindstream.town.residents.ranking import policy_of
 from mindstream.town.residents.resident_memory import ResidentMemory
 from mindstream.town.residents.turn import Resident
 from mindstream.town.setting import Setting
-from mindstream.town.state import ResidentState
+from mindstream.town.state import ResidentState, applied
+from mindstream.town.world.whereabouts import Condition
 from mindstream.town.writing import Writing
 
 TAKEN = "a town lives in this folder already: go on with it, or begin the new one in another folder"
@@ -60,9 +65,11 @@ class Town:
     """
 
     def __init__(
-        self, setting: Setting, store: Store, residents: dict[str, Resident], state: TownState, writing: Writing
-    ) -> None:
+        self, setting: Setting, store: Store, residents: dict[str, Resident], state: TownState, writing: Writing,
+        settle: Callable[[Person], Awaitable[Resident]],
+    ) -> None:  # fmt: skip
         self.setting, self.store, self.residents = setting, store, residents
+        self._settle = settle
         self._clockwork = Clockwork(store.key(JOURNAL), setting, residents, state.conditions, state.step, state.changed)
         self._writing = writing
         self._rows = 0
@@ -70,6 +77,15 @@ class Town:
     @property
     def step(self) -> int:
         return self._clockwork.step
+
+    @property
+    def conditions(self) -> Mapping[str, Condition]:
+        """The conditions of objects that are not as they should be, by address."""
+        return self._clockwork.conditions
+
+    def is_here(self, name: str) -> bool:
+        """Tell whether somebody is in the town, as a visitor is only while a person lives as it."""
+        return is_here(self.residents[name])
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -112,7 +128,13 @@ class Town:
             async with _hold(Memory(store, JOURNAL, vectors, SystemClock(), strength=None), setting, lease_s) as fence:
                 state, writing = await read_town(store, setting.profile), Writing(store, fence)
                 async with _residents(setting, state, writing, vectors, shared) as residents:
-                    yield cls(setting, store, residents, state, writing)
+
+                    async def settle(person: Person) -> Resident:
+                        new = replace(setting, people={person.name: person})
+                        one = await opened.enter_async_context(_residents(new, state, writing, vectors, shared))
+                        return one[person.name]
+
+                    yield cls(setting, store, residents, state, writing, settle)
 
     async def run(
         self, until: int, on_step: Callable[[int], None] = lambda _: None,
@@ -120,7 +142,8 @@ class Town:
     ) -> None:  # fmt: skip
         """Let it live up to a step, that one included; whatever stops it, the steps that are done are kept.
 
-        A step that was broken off has not happened: it is lived again, whole, when the town goes on.
+        A step that was broken off has not happened: it is lived again, whole, when the town goes on. Nobody is lived by
+        a person meanwhile: who was so is its own again (see `embody`).
 
         Args:
             on_commits: is told what happened in a step, where something did.
@@ -131,18 +154,97 @@ class Town:
         """
         try:
             await self.finish_visits()
-            while (step := self._clockwork.next_step()) <= until:
-                commits = await self._advance(step)
-                if commits:
-                    on_commits(commits)
-                    self._writing.add(commits)
-                    self._rows += sum(len(commit.entries) for commit in commits)
-                    if self._rows >= SAVE_EVERY:
-                        await self.save()
-                on_step(step)
-            self._clockwork.rest_until(until)
+            if until > self.step:
+                self._clockwork.deeds = {name: Leave() for name, one in self.residents.items() if one.state.embodied}
+            await self._live(until, on_step, on_commits)
         finally:
             await self.save()
+
+    async def _live(
+        self, until: int, on_step: Callable[[int], None], on_commits: Callable[[Sequence[Commit]], None],
+        stop: Callable[[], bool] = lambda: False,
+    ) -> None:  # fmt: skip
+        """Live up to a step, or to one after which it is to stop."""
+        while (step := self._clockwork.next_step()) <= until:
+            commits = await self._advance(step)
+            if commits:
+                on_commits(commits)
+                self._writing.add(commits)
+                self._rows += sum(len(commit.entries) for commit in commits)
+                if self._rows >= SAVE_EVERY:
+                    await self.save()
+            on_step(step)
+            if stop():
+                return
+        self._clockwork.rest_until(until)
+
+    async def embody(self, name: str, by: str = "a person", *, as_visitor: bool = False, at: str = "") -> Embodied:
+        """Let a person live as a resident, or as a visitor, from the next step on; go on where it does already.
+
+        Args:
+            by: who the person is; a visitor is itself.
+            at: the address of the place where a visitor comes in; "": one that anybody may go to.
+
+        Raises:
+            InputError: nobody is called so, or a visitor as a resident; another person lives as it; no such place.
+            ModelError, StorageError: see `run`.
+        """
+        person = checked_name(name if as_visitor else by, "a person's name")
+        if as_visitor:
+            await self._let_in(person)
+        if name not in self.residents:
+            raise InputError(f"nobody in {self.setting.name} is called {name!r}: {', '.join(self.residents)}")
+        resident = self.residents[name]
+        if as_visitor != resident.person.visits:
+            raise InputError(f"{name} {'lives' if as_visitor else 'does not live'} in {self.setting.name}")
+        if resident.state.embodied not in ("", person):
+            raise InputError(f"{resident.state.embodied} lives as {name} already")
+        await self.finish_visits()
+        embodied = Embodied(self, resident)
+        if not resident.state.embodied:
+            place = embodied.entrance(at) if as_visitor else ""
+            await embodied.act(Begin(person=person, place=place))
+        return embodied
+
+    async def live_with(
+        self, deeds: Mapping[str, Deed], until: int, stop: Callable[[], bool], on_step: Callable[[int], None]
+    ) -> None:
+        """Let people do something in the next step, and live up to a step, or to one after which it is to stop.
+
+        All of it is kept when this returns. See `run` for what is raised.
+        """
+        self._clockwork.deeds = dict(deeds)
+        await self._live(until, on_step, lambda _: None, stop)
+        await self._writing.written()
+        rested = Entry(TownRested(step=self.step), TOWN)
+        at, key = self.setting.moment(max(self.step, 0)), self.store.key(JOURNAL)
+        await self.store.commit(Commit(mind=key, at=at, entries=(rested,), fence=self._writing.fence))
+
+    async def _let_in(self, name: str) -> None:
+        """Let a visitor be known to the town, who is nowhere in it yet."""
+        if name in self.residents:
+            return
+        if name.casefold() in {each.casefold() for each in self.residents}:
+            raise InputError(f"{name!r} lives there: come by another name")
+        person = visitor(self.setting, name)
+        visitors = (*(each for each in self.setting.people.values() if each.visits), person)
+        came = VisitorCame(step=self.step, visitors=tuple(each.model_dump_json() for each in visitors))
+        moved = MovedIn(step=self.step, spot=(0, 0), knows=person.knows)
+        at, fence = self.setting.moment(max(self.step, 0)), self._writing.fence
+        await self._writing.written()
+        resident = await self._settle(person)
+        await self.store.commit(
+            Commit(mind=self.store.key(JOURNAL), at=at, entries=(Entry(came, TOWN),), fence=fence),
+            Commit(mind=resident.memory.key, at=at, entries=(Entry(moved, name),)),
+        )
+        resident.state = applied(resident.state, moved, self.setting.profile)
+        self.setting, self.residents[name] = self.setting.with_people(person), resident
+        self._rewind(self._clockwork.step, self._clockwork.changed)
+
+    def _rewind(self, done: int, changed: Collection[str]) -> None:
+        """Let the clockwork be as after a step."""
+        before = self._clockwork
+        self._clockwork = Clockwork(before.journal, self.setting, self.residents, before.conditions, done, changed)
 
     async def _advance(self, step: int) -> list[Commit]:
         """Let a step happen, or nothing of it."""
@@ -151,7 +253,7 @@ class Town:
         try:
             return await before.advance(step)
         except BaseException:
-            self._clockwork = Clockwork(before.journal, self.setting, self.residents, before.conditions, done, changed)
+            self._rewind(done, changed)
             raise
 
     async def save(self) -> None:

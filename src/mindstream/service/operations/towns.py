@@ -1,4 +1,4 @@
-"""Operations on the towns that the operator offers. To live in one (embody) is not there yet."""
+"""Operations on the towns that the operator offers. To live in one: towns_embody."""
 
 from __future__ import annotations
 
@@ -162,7 +162,8 @@ class Why(Reply):
     reason: JsonValue
 
 
-def _settings(house: House, who: Who, name: str) -> Settings:
+def settings_of(house: House, who: Who, name: str) -> Settings:
+    """Return the settings with which a town that is offered to somebody is opened."""
     return house.settings.model_copy(update={"data": house.offered.town(who, name)})
 
 
@@ -178,7 +179,7 @@ async def status(house: House, who: Who, ask: StatusRequest) -> TownShape:
     from mindstream.service import town as service
     from mindstream.town.inspect.time_words import format_time
 
-    async with service.look_in(_settings(house, who, ask.town)) as look:
+    async with service.look_in(settings_of(house, who, ask.town)) as look:
         state, step = await look.at(ask.at)
         return TownShape(
             town=ask.town, name=look.setting.name, step=step, time=format_time(look.setting, step),
@@ -208,7 +209,7 @@ async def whisper(house: House, who: Who, ask: WhisperRequest) -> Whispered:
     from mindstream.service import town as service
     from mindstream.town.inspect.lookup import find_resident
 
-    async with service.open_town(_settings(house, who, ask.town)) as town:
+    async with service.open_town(settings_of(house, who, ask.town)) as town:
         name = find_resident(town.setting, ask.resident)
         record = await town.whisper(name, ask.text)
     return Whispered(resident=name, id=record.id)
@@ -220,7 +221,7 @@ async def run(house: House, who: Who, ask: TownRunRequest, one: Running) -> Town
     from mindstream.service import town as service
     from mindstream.town.inspect.time_words import format_time
 
-    settings = _settings(house, who, ask.town)
+    settings = settings_of(house, who, ask.town)
     async with service.look_in(settings) as look:
         setting, last = look.setting, look.now + ask.steps
 
@@ -238,7 +239,7 @@ async def evaluate(house: House, who: Who, ask: EvaluateRequest, one: Running) -
     from mindstream.service.evaluation import town as service
     from mindstream.town.evaluation.evaluate import Design
 
-    settings = service.with_judge(_settings(house, who, ask.town), "")
+    settings = service.with_judge(settings_of(house, who, ask.town), "")
     design = Design(
         tuple(ask.residents), tuple(dict.fromkeys(ask.conditions)), ask.questions, ask.pairs, ask.shuffled, ask.claims,
         ask.seed,

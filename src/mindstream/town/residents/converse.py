@@ -28,10 +28,10 @@ async def converse(first: ResidentTurn, second: ResidentTurn) -> None:
     """Let two talk; what is said and kept is written in both turns."""
     lines: list[SpokenLine] = []
     most = first.profile.talk_lines
-    minds = {turn.name: await _come_to_mind(turn, other) for turn, other in ((first, second), (second, first))}
+    minds = {turn.name: await come_to_mind(turn, other) for turn, other in ((first, second), (second, first))}
     while len(lines) < most:
         speaker, other = (first, second) if len(lines) % 2 == 0 else (second, first)
-        line, ends = await _say(speaker, other, minds[speaker.name], lines, most - len(lines))
+        line, ends = await say_line(speaker, other, minds[speaker.name], lines, most - len(lines))
         lines.append(line)
         if ends and len(lines) > 1:
             break
@@ -41,10 +41,10 @@ async def converse(first: ResidentTurn, second: ResidentTurn) -> None:
         told = [record for record in minds[other.name] if record.id in passed]
         texts = {normalised(record.text) for record in told}
         known = tuple(record.id for record in minds[one.name] if normalised(record.text) in texts)
-        await _keep(one, other, tuple(lines), until, told, known)
+        await keep_said(one, other, tuple(lines), until, told, known)
 
 
-async def _come_to_mind(speaker: ResidentTurn, other: ResidentTurn) -> list[Record]:
+async def come_to_mind(speaker: ResidentTurn, other: ResidentTurn) -> list[Record]:
     """Return what a speaker remembers of the other, what its own days bring up, what it has promised, and what takes
     place."""
     found = [
@@ -61,7 +61,7 @@ def can_be_told(record: Record) -> bool:
     return not {"background", "secret", OWN} & record.data.keys() and "plan" not in record.keywords
 
 
-async def _say(
+async def say_line(
     speaker: ResidentTurn, other: ResidentTurn, memories: Sequence[Record], lines: Sequence[SpokenLine], left: int
 ) -> tuple[SpokenLine, bool]:
     shared = speaker.state.shared.get(other.name, frozenset())
@@ -86,7 +86,7 @@ def is_busy(turn: ResidentTurn, record: Record) -> bool:
     return at is not None and turn.person.is_on_duty(at)
 
 
-async def _keep(
+async def keep_said(
     one: ResidentTurn,
     other: ResidentTurn,
     lines: tuple[SpokenLine, ...],

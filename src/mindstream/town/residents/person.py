@@ -81,6 +81,7 @@ class Person(BaseModel):
         household: who lives with it and is no resident: a baby, a dog; a few words each.
         about: its life so far, in a few sentences: known to it, and no news.
         memories: what it remembers from before.
+        visits: it lives nowhere in the town, which is its `home` then: it is there while a person lives as it.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -101,6 +102,7 @@ class Person(BaseModel):
     household: tuple[str, ...] = ()
     about: str = ""
     memories: tuple[FirstMemory, ...] = ()
+    visits: bool = False
 
     @field_validator("memories", mode="before")
     @classmethod

@@ -77,6 +77,7 @@ class ResidentTurn:
         wish: whom it wants to talk to; "" nobody.
         calls, tokens: what was asked of models in it, where a budget counts it.
         revisions: what changes of memories that were there before.
+        by: the person by whom what it does is marked; "": itself.
     """
 
     resident: Resident
@@ -90,6 +91,7 @@ class ResidentTurn:
     calls: int = 0
     tokens: int = 0
     revisions: list[Revision] = field(default_factory=list)
+    by: str = ""
     _recalled: dict[tuple[str, int, tuple[Kind, ...] | None], Recollection] = field(default_factory=dict)
 
     @property
@@ -165,7 +167,7 @@ class ResidentTurn:
 
     def write(self, event: Event, records: Sequence[Record] = ()) -> None:
         """Let something happen: it is written when the step is over, and counts in this turn from now on."""
-        self.rows.append(Entry(event, self.name, tuple(records)))
+        self.rows.append(Entry(event, self.by or self.name, tuple(records)))
         self.state = applied(self.state, event, self.profile)
 
     async def build(self, *news: RecordDraft) -> tuple[Record, ...]:

@@ -68,6 +68,16 @@ class Whereabouts:
             self.marked.add(name)
             self.entered.add(name)
 
+    def remove(self, name: str) -> None:
+        """Let somebody be nowhere."""
+        arena = self._arena.pop(name, None)
+        if arena is not None:
+            del self._residents[arena][name]
+        self.spots.pop(name, None)
+        self._walking.pop(name, None)
+        self.marked.discard(name)
+        self.entered.discard(name)
+
     def set_off(self, name: str, act: Act, step: int) -> None:
         """Let somebody be on its way to where it does something, unless it is there."""
         self._walking.pop(name, None)

@@ -1,0 +1,59 @@
+"""What a person who lives as somebody can do in a step."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+
+LONGEST_SAID = 600
+"""So many characters are said at once."""
+LONGEST_DONE = 300
+MOST_MINUTES = 1_440
+
+
+class _Deed(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class Begin(_Deed):
+    """Live as somebody from now on.
+
+    Attributes:
+        place: the address where a visitor comes in.
+    """
+
+    person: str
+    place: str = ""
+
+
+class Go(_Deed):
+    """Walk to a place, by its address."""
+
+    place: str
+
+
+class Do(_Deed):
+    """Do something for so many minutes, there or (by its address) elsewhere."""
+
+    what: str = Field(min_length=1, max_length=LONGEST_DONE)
+    minutes: int = Field(15, ge=1, le=MOST_MINUTES)
+    place: str = ""
+
+
+class Say(_Deed):
+    """Say something to somebody, by the whole name."""
+
+    text: str = Field(min_length=1, max_length=LONGEST_SAID)
+    to: str
+
+
+class End(_Deed):
+    """Talk no more; where one has said nothing yet: do not answer."""
+
+
+class Leave(_Deed):
+    """Live as somebody no longer."""
+
+
+Deed: TypeAlias = Begin | Go | Do | Say | End | Leave

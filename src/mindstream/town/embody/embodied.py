@@ -1,0 +1,204 @@
+"""A person lives as a resident, or as a visitor, while the town goes on.
+
+me = await town.embody("Maya", as_visitor=True, at="the Ville:Hobbs Cafe:cafe")
+await me.say("Good morning!", "Isabella Rodriguez")
+print((await me.look()).people)
+await me.leave()
+
+What it does is what any resident's acts are: it takes its step, is seen, and is remembered. Time goes on only while
+something is awaited: `go` and `do` until it is done, `wait` as long as it says, and all of them end sooner where
+somebody begins to speak to it. With `waits=False` they take one step, and `wait` is called at a pace of one's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from mindstream.errors import InputError
+from mindstream.town.embody.deeds import LONGEST_DONE, LONGEST_SAID, Deed, Do, End, Go, Leave, Say
+from mindstream.town.embody.outlook import Surroundings, people_around, survey
+from mindstream.town.inspect.lookup import find_place, find_resident
+from mindstream.town.residents.person import Person
+from mindstream.town.residents.places import may_use, words_of
+from mindstream.town.residents.turn import Resident
+from mindstream.town.setting import Setting
+from mindstream.town.world.address import ARENA
+
+if TYPE_CHECKING:
+    from mindstream.town.town import Town
+
+MINUTES = 15
+"""So long something is done of which nobody says how long."""
+
+
+class Embodied:
+    """A person as somebody in a town. Made by `Town.embody`.
+
+    Attributes:
+        waits: what is done is waited for.
+        on_step: is told of each step.
+    """
+
+    def __init__(self, town: Town, resident: Resident, *, waits: bool = True) -> None:
+        self.town, self.resident, self.waits = town, resident, waits
+        self.on_step: Callable[[int], None] = lambda _: None
+
+    @property
+    def name(self) -> str:
+        """As whom the person lives."""
+        return self.resident.name
+
+    @property
+    def talks_with(self) -> str:
+        """Who waits for what the person says; "" nobody."""
+        state = self.resident.state
+        return state.talks_with if state.talk else ""
+
+    async def go(self, place: str) -> None:
+        """Walk to a place, by its address or the end of it.
+
+        Raises:
+            InputError: there is no such place, it is closed, or nobody lets one in.
+            ModelError, StorageError: see `Town.run`; the step has not happened.
+        """
+        await self._do(Go(place=self._find(place)))
+
+    async def do(self, what: str, minutes: int = MINUTES, place: str = "") -> None:
+        """Do something, here or elsewhere. Raises: as `go`."""
+        await self._do(Do(what=_told(what, LONGEST_DONE), minutes=minutes, place=self._find(place) if place else ""))
+
+    async def say(self, text: str, to: str = "") -> None:
+        """Say something to whom one talks with, or to the nearest who is awake; the answer is heard when this returns.
+
+        Raises:
+            InputError: nobody is called so, or is in sight.
+        """
+        told = _told(text, LONGEST_SAID)
+        near = [each.name for each in self._people() if not each.state.asleep]
+        whom = find_resident(self.town.setting, to) if to else self.talks_with or next(iter(near), "")
+        if not whom:
+            raise InputError("nobody is in sight who could hear it")
+        if whom not in near:
+            raise InputError(f"{whom} is not in sight, or asleep" if whom != self.name else "that is you")
+        await self.act(Say(text=told, to=whom))
+
+    async def decline(self) -> None:
+        """Talk no more; where one has not said anything yet, do not answer.
+
+        Raises:
+            InputError: nobody talks with one.
+        """
+        if not self.talks_with:
+            raise InputError("nobody talks with you")
+        await self.act(End())
+
+    async def wait(self, minutes: float | None = None, *, until: int | None = None) -> None:
+        """Let time go by: so many minutes, up to a step, or until what one does is done; or somebody speaks to one."""
+        now, profile = self.town.step, self.town.setting.profile
+        if until is None and minutes is not None:
+            until = now + max(1, round(minutes * 60 / profile.step_s))
+        await self._live({}, until)
+
+    async def look(self, since: int | None = None) -> Surroundings:
+        """Return what is around, and what happened since a step; None: without what happened. Nothing is changed."""
+        return await survey(self.town, self.resident, since)
+
+    async def leave(self) -> None:
+        """Live as it no longer: a resident plans the rest of its day, a visitor is gone."""
+        if self.resident.state.embodied:
+            await self.act(Leave())
+            await self.town.save()
+
+    async def act(self, deed: Deed) -> None:
+        """Do something in the next step, and live no further."""
+        await self.town.live_with({self.name: deed}, self.town.step + 1, lambda: False, self.on_step)
+
+    async def _do(self, deed: Deed) -> None:
+        heard = self.talks_with
+        await self.act(deed)
+        if self.waits and self.talks_with in ("", heard):
+            await self._live({}, None)
+
+    async def _live(self, deeds: dict[str, Deed], until: int | None) -> None:
+        """Live up to a step, or until what one does has come to its end; at most until somebody speaks to one."""
+        state, heard = self.resident.state, self.talks_with
+        doing = state.act
+
+        def stop() -> bool:
+            if self.talks_with != heard:
+                return True
+            return until is None and self.resident.state.act is not doing
+
+        end = doing.until if until is None and doing is not None else until or self.town.step + 1
+        if end > self.town.step:
+            await self.town.live_with(deeds, end, stop, self.on_step)
+
+    def entrance(self, typed: str) -> str:
+        """Return where a visitor comes in.
+
+        Raises:
+            InputError: there is no such place, or it is somebody's.
+        """
+        setting = self.town.setting
+        if typed:
+            return self._find(typed)
+        when = setting.when(max(self.town.step, 0))
+        open_to_all = [
+            str(each) for each in setting.world.places
+            if each.level == ARENA and may_use(setting, self.resident.person, str(each))
+            and setting.rules.is_open(each, when)
+        ]  # fmt: skip
+        if not open_to_all:
+            raise InputError(f"no place in {setting.name} is open now that anybody may go to: name one")
+        return open_to_all[0]
+
+    def _people(self) -> list[Resident]:
+        return people_around(self.town, self.resident)
+
+    def _find(self, typed: str) -> str:
+        """Return a place by what is typed of it, where one may go there now.
+
+        Raises:
+            InputError: there is none, it is closed, or somebody's who is not there.
+        """
+        setting, place = self.town.setting, find_place(self.town.setting, typed)
+        address, person = setting.addresses[place], self.resident.person
+        if not may_use(setting, person, place) and not self._is_let_in(place):
+            raise InputError(f"{words_of(place)} is not open to you, and nobody is there who could let you in")
+        when = setting.when(max(self.town.step, 0))
+        if self.name not in setting.rules.owners(address) and not setting.rules.is_open(address, when):
+            raise InputError(f"{words_of(place)} is closed now")
+        return place
+
+    def _is_let_in(self, place: str) -> bool:
+        """Tell whether somebody is in a house, awake, who may be at a place of it."""
+        setting, house, step = self.town.setting, self.town.setting.addresses[place].upto(2), max(self.town.step, 0)
+        return any(
+            other is not self.resident and not other.state.asleep and may_use(setting, other.person, place)
+            and setting.world.address_at(other.state.spot(step)).is_within(house)
+            for other in self.town.residents.values()
+        )  # fmt: skip
+
+
+def _told(text: str, most: int) -> str:
+    """Return a text on one line.
+
+    Raises:
+        InputError: it is empty, or too long.
+    """
+    told = " ".join(text.split())
+    if not 0 < len(told) <= most:
+        raise InputError(f"say it in 1 to {most} characters")
+    return told
+
+
+def visitor(setting: Setting, name: str) -> Person:
+    """Return somebody who comes from elsewhere and knows the places that are anybody's."""
+    town = setting.world.name
+    nobody = Person(name=name, home=town, visits=True)
+    known = {
+        str(each.upto(level)) for each in setting.world.places if each.level >= 2 for level in (2, each.level)
+        if may_use(setting, nobody, str(each))
+    }  # fmt: skip
+    return nobody.model_copy(update={"knows": tuple(sorted(known))})

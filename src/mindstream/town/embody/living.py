@@ -1,0 +1,126 @@
+"""A step of somebody as whom a person lives: the person is its mind, and nobody is asked what it will do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mindstream.log.events import Remembered
+from mindstream.memory.store.record import RecordDraft
+from mindstream.town.embody.deeds import Begin, Deed, Do, Go
+from mindstream.town.events import Act, Acted, Embodied, Perceived, Released
+from mindstream.town.residents.perceive import perceive
+from mindstream.town.residents.places import with_article, words_of
+from mindstream.town.residents.plan import next_act, walk_to
+from mindstream.town.residents.rest_of_day import plan_rest
+from mindstream.town.residents.turn import Resident, ResidentTurn
+from mindstream.town.setting import Setting
+from mindstream.town.world.address import ARENA
+from mindstream.town.world.walk import write_walk
+from mindstream.town.world.world import Spot
+
+STANDING, AWAY = "standing about", "away"
+IMPORTANCE = 3.0
+"""Of what a person has done as somebody."""
+
+
+def is_here(resident: Resident) -> bool:
+    """Tell whether somebody is in the town: a visitor is while a person lives as it."""
+    return not resident.person.visits or bool(resident.state.embodied)
+
+
+async def live_as(turn: ResidentTurn, deed: Deed | None, ended: bool, taken: Mapping[str, Spot]) -> None:
+    """Let somebody perceive, and do what its person does; what is said comes when all have had their turns.
+
+    Args:
+        ended: what it did has come to its end.
+        taken: where everybody stands.
+    """
+    turn.resident.begin(turn.now)
+    await perceive(turn)
+    turn.by = turn.state.embodied
+    match deed:
+        case Begin():
+            turn.by = deed.person
+            _begin(turn, deed, taken)
+        case Go():
+            await remember_done(turn)
+            _act(turn, f"walking to {with_article(words_of(deed.place))}", deed.place, 0)
+        case Do():
+            await remember_done(turn)
+            _act(turn, deed.what, deed.place, deed.minutes)
+        case None if ended:
+            await remember_done(turn)
+            stand(turn)
+
+
+def _begin(turn: ResidentTurn, deed: Begin, taken: Mapping[str, Spot]) -> None:
+    """Let a person live as somebody from here on: as a resident where that is, as a visitor where it comes in."""
+    turn.write(Embodied(step=turn.step, person=deed.person))
+    spot = turn.state.spot(turn.step)
+    if turn.person.visits:
+        spot = entrance(turn.setting, deed.place, taken)
+        near = turn.setting.places_near(spot)
+        turn.write(
+            Perceived(step=turn.step, seen=(), places=tuple(each for each in near if each not in turn.state.knows))
+        )
+    stand(turn, spot)
+
+
+def entrance(setting: Setting, place: str, taken: Mapping[str, Spot]) -> Spot:
+    """Return where somebody stands who comes into a place: on a spot of its own, at no thing, if there is one."""
+    world, full, address = setting.world, set(taken.values()), setting.addresses[place]
+    spots = [each for each in world.spots(address) if world.walkable(each)] or list(world.spots(address))
+    return min(spots, key=lambda each: (each in full, world.address_at(each) != address))
+
+
+def stand(turn: ResidentTurn, spot: Spot | None = None, what: str = STANDING) -> None:
+    """Let somebody stand where it is, until its person does something."""
+    spot = turn.state.spot(turn.step) if spot is None else spot
+    act = Act(
+        what=what, place="" if what == AWAY else place_at(turn.setting, spot), since=turn.step,
+        until=turn.step + turn.profile.a_day, path=write_walk([spot]), why="wait",
+    )  # fmt: skip
+    turn.write(Acted(step=turn.step, act=act))
+
+
+def place_at(setting: Setting, spot: Spot) -> str:
+    """Return the room or thing at a spot; "" outside."""
+    address = setting.world.address_at(spot)
+    return str(address) if address.level >= ARENA else ""
+
+
+def _act(turn: ResidentTurn, what: str, place: str, minutes: int) -> None:
+    spot = turn.state.spot(turn.step)
+    path = walk_to(turn, place) if place else None
+    act = Act(
+        what=what, place=place if path else place_at(turn.setting, spot), since=turn.step, until=turn.step + 1,
+        path=path or write_walk([spot]), why="",
+    )  # fmt: skip
+    until = max(act.arrives + minutes * turn.profile.a_minute, turn.step + 1)
+    turn.write(Acted(step=turn.step, act=act.model_copy(update={"until": until})))
+
+
+async def remember_done(turn: ResidentTurn) -> None:
+    """Let somebody remember what its person has just done, as any other thing that it saw."""
+    done, setting = turn.state.act, turn.setting
+    if done is None or done.why or not turn.state.embodied:
+        return
+    since, until = setting.when(done.since), setting.when(turn.step)
+    where = f" ({words_of(done.place)})" if done.place and not done.what.endswith(words_of(done.place)) else ""
+    text = f"{turn.name} was {done.what}{where} from {since:%H:%M} to {until:%H:%M}"
+    keywords = tuple(dict.fromkeys((turn.name.lower(), done.what.lower()[:80])))
+    new = RecordDraft(text=text, kind="observation", by=turn.name, importance=IMPORTANCE, keywords=keywords)
+    turn.write(Remembered(count=1, kinds={"observation": 1}), await turn.build(new))
+
+
+async def leave(turn: ResidentTurn) -> None:
+    """Let a person live as somebody no longer: a resident plans the rest of its day, a visitor is gone."""
+    await remember_done(turn)
+    turn.write(Released(step=turn.step, person=turn.by))
+    turn.by = ""
+    if turn.person.visits:
+        stand(turn, what=AWAY)
+        return
+    if turn.state.day == turn.setting.day(turn.step):
+        await plan_rest(turn)
+    await next_act(turn)

@@ -1,0 +1,235 @@
+"""What somebody as whom a person lives can see, and has lived through: structure, for screens of any kind."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict
+
+from mindstream.log.events import Logged
+from mindstream.memory.store.store import read_log
+from mindstream.town.events import Acted, Declined, Perceived, Released, Spoke, Talked, TasksPlanned
+from mindstream.town.residents.places import hours_on, known_places, may_use, words_of
+from mindstream.town.residents.sight import is_in_sight, nearest_spot
+from mindstream.town.residents.turn import Resident
+from mindstream.town.world.hours import DAY_MINUTES, clock
+
+if TYPE_CHECKING:
+    from mindstream.town.town import Town
+
+SHOWN = tuple(each.kind for each in (Perceived, Spoke, Talked, Declined, TasksPlanned, Acted, Released))
+
+
+class _Shown(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class PersonSeen(_Shown):
+    """Somebody in sight; `known_as`: as what one knows them; `distance`: in steps."""
+
+    name: str
+    doing: str
+    place: str
+    asleep: bool
+    talks_with: str
+    known_as: str
+    distance: int
+
+
+class ThingSeen(_Shown):
+    """A thing in sight; `condition`: "" where it is as it should be; `used_by`: who is at it."""
+
+    address: str
+    name: str
+    condition: str
+    danger: bool
+    used_by: tuple[str, ...]
+    distance: int
+
+
+class PlaceKnown(_Shown):
+    """A place where one can go; `hours`: "" always; `open`: now, to oneself."""
+
+    address: str
+    name: str
+    hours: str
+    open: bool
+
+
+class Line(_Shown):
+    """Something that was said."""
+
+    by: str
+    text: str
+
+
+class Happening(_Shown):
+    """Something that one has lived through.
+
+    Attributes:
+        kind: saw, heard, said, did, talked (a talk is over), unanswered (by whom: `who`), agreed, left.
+    """
+
+    step: int
+    time: str
+    kind: str
+    who: str = ""
+    text: str = ""
+
+
+class Planned(_Shown):
+    """A part of the day's plan, with its times of the day."""
+
+    start: str
+    end: str
+    what: str
+    place: str
+
+
+class Surroundings(_Shown):
+    """Where one is, what one does, what and who is around, what was said, and what happened.
+
+    Attributes:
+        until: when what one does ends; "" nobody knows.
+        place: the address of the narrowest place one is in; `where` says it in words.
+        talks_with: who waits for what one says. talk: what was said so far.
+        plan: what is left of the day's plan; agreed: what one has agreed to is in it.
+    """
+
+    name: str
+    person: str
+    step: int
+    time: str
+    place: str
+    where: str
+    spot: tuple[int, int]
+    doing: str
+    on_the_way: bool
+    until: str
+    talks_with: str
+    talk: tuple[Line, ...]
+    people: tuple[PersonSeen, ...]
+    things: tuple[ThingSeen, ...]
+    places: tuple[PlaceKnown, ...]
+    plan: tuple[Planned, ...]
+    happened: tuple[Happening, ...] = ()
+
+
+def people_around(town: Town, resident: Resident) -> list[Resident]:
+    """Return those in sight, the nearest first."""
+    setting, step = town.setting, max(town.step, 0)
+    spot = resident.state.spot(step)
+    seen = [
+        (setting.world.distance(spot, there), other.name, other)
+        for other in town.residents.values()
+        if other is not resident and town.is_here(other.name)
+        and is_in_sight(setting, spot, there := other.state.spot(step))
+    ]  # fmt: skip
+    return [other for _, _, other in sorted(seen, key=lambda each: each[:2])]
+
+
+async def survey(town: Town, resident: Resident, since: int | None) -> Surroundings:
+    """Return what somebody sees, and what happened to it after a step; None: nothing of that."""
+    setting, state, step = town.setting, resident.state, max(town.step, 0)
+    spot = state.spot(step)
+    place, act = setting.world.address_at(spot), state.act
+    return Surroundings(
+        name=resident.name, person=state.embodied, step=town.step, time=setting.when(step).isoformat(),
+        place=str(place), where=words_of(str(place)), spot=spot, doing=act.what if act else "",
+        on_the_way=act is not None and not act.has_arrived(step),
+        until=f"{setting.when(act.until):%H:%M}" if act and not act.why else "",
+        talks_with=state.talks_with if state.talk else "",
+        talk=tuple(Line(by=line.by, text=line.text) for line in state.talk),
+        people=tuple(_seen(town, resident, other) for other in people_around(town, resident)),
+        things=tuple(_things(town, resident)), places=tuple(_places(town, resident)), plan=tuple(_plan(town, resident)),
+        happened=() if since is None else tuple([each async for each in happenings(town, resident, since)]),
+    )  # fmt: skip
+
+
+def _seen(town: Town, resident: Resident, other: Resident) -> PersonSeen:
+    setting, step, state = town.setting, max(town.step, 0), other.state
+    there = state.spot(step)
+    relation = next((each.what for each in resident.person.relations if each.name == other.name), "")
+    return PersonSeen(
+        name=other.name, doing=state.act.what if state.act else "",
+        place=words_of(str(setting.world.address_at(there))),
+        asleep=state.asleep, talks_with=state.partner, known_as=relation,
+        distance=setting.world.distance(resident.state.spot(step), there),
+    )  # fmt: skip
+
+
+def _things(town: Town, resident: Resident) -> Iterator[ThingSeen]:
+    """Yield the things in sight, the nearest first."""
+    setting, step, world = town.setting, max(town.step, 0), town.setting.world
+    spot = resident.state.spot(step)
+    acts = {other.name: other.state.act for other in people_around(town, resident)}
+    found = []
+    for address in {str(world.places[number]) for _, number in world.objects_in(world.arena_of(spot))}:
+        near = nearest_spot(setting, address, spot)
+        if is_in_sight(setting, spot, near):
+            condition = town.conditions.get(address)
+            used_by = tuple(
+                name for name, act in acts.items() if act and act.place == address and act.has_arrived(step)
+            )
+            thing = ThingSeen(
+                address=address, name=address.rpartition(":")[2], condition=condition.text if condition else "",
+                danger=bool(condition and condition.danger), used_by=used_by, distance=world.distance(spot, near),
+            )  # fmt: skip
+            found.append(thing)
+    yield from sorted(found, key=lambda each: (each.distance, each.address))
+
+
+def _places(town: Town, resident: Resident) -> Iterator[PlaceKnown]:
+    setting, person = town.setting, resident.person
+    when = setting.when(max(town.step, 0))
+    for address, place in known_places(setting, person, resident.state.knows, when):
+        at = setting.addresses[address]
+        is_open = setting.rules.is_open(at, when) or person.name in setting.rules.owners(at)
+        yield PlaceKnown(
+            address=address, name=place.words, hours=hours_on(dict(setting.rules), at, when),
+            open=is_open and may_use(setting, person, address),
+        )  # fmt: skip
+
+
+def _plan(town: Town, resident: Resident) -> Iterator[Planned]:
+    setting, state, step = town.setting, resident.state, max(town.step, 0)
+    if state.day != setting.day(step):
+        return
+    for block in state.blocks:
+        if block.end > setting.minute(step):
+            start, end = (clock(each % DAY_MINUTES) for each in (block.start, block.end))
+            yield Planned(start=start, end=end, what=block.what, place=words_of(block.place) if block.place else "")
+
+
+async def happenings(town: Town, resident: Resident, since: int) -> AsyncIterator[Happening]:
+    """Yield what somebody has lived through after a step, in order."""
+    await resident.written()
+    setting, key = town.setting, resident.memory.key
+    first = setting.moment(since)
+    async for row in read_log(town.store, key, kinds=SHOWN):
+        if row.at > first:
+            for kind, who, text in _lived(resident.name, row):
+                step = round((row.at - setting.start) / setting.profile.step_s)
+                yield Happening(step=step, time=setting.when(step).isoformat(), kind=kind, who=who, text=text)
+
+
+def _lived(name: str, row: Logged) -> Iterator[tuple[str, str, str]]:
+    """Yield what a row of somebody's is to itself: its kind, whom it is about, and words."""
+    match row.event:
+        case Perceived():
+            yield from (("saw", subject, f"{subject} {verb} {what}") for subject, verb, what in row.event.seen)
+        case Spoke() if row.event.line.by == name:
+            yield "said", row.event.partner, row.event.line.text
+        case Spoke():
+            yield "heard", row.event.line.by, row.event.line.text
+        case Talked():
+            yield "talked", row.event.partner, ""
+        case Declined():
+            yield "unanswered", row.event.by, ""
+        case TasksPlanned() if row.event.because:
+            yield "agreed", "", "; ".join(f"{clock(each.start % DAY_MINUTES)} {each.what}" for each in row.event.blocks)
+        case Acted() if row.event.act.why in ("", "plan", "react"):
+            yield "did", "", row.event.act.what
+        case Released():
+            yield "left", row.event.person, ""
