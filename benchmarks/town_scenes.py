@@ -15,9 +15,9 @@ from mindstream.models.model import Part, Piece, Request
 from mindstream.models.prompt import Prompt
 from mindstream.models.roles import Models
 from mindstream.models.shorten import estimate_tokens
-from mindstream.town.prompts.plan_scenes import PlanScenes
-from mindstream.town.prompts.reflect_scenes import ReflectScenes
-from mindstream.town.prompts.talk_scene import TalkScene
+from mindstream.town.prompts.scenes.plan_scenes import PlanScenes
+from mindstream.town.prompts.scenes.reflect_scenes import ReflectScenes
+from mindstream.town.prompts.scenes.talk_scene import TalkScene
 from mindstream.town.setting import Setting
 from mindstream.town.town import Town
 

@@ -125,7 +125,14 @@ PROSE = {
 }
 """Where patterns look for words that people say: what alarms must be sure of, and dates and numbers."""
 FORMS = {
-    *("cli/edge.py", "cli/screens/talk.py", "cli/shell/output.py", "coach/belief/plan.py", "coach/packs/check.py"),
+    *(
+        "cli/edge.py",
+        "cli/town/typed_deeds.py",
+        "cli/screens/talk.py",
+        "cli/shell/output.py",
+        "coach/belief/plan.py",
+        "coach/packs/check.py",
+    ),
     *(
         "life/stand_in.py",
         "memory/curation/audit.py",

@@ -14,10 +14,10 @@ from mindstream.models.model import Part, Piece, Request
 from mindstream.models.prompt import Prompt
 from mindstream.town.formats.town_file import parse_town
 from mindstream.town.profile import Profile
-from mindstream.town.prompts.let_on import LetOn
-from mindstream.town.prompts.plan_scenes import PlanScenes
-from mindstream.town.prompts.reflect_scenes import ReflectScenes
-from mindstream.town.prompts.talk_scene import TalkScene
+from mindstream.town.prompts.scenes.let_on import LetOn
+from mindstream.town.prompts.scenes.plan_scenes import PlanScenes
+from mindstream.town.prompts.scenes.reflect_scenes import ReflectScenes
+from mindstream.town.prompts.scenes.talk_scene import TalkScene
 from mindstream.town.setting import Setting
 from mindstream.town.source import setting_of
 

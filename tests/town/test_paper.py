@@ -22,11 +22,11 @@ from mindstream.town.inspect.history import History, read_history
 from mindstream.town.metrics.diffusion import trace_fact
 from mindstream.town.metrics.fact import find_fact
 from mindstream.town.paper.places import descend
-from mindstream.town.prompts.plan_hours import PlanHours
-from mindstream.town.prompts.plan_strokes import PlanStrokes
-from mindstream.town.prompts.plan_tasks import PlanTasks
-from mindstream.town.prompts.rewrite_day import RewriteDay
-from mindstream.town.prompts.say_next import Line, SayNext
+from mindstream.town.prompts.paper.plan_hours import PlanHours
+from mindstream.town.prompts.paper.plan_strokes import PlanStrokes
+from mindstream.town.prompts.paper.plan_tasks import PlanTasks
+from mindstream.town.prompts.paper.rewrite_day import RewriteDay
+from mindstream.town.prompts.paper.say_next import Line, SayNext
 from mindstream.town.prompts.take_from_talk import TakeFromTalk
 from mindstream.town.setting import Setting
 from mindstream.town.town import Town

@@ -127,7 +127,7 @@ async def test_a_process_that_is_killed_after_an_answer_loses_nothing(tmp_path: 
 def answer(asked: Asked) -> Behaviour:
     """Answer as a resident that a visitor invites."""
     if asked.body["model"] == "fast":
-        return Says("I would love to come.")
+        return Says("I would love to come.", pause_s=0.1)
     cafe = re.search(r"(\d+)\. cafe of Oak Cafe", asked.body["messages"][-1]["content"])
     assert cafe
     agreed = {"text": "Ada will go to the concert at 3pm.", "what": "listening to the concert", "place": int(cafe[1])}

@@ -162,29 +162,8 @@ def applied(state: ResidentState, event: Event, profile: Profile) -> ResidentSta
             return state.model_copy(update={"currently": event.currently})
         case Talked():
             return _after_talk(state, event, profile)
-        case ActFinished():
-            done = (*state.done, Done(event.start, event.minutes, event.what))
-            return state.model_copy(update={"done": done} | _unrated(state, event.step, event.records))
-        case Overheard():
-            return state.model_copy(update=_unrated(state, event.step, event.records))
-        case MemoriesRated():
-            left = tuple(each for each in state.unrated if each not in event.records)
-            new = {"unrated": left, "unrated_since": event.step, "gathered": state.gathered + event.gathered}
-            return state.model_copy(update=new)
-        case IdentityRenewed():
-            return state.model_copy(update={"summary": event.summary, "summed_up": event.step})
-        case Spoke():
-            return _after_line(state, event)
-        case Declined():
-            rested = state.rested | {event.partner: event.step + profile.talk_rest}
-            gathered = state.gathered + event.gathered
-            return _freed(state, event.partner, event.step).model_copy(update={"rested": rested, "gathered": gathered})
-        case Embodied():
-            return state.model_copy(update={"embodied": event.person})
-        case Released():
-            return state.model_copy(update={"embodied": ""})
         case _:
-            return state
+            return _after_steps(state, event) or _after_person(state, event, profile) or state
 
 
 def _unrated(state: ResidentState, step: int, records: Sequence[str]) -> dict[str, object]:
@@ -263,3 +242,38 @@ def spliced(blocks: Sequence[Block], new: Sequence[Block]) -> tuple[Block, ...]:
             kept.append(block.model_copy(update={"start": start, "minutes": block.end - start}))
     kept += new
     return tuple(sorted((block for block in kept if block.minutes > 0), key=lambda block: block.start))
+
+
+def _after_steps(state: ResidentState, event: Event) -> ResidentState | None:
+    """Return it after what only those do who live step by step; None: it is something else."""
+    match event:
+        case ActFinished():
+            done = (*state.done, Done(event.start, event.minutes, event.what))
+            return state.model_copy(update={"done": done} | _unrated(state, event.step, event.records))
+        case Overheard():
+            return state.model_copy(update=_unrated(state, event.step, event.records))
+        case MemoriesRated():
+            left = tuple(each for each in state.unrated if each not in event.records)
+            new = {"unrated": left, "unrated_since": event.step, "gathered": state.gathered + event.gathered}
+            return state.model_copy(update=new)
+        case IdentityRenewed():
+            return state.model_copy(update={"summary": event.summary, "summed_up": event.step})
+        case _:
+            return None
+
+
+def _after_person(state: ResidentState, event: Event, profile: Profile) -> ResidentState | None:
+    """Return it after what comes of a person who lives as somebody; None: it is something else."""
+    match event:
+        case Spoke():
+            return _after_line(state, event)
+        case Declined():
+            rested = state.rested | {event.partner: event.step + profile.talk_rest}
+            gathered = state.gathered + event.gathered
+            return _freed(state, event.partner, event.step).model_copy(update={"rested": rested, "gathered": gathered})
+        case Embodied():
+            return state.model_copy(update={"embodied": event.person})
+        case Released():
+            return state.model_copy(update={"embodied": ""})
+        case _:
+            return None

@@ -203,7 +203,7 @@ class Town:
         embodied = Embodied(self, resident)
         if not resident.state.embodied:
             place = embodied.entrance(at) if as_visitor else ""
-            await embodied.act(Begin(person=person, place=place))
+            await embodied.perform(Begin(person=person, place=place))
         return embodied
 
     async def live_with(

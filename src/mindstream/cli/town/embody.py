@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import shlex
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from mindstream.cli.shell.stopping import run_until_stopped
 from mindstream.cli.town.group import MODEL, ROLE
 from mindstream.cli.town.run import MODELS, RESTED
 from mindstream.cli.town.typed_deeds import HELP, Typed, addressee, read_typed
+from mindstream.clock import SystemClock
 from mindstream.errors import InputError, ModelError
 from mindstream.paths import read_text
 from mindstream.service import town as towns
@@ -143,13 +143,13 @@ async def _obey(screen: Screen) -> bool:
 
 async def _keep_pace(screen: Screen, pace: float) -> bool:
     """Do what is typed, while time goes by; in a talk a second is a second. Tell whether the person has left."""
-    me, lines, owed = screen.me, Lines(), 0.0
+    me, lines, owed, elapsed = screen.me, Lines(), 0.0, SystemClock().elapsed
     complain("time goes by; help lists the commands, leave ends it")
     reading = asyncio.ensure_future(lines.next())
     while True:
-        since = time.monotonic()
+        since = elapsed()
         await asyncio.wait({reading}, timeout=TICK_S)
-        owed += (time.monotonic() - since) * (1.0 if me.talks_with else pace) / me.town.setting.profile.step_s
+        owed += (elapsed() - since) * (1.0 if me.talks_with else pace) / me.town.setting.profile.step_s
         if owed >= 1:
             await me.wait(until=me.town.step + int(owed))
             owed -= int(owed)

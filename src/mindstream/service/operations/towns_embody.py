@@ -83,7 +83,7 @@ async def embody(house: House, who: Who, ask: EmbodyRequest) -> Surroundings:
 
 
 @operation("towns.act", "write", "POST /towns/{town}/embody/{resident}/act", mcp="town_act", cli="town embody")
-async def act(house: House, who: Who, ask: ActRequest) -> Surroundings:
+async def do_as(house: House, who: Who, ask: ActRequest) -> Surroundings:
     """Do something as somebody as whom one lives: it ends when it is done, or when somebody speaks to one."""
     from mindstream.service import town as service
 

@@ -13,10 +13,10 @@ somebody begins to speak to it. With `waits=False` they take one step, and `wait
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from mindstream.errors import InputError
 from mindstream.town.embody.deeds import LONGEST_DONE, LONGEST_SAID, Deed, Do, End, Go, Leave, Say
+from mindstream.town.embody.open_town import OpenTown
 from mindstream.town.embody.outlook import Surroundings, people_around, survey
 from mindstream.town.inspect.lookup import find_place, find_resident
 from mindstream.town.residents.person import Person
@@ -24,9 +24,6 @@ from mindstream.town.residents.places import may_use, words_of
 from mindstream.town.residents.turn import Resident
 from mindstream.town.setting import Setting
 from mindstream.town.world.address import ARENA
-
-if TYPE_CHECKING:
-    from mindstream.town.town import Town
 
 MINUTES = 15
 """So long something is done of which nobody says how long."""
@@ -40,7 +37,7 @@ class Embodied:
         on_step: is told of each step.
     """
 
-    def __init__(self, town: Town, resident: Resident, *, waits: bool = True) -> None:
+    def __init__(self, town: OpenTown, resident: Resident, *, waits: bool = True) -> None:
         self.town, self.resident, self.waits = town, resident, waits
         self.on_step: Callable[[int], None] = lambda _: None
 
@@ -81,7 +78,7 @@ class Embodied:
             raise InputError("nobody is in sight who could hear it")
         if whom not in near:
             raise InputError(f"{whom} is not in sight, or asleep" if whom != self.name else "that is you")
-        await self.act(Say(text=told, to=whom))
+        await self.perform(Say(text=told, to=whom))
 
     async def decline(self) -> None:
         """Talk no more; where one has not said anything yet, do not answer.
@@ -91,7 +88,7 @@ class Embodied:
         """
         if not self.talks_with:
             raise InputError("nobody talks with you")
-        await self.act(End())
+        await self.perform(End())
 
     async def wait(self, minutes: float | None = None, *, until: int | None = None) -> None:
         """Let time go by: so many minutes, up to a step, or until what one does is done; or somebody speaks to one."""
@@ -107,16 +104,16 @@ class Embodied:
     async def leave(self) -> None:
         """Live as it no longer: a resident plans the rest of its day, a visitor is gone."""
         if self.resident.state.embodied:
-            await self.act(Leave())
+            await self.perform(Leave())
             await self.town.save()
 
-    async def act(self, deed: Deed) -> None:
+    async def perform(self, deed: Deed) -> None:
         """Do something in the next step, and live no further."""
         await self.town.live_with({self.name: deed}, self.town.step + 1, lambda: False, self.on_step)
 
     async def _do(self, deed: Deed) -> None:
         heard = self.talks_with
-        await self.act(deed)
+        await self.perform(deed)
         if self.waits and self.talks_with in ("", heard):
             await self._live({}, None)
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
-from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict
 
 from mindstream.log.events import Logged
 from mindstream.memory.store.store import read_log
+from mindstream.town.embody.open_town import OpenTown
 from mindstream.town.events import Acted, Declined, Perceived, Released, Spoke, Talked, TasksPlanned
 from mindstream.town.residents.places import hours_on, known_places, may_use, words_of
 from mindstream.town.residents.sight import is_in_sight, nearest_spot
 from mindstream.town.residents.turn import Resident
 from mindstream.town.world.hours import DAY_MINUTES, clock
-
-if TYPE_CHECKING:
-    from mindstream.town.town import Town
 
 SHOWN = tuple(each.kind for each in (Perceived, Spoke, Talked, Declined, TasksPlanned, Acted, Released))
 
@@ -116,7 +113,7 @@ class Surroundings(_Shown):
     happened: tuple[Happening, ...] = ()
 
 
-def people_around(town: Town, resident: Resident) -> list[Resident]:
+def people_around(town: OpenTown, resident: Resident) -> list[Resident]:
     """Return those in sight, the nearest first."""
     setting, step = town.setting, max(town.step, 0)
     spot = resident.state.spot(step)
@@ -129,7 +126,7 @@ def people_around(town: Town, resident: Resident) -> list[Resident]:
     return [other for _, _, other in sorted(seen, key=lambda each: each[:2])]
 
 
-async def survey(town: Town, resident: Resident, since: int | None) -> Surroundings:
+async def survey(town: OpenTown, resident: Resident, since: int | None) -> Surroundings:
     """Return what somebody sees, and what happened to it after a step; None: nothing of that."""
     setting, state, step = town.setting, resident.state, max(town.step, 0)
     spot = state.spot(step)
@@ -147,7 +144,7 @@ async def survey(town: Town, resident: Resident, since: int | None) -> Surroundi
     )  # fmt: skip
 
 
-def _seen(town: Town, resident: Resident, other: Resident) -> PersonSeen:
+def _seen(town: OpenTown, resident: Resident, other: Resident) -> PersonSeen:
     setting, step, state = town.setting, max(town.step, 0), other.state
     there = state.spot(step)
     relation = next((each.what for each in resident.person.relations if each.name == other.name), "")
@@ -159,7 +156,7 @@ def _seen(town: Town, resident: Resident, other: Resident) -> PersonSeen:
     )  # fmt: skip
 
 
-def _things(town: Town, resident: Resident) -> Iterator[ThingSeen]:
+def _things(town: OpenTown, resident: Resident) -> Iterator[ThingSeen]:
     """Yield the things in sight, the nearest first."""
     setting, step, world = town.setting, max(town.step, 0), town.setting.world
     spot = resident.state.spot(step)
@@ -180,7 +177,7 @@ def _things(town: Town, resident: Resident) -> Iterator[ThingSeen]:
     yield from sorted(found, key=lambda each: (each.distance, each.address))
 
 
-def _places(town: Town, resident: Resident) -> Iterator[PlaceKnown]:
+def _places(town: OpenTown, resident: Resident) -> Iterator[PlaceKnown]:
     setting, person = town.setting, resident.person
     when = setting.when(max(town.step, 0))
     for address, place in known_places(setting, person, resident.state.knows, when):
@@ -192,7 +189,7 @@ def _places(town: Town, resident: Resident) -> Iterator[PlaceKnown]:
         )  # fmt: skip
 
 
-def _plan(town: Town, resident: Resident) -> Iterator[Planned]:
+def _plan(town: OpenTown, resident: Resident) -> Iterator[Planned]:
     setting, state, step = town.setting, resident.state, max(town.step, 0)
     if state.day != setting.day(step):
         return
@@ -202,7 +199,7 @@ def _plan(town: Town, resident: Resident) -> Iterator[Planned]:
             yield Planned(start=start, end=end, what=block.what, place=words_of(block.place) if block.place else "")
 
 
-async def happenings(town: Town, resident: Resident, since: int) -> AsyncIterator[Happening]:
+async def happenings(town: OpenTown, resident: Resident, since: int) -> AsyncIterator[Happening]:
     """Yield what somebody has lived through after a step, in order."""
     await resident.written()
     setting, key = town.setting, resident.memory.key

@@ -19,9 +19,9 @@ from mindstream.models.rules import Rules
 from mindstream.models.shorten import estimate_tokens
 from mindstream.reasoners.reflect.insights import Found, Insight, Insights
 from mindstream.reasoners.reflect.salient_questions import Questions, SalientQuestions
-from mindstream.town.prompts.plan_strokes import PlanStrokes, Stroke, Strokes
-from mindstream.town.prompts.plan_tasks import PaperTask, PaperTasks, PlanTasks
-from mindstream.town.prompts.say_next import Line, SayNext
+from mindstream.town.prompts.paper.plan_strokes import PlanStrokes, Stroke, Strokes
+from mindstream.town.prompts.paper.plan_tasks import PaperTask, PaperTasks, PlanTasks
+from mindstream.town.prompts.paper.say_next import Line, SayNext
 from mindstream.town.prompts.take_from_talk import Agreed, TakeFromTalk, Taken
 from mindstream.town.setting import Setting
 from mindstream.town.town import Town

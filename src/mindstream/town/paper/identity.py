@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mindstream.memory.store.record import Record
 from mindstream.town.events import IdentityRenewed
-from mindstream.town.prompts.renew_identity import RenewIdentity
+from mindstream.town.prompts.paper.renew_identity import RenewIdentity
 from mindstream.town.residents.turn import ResidentTurn
 
 ASKED = ("{who}'s core characteristics", "{who}'s current daily occupation", "How {who} feels about recent progress")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from mindstream.town.events import Block, TasksPlanned
 from mindstream.town.paper.own_acts import is_own_act
-from mindstream.town.prompts.meet_person import AVOID, GO_ALONG, TALK, WAIT, MeetPerson
+from mindstream.town.prompts.paper.meet_person import AVOID, GO_ALONG, TALK, WAIT, MeetPerson
 from mindstream.town.residents.converse import OF_OTHER, OF_PEOPLE, TELLABLE, TO_TELL, can_be_told
 from mindstream.town.residents.percept import Percept
 from mindstream.town.residents.places import may_use

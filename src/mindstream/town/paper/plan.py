@@ -9,10 +9,10 @@ from mindstream.town.events import Block, DayPlanned, TasksPlanned
 from mindstream.town.paper.identity import renew_identity
 from mindstream.town.paper.own_acts import is_own_act, rate_memories
 from mindstream.town.paper.places import descend, known_tree, narrowed, path_of, things_in
+from mindstream.town.prompts.paper.plan_hours import PlanHours
+from mindstream.town.prompts.paper.plan_strokes import PlanStrokes, Stroke, Strokes
+from mindstream.town.prompts.paper.plan_tasks import SHORTEST, PaperTask, PlanTasks
 from mindstream.town.prompts.plan_day import DayPlan, Item, say_date
-from mindstream.town.prompts.plan_hours import PlanHours
-from mindstream.town.prompts.plan_strokes import PlanStrokes, Stroke, Strokes
-from mindstream.town.prompts.plan_tasks import SHORTEST, PaperTask, PlanTasks
 from mindstream.town.residents.appointment import Appointment, appointment_of
 from mindstream.town.residents.plan import (
     PLAN_IMPORTANCE,

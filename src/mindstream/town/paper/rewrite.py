@@ -9,7 +9,7 @@ from mindstream.town.events import Block, TasksPlanned
 from mindstream.town.paper.places import known_tree, path_of
 from mindstream.town.paper.plan import place_of
 from mindstream.town.prompts.memory import Memory
-from mindstream.town.prompts.rewrite_day import RestOfDay, RewriteDay
+from mindstream.town.prompts.paper.rewrite_day import RestOfDay, RewriteDay
 from mindstream.town.residents.appointment import Appointment
 from mindstream.town.residents.keep_talk import Kept
 from mindstream.town.residents.places import is_let_in, words_of

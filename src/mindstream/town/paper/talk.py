@@ -12,8 +12,8 @@ from mindstream.memory.store.record import Record, RecordDraft, normalised
 from mindstream.town.compat import talk_end
 from mindstream.town.events import Overheard, SpokenLine, Talked
 from mindstream.town.paper.rewrite import rewrite_day
-from mindstream.town.prompts.say_next import Line, SayNext
-from mindstream.town.prompts.sum_up_relation import SumUpRelation
+from mindstream.town.prompts.paper.say_next import Line, SayNext
+from mindstream.town.prompts.paper.sum_up_relation import SumUpRelation
 from mindstream.town.prompts.take_from_talk import TakeFromTalk
 from mindstream.town.residents.appointment import KEY
 from mindstream.town.residents.converse import (

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.town.events import Block, DayPlanned
 from mindstream.town.prompts.plan_day import DayPlan, Item, Place, say_date
-from mindstream.town.prompts.plan_scenes import PlanScenes, SceneDay, SceneItem
+from mindstream.town.prompts.scenes.plan_scenes import PlanScenes, SceneDay, SceneItem
 from mindstream.town.residents.appointment import Appointment
 from mindstream.town.residents.places import is_let_in, known_places, words_of
 from mindstream.town.residents.plan import PLAN_IMPORTANCE, blocks_of, minutes_between

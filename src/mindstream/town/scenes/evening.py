@@ -9,7 +9,7 @@ from mindstream.log.events import Reflected
 from mindstream.memory.store.record import Kind, Record, RecordDraft, normalised
 from mindstream.reasoners.reflect.reflect import BY, OWN
 from mindstream.town.events import Act, Resolved
-from mindstream.town.prompts.reflect_scenes import Evening, ReflectScenes
+from mindstream.town.prompts.scenes.reflect_scenes import Evening, ReflectScenes
 from mindstream.town.residents.moving_in import SECRET
 from mindstream.town.residents.perceive import PEOPLE
 from mindstream.town.residents.reflection import is_due

@@ -10,9 +10,9 @@ from typing import Literal
 from mindstream.memory.store.record import Record, RecordDraft, normalised
 from mindstream.town.compat import talk_end
 from mindstream.town.events import Met, Perceived, SpokenLine, Talked
-from mindstream.town.prompts.let_on import Briefing, LetOn
+from mindstream.town.prompts.scenes.let_on import Briefing, LetOn
+from mindstream.town.prompts.scenes.talk_scene import Scene, SceneMemory, Side, TalkScene
 from mindstream.town.prompts.take_from_talk import Agreed, Learned, Taken
-from mindstream.town.prompts.talk_scene import Scene, SceneMemory, Side, TalkScene
 from mindstream.town.residents.appointment import Appointment
 from mindstream.town.residents.converse import OF_PEOPLE, TELLABLE, can_be_told
 from mindstream.town.residents.keep_talk import IMPORTANCE, Kept, find_name, keep, meeting_places

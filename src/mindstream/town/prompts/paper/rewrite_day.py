@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from mindstream.models.prompt import Prompt, rule
 from mindstream.town.prompts.memory import Memory
-from mindstream.town.prompts.plan_strokes import Stroke
+from mindstream.town.prompts.paper.plan_strokes import Stroke
 
 
 class RestOfDay(BaseModel):
