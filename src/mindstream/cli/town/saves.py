@@ -1,8 +1,9 @@
-"""`mindstream town import` and `export`: saved simulations of Park 2023, and journals."""
+"""`mindstream town open`, `import` and `export`: recorded worlds, saved simulations of Park 2023, and journals."""
 
 from __future__ import annotations
 
 import asyncio
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -29,9 +30,29 @@ from mindstream.town.journal_file import write_journal
 from mindstream.town.replay import write_replay
 from mindstream.town.saves.exporting import save_of_town
 from mindstream.town.saves.importing import begin_from_save
+from mindstream.town.saves.recorded import WORLDS, unpack_world
 from mindstream.town.world.tiles import TileWorld
 
 app = group()
+
+
+@command(app, "town", "mindstream town open recorded --data ./hamlet", name="open")
+def open_(
+    settings: Settings,
+    name: Annotated[str, word("WORLD", "A recorded world.")] = "recorded",
+    json: AsJson = False,
+) -> None:
+    """Open a world that ships: days lived with a language mind behind each resident, to look at without a model."""
+    unpack_world(name, settings.data)
+    data = shlex.quote(str(settings.data))
+    tell(
+        json, {"world": name, "about": WORLDS[name], "data": str(settings.data)},
+        f"{WORLDS[name]}; it lies in {settings.data}. Look:",
+        f"  mindstream town replay --out {name}.html --data {data}     watch it in a browser",
+        f"  mindstream town status --data {data}                     who is where",
+        f"  mindstream town timeline NAME --data {data}              somebody's day",
+        f"  mindstream town why NAME --at TIME --data {data}         why somebody did what",
+    )  # fmt: skip
 
 
 @command(
