@@ -4,10 +4,8 @@
 
 `day`: 25 residents, 8,640 steps, rules and journal; the quickest of the runs, by CPU. `one_town`: copies of the town's
 people and map side by side on one map. `side_by_side`: towns of 25 in one process, each in a folder of its own.
-`asks`: calls and tokens of an agent-day by kind, and what that costs at named prices, static words cached. `scenes`:
-the same for five of them in scenes, on a model that answers as plainly as can be: calls, tokens, dollars of a day each.
-`asks`: calls and tokens of an agent-day by kind, and what that costs at named prices, static words cached;
-`asks_paper`: the same where residents live step by step (`lives=paper`).
+`asks`: calls and tokens of an agent-day by kind, in scenes and step by step as in Park 2023 (`paper`), found by
+stand-ins that answer at a mind's length; and what that costs at named prices, static words cached.
 
 Every run is a process of its own. Its memory is how much larger it is when the day is over than before its town was
 opened, by resident: state, stream, vectors, plans, caches, what SQLite holds. Code, map and the embedder's table of
@@ -31,7 +29,6 @@ from pathlib import Path
 from typing import Any
 
 from town_copies import copied_in_one
-from town_scenes import count_scenes
 
 from mindstream.models.embedders.wordllama import shared_embedder
 from mindstream.town.inspect.estimate import cost_usd, count_calls
@@ -98,13 +95,11 @@ def measure_part(given: argparse.Namespace) -> dict[str, Any]:
         return asyncio.run(live(settings, Path(folder)))
 
 
-def count_asks(town: str, lives: str = "") -> dict[str, Any]:
-    """Count what a day asks of models, and what that costs; `lives`: as the profile of that name, with a model."""
+def count_asks(town: str, lives: str) -> dict[str, Any]:
+    """Count what a day asks of models, and what that costs; `lives`: in scenes, or as in the paper."""
     setting = open_setting(town, seed=1)
-    if lives:
-        setting = replace(setting, profile=setting.profile.model_copy(update={"lives": lives}))
-    models = {"default": PRICED[0]} if lives else {}
-    counted = asyncio.run(count_calls(setting, setting.profile.a_day, models=models))
+    setting = replace(setting, profile=setting.profile.model_copy(update={"lives": lives}))
+    counted = asyncio.run(count_calls(setting, setting.profile.a_day, models={"default": PRICED[0]}))
     people, kinds = len(setting.people), counted.by_kind.values()
     return {
         "calls": sum(each.calls for each in kinds),
@@ -133,9 +128,7 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
     if given.towns:
         report["side_by_side"] = measure_apart("side_by_side", given)
     if given.runs:
-        report["asks"] = count_asks(given.town)
-        report["scenes"] = asyncio.run(count_scenes(open_setting(given.town, seed=1)))
-        report["asks_paper"] = count_asks(given.town, "paper")
+        report["asks"] = {lives: count_asks(given.town, lives) for lives in ("scenes", "paper")}
     report["load_after"] = os.getloadavg()[0]
     return report
 

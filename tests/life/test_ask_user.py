@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,8 @@ from mindstream.life.life import Life, LifeConfig
 from mindstream.life.schedule import ActiveHours
 from mindstream.life.waking import Rhythm
 from mindstream.memory.memory import Memory
-from mindstream.models.model import Request
+from mindstream.models.fake import FakeModel
+from mindstream.models.model import Part, Request
 from mindstream.models.roles import Models
 
 NOT_YET = "the user has not replied yet"
@@ -122,8 +125,19 @@ async def test_what_the_user_says_meanwhile_is_told_in_the_same_turn(tmp_path: P
         told.append(request.messages[-1].text)
         return "ok"
 
-    async with living(tmp_path, script([[call("R", query="x")], listens])) as life:
+    noticed = asyncio.Event()
+
+    class Slow(FakeModel):
+        async def reply(self, request: Request) -> AsyncGenerator[Part]:
+            await noticed.wait()
+            async with aclosing(super().reply(request)) as parts:
+                async for part in parts:
+                    yield part
+
+    async with living(tmp_path, Slow({"live": [[call("R", query="x")], listens]})) as life:
         turn = asyncio.ensure_future(life.run(turns=1))
+        await asyncio.sleep(0.1)
         await commands.notice(life.memory, "come home")
+        noticed.set()
         await turn
     assert "come home" in told[0]

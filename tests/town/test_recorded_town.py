@@ -1,8 +1,8 @@
 """A morning of the hamlet with a language mind for all three of its people, played back to the word.
 
-All was asked of the mind: days, tasks, whether to talk and to act, every line of every
-talk, what was kept of it, a reflection, and three answers in an interview.
-Who answered knew nothing of the town. Rules rated what was seen.
+All was asked of the mind, step by step (`lives=paper`): days, hours, tasks, how important things are, what to do about
+whom one sees, every line of every talk, what was kept of it, two reflections, and three answers in an interview.
+Who answered knew nothing of the town.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ async def live(folder: Path, models: Models, story: dict[str, Any] = STORY) -> l
 
 async def test_a_morning_with_a_mind_behind_three_residents(folder: Path) -> None:
     model, thinks = (Playback(RECORDINGS / "town.jsonl", strict=False) for _ in range(2))
-    model.name = Rules.name  # asked by the prompts of a day without scenes or steps, as it was recorded
-    answers = await live(folder, Models(model, {"importance": Rules(), "reasoner": thinks}))
+    answers = await live(folder, Models(model, {"reasoner": thinks}))
     history = await read_history(folder)
     planned = {name: [e.broad for _, e in history.events(name, DayPlanned)] for name in history.names}
-    assert all(len(days) == 1 and len(days[0]) >= 8 for days in planned.values())
-    assert "09:00 tuning the piano" in planned["Ben Hale"][0]
+    assert all(len(days) == 1 and 5 <= len(days[0]) <= 8 for days in planned.values())
+    assert "09:00 tune the piano" in planned["Ben Hale"][0]
     (saw, _), *_ = [each for each in history.events("Ada Brook", Decided) if each[1].about == "the shower is leaking"]
     acts = [e.act for at, e in history.events("Ada Brook", Acted) if at >= saw and e.act.why in ("react", "plan")]
-    assert acts[0].why == "react" and acts[0].what == "fetching tools" and acts[1].leaves == "repaired"
+    assert acts[0].why == "react" and acts[0].what.startswith("turning the water off")
+    assert any(each.leaves == "repaired" for each in acts)
     partners = [e.partner for _, e in history.events("Ada Brook", Talked)]
     assert partners == ["Ben Hale"]
     counts = count_events(history)
     assert sum(counts.reflections.values()) == 2
-    assert "repaired it" in answers[0] and "reading evening" in answers[1] and "don't know who Ada Brook" in answers[2]
+    assert "changed the washer" in answers[0] and "reading evening" in answers[1] and "don't know anybody by that name" in answers[2]

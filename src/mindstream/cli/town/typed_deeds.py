@@ -21,10 +21,6 @@ set OBJECT CONDITION             change an object; CONDITION "" puts it right (O
 leave                            go: a resident goes on by itself, a visitor is gone"""
 BARE = ("look", "who", "places", "plan", "help", "decline", "leave")
 _TIMED = re.compile(r"(\d{1,2}:\d{2})\s+(.+)", re.DOTALL)
-_DO = re.compile(
-    r"""(?P<what>"[^"]+"|.+?)(?:\s+for\s+(?P<minutes>\d{1,4})(?:\s*(?:min|minutes))?)?(?:\s+at\s+(?P<place>.+))?""",
-    re.DOTALL,
-)
 
 
 @dataclass(frozen=True)
@@ -67,10 +63,23 @@ def read_typed(line: str) -> Typed:
         raise InputError(f"{verb} what? help says how")
     if verb != "do":
         return Typed(verb, (rest.strip('"'),), at=at)
-    found = _DO.fullmatch(rest)
-    assert found  # anything is a WHAT
-    minutes = int(found["minutes"]) if found["minutes"] else MINUTES
-    return Typed("do", (found["what"].strip('"'),), minutes, (found["place"] or "").strip('"'), at=at)
+    return _do(rest, at)
+
+
+def _do(rest: str, at: str) -> Typed:
+    quoted, _, behind = rest[1:].partition('"') if rest.startswith('"') else ("", "", rest)
+    words, n = behind.split(), 0
+    while n < len(words) and not (
+        words[n] == "at" or (words[n] == "for" and "".join(words[n + 1 : n + 2]).isdecimal())
+    ):
+        n += 1
+    what, words = quoted or " ".join(words[:n]), words[n:]
+    minutes = MINUTES
+    if words[:1] == ["for"]:
+        minutes, words = int(words[1][:4]), words[2:]
+        words = words[1:] if words[:1] in (["min"], ["minutes"]) else words
+    place = " ".join(words[1:] if words[:1] == ["at"] else words).strip('"')
+    return Typed("do", (what,), minutes, place, at=at)
 
 
 def addressee(text: str, near: Iterable[str]) -> tuple[str, str]:

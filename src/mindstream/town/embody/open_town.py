@@ -28,9 +28,6 @@ class OpenTown(Protocol):
     def conditions(self) -> Mapping[str, Condition]:
         """The conditions of objects that are not as they should be, by address."""
 
-    def is_here(self, name: str) -> bool:
-        """Tell whether somebody is in the town."""
-
     async def live_with(
         self, deeds: Mapping[str, Deed], until: int, stop: Callable[[], bool], on_step: Callable[[int], None]
     ) -> None:

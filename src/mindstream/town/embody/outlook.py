@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from mindstream.log.events import Logged
 from mindstream.memory.store.store import read_log
+from mindstream.town.embody.living import is_here
 from mindstream.town.embody.open_town import OpenTown
 from mindstream.town.events import Acted, Declined, Perceived, Released, Spoke, Talked, TasksPlanned
 from mindstream.town.residents.places import hours_on, known_places, may_use, words_of
@@ -120,7 +121,7 @@ def people_around(town: OpenTown, resident: Resident) -> list[Resident]:
     seen = [
         (setting.world.distance(spot, there), other.name, other)
         for other in town.residents.values()
-        if other is not resident and town.is_here(other.name)
+        if other is not resident and is_here(other)
         and is_in_sight(setting, spot, there := other.state.spot(step))
     ]  # fmt: skip
     return [other for _, _, other in sorted(seen, key=lambda each: each[:2])]

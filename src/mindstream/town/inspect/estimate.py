@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,6 +22,8 @@ from mindstream.reasoners.reflect.salient_questions import Questions, SalientQue
 from mindstream.town.prompts.paper.plan_strokes import PlanStrokes, Stroke, Strokes
 from mindstream.town.prompts.paper.plan_tasks import PaperTask, PaperTasks, PlanTasks
 from mindstream.town.prompts.paper.say_next import Line, SayNext
+from mindstream.town.prompts.scenes.plan_scenes import PlanScenes, SceneDay, SceneItem
+from mindstream.town.prompts.scenes.talk_scene import Scene, SceneLine, SceneMemory, TalkScene
 from mindstream.town.prompts.take_from_talk import Agreed, TakeFromTalk, Taken
 from mindstream.town.setting import Setting
 from mindstream.town.town import Town
@@ -44,10 +46,12 @@ REPLIES = {
     "plan_strokes": 440, "plan_hours": 140, "plan_tasks": 190, "meet_person": 1, "say_next": 80, "take_from_talk": 200,
     "sum_up_relation": 45, "renew_identity": 110, "rewrite_day": 460, "plan_day": 270, "break_down": 70, "utter": 50,
     "insights": 60, "salient_questions": 50, "answer_interview": 35, "see_to": 60,
+    "plan_scenes": 1560, "talk_scene": 660, "reflect_scenes": 360, "let_on": 25,
 }  # fmt: skip
 """How many tokens a language mind wrote on average where it was asked for real; stand-ins say less."""
 A_TASK, LINES, AGREE = 12, 5, 0.2
 """Minutes of a mind's task, lines of a talk of minds, and how often they agree on something for today."""
+BED = "22:30"
 SOMETHING = "a thing or two of what is to be done now"
 """As long as what minds say of a task."""
 MUNDANE = 3
@@ -93,15 +97,42 @@ class Counting:
             kind.tokens_out += max(written, REPLIES.get(label, 0) if self.name == LIVED else 0)
 
 
-def _a_day_out(ask: PlanStrokes) -> Strokes:
-    """Plan a day as minds do of whom no file says how its days are: out for work, for company at noon, and at home."""
+def _a_day_out(who: str, date: str, places: Sequence[str]) -> list[tuple[str, str]]:
+    """Return when somebody is where, as minds plan a day of whom no file says how its days are: out for work, for
+    company at noon and after work, else at home (""). `places`: those that are not home."""
+    work = chance.pick(places, who, "work") if places else ""
+    noon, evening = (chance.pick(places, date, hour) if places else "" for hour in ("noon", "evening"))
+    return [("06:30", ""), ("08:30", work), ("12:00", noon), ("13:00", work), ("17:00", evening), ("18:30", "")]
+
+
+def _strokes(ask: PlanStrokes) -> Strokes:
     out = [str(number) for number, line in enumerate(ask.places, 1) if "(at home" not in line]
-    work = [chance.pick(out, ask.who, "work")] if out else []
-    noon, evening = ([chance.pick(out, ask.date, hour)] if out else [] for hour in ("noon", "evening"))
-    home = list[str]()
-    hours = ("06:30", home), ("08:30", work), ("12:00", noon), ("13:00", work), ("17:00", evening), ("18:30", home)
-    strokes = [Stroke(start=start, what=f"{start} {SOMETHING}", place=place) for start, place in hours]
-    return Strokes(wake="06:30", bed="22:30", strokes=strokes)
+    strokes = [
+        Stroke(start=start, what=f"{start} {SOMETHING}", place=[place] if place else [])
+        for start, place in _a_day_out(ask.who, ask.date, out)
+    ]
+    return Strokes(wake="06:30", bed=BED, strokes=strokes)
+
+
+def _scenes(ask: PlanScenes) -> SceneDay:
+    parts = _a_day_out(ask.who, ask.date, [each.words for each in ask.places if not each.home])
+    ends = [*(start for start, _ in parts[1:]), BED]
+    return SceneDay(
+        items=[
+            SceneItem.model_validate({"from": start, "to": end} | {"what": f"{start} {SOMETHING}", "place": place})
+            for (start, place), end in zip(parts, ends, strict=True)
+        ]
+    )
+
+
+def _scene(ask: TalkScene) -> Scene:
+    names = [side.who for side in ask.sides]
+    lines = [SceneLine(who=names[at % 2], says=SOMETHING) for at in range(LINES)]
+    kept = [
+        SceneMemory(who=name, text=f"{names[0]} and {names[1]} talked of {SOMETHING}.", weight=MUNDANE)
+        for name in names
+    ]
+    return Scene(talk=True, lines=lines, remember=kept)
 
 
 async def _answered(rules: Rules, request: Request) -> str:
@@ -120,7 +151,11 @@ async def _reply(rules: Rules, request: Request) -> AsyncGenerator[Part]:
             found = [Insight(text=f"{ask.who}: {ask.question} ({len(ask.memories)})"[:500], because=[1])]
             yield Piece(Found(insights=found).model_dump_json())
         case PlanStrokes() as ask if not ask.usual:
-            yield Piece(_a_day_out(ask).model_dump_json())
+            yield Piece(_strokes(ask).model_dump_json())
+        case PlanScenes() as ask:
+            yield Piece(_scenes(ask).model_dump_json(by_alias=True))
+        case TalkScene() as ask:
+            yield Piece(_scene(ask).model_dump_json(by_alias=True))
         case PlanTasks() as ask:
             minutes = range(0, max(1, ask.minutes - A_TASK // 2), A_TASK)
             tasks = [PaperTask(minutes=A_TASK, what=f"{ask.when} +{each}: {SOMETHING}") for each in minutes]
