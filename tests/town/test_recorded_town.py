@@ -15,7 +15,6 @@ from hamlet import hamlet
 
 from mindstream.models.recording import Playback
 from mindstream.models.roles import Models
-from mindstream.models.rules import Rules
 from mindstream.town.events import Acted, DayPlanned, Decided, Talked
 from mindstream.town.inspect.history import read_history
 from mindstream.town.metrics.counts import count_events
@@ -51,4 +50,8 @@ async def test_a_morning_with_a_mind_behind_three_residents(folder: Path) -> Non
     assert partners == ["Ben Hale"]
     counts = count_events(history)
     assert sum(counts.reflections.values()) == 2
-    assert "changed the washer" in answers[0] and "reading evening" in answers[1] and "don't know anybody by that name" in answers[2]
+    assert (
+        "changed the washer" in answers[0]
+        and "reading evening" in answers[1]
+        and "don't know anybody by that name" in answers[2]
+    )
