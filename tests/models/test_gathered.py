@@ -79,5 +79,5 @@ async def test_a_stream_is_closed_with_the_block_and_an_endless_one_waits() -> N
 
 
 def test_only_neighbours_of_a_kind_are_joined() -> None:
-    parts = [Delta("reply", "a"), Usage(1, 1), Delta("reply", "b"), Delta("reply", "c")]
+    parts: list[Arrival] = [Delta("reply", "a"), Usage(1, 1), Delta("reply", "b"), Delta("reply", "c")]
     assert joined(parts) == [Delta("reply", "a"), Usage(1, 1), Delta("reply", "bc")]

@@ -19,7 +19,7 @@ from mindstream.town.scenes.who import identity
 
 OF_A_DAY: tuple[Kind, ...] = ("observation", "thought", "note")
 LOOKED_THROUGH, SHOWN, RECALLED = 120, 16, 4
-LONGEST = 220
+LONGEST = 400
 """So many characters of a memory are shown."""
 WORTH = 10.0
 """So much importance has gathered on a day that is worth a thought."""

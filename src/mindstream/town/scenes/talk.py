@@ -27,6 +27,8 @@ from mindstream.town.scenes.secrets import secrets_of
 from mindstream.town.scenes.who import identity, public_identity
 from mindstream.town.world.address import ARENA
 
+LONGEST = 700
+"""So many characters of a memory are shown: all of one that tells of an appointment."""
 OF_OTHER, NEWEST, OF_PLACE, DATED, SHOWN = 5, 6, 2, 3, 12
 PASSING = 2.0
 """How much it matters to have heard, or only met, somebody of whom nobody said how much."""
@@ -111,7 +113,7 @@ def _sides(
     for turn, other, mind, brief in zip(both, both[::-1], minds, briefs, strict=True):
         shared, shown = turn.state.shared.get(other.name, frozenset()), []
         for record, memory in zip(mind, show(mind), strict=True):
-            shown.append(f"{number}. {memory.line[:300]}{' (told before)' if record.id in shared else ''}")
+            shown.append(f"{number}. {memory.line[:LONGEST]}{' (told before)' if record.id in shared else ''}")
             number += 1
         told = [*brief.lets_on, *([f"({brief.bearing})"] if brief.bearing else [])] if brief else []
         text = public_identity(turn, keeps_secrets=brief is not None)
