@@ -13,7 +13,7 @@ from mindstream.log.database import FILE
 from mindstream.log.files import private_database, private_folder
 
 WORLDS = {
-    "recorded": "Ostrovu Cucului, a hamlet of six in the Danube delta, on a Friday of September; a language mind"
+    "recorded": "Ostrovu Cucului, a hamlet of six in the Danube delta, on two days of September; a language mind"
     " behind each resident",
 }
 """What each of them is; a world lies beside this module's folder, in `packs`, as NAME.db.xz."""
