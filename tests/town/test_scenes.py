@@ -14,7 +14,7 @@ from scene_minds import DAY, GUEST, HERMIT, HOST, HOUR, INN, INN_WORDS, LUNCH, S
 from mindstream.memory.store.record import Kind
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
-from mindstream.town.events import Acted, Asked, Met, Talked
+from mindstream.town.events import Acted, Asked, Met, Talked, TasksPlanned
 from mindstream.town.formats.town_file import parse_town
 from mindstream.town.inspect.history import read_history
 from mindstream.town.journal import resident_of, rows_after
@@ -289,3 +289,41 @@ async def test_without_a_model_for_plans_they_live_by_rules(tmp_path: Path) -> N
         rows = [row async for row in rows_after(town.store)]
     assert not mind.of(PlanScenes) and not any(isinstance(row.event, Met | Asked) for row in rows)
     assert {resident_of(row) for row in rows if isinstance(row.event, Acted)} == set(five().people)
+
+
+def overtaken(ask: TalkScene) -> dict[str, Any]:
+    """Let the host's work at eleven become another, elsewhere, by what she hears."""
+    changes = [
+        {"number": int(number), "becomes": "去老茶馆帮忙", "place": INN_WORDS}
+        for side in ask.sides if side.who == HOST for line in side.plan
+        if (number := line.partition(".")[0]) and "11:00" in line
+    ]  # fmt: skip
+    return talk(ask, changes=[*changes, {"number": 99, "becomes": "nothing"}])
+
+
+async def test_what_a_talk_tells_changes_what_it_has_overtaken(tmp_path: Path) -> None:
+    mind = SceneMind(talk_scene=overtaken)
+    async with Town.open(tmp_path, liucun(), models=Models(mind)) as town:
+        await town.run(until=11 * HOUR + 60)
+        acts = {name: town.residents[name].state.act for name in (HOST, GUEST)}
+        rows = [row async for row in rows_after(town.store)]
+    host, guest = acts[HOST], acts[GUEST]
+    assert host is not None and (host.what, host.place) == ("去老茶馆帮忙", INN)
+    assert guest is not None and guest.what == "干活11", "only hers is another"
+    why = [row.event.because for row in rows if isinstance(row.event, TasksPlanned) and row.event.because]
+    assert why and all("说了话" in each for each in why), "it is said by what she heard"
+    first = mind.of(TalkScene)[0]
+    numbers = [int(line.partition(".")[0]) for side in first.sides for line in (*side.memories, *side.plan)]
+    assert len(numbers) == len(set(numbers)), "no two things have one number"
+
+
+async def test_of_who_keeps_a_secret_a_talk_sees_only_plans_that_give_nothing_away(tmp_path: Path) -> None:
+    def lets_on(ask: LetOn) -> dict[str, Any]:
+        return {"plan": [n for n, line in enumerate(ask.plan, 1) if "干活10" in line]}
+
+    mind = SceneMind(let_on=lets_on)
+    async with Town.open(tmp_path, liucun(with_secret), models=Models(mind)) as town:
+        await town.run(until=10 * HOUR)
+    shown = {side.who: side.plan for ask in mind.of(TalkScene) for side in ask.sides if "干活10" in str(side.plan)}
+    assert len(shown[HOST]) == 1 and len(shown[GUEST]) > 1
+    assert mind.of(LetOn)[0].relation and mind.of(LetOn)[0].when.endswith(mind.of(TalkScene)[0].when[-5:])

@@ -33,6 +33,8 @@ async def react_to_things(turn: ResidentTurn, others: Mapping[str, ResidentState
     if _leave_to_another(turn, others):
         return True
     for percept in _undecided(turn):
+        if turn.lives_in_scenes and _is_left(turn, percept, others):
+            continue
         recalled = await turn.recall(percept.text, RECALLED, touch=False)
         memories = turn.beyond_identity(each.record for each in recalled if "plan" not in each.record.keywords)
         question = _question(turn, percept, others, memories)
@@ -76,6 +78,15 @@ def _leave_to_another(turn: ResidentTurn, others: Mapping[str, ResidentState]) -
     return True
 
 
+def _is_left(turn: ResidentTurn, percept: Percept, others: Mapping[str, ResidentState]) -> bool:
+    """Leave a thing that is no danger, without asking, to others who see to it, or where there is nothing to do."""
+    act, rules = turn.state.act, turn.setting.conditions
+    if percept.danger or (act is not None and act.needs(percept.place)):
+        return False
+    taken = percept.object == OCCUPIED or rules.is_fine(percept.object)
+    return taken or any(_mends(other, percept.place) for other in others.values())
+
+
 def _mends(other: ResidentState, place: str) -> bool:
     return other.act is not None and other.act.why == "react" and other.act.sees_to == place
 
@@ -90,7 +101,7 @@ def _question(
     owns = turn.name in rules.owners(turn.setting.addresses[place])
     return ShouldAct(
         who=turn.name, identity=turn.identity, doing=act.what, sees=percept.text, danger=percept.danger,
-        uses_it=act.needs(place),
+        uses_it=act.needs(place), at_it=turn.lives_in_scenes and act.needs(place),
         in_charge=owns or is_home(turn.person, place) or turn.person.has_duty_in(sector_of(place)),
         taken=percept.object == OCCUPIED, fine=turn.setting.conditions.is_fine(percept.object),
         others=tuple(sorted(name for name, other in others.items() if _mends(other, percept.place))),
