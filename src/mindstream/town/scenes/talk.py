@@ -20,13 +20,13 @@ from mindstream.town.residents.perceive import PEOPLE
 from mindstream.town.residents.places import words_of
 from mindstream.town.residents.plan import take_up
 from mindstream.town.residents.shown import show
-from mindstream.town.residents.surroundings import housemates, weather_on
+from mindstream.town.residents.surroundings import weather_on
 from mindstream.town.residents.turn import ResidentTurn
 from mindstream.town.scenes.changes import change_day, line_of, rest_of_day
 from mindstream.town.scenes.naming import by_words, find_place
 from mindstream.town.scenes.secrets import secrets_of
-from mindstream.town.scenes.who import identity, public_identity
-from mindstream.town.world.address import ARENA, sector_of
+from mindstream.town.scenes.who import doing, identity, is_known, last_met, public_identity, relation_to
+from mindstream.town.world.address import ARENA
 
 LONGEST = 700
 """So many characters of a memory are shown: all of one that tells of an appointment."""
@@ -51,8 +51,8 @@ async def converse_in_scene(first: ResidentTurn, second: ResidentTurn, near: Seq
     scene = await first.ask(
         TalkScene(
             sides=sides, when=first.date_and_time, weather=weather_on(first.setting, first.step), place=words_of(place),
-            near=tuple(each.name for each in near), before=_last_met(first, second.name),
-            strangers=not (_knows(first, second.name) or _knows(second, first.name)),
+            near=tuple(each.name for each in near), before=last_met(first, second.name),
+            strangers=not (is_known(first, second.name) or is_known(second, first.name)),
             places=tuple(map(words_of, places)),
         )
     )  # fmt: skip
@@ -103,7 +103,7 @@ async def _brief(turn: ResidentTurn, other: ResidentTurn, place: str, near: Sequ
     return await turn.ask(
         LetOn(
             who=turn.name, identity=identity(turn), secrets=secrets, memories=tuple(about), other=other.name,
-            relation=_relation(turn, other.name), when=turn.date_and_time, place=words_of(place),
+            relation=relation_to(turn, other.name), when=turn.date_and_time, place=words_of(place),
             near=tuple(each.name for each in near), plan=tuple(map(line_of, rest_of_day(turn))),
         )
     )  # fmt: skip
@@ -123,7 +123,7 @@ def _sides(
         told = [*brief.lets_on, *([f"({brief.bearing})"] if brief.bearing else [])] if brief else []
         text = public_identity(turn, keeps_secrets=brief is not None)
         lines = tuple(f"{at}. {line_of(block)}" for at, block in plan.items())
-        sides.append(Side(who=turn.name, text=text, doing=_doing(turn), memories=(*shown, *told), plan=lines))
+        sides.append(Side(who=turn.name, text=text, doing=doing(turn), memories=(*shown, *told), plan=lines))
     return sides[0], sides[1]
 
 
@@ -137,50 +137,6 @@ def _number_plans(
         plans.append(dict(enumerate(shown, number + 1)))
         number += len(shown)
     return plans[0], plans[1]
-
-
-def _doing(turn: ResidentTurn) -> str:
-    """Say what somebody is at: where it is on its way to, or how the thing is that it uses."""
-    act = turn.state.act
-    if act is None or not act.place:
-        return turn.doing
-    at = f"{act.place.rpartition(':')[2]}: {act.state}" if act.state else ""
-    more = (
-        at if act.has_arrived(turn.step) else f"on the way: {words_of(act.place)}",
-        _is_duty(turn) and "a duty", f"until {turn.setting.when(act.until):%H:%M}",
-    )  # fmt: skip
-    return f"{act.what} ({', '.join(each for each in more if each)})"
-
-
-def _is_duty(turn: ResidentTurn) -> bool:
-    """Tell whether the usual day has a duty at this hour, where somebody is."""
-    act, minute, date = turn.state.act, turn.setting.minute(turn.step), turn.setting.when(turn.step)
-    return act is not None and any(
-        each.duty
-        and each.is_on(date)
-        and each.start <= minute < each.end
-        and sector_of(each.place) == sector_of(act.place)
-        for each in turn.person.day
-    )
-
-
-def _knows(turn: ResidentTurn, other: str) -> bool:
-    return bool(turn.relation(other)) or other in housemates(turn.setting, turn.person)
-
-
-def _relation(turn: ResidentTurn, other: str) -> str:
-    """Say as what somebody knows another."""
-    if relation := turn.relation(other):
-        return relation
-    if other in housemates(turn.setting, turn.person):
-        return "lives in the same home"
-    return "met since" if other in turn.state.scenes else "a stranger"
-
-
-def _last_met(turn: ResidentTurn, other: str) -> str:
-    """Return when somebody last was in a scene with another, in the town's time; "" never."""
-    last = turn.state.scenes.get(other)
-    return "" if last is None else f"{turn.setting.when(last):%A %H:%M}"
 
 
 def _lines(
