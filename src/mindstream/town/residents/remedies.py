@@ -35,6 +35,8 @@ async def react_to_things(turn: ResidentTurn, others: Mapping[str, ResidentState
     for percept in _undecided(turn):
         if turn.lives_in_scenes and _is_left(turn, percept, others):
             continue
+        if _put_off(turn, percept, others):
+            return True
         recalled = await turn.recall(percept.text, RECALLED, touch=False)
         memories = turn.beyond_identity(each.record for each in recalled if "plan" not in each.record.keywords)
         question = _question(turn, percept, others, memories)
@@ -87,6 +89,39 @@ def _is_left(turn: ResidentTurn, percept: Percept, others: Mapping[str, Resident
     return taken or any(_mends(other, percept.place) for other in others.values())
 
 
+def _put_off(turn: ResidentTurn, percept: Percept, others: Mapping[str, ResidentState]) -> bool:
+    """Put off what needs a thing of which one has told today whoever looks after it; tell whether it is put off."""
+    state, step = turn.state, turn.step
+    act, minute = state.act, turn.setting.minute(step)
+    block = state.block_at(minute)
+    needs = act is not None and act.why == "plan" and act.needs(percept.place) and block is not None
+    if not needs or percept.danger or percept.object == OCCUPIED or _is_in_charge(turn, percept.place):
+        return False
+    if any(_mends(other, percept.place) for other in others.values()) or not _has_told(turn, percept):
+        return False
+    assert block is not None
+    later = leave_it(turn, block, minute)
+    if later is not block:
+        begin(turn, later, because=percept.text)
+    return later is not block
+
+
+def _has_told(turn: ResidentTurn, percept: Percept) -> bool:
+    """Tell whether somebody has done what it can about a thing today, in the condition in which it is."""
+    midnight = turn.setting.step_at(turn.setting.day(turn.step), 0)
+    return any(
+        each.why == "wait" and each.sees_to == percept.place
+        and percept.since <= midnight + each.start * turn.profile.a_minute < turn.step
+        for each in turn.state.blocks
+    )  # fmt: skip
+
+
+def _is_in_charge(turn: ResidentTurn, place: str) -> bool:
+    """Tell whether somebody lives or works where a thing is."""
+    owns = turn.name in turn.setting.rules.owners(turn.setting.addresses[place])
+    return owns or is_home(turn.person, place) or turn.person.has_duty_in(sector_of(place))
+
+
 def _mends(other: ResidentState, place: str) -> bool:
     return other.act is not None and other.act.why == "react" and other.act.sees_to == place
 
@@ -97,12 +132,11 @@ def _question(
     """Ask whether to act on a thing that is not as it should be."""
     act = turn.state.act
     assert act is not None
-    place, rules = percept.place, turn.setting.rules
-    owns = turn.name in rules.owners(turn.setting.addresses[place])
+    place = percept.place
     return ShouldAct(
         who=turn.name, identity=turn.identity, doing=act.what, sees=percept.text, danger=percept.danger,
         uses_it=act.needs(place), at_it=turn.lives_in_scenes and act.needs(place),
-        in_charge=owns or is_home(turn.person, place) or turn.person.has_duty_in(sector_of(place)),
+        in_charge=_is_in_charge(turn, place),
         taken=percept.object == OCCUPIED, fine=turn.setting.conditions.is_fine(percept.object),
         others=tuple(sorted(name for name, other in others.items() if _mends(other, percept.place))),
         memories=memories,
