@@ -7,8 +7,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from fake_endpoint import FakeEndpoint
 from hamlet import HAMLET
 from keys import key_of_resident
+from over_http import over_http
 from scene_minds import DAY, GUEST, HERMIT, HOST, HOUR, INN, INN_WORDS, LUNCH, SceneMind, day, liucun, talk
 
 from mindstream.memory.store.record import Kind
@@ -45,9 +47,9 @@ def agree(ask: TalkScene) -> dict[str, Any]:
     return talk(ask, agreed=[lunch | both, tea | both])
 
 
-async def test_what_is_agreed_in_chinese_changes_both_days(tmp_path: Path) -> None:
+async def test_what_is_agreed_in_chinese_changes_both_days(tmp_path: Path, door: FakeEndpoint) -> None:
     mind = SceneMind(talk_scene=agree)
-    async with Town.open(tmp_path, liucun(), models=Models(mind)) as town:
+    async with over_http(mind, door) as models, Town.open(tmp_path, liucun(), models=models) as town:
         await town.run(until=12 * HOUR + 60)
         for name in (HOST, GUEST):
             act = town.residents[name].state.act
@@ -65,14 +67,14 @@ async def test_what_is_agreed_in_chinese_changes_both_days(tmp_path: Path) -> No
     assert any(each.appointment and each.appointment.what == "下午喝茶" for each in tomorrow.memories)
 
 
-async def test_who_is_refused_remembers_it_and_does_not_ask_again_soon(tmp_path: Path) -> None:
+async def test_who_is_refused_remembers_it_and_does_not_ask_again_soon(tmp_path: Path, door: FakeEndpoint) -> None:
     def refuse(ask: TalkScene) -> dict[str, Any]:
         one, two = (side.who for side in ask.sides)
         words = [{"who": one, "text": f"{two}今天不想说话。", "weight": 4}, {"who": two, "text": "不想说话。"}]
         return {"talk": False, "declined_by": two, "remember": words}
 
     mind = SceneMind(talk_scene=refuse)
-    async with Town.open(tmp_path, liucun(), models=Models(mind)) as town:
+    async with over_http(mind, door) as models, Town.open(tmp_path, liucun(), models=models) as town:
         await town.run(until=10 * HOUR)
         rows = [row async for row in rows_after(town.store)]
         one, two = (side.who for side in mind.of(TalkScene)[0].sides)
@@ -83,12 +85,12 @@ async def test_who_is_refused_remembers_it_and_does_not_ask_again_soon(tmp_path:
     assert len(mind.of(TalkScene)) == 3, "each pair once"
 
 
-async def test_who_is_near_overhears(tmp_path: Path) -> None:
+async def test_who_is_near_overhears(tmp_path: Path, door: FakeEndpoint) -> None:
     def heard(ask: TalkScene) -> str:
         return f"{ask.sides[0].who}说磨坊要关门了,{ask.sides[1].who}不信。"
 
     mind = SceneMind(plan_scenes=out_all_day, talk_scene=lambda ask: talk(ask, overheard=heard(ask)))
-    async with Town.open(tmp_path, five(), models=Models(mind)) as town:
+    async with over_http(mind, door) as models, Town.open(tmp_path, five(), models=models) as town:
         await town.run(until=10 * HOUR)
         talks = [each for each in mind.of(TalkScene) if each.near]
         for name in talks[0].near:
@@ -96,22 +98,22 @@ async def test_who_is_near_overhears(tmp_path: Path) -> None:
         assert heard(talks[0]) not in await remembered(town, talks[0].sides[0].who)
 
 
-async def test_what_one_has_done_is_remembered_and_who_was_there(tmp_path: Path) -> None:
+async def test_what_one_has_done_is_remembered_and_who_was_there(tmp_path: Path, door: FakeEndpoint) -> None:
     mind = SceneMind()
-    async with Town.open(tmp_path, liucun(), models=Models(mind)) as town:
+    async with over_http(mind, door) as models, Town.open(tmp_path, liucun(), models=models) as town:
         await town.run(until=11 * HOUR)
         deeds = await remembered(town, HOST, ("observation",))
     assert any("起床吃早饭" in text and "07:00-08:00" in text for text in deeds)
     assert any(text.startswith(f"{HOST}: 喝茶") and GUEST in text for text in deeds)
 
 
-async def test_the_next_plan_sees_what_the_days_are_about_now(tmp_path: Path) -> None:
+async def test_the_next_plan_sees_what_the_days_are_about_now(tmp_path: Path, door: FakeEndpoint) -> None:
     def evening(ask: ReflectScenes) -> dict[str, Any]:
         thought = {"text": f"{GUEST}常来茶馆。", "because": [1, 99]}
         return {"insights": [thought, {"text": "无据。", "because": [99]}], "currently": "磨坊要换新磨盘了。"}
 
     mind = SceneMind(reflect_scenes=evening)
-    async with Town.open(tmp_path, liucun(), models=Models(mind)) as town:
+    async with over_http(mind, door) as models, Town.open(tmp_path, liucun(), models=models) as town:
         await town.run(until=DAY + HOUR)
         thoughts = await remembered(town, HOST, ("thought",))
     first, second = (each for each in mind.of(PlanScenes) if each.who == HOST)
@@ -301,9 +303,9 @@ def overtaken(ask: TalkScene) -> dict[str, Any]:
     return talk(ask, changes=[*changes, {"number": 99, "becomes": "nothing"}])
 
 
-async def test_what_a_talk_tells_changes_what_it_has_overtaken(tmp_path: Path) -> None:
+async def test_what_a_talk_tells_changes_what_it_has_overtaken(tmp_path: Path, door: FakeEndpoint) -> None:
     mind = SceneMind(talk_scene=overtaken)
-    async with Town.open(tmp_path, liucun(), models=Models(mind)) as town:
+    async with over_http(mind, door) as models, Town.open(tmp_path, liucun(), models=models) as town:
         await town.run(until=11 * HOUR + 60)
         acts = {name: town.residents[name].state.act for name in (HOST, GUEST)}
         rows = [row async for row in rows_after(town.store)]

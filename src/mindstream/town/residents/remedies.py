@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.town.events import Block, TasksPlanned
 from mindstream.town.paper.plan import begin_day
+from mindstream.town.prompts.plan_day import AT_HOME
 from mindstream.town.prompts.see_to import Remedy, SeeTo
 from mindstream.town.prompts.should_act import ShouldAct
 from mindstream.town.residents.occupancy import OCCUPIED
@@ -93,17 +94,21 @@ def _put_off(turn: ResidentTurn, percept: Percept, others: Mapping[str, Resident
     """Put off what needs a thing of which one has told today whoever looks after it; tell whether it is put off."""
     state, step = turn.state, turn.step
     act, minute = state.act, turn.setting.minute(step)
-    block = state.block_at(minute)
-    needs = act is not None and act.why == "plan" and act.needs(percept.place) and block is not None
-    if not needs or percept.danger or percept.object == OCCUPIED or _is_in_charge(turn, percept.place):
+    if act is None or act.why != "plan" or not act.needs(percept.place):
+        return False
+    if percept.danger or percept.object == OCCUPIED or _is_in_charge(turn, percept.place):
         return False
     if any(_mends(other, percept.place) for other in others.values()) or not _has_told(turn, percept):
         return False
-    assert block is not None
-    later = leave_it(turn, block, minute)
-    if later is not block:
-        begin(turn, later, because=percept.text)
-    return later is not block
+    later = next((each for each in state.blocks if each.start > minute and each.place != act.place), None)
+    if later is None:
+        return False
+    now = later.model_copy(update={"start": minute, "minutes": later.end - minute})
+    if later.asleep:
+        now = Block(start=minute, minutes=later.start - minute, what=AT_HOME, place=turn.person.home, fine=True)
+    turn.write(TasksPlanned(step=step, blocks=(now,), because=percept.text))
+    begin(turn, now, because=percept.text)
+    return True
 
 
 def _has_told(turn: ResidentTurn, percept: Percept) -> bool:
