@@ -11,7 +11,7 @@ from mindstream.town.residents.turn import ResidentTurn
 from mindstream.town.scenes.naming import by_words, find_place
 from mindstream.town.world.hours import DAY_MINUTES, clock
 
-SHOWN, LONGEST = 10, 100
+SHOWN, LONGEST = 8, 80
 """So many parts of a day are shown at most, and so many characters of each."""
 WORTH = 5
 """What ends within so many minutes is not shown any more."""
