@@ -85,6 +85,20 @@ async def test_who_is_refused_remembers_it_and_does_not_ask_again_soon(tmp_path:
     assert len(mind.of(TalkScene)) == 3, "each pair once"
 
 
+async def test_who_declines_with_a_word_is_left_alone(tmp_path: Path, door: FakeEndpoint) -> None:
+    def decline(ask: TalkScene) -> dict[str, Any]:
+        return talk(ask, declined_by=ask.sides[1].who)
+
+    mind = SceneMind(talk_scene=decline)
+    async with over_http(mind, door) as models, Town.open(tmp_path, liucun(), models=models) as town:
+        await town.run(until=10 * HOUR)
+        rows = [row async for row in rows_after(town.store)]
+    met = [row.event for row in rows if isinstance(row.event, Met)]
+    assert met and all(each.outcome == "declined" and each.by for each in met)
+    assert any(isinstance(row.event, Talked) for row in rows), "what was said is kept"
+    assert "until 10:00" in mind.of(TalkScene)[0].sides[1].doing, "what the other is bound to stands there"
+
+
 async def test_who_is_near_overhears(tmp_path: Path, door: FakeEndpoint) -> None:
     def heard(ask: TalkScene) -> str:
         return f"{ask.sides[0].who}说磨坊要关门了,{ask.sides[1].who}不信。"
