@@ -44,7 +44,8 @@ async def converse_in_scene(first: ResidentTurn, second: ResidentTurn, near: Seq
     place, both = _place(first), (first, second)
     minds = [await _come_to_mind(turn, other, place) for turn, other in (both, (second, first))]
     briefs = [await _brief(turn, other, place, near) for turn, other in (both, (second, first))]
-    places = list(dict.fromkeys((*meeting_places(first, second.name), *meeting_places(second, first.name))))
+    known = dict.fromkeys((*meeting_places(first, second.name), *meeting_places(second, first.name)))
+    places = [each for each in known if first.setting.addresses[each].level == ARENA]
     plans = _number_plans(both, briefs, sum(map(len, minds)))
     sides = _sides(both, minds, briefs, plans)
     before = first.tokens
