@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mindstream.log.names import id_of, name_of
+from mindstream.log.names import id_of
 from mindstream.models.roles import DEFAULT
 from mindstream.models.rules import Rules
 from mindstream.service.operations.house import House
@@ -31,7 +31,7 @@ async def users(house: House, who: Who, ask: NoQuestion) -> UserList:  # noqa: A
     if who.only:
         return UserList(users=[who.only])
     streams = await house.ground(who).store.streams()
-    return UserList(users=sorted(id_of(key) for key in streams if name_of(key).kind == "user"))
+    return UserList(users=sorted(filter(None, (id_of(key, "user") for key in streams))))
 
 
 @operation("people.answers", "read", "GET /answers")

@@ -3,7 +3,7 @@ import { html, render, useEffect, useRef, useState } from "./html.js";
 import { connection, listen } from "./events.js";
 import { ask } from "./api.js";
 import { PAGES } from "./pages.js";
-import { base, go, link, linkTo, page, user, users } from "./state.js";
+import { base, go, page, user, users } from "./state.js";
 import { ChangeDialog } from "./parts/dialog.js";
 import { ReadFailure } from "./parts/failure.js";
 import { Aside } from "./parts/shell.js";
@@ -63,5 +63,4 @@ async function begin() {
   if (root) render(html`<${App} />`, root);
 }
 
-void [link, linkTo];
 begin();

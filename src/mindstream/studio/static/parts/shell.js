@@ -39,8 +39,8 @@ function ThemeSwitch() {
   const next = THEMES[(THEMES.indexOf(now) + 1) % THEMES.length] ?? "system";
   const words = now === "system" ? "as the system" : now;
   return html`
-    <button class="quiet" onClick=${() => { theme.value = next; }} title="Light, dark, or as the system">
-      <span class="row"><${Icon} name=${THEME_ICONS[now]} /><span class="small">Colours: ${words}</span></span>
+    <button class="quiet icon" onClick=${() => { theme.value = next; }} title=${`Colours: ${words}`} aria-label=${`Colours: ${words}. Change`}>
+      <${Icon} name=${THEME_ICONS[now]} />
     </button>`;
 }
 

@@ -17,7 +17,7 @@ export function TimeSlider({ most, least = 1, label = (at) => `row ${at}` }) {
     <div class="slider">
       <label for=${id} class="hidden-words">The moment that is shown</label>
       <input id=${id} type="range" min=${least} max=${most} value=${at} onInput=${move} aria-valuetext=${label(at)} />
-      <button class="quiet icon" disabled=${seq.value === "newest"} onClick=${() => change({ seq: "" })} aria-label="To the newest" title="To the newest"><${Icon} name="newest" /></button>
       <output for=${id}>${seq.value === "newest" ? "the newest" : label(at)}</output>
+      <button class="quiet icon" disabled=${seq.value === "newest"} onClick=${() => change({ seq: "" })} aria-label="To the newest" title="To the newest"><${Icon} name="newest" /></button>
     </div>`;
 }
