@@ -7,6 +7,8 @@ import { ReadFailure } from "../../parts/failure.js";
 import { Icon } from "../../parts/icons.js";
 import { Graph } from "../../parts/graph.js";
 import { CHANGING } from "./shapes.js";
+import { Strength } from "./strength.js";
+import { Care } from "./care.js";
 
 /** @typedef {import("./shapes.js").Lineage} Lineage @typedef {import("./shapes.js").Memory} Memory */
 
@@ -34,10 +36,12 @@ function Inside({ lineage: { memory, from, into, cut } }) {
       ${memory.importance !== null && html`<dt>importance</dt><dd>${memory.importance} of 10</dd>`}
       <dt>state</dt><dd>${memory.status}</dd>
     </dl>
+    <${Care} memory=${memory} />
     <h3>What it rests on</h3>
     <${Lines} memories=${from} none="On nothing else: it was said or written down as it stands." />
     ${into.length > 0 && html`<h3>What was drawn from it</h3><${Lines} memories=${into} none="" />`}
     ${from.length > 0 && html`<${Rests} memory=${memory} from=${from} />`}
+    <${Strength} id=${memory.id} />
     ${cut && html`<p class="soft small">There is more than is shown.</p>`}`;
 }
 
