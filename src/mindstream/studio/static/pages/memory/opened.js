@@ -1,5 +1,5 @@
 /** One memory, opened: what it says, how it came about, what it rests on down to what was said. */
-import { html } from "../../html.js";
+import { html, useEffect, useRef } from "../../html.js";
 import { useQuery } from "../../api.js";
 import { change } from "../../state.js";
 import { timeOf } from "../../format.js";
@@ -16,8 +16,10 @@ import { Care } from "./care.js";
 export function Opened({ id }) {
   const { data, problem, again } = useQuery({ path: `/users/{user}/memories/${encodeURIComponent(id)}/lineage` }, { on: CHANGING });
   const lineage = /** @type {Lineage | undefined} */ (data);
+  const place = useRef(/** @type {HTMLElement | null} */ (null));
+  useEffect(() => { place.current?.focus({ preventScroll: true }); place.current?.scrollIntoView({ block: "nearest" }); }, []);
   return html`
-    <aside class="stack" aria-label="The memory that is open">
+    <aside class="stack opened" ref=${place} tabindex="-1" aria-label="The memory that is open">
       <div class="row"><h2>This memory</h2><button class="quiet icon push" aria-label="Close" onClick=${() => change({ id: "" })}><${Icon} name="close" /></button></div>
       ${problem && html`<${ReadFailure} problem=${problem} again=${again} />`}
       ${lineage && html`<${Inside} lineage=${lineage} />`}

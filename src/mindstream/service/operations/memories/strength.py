@@ -8,7 +8,7 @@ from mindstream.clock import Moment
 from mindstream.memory.fading import Strength, curve
 from mindstream.memory.store.record import FADING
 from mindstream.service.operations.house import House
-from mindstream.service.operations.memory import MemoryId, find
+from mindstream.service.operations.memories.memory import MemoryId, find
 from mindstream.service.operations.shapes import Reply
 from mindstream.service.operations.table import operation
 from mindstream.service.operations.who import Who
