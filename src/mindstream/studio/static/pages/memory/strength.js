@@ -27,5 +27,5 @@ export function Strength({ id }) {
       curves=${[{ label: "held", values: held.curve.map(({ kept }) => kept) }]}
       sayX=${(/** @type {number} */ day) => `${day} d`} sayY=${percent} words=${words} />
     <p class="soft small">Level ${held.level} of ${held.lasting_level}; recalled last ${since}.
-      ${!held.lasting && ` Recalled again ${lasting(held.rises_after_s)} after that or later, it is held better.`}</p>`;
+      ${!held.lasting && (held.level ? ` Recalled again ${lasting(held.rises_after_s)} after that or later, it is held better.` : " The next recall makes it stronger.")}</p>`;
 }
