@@ -98,7 +98,7 @@ class Evaluation(Reply):
 
 
 class ResidentShape(Reply):
-    """What somebody does, and where."""
+    """What somebody does, and where; `lived_by`: the person who lives as them, "" nobody."""
 
     name: str
     doing: str
@@ -106,6 +106,7 @@ class ResidentShape(Reply):
     spot: list[int]
     asleep: bool
     talking_with: str
+    lived_by: str = ""
 
 
 class TownShape(Reply):
@@ -183,7 +184,10 @@ async def status(house: House, who: Who, ask: StatusRequest) -> TownShape:
         state, step = await look.at(ask.at)
         return TownShape(
             town=ask.town, name=look.setting.name, step=step, time=format_time(look.setting, step),
-            residents=[_resident(look.setting, each, step) for _, each in sorted(state.states.items())],
+            residents=[
+                _resident(look.setting, each, step)
+                for name, each in sorted(state.states.items()) if not _is_away(look.setting, each)
+            ],
             conditions={place: each.text for place, each in sorted(state.conditions.items())},
         )  # fmt: skip
 
@@ -272,7 +276,10 @@ def _frames(history: History, ask: FramesRequest) -> Frames:
     shown = [
         Frame(
             step=step, time=setting.when(step).isoformat(),
-            residents=[_resident(setting, history.state(name, step), step) for name in history.names],
+            residents=[
+                _resident(setting, state, step)
+                for name in history.names if not _is_away(setting, state := history.state(name, step))
+            ],
         )
         for step in steps[: ask.limit]
     ]  # fmt: skip
@@ -283,5 +290,10 @@ def _resident(setting: Setting, state: ResidentState, step: int) -> ResidentShap
     spot = state.spot(max(step, 0))
     return ResidentShape(
         name=state.name, doing=state.act.what if state.act else "", place=str(setting.world.address_at(spot)),
-        spot=list(spot), asleep=state.asleep, talking_with=state.partner,
+        spot=list(spot), asleep=state.asleep, talking_with=state.partner, lived_by=state.embodied,
     )  # fmt: skip
+
+
+def _is_away(setting: Setting, state: ResidentState) -> bool:
+    """Tell whether somebody is a visitor who is not in the town."""
+    return setting.people[state.name].visits and not state.embodied
