@@ -40,6 +40,7 @@ from mindstream.service.operations.open_minds import MindKey, OpenMind, OpenMind
 from mindstream.service.operations.refusals import NotFound
 from mindstream.service.operations.spending import SpentOf, charged
 from mindstream.service.operations.who import LOCAL_PEOPLE, Who
+from mindstream.service.watched_towns import WatchedTowns
 from mindstream.settings import Settings
 
 LOG = logging.getLogger("mindstream.server")
@@ -71,6 +72,7 @@ class House:
         speakers: who can answer for a mind, by name: the packs that come with mindstream, the operator's own.
         offered: what the operator offers: tools, documents, towns.
         running: what takes its time.
+        towns: what was read of those that are looked at.
     """
 
     def __init__(
@@ -83,6 +85,7 @@ class House:
         self.clock = clock or SystemClock()
         self.speakers = dict(speakers or {})
         self.minds = OpenMinds(self._open_mind, self.clock)
+        self.towns = WatchedTowns()
         kept = KeptOperations(settings.data)
         self.running = RunningOperations(self.clock, self._show_running, kept, self._stream_of)
         self._models, self._own_models = models, models is None

@@ -197,10 +197,9 @@ async def why(house: House, who: Who, ask: WhyRequest) -> Why:
     """Say why somebody does what they do: what they saw, what came to mind, what they decided and had planned."""
     from mindstream.service import town as service
     from mindstream.town.inspect import why as reasons
-    from mindstream.town.inspect.history import read_history
     from mindstream.town.inspect.lookup import find_resident
 
-    history = await read_history(house.offered.town(who, ask.town))
+    history = await house.towns.of(house.offered.town(who, ask.town)).history()
     name = find_resident(history.setting, ask.resident)
     step = service.find_past_step(history.setting, ask.at, history.step) if ask.at else history.step
     reason = await asyncio.to_thread(reasons.explain, history, name, step)
@@ -264,9 +263,7 @@ async def evaluate(house: House, who: Who, ask: EvaluateRequest, one: Running) -
 @operation("towns.frames", "read", "GET /towns/{town}/frames")
 async def frames(house: House, who: Who, ask: FramesRequest) -> Frames:
     """Return moments of a town, for whoever draws it."""
-    from mindstream.town.inspect.history import read_history
-
-    history = await read_history(house.offered.town(who, ask.town))
+    history = await house.towns.of(house.offered.town(who, ask.town)).history()
     return await asyncio.to_thread(_frames, history, ask)
 
 
