@@ -35,12 +35,11 @@ from mindstream.service.operations.hub import Hub, TenantStore
 from mindstream.service.operations.lasting.changed import OperationChanged
 from mindstream.service.operations.lasting.kept import KeptOperations
 from mindstream.service.operations.lasting.running import Running, RunningOperations
-from mindstream.service.operations.offered import Offered
+from mindstream.service.operations.offered import Offered, WatchedTowns
 from mindstream.service.operations.open_minds import MindKey, OpenMind, OpenMinds
 from mindstream.service.operations.refusals import NotFound
 from mindstream.service.operations.spending import SpentOf, charged
 from mindstream.service.operations.who import LOCAL_PEOPLE, Who
-from mindstream.service.watched_towns import WatchedTowns
 from mindstream.settings import Settings
 
 LOG = logging.getLogger("mindstream.server")
