@@ -65,8 +65,8 @@ class Lineage(Reply):
 class Laws(Reply):
     """The laws of fading (see memory/fading): a return counts later than first_s * base ** level after the last one.
 
-    From `lasting_level` on a memory lasts. One that was not returned for `asleep_s` loses a level when a sleep draws it,
-    for `passed_over_s` when others are returned before it.
+    From `lasting_level` on a memory lasts. One that was not returned for `asleep_s` loses a level when a sleep draws
+    it, for `passed_over_s` when others are returned before it.
     """
 
     first_s: float
