@@ -5,6 +5,7 @@
 /** @type {PageEntry[]} */
 export const PAGES = [
   { name: "memory", title: "Memory", icon: "memory", load: () => import("./pages/memory.js") },
+  { name: "life", title: "Life", icon: "life", load: () => import("./pages/life.js") },
 ];
 
 /** Tell whether there is such a page: links to it are shown only then. @param {string} name */
