@@ -28,9 +28,13 @@ A_WINDOW, LONGEST_WINDOW = 1_000, 64_000
 
 
 class RowsRequest(Page):
-    """A page of the log; `kinds` with commas between; `upto`: no row after that one; `newest`: those first."""
+    """A page of the log; `kinds` with commas between.
+
+    `after`: it begins after that seq, where no cursor is given; `upto`: no row after that one; `newest`: those first.
+    """
 
     kinds: str = Field("", max_length=1_000)
+    after: int = Field(0, ge=0, le=2**62)
     upto: int | None = Field(None, ge=0, le=2**62)
     newest: bool = False
 
@@ -157,8 +161,9 @@ async def rows(house: House, who: Who, ask: RowsRequest) -> Rows:
     if ask.newest:
         end = 1 + (await house.ground(who).store.last_seq() if ask.upto is None else ask.upto)
         found = await _first(_newest(memory.store, memory.key, kinds, min(at or end, end)), ask.limit)
+        found = [row for row in found if row.seq > ask.after]
     else:
-        found = await memory.store.events(memory.key, at, kinds, ask.limit)
+        found = await memory.store.events(memory.key, at or ask.after, kinds, ask.limit)
     shown = [row for row in found if ask.upto is None or row.seq <= ask.upto]
     is_full = len(shown) == ask.limit
     return _rows(shown, write_cursor(str(shown[-1].seq)) if is_full else "")
