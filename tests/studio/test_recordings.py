@@ -42,7 +42,7 @@ def test_what_is_named_is_there(client: httpx.Client) -> None:
     assert named == [each.model_dump() for each in RECORDINGS.recordings]
     users = got(client, "/users")["users"]
     for each in named:
-        assert not each["user"] or each["user"] in users or each["page"] in ("plan", "pools")
+        assert not each["user"] or each["user"] in users or each["page"] == "pools"
         assert not each["town"] or each["town"] in got(client, "/towns")["towns"]
         if each["pool"]:
             assert each["pool"] in [one["pool"] for one in got(client, f"/users/{each['user']}/pools")["pools"]]
@@ -81,12 +81,15 @@ def test_a_task_was_solved_in_three_ways_and_each_call_can_be_read(client: httpx
     calls = got(client, "/users/dora/calls")["calls"]
     whole = got(client, f"/users/dora/calls/{calls[0]['seq']}")
     assert calls[0]["kept"] and whole["messages"] and whole["answered"]
+    assert [row["event"] for row in whole["about"]] == ["solving"]
 
 
 def test_a_life_has_a_ledger_and_its_calls(client: httpx.Client) -> None:
     life = got(client, "/users/museum/life")
     assert life["goal"].startswith("Write an honest account of the ferry Marta") and life["tasks"]
-    assert life["turn"] >= 30 and got(client, "/users/museum/calls")["calls"]
+    calls = got(client, "/users/museum/calls", role="M2")["calls"]
+    (asked,) = got(client, f"/users/museum/calls/{calls[0]['seq']}")["about"]
+    assert life["turn"] >= 30 and asked["event"] == "asked" and asked["role"] == "M2"
 
 
 def test_pools_tell_what_was_let_in_what_was_refused_and_what_was_learned(client: httpx.Client) -> None:
