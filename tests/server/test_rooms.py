@@ -319,5 +319,7 @@ def test_whoever_has_a_log_is_among_the_users(client: httpx.Client, served: Serv
     assert client.get("/api/v1/users").json()["users"] == ["ann", "bob"]
     assert client.get("/api/v1/users", headers=served.token("acme")).json()["users"] == []
     (call, *_) = client.get(f"{USER}/calls").json()["calls"]
-    (began,) = client.get(f"{USER}/calls/{call['seq']}").json()["about"]
+    whole = client.get(f"{USER}/calls/{call['seq']}").json()
+    (began,) = whole["about"]
     assert began["event"] == "solving" and began["task"] == PLAN["task"]
+    assert not call["kept"] and whole["messages"] == [] and whole["answered"] == "", "unless it is asked for"
