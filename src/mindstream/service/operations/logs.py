@@ -21,9 +21,10 @@ A_TRACE = 1_000
 
 
 class RowsRequest(Page):
-    """A page of the log; `kinds` with commas between."""
+    """A page of the log; `kinds` with commas between; `after`: it begins after that seq, where no cursor is given."""
 
     kinds: str = Field("", max_length=500)
+    after: int = Field(0, ge=0, le=2**62)
 
 
 class Rows(Reply):
@@ -58,7 +59,7 @@ async def rows(house: House, who: Who, ask: RowsRequest) -> Rows:
     """Return what happened to a user's mind, oldest first."""
     memory = await house.memory(who)
     kinds = [name for name in ask.kinds.split(",") if name] or None
-    found = await memory.store.events(memory.key, read_number(ask.cursor), kinds, ask.limit)
+    found = await memory.store.events(memory.key, read_number(ask.cursor) or ask.after, kinds, ask.limit)
     return _rows(found, write_cursor(str(found[-1].seq)) if len(found) == ask.limit else "")
 
 

@@ -1,0 +1,8 @@
+/** The pages, in the order of the navigation; a page is loaded when it is first opened. */
+
+/** @typedef {{name: string, title: string, icon: string, load: () => Promise<{Page: () => any}>}} PageEntry */
+
+/** @type {PageEntry[]} */
+export const PAGES = [
+  { name: "memory", title: "Memory", icon: "memory", load: () => import("./pages/memory.js") },
+];

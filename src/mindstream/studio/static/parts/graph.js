@@ -1,0 +1,94 @@
+/** A graph from left to right, laid out by dagre, drawn as SVG; each node is a button. */
+import { html, useMemo, useRef } from "../html.js";
+import dagre from "../vendor/dagre.js";
+
+/**
+ * @typedef {{id: string, text: string, note?: string, state?: "now" | "ran" | "failed" | ""}} Node
+ * @typedef {{from: string, to: string}} Edge
+ * @typedef {{title: string, nodes: Node[], edges: Edge[], down?: boolean, onOpen?: (id: string) => void, words: string}} GraphProps
+ */
+
+const LETTERS = 26;
+const LINES = 3;
+const [WIDTH, LINE, PAD] = [208, 17, 12];
+
+/** Break a text into at most three lines. @param {string} text */
+export function linesOf(text) {
+  /** @type {string[]} */
+  const lines = [];
+  for (const word of text.slice(0, 400).split(/\s+/)) {
+    const last = lines[lines.length - 1];
+    if (last !== undefined && last.length + word.length < LETTERS) lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(word);
+  }
+  const kept = lines.slice(0, LINES).map((line) => (line.length > LETTERS + 2 ? `${line.slice(0, LETTERS)}…` : line));
+  if (lines.length > LINES) kept[LINES - 1] = `${kept[LINES - 1]?.replace(/…$/, "")} …`;
+  return kept;
+}
+
+/** @param {Node[]} nodes @param {Edge[]} edges @param {boolean} down */
+function layOut(nodes, edges, down) {
+  const graph = new dagre.graphlib.Graph();
+  graph.setGraph({ rankdir: down ? "TB" : "LR", nodesep: 18, ranksep: 44, marginx: 2, marginy: 2 });
+  graph.setDefaultEdgeLabel(() => ({}));
+  const drawn = nodes.map((node) => {
+    const lines = linesOf(node.text);
+    const height = PAD * 2 + LINE * (lines.length + (node.note ? 1 : 0)) - 3;
+    graph.setNode(node.id, { width: WIDTH, height });
+    return { node, lines, height };
+  });
+  const known = new Set(nodes.map(({ id }) => id));
+  for (const { from, to } of edges) if (known.has(from) && known.has(to)) graph.setEdge(from, to);
+  dagre.layout(graph);
+  return { graph, drawn };
+}
+
+/** @param {{x: number, y: number}[]} points */
+const pathOf = (points) => `M${points.map(({ x, y }) => `${x.toFixed(1)} ${y.toFixed(1)}`).join("L")}`;
+
+/** @param {{x: number, y: number}[]} points the last two say where the tip points */
+function tipOf(points) {
+  const [a, b] = points.slice(-2);
+  if (!a || !b) return "";
+  const turn = Math.atan2(b.y - a.y, b.x - a.x);
+  const at = (/** @type {number} */ by) => `${(b.x - 7 * Math.cos(turn + by)).toFixed(1)} ${(b.y - 7 * Math.sin(turn + by)).toFixed(1)}`;
+  return `M${b.x.toFixed(1)} ${b.y.toFixed(1)}L${at(0.45)}L${at(-0.45)}z`;
+}
+
+/** @param {{drawn: {node: Node, lines: string[], height: number}, x: number, y: number, onOpen?: ((id: string) => void) | undefined}} props */
+function Box({ drawn: { node, lines, height }, x, y, onOpen }) {
+  const role = onOpen ? { role: "button", tabindex: 0, "aria-label": `${node.note ?? ""} ${node.text.slice(0, 200)}` } : {};
+  /** @param {KeyboardEvent} event */
+  const press = (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); onOpen?.(node.id); } };
+  const texts = [...(node.note ? [node.note] : []), ...lines];
+  return html`
+    <g ...${role} class=${node.state ?? ""} transform=${`translate(${x - WIDTH / 2} ${y - height / 2})`} onClick=${() => onOpen?.(node.id)} onKeyDown=${press}>
+      <rect width=${WIDTH} height=${height} rx="6" />
+      ${texts.map((text, at) => html`<text class=${node.note && at === 0 ? "soft" : ""} x=${PAD} y=${PAD + 10 + LINE * at}>${text}</text>`)}
+    </g>`;
+}
+
+/** @param {GraphProps} props */
+export function Graph({ title, nodes, edges, down = false, onOpen, words }) {
+  const place = useRef(/** @type {SVGSVGElement | null} */ (null));
+  const { graph, drawn } = useMemo(() => layOut(nodes, edges, down), [JSON.stringify([nodes, edges, down])]);
+  const { width = 1, height = 1 } = graph.graph();
+  /** Arrow keys go from node to node. @param {KeyboardEvent} event */
+  const walk = (event) => {
+    const step = ["ArrowRight", "ArrowDown"].includes(event.key) ? 1 : ["ArrowLeft", "ArrowUp"].includes(event.key) ? -1 : 0;
+    const all = /** @type {SVGGElement[]} */ ([...(place.current?.querySelectorAll("[role=button]") ?? [])]);
+    const next = all[all.indexOf(/** @type {any} */ (document.activeElement)) + step];
+    if (step && next) { event.preventDefault(); next.focus(); }
+  };
+  return html`
+    <figure class="graph" aria-label=${title}>
+      <svg ref=${place} width=${width} height=${height} viewBox=${`0 0 ${width} ${height}`} onKeyDown=${walk} role="group" aria-label=${words}>
+        ${graph.edges().map((/** @type {any} */ each) => {
+          const { points } = graph.edge(each);
+          return html`<path class="edge" d=${pathOf(points)} /><path class="tip" d=${tipOf(points)} />`;
+        })}
+        ${drawn.map((each) => { const { x, y } = graph.node(each.node.id); return html`<${Box} drawn=${each} x=${x} y=${y} onOpen=${onOpen} />`; })}
+      </svg>
+      <figcaption>${words}</figcaption>
+    </figure>`;
+}

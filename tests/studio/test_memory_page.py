@@ -1,0 +1,55 @@
+"""The Memory page: it finds, says why, opens what a memory rests on, by mouse and by keys, wide and narrow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from served import Served
+from studio import NARROW, WIDE, Studio
+
+OpenStudio = Callable[..., Studio]
+KEY = "The spare key hangs behind the blue door."
+
+
+@pytest.fixture(scope="module", autouse=True)
+def remembered(served: Served) -> None:
+    with served.client() as client:
+        for text in (KEY, "Ann drinks tea at four, with milk.", "On Sundays the boat leaves at ten."):
+            client.post("/api/v1/users/ann/memories", json={"text": text}).raise_for_status()
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_a_search_shows_what_it_found_and_why(
+    studio: OpenStudio, node_tools: None, dark: bool, size: tuple[int, int]
+) -> None:
+    seen = studio(dark=dark, size=size)
+    seen.open("memory", user="ann")
+    seen.page.get_by_role("searchbox").fill("where is the key?")
+    seen.page.get_by_role("button", name="Search").click()
+    first = seen.page.get_by_role("region", name="What was found").get_by_role("listitem").first
+    assert KEY in first.inner_text()
+    first.get_by_role("button", name="Why").click()
+    sheet = seen.page.get_by_role("dialog", name="Why this came to mind")
+    sheet.wait_for()
+    assert "words" in sheet.inner_text() and "you said it" in sheet.inner_text()
+    assert seen.axe() == []
+    seen.page.keyboard.press("Escape")
+    first.get_by_role("button", name=KEY).first.click()
+    seen.page.get_by_role("complementary", name="The memory that is open").get_by_text("On nothing else").wait_for()
+    assert seen.axe() == []
+    assert seen.fits()
+
+
+def test_it_is_all_done_by_keys(studio: OpenStudio) -> None:
+    seen = studio()
+    seen.open("memory", user="ann")
+    seen.tab_to("searchbox", "Ask this memory")
+    seen.page.keyboard.type("when does the boat leave?")
+    seen.page.keyboard.press("Enter")
+    seen.tab_to("button", "Why: On Sundays")
+    seen.page.keyboard.press("Enter")
+    seen.page.get_by_role("dialog").wait_for()
+    seen.page.keyboard.press("Escape")
+    assert seen.page.evaluate("document.activeElement.textContent") == "why"
