@@ -27,7 +27,7 @@ from mindstream.town.formats.whispers import read_whispers
 from mindstream.town.inspect.lookup import find_span
 from mindstream.town.inspect.time_words import format_time
 from mindstream.town.journal_file import write_journal
-from mindstream.town.replay import write_replay
+from mindstream.studio.saved_town import write_replay
 from mindstream.town.saves.exporting import save_of_town
 from mindstream.town.saves.importing import begin_from_save
 from mindstream.town.saves.recorded import WORLDS, unpack_world

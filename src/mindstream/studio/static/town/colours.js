@@ -21,14 +21,18 @@ export function readColours(within) {
     probe.style.setProperty("color", `var(--${NAMES.includes(name) ? "map-" : ""}${name})`);
     found[name] = getComputedStyle(probe).color;
   }
-  found.font = getComputedStyle(within).fontFamily;
+  const style = getComputedStyle(within);
+  found.font = style.fontFamily;
+  found.face = style.getPropertyValue("--map-face");
+  found.asleep = style.getPropertyValue("--map-face-asleep");
   probe.remove();
   return found;
 }
 
 /**
  * Somebody's colour.
+ * @param {Colours} colours
  * @param {number} hue
- * @param {boolean} pale
+ * @param {boolean} asleep
  */
-export const faceOf = (hue, pale) => `oklch(${pale ? 0.54 : 0.5} ${pale ? 0.035 : 0.11} ${hue})`;
+export const faceOf = (colours, hue, asleep) => `oklch(${asleep ? colours.asleep : colours.face} ${hue})`;

@@ -50,7 +50,7 @@ function drawFace({ person, asleep, how }, size, ratio, colours) {
   context.globalAlpha = how ? 0.5 : 1;
   context.beginPath();
   context.arc(side / 2, side / 2, size / 2, 0, 2 * Math.PI);
-  context.fillStyle = faceOf(person.hue, asleep);
+  context.fillStyle = faceOf(colours, person.hue, asleep);
   [context.shadowColor, context.shadowBlur, context.shadowOffsetY] = ["rgb(0 0 0 / .3)", 3 * ratio, ratio];
   context.fill();
   context.shadowColor = "transparent";

@@ -20,6 +20,7 @@ import { minuteOf } from "./times.js";
 const NEAR = 13; // pixels a tile from which on words stand over everybody
 const FEW = 14; // residents in sight that may all have words when the map is small
 const READ_S = 0.9; // so long a line of a talk is shown at least; when time runs faster only its beginning is told
+const NEIGHBOURS = 180; // pixels; who do the same within these are told of once
 const SOFT = 0.28; // of the way to a new place in a crowd, in a frame
 
 /**
@@ -227,28 +228,26 @@ export class Painter {
     const bubbles = new Map();
     const visible = this.drawn.reduce((count, at) => count + (at ? 1 : 0), 0), near = this.camera.scale >= NEAR && visible <= 3 * FEW;
     for (const part of parts) {
-      const number = part.person.number;
+      const number = part.person.number, { talk, line } = this.spoken(part, t, rate), marked = number === who || number === over;
       if (!this.drawn[number]) continue;
-      const marked = number === who || number === over, line = this.spoken(part, t, rate);
-      if (line) bubbles.set(number, this.bubble(line, true, marked, number === who ? 5 : 3));
-      else if (part.how && marked) bubbles.set(number, this.bubble(part.doing, false, true, 2));
+      if (line) bubbles.set(number, this.bubble(line, true, marked, marked ? 6 : 4));
       else if (marked) bubbles.set(number, this.bubble(part.doing, false, true, 2));
-      else if (!part.how && !part.asleep && (near || visible <= FEW)) bubbles.set(number, this.bubble(part.doing.split("(")[0], false, false, 1));
+      else if (!talk && !part.how && !part.asleep && (near || visible <= FEW)) bubbles.set(number, this.bubble(part.doing.split("(")[0] ?? "", false, false, 1));
     }
     return bubbles;
   }
 
   /**
-   * The line that somebody says just now, where there is time to read it.
+   * Whether somebody is in a talk that is shown line by line, where there is time to read it, and what it says just now.
    * @param {Part} part
    * @param {number} t
    * @param {number} rate
    */
   spoken({ person, why, how }, t, rate) {
     const talk = why === "talk" && !how ? talkAt(person, Math.floor(t)) : null;
-    if (!talk || !talk[3].length || (rate && (talk[2] * this.town.seconds) / talk[3].length / rate < READ_S)) return "";
+    if (!talk || !talk[3].length || (rate && (talk[2] * this.town.seconds) / talk[3].length / rate < READ_S)) return { talk: false, line: "" };
     const line = lineAt(talk, t);
-    return line && line[0] === person.number ? textOf(this.town, line[1]) : "";
+    return { talk: true, line: line && line[0] === person.number ? textOf(this.town, line[1]) : "" };
   }
 
   /**
@@ -273,10 +272,11 @@ export class Painter {
   placeBubbles({ who, over }, bubbles, names) {
     /** @type {Wish[]} */
     const wishes = [];
+    /** @type {Map<string, Point[]>} */
+    const told = new Map();
     for (const [number, { wide, high, said, lines }] of bubbles) {
-      const at = this.drawn[number];
-      if (!at || !lines.length) continue;
-      const forced = number === who || number === over;
+      const at = this.drawn[number], forced = number === who || number === over;
+      if (!at || !lines.length || (!forced && !said && isTold(told, lines.join(), at))) continue;
       wishes.push({ number, x: at[0], y: at[1], wide, high, forced: forced || said, weight: (number === who ? 4 : 0) + (number === over ? 3 : 0) + (said ? 2 : 0) });
     }
     const half = this.dot / 2, dots = this.drawn.filter((at) => at !== null).map(([x, y]) => ({ x: x - half, y: y - half, wide: this.dot, high: this.dot }));
@@ -313,4 +313,17 @@ export class Painter {
     });
     return found;
   }
+}
+
+/**
+ * Whether somebody near does the same, as whose words tell already.
+ * @param {Map<string, Point[]>} told
+ * @param {string} words
+ * @param {Point} at
+ */
+function isTold(told, words, at) {
+  const there = told.get(words) ?? [];
+  if (there.some(([x, y]) => Math.hypot(x - at[0], y - at[1]) < NEIGHBOURS)) return true;
+  told.set(words, [...there, at]);
+  return false;
 }

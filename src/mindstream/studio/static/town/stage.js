@@ -153,7 +153,7 @@ export class Stage {
   describe() {
     const { town, state } = this, person = state.who === null ? null : town.people[state.who];
     this.mode.hidden = !(person && state.own);
-    if (person && state.own) this.mode.replaceChildren("As ", said(person.name), " experienced it: in the light what is in sight, pale what was seen before.");
+    if (person && state.own) this.mode.replaceChildren("As ", said(person.name), " experienced it", make("span", { class: "more-words" }, ": pale what is out of sight, or was seen before"));
     this.handles.forEach((handle, number) => {
       const at = this.painter.drawn[number], part = this.cast.parts[number];
       handle.hidden = !at;

@@ -54,7 +54,7 @@ function entry(player, happening) {
   const subject = happening.kind === "talk" ? [personLink(player, first), " and ", personLink(player, other), " talk"]
     : [first === undefined ? "Somebody who watches" : personLink(player, first)];
   return make("li", { class: `happening ${happening.kind}` }, icon(happening.kind),
-    make("div", {}, make("p", { class: "head" }, ...subject, " ", timeLink(player, happening.step)), bodyOf(player, happening)));
+    make("div", {}, make("p", { class: "headline" }, ...subject, " ", timeLink(player, happening.step)), bodyOf(player, happening)));
 }
 
 /**

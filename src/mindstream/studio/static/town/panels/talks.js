@@ -15,7 +15,7 @@ import { growing, linesOf, personLink, timeLink } from "./words.js";
 export function talksView(player, person) {
   let key = -2;
   const list = growing((/** @type {Talk} */ [step, other, , lines]) => (
-    make("li", {}, make("p", { class: "head" }, "with ", personLink(player, other), " ", timeLink(player, step)), linesOf(player, lines))
+    make("li", {}, make("p", { class: "headline" }, "with ", personLink(player, other), " ", timeLink(player, step)), linesOf(player, lines))
   ), "No talks yet.");
   return {
     node: list.node,
