@@ -24,7 +24,20 @@ from mindstream.service.operations.house import House
 from mindstream.service.operations.lasting.shape import OperationShape
 from mindstream.service.operations.who import Scope, Who
 
-ROOMS = ("people", "minds", "memory", "memory_care", "plans", "life", "pools", "towns", "towns_embody", "logs", "errands")
+ROOMS = (
+    "people",
+    "minds",
+    "memory",
+    "memory_care",
+    "plans",
+    "life",
+    "pools",
+    "towns",
+    "towns_embody",
+    "towns_seen",
+    "logs",
+    "errands",
+)
 """The modules that declare operations, in the order in which doors list them."""
 
 
