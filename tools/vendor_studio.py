@@ -2,7 +2,7 @@
 
 The versions stand in tools/studio/package.json, the hashes of what npm fetches in package-lock.json beside it (npm
 checks them). Each package becomes one ES module in static/vendor, whose imports name their neighbours by relative path:
-the pages' policy allows no import map. versions.json there says what each file is of, under which licence, and its hash.
+the pages' policy allows no import map. versions.json there says of each file what it is of, its licence and its hash.
 """
 
 from __future__ import annotations

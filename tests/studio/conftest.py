@@ -57,6 +57,7 @@ def studio(browser: Any, served: Served) -> Iterator[OpenStudio]:
         return opened[-1][1]
 
     yield open_page
+    faults = [fault for _, each in opened for fault in each.found()]
     for context, _ in opened:
         context.close()
-    assert [fault for _, each in opened for fault in each.faults] == []
+    assert faults == []

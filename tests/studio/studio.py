@@ -48,6 +48,7 @@ class Studio:
     page: Any
     url: str
     faults: list[str] = field(default_factory=list)
+    forgiven: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self.page.on("console", lambda told: told.type in ("error", "warning") and self.faults.append(told.text))
@@ -64,8 +65,13 @@ class Studio:
         self.page.get_by_role("heading", level=1).wait_for()
 
     def forgive(self, *words: str) -> None:
-        """Pass over faults that are meant, as those of a server that was ended."""
-        self.faults[:] = [each for each in self.faults if not any(word in each for word in words)]
+        """Pass over faults that are meant, as those of a server that was ended; those that come later, too."""
+        self.forgiven += words
+
+    def found(self) -> list[str]:
+        """Return the faults that are not forgiven."""
+        self.page.evaluate("0")  # what the browser has told is heard
+        return [each for each in self.faults if not any(word in each for word in self.forgiven)]
 
     def fits(self) -> bool:
         """Tell whether nothing is wider than the page."""

@@ -53,3 +53,38 @@ def test_it_is_all_done_by_keys(studio: OpenStudio) -> None:
     seen.page.get_by_role("dialog").wait_for()
     seen.page.keyboard.press("Escape")
     assert seen.page.evaluate("document.activeElement.textContent") == "why"
+
+
+def test_what_goes_is_shown_before_it_is_forgotten(studio: OpenStudio, served: Served, node_tools: None) -> None:
+    with served.client() as client:
+        made = client.post("/api/v1/users/bob/memories", json={"text": "Bob owes Ida ten crowns."}).json()["id"]
+        seen = studio()
+        seen.open("memory", user="bob", id=made)
+        opened = seen.page.get_by_role("complementary", name="The memory that is open")
+        opened.get_by_role("img", name="How it will fade").wait_for()
+        assert seen.page.locator(".u-over").count() == 1
+        opened.get_by_role("button", name="Forget").click()
+        dialog = seen.page.get_by_role("dialog", name="Forget this for good?")
+        dialog.get_by_text("Nothing else goes with it.").wait_for()
+        assert seen.axe() == []
+        seen.page.keyboard.press("Escape")
+        dialog.wait_for(state="detached")
+        assert client.get(f"/api/v1/users/bob/memories/{made}").status_code == 200
+        opened.get_by_role("button", name="Forget").click()
+        dialog.get_by_role("button", name="Forget it").click()
+        seen.page.get_by_role("heading", name="Nothing is remembered of bob yet").wait_for()
+        assert client.get(f"/api/v1/users/bob/memories/{made}").status_code == 404
+
+
+def test_a_correction_is_shown_and_then_holds(studio: OpenStudio, served: Served) -> None:
+    with served.client() as client:
+        made = client.post("/api/v1/users/cid/memories", json={"text": "Cid lives in Oslo."}).json()["id"]
+    seen = studio(size=NARROW)
+    seen.open("memory", user="cid", id=made)
+    seen.page.get_by_role("button", name="Correct", exact=True).click()
+    seen.page.get_by_label("What it should say").fill("Cid lives in Bergen.")
+    seen.page.get_by_role("button", name="Look at the change").click()
+    seen.page.get_by_role("dialog").get_by_role("button", name="Correct it").click()
+    seen.page.get_by_role("dialog").wait_for(state="detached")
+    seen.page.get_by_role("complementary").get_by_role("paragraph").get_by_text("Cid lives in Bergen.").wait_for()
+    assert seen.fits()

@@ -1,4 +1,4 @@
-"""What browsers get of the studio: typed, small, of known origin, under a strict policy, and the same as in the wheel."""
+"""What browsers get of the studio: typed, small, of known origin, under a strict policy."""
 
 from __future__ import annotations
 

@@ -25,19 +25,9 @@ from mindstream.service.operations.lasting.shape import OperationShape
 from mindstream.service.operations.who import Scope, Who
 
 ROOMS = (
-    "people",
-    "minds",
-    "memory",
-    "memory_care",
-    "plans",
-    "life",
-    "pools",
-    "towns",
-    "towns_embody",
-    "towns_seen",
-    "logs",
-    "errands",
-)
+    "people", "minds", "memories.memory", "memories.care", "memories.strength", "plans", "life", "pools", "towns",
+    "towns_embody", "towns_seen", "logs", "errands",
+)  # fmt: skip
 """The modules that declare operations, in the order in which doors list them."""
 
 

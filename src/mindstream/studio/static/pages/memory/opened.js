@@ -1,5 +1,5 @@
 /** One memory, opened: what it says, how it came about, what it rests on down to what was said. */
-import { html } from "../../html.js";
+import { html, useEffect, useRef } from "../../html.js";
 import { useQuery } from "../../api.js";
 import { change } from "../../state.js";
 import { timeOf } from "../../format.js";
@@ -7,6 +7,8 @@ import { ReadFailure } from "../../parts/failure.js";
 import { Icon } from "../../parts/icons.js";
 import { Graph } from "../../parts/graph.js";
 import { CHANGING } from "./shapes.js";
+import { Strength } from "./strength.js";
+import { Care } from "./care.js";
 
 /** @typedef {import("./shapes.js").Lineage} Lineage @typedef {import("./shapes.js").Memory} Memory */
 
@@ -14,8 +16,10 @@ import { CHANGING } from "./shapes.js";
 export function Opened({ id }) {
   const { data, problem, again } = useQuery({ path: `/users/{user}/memories/${encodeURIComponent(id)}/lineage` }, { on: CHANGING });
   const lineage = /** @type {Lineage | undefined} */ (data);
+  const place = useRef(/** @type {HTMLElement | null} */ (null));
+  useEffect(() => { place.current?.focus({ preventScroll: true }); place.current?.scrollIntoView({ block: "nearest" }); }, []);
   return html`
-    <aside class="stack" aria-label="The memory that is open">
+    <aside class="stack opened" ref=${place} tabindex="-1" aria-label="The memory that is open">
       <div class="row"><h2>This memory</h2><button class="quiet icon push" aria-label="Close" onClick=${() => change({ id: "" })}><${Icon} name="close" /></button></div>
       ${problem && html`<${ReadFailure} problem=${problem} again=${again} />`}
       ${lineage && html`<${Inside} lineage=${lineage} />`}
@@ -34,10 +38,12 @@ function Inside({ lineage: { memory, from, into, cut } }) {
       ${memory.importance !== null && html`<dt>importance</dt><dd>${memory.importance} of 10</dd>`}
       <dt>state</dt><dd>${memory.status}</dd>
     </dl>
+    <${Care} memory=${memory} />
     <h3>What it rests on</h3>
     <${Lines} memories=${from} none="On nothing else: it was said or written down as it stands." />
     ${into.length > 0 && html`<h3>What was drawn from it</h3><${Lines} memories=${into} none="" />`}
     ${from.length > 0 && html`<${Rests} memory=${memory} from=${from} />`}
+    <${Strength} id=${memory.id} />
     ${cut && html`<p class="soft small">There is more than is shown.</p>`}`;
 }
 

@@ -10,5 +10,4 @@
  */
 
 /** Rows of the log after which a memory may be another. */
-export const CHANGING = ["heard", "said", "noted", "thought", "slept", "dreamt", "corrected", "forgot", "retained"];
-export {};
+export const CHANGING = ["heard", "said", "follow_up", "thought", "remembered", "belief_changed", "corrected", "slept", "reflected"];

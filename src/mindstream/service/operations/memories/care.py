@@ -13,8 +13,8 @@ from mindstream.models.rules import Rules
 from mindstream.reasoners.reflect.reflect import reflect as reflect_on
 from mindstream.service.operations.house import House
 from mindstream.service.operations.lasting.running import Running
-from mindstream.service.operations.memory import ForgetResult, MemoryId, find, show_removal
-from mindstream.service.operations.receipts import MemoryShape, show_memory
+from mindstream.service.operations.memories.memory import ForgetResult, MemoryId, find, show_removal
+from mindstream.service.operations.memories.receipts import MemoryShape, show_memory
 from mindstream.service.operations.refusals import NotOffered
 from mindstream.service.operations.shapes import Ask, NoQuestion, Reply
 from mindstream.service.operations.table import operation
