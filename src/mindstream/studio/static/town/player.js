@@ -50,7 +50,7 @@ export class Player {
     this.clock = make("p", { class: "clock", "aria-live": "off" }, this.date, " ", this.time);
     this.panel = make("aside", { class: "panel", "aria-label": "Details" });
     this.stage = new Stage(town, this.state, { choose: (chosen) => this.choose(chosen), unfollow: () => this.follow(false), draw: () => this.request() });
-    this.timeline = new Timeline(town, (step) => this.seek(step));
+    this.timeline = new Timeline(town, (step) => this.seek(step, false));
     this.transport = new Transport({ play: () => this.play(!this.state.playing), step: (way) => this.toHappening(way), speed: (speed) => this.setSpeed(speed) }, this.timeline.node);
     this.node = make("div", { class: "town" }, this.stage.node, this.panel, this.transport.node);
     this.node.style.setProperty("--tall", (town.size[1] / town.size[0]).toFixed(3));
@@ -136,11 +136,14 @@ export class Player {
     this.request(true);
   }
 
-  /** @param {number} t */
-  seek(t) {
+  /**
+   * @param {number} t
+   * @param {boolean} [all]  words at once, too; while the slider is drawn they follow a little later
+   */
+  seek(t, all = true) {
     this.state.t = Math.max(this.town.first, Math.min(this.town.last, t));
-    if (this.state.t >= this.town.last) this.play(false);
-    this.request(true);
+    if (this.state.t >= this.town.last && this.state.playing) this.play(false);
+    this.request(all);
   }
 
   /** @param {boolean} value */
@@ -205,7 +208,7 @@ export class Player {
     const moving = this.stage.draw(atOnce);
     if (atOnce || (this.step !== this.shown && now - this.told > SPARING_MS)) this.tell(now);
     this.all = false;
-    if (state.playing || moving) this.request();
+    if (state.playing || moving || this.step !== this.shown) this.request();
   }
 
   /**
@@ -219,7 +222,7 @@ export class Player {
     this.timeline.show(this.step);
     this.stage.describe();
     this.view.update(this.step);
-    this.options.told?.(this, this.all && !this.state.playing);
+    this.options.told?.(this, !this.state.playing);
   }
 
   /** @param {KeyboardEvent} event */

@@ -14,8 +14,8 @@ export async function unpack(text) {
   return JSON.parse(await new Response(stream).text());
 }
 
-/** @type {readonly ["acts", "days", "plans", "seen", "decisions", "talks", "reflections", "places", "records"]} */
-const TIMELINES = ["acts", "days", "plans", "seen", "decisions", "talks", "reflections", "places", "records"];
+/** @type {readonly ["acts", "days", "plans", "seen", "decisions", "talks", "reflections", "places", "records", "lived"]} */
+const TIMELINES = ["acts", "days", "plans", "seen", "decisions", "talks", "reflections", "places", "records", "lived"];
 
 /** @param {any[][]} timeline */
 function addUp(timeline) {
@@ -33,7 +33,7 @@ export function prepare(raw) {
   const town = raw;
   addUp(town.things);
   town.people.forEach((person, number) => {
-    for (const name of TIMELINES) addUp(person[name]);
+    for (const name of TIMELINES) addUp(person[name] ??= []);
     Object.assign(person, { number, hue: Math.round((number * 137.5) % 360) });
   });
   for (const [person, letters] of initials(town.people)) person.initials = letters;

@@ -35,6 +35,7 @@
  * @property {Reflection[]} reflections
  * @property {Known[]} places
  * @property {Memory[]} records
+ * @property {[number, number][]} lived  step, by which person ("": by itself)
  * @property {number} number
  * @property {number} hue
  * @property {string} initials
