@@ -5,4 +5,5 @@
 /** @type {PageEntry[]} */
 export const PAGES = [
   { name: "memory", title: "Memory", icon: "memory", load: () => import("./pages/memory.js") },
+  { name: "town", title: "Town", icon: "town", load: () => import("./pages/town.js") },
 ];

@@ -59,11 +59,11 @@ export class Labels {
     for (const [side, rect] of around(wish, radius, size).entries()) {
       let cost = side * area * 0.04 - (side === before ? STAY * area : 0);
       for (const other of placed) cost += 3 * covered(rect, other);
-      for (const dot of dots) cost += 1.5 * covered(rect, dot);
+      for (const dot of dots) cost += 3 * covered(rect, dot);
       for (const name of names) cost += covered(rect, name);
       if (cost < least) [best, least] = [{ ...rect, side }, cost];
     }
-    return wish.forced || least < area * 0.2 ? best : null;
+    return wish.forced || least < area * 0.15 ? best : null;
   }
 }
 

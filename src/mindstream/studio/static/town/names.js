@@ -11,7 +11,7 @@ import { covered } from "./labels.js";
 const SMALLEST = 10, LARGEST = 15; // pixels of a letter
 const FADE = 0.2; // of the way, in a frame
 
-/** @typedef {{x: number, y: number, size: number, lines: string[], wide: number, high: number, seen: number}} Name */
+/** @typedef {{x: number, y: number, size: number, lines: string[], wide: number, high: number, seen: number, up: number}} Name */
 
 export class Names {
   /** @param {Recording} town */
@@ -41,7 +41,7 @@ export class Names {
       const rect = { x: x * scale - wide / 2, y: y * scale - size, wide, high };
       if (taken.some((other) => covered(rect, other) > 0)) continue;
       taken.push(rect);
-      this.shown.push({ x, y, size, lines, wide, high, seen: 1 });
+      this.shown.push({ x, y, size, lines, wide, high, seen: 1, up: 0 });
     }
   }
 
@@ -53,7 +53,7 @@ export class Names {
     const [width, height] = camera.pixels;
     return this.shown.map((name) => {
       const [x, y] = camera.toPixels([name.x, name.y]);
-      return { name, x: x - name.wide / 2, y: y - name.size, wide: name.wide, high: name.high };
+      return { name, x: x - name.wide / 2, y: y - name.size - name.up, wide: name.wide, high: name.high };
     }).filter((rect) => rect.x < width && rect.y < height && rect.x + rect.wide > 0 && rect.y + rect.high > 0);
   }
 
@@ -61,17 +61,20 @@ export class Names {
    * @param {CanvasRenderingContext2D} context
    * @param {(Rect & {name: Name})[]} rects
    * @param {Rect[]} bubbles
+   * @param {Rect[]} dots
    * @param {Colours} colours
    * @param {boolean} atOnce
    * @returns {boolean} whether some are still fading
    */
-  draw(context, rects, bubbles, colours, atOnce) {
+  draw(context, rects, bubbles, dots, colours, atOnce) {
     let fading = false;
     [context.textAlign, context.lineJoin, context.fillStyle, context.strokeStyle] = ["center", "round", colours.name, colours.halo];
     for (const { name, x, y, wide, high } of rects) {
       const aim = bubbles.some((bubble) => covered({ x, y, wide, high }, bubble) > 0) ? 0 : 1;
-      name.seen = atOnce ? aim : name.seen + (aim - name.seen) * FADE;
-      if (Math.abs(aim - name.seen) > 0.02) fading = true;
+      const up = raised({ x, y: y + name.up, wide, high }, dots, name.size * 2.2), pace = atOnce ? 1 : FADE;
+      name.seen += (aim - name.seen) * pace;
+      name.up += (up - name.up) * pace;
+      if (Math.abs(aim - name.seen) > 0.02 || Math.abs(up - name.up) > 0.5) fading = true;
       if (name.seen < 0.03) continue;
       [context.globalAlpha, context.font, context.lineWidth] = [name.seen, font(name.size, colours.font), name.size * 0.28];
       name.lines.forEach((line, i) => {
@@ -82,6 +85,21 @@ export class Names {
     context.globalAlpha = 1;
     return fading;
   }
+}
+
+/**
+ * How much higher a name has to stand, so that residents do not cover it; 0 where that is too high.
+ * @param {Rect} rect
+ * @param {Rect[]} dots
+ * @param {number} most
+ */
+function raised(rect, dots, most) {
+  let up = 0;
+  for (const dot of dots) {
+    const higher = { ...rect, y: rect.y - up };
+    if (covered(higher, dot) > 0) up += higher.y + rect.high - dot.y;
+  }
+  return up <= most ? up : 0;
 }
 
 /**

@@ -98,8 +98,8 @@ export class Painter {
     this.dot = this.size();
     const moving = this.putAll(shot);
     this.names.fit(camera.scale, this.lettering, this.colours.font);
-    const names = this.names.rects(camera), bubbles = this.bubbles(shot), placed = this.placeBubbles(shot, bubbles, names);
-    const fading = this.names.draw(context, names, [...placed.values()], this.colours, shot.atOnce);
+    const names = this.names.rects(camera), bubbles = this.bubbles(shot), dots = this.dots(), placed = this.placeBubbles(shot, bubbles, dots, names);
+    const fading = this.names.draw(context, names, [...placed.values()], dots, this.colours, shot.atOnce);
     this.drawTalks(shot);
     this.drawFaces(shot);
     for (const [number, rect] of placed) this.drawBubble(rect, bubbles.get(number));
@@ -267,9 +267,10 @@ export class Painter {
   /**
    * @param {Shot} shot
    * @param {Map<number, Bubble>} bubbles
+   * @param {Rect[]} dots
    * @param {Rect[]} names
    */
-  placeBubbles({ who, over }, bubbles, names) {
+  placeBubbles({ who, over }, bubbles, dots, names) {
     /** @type {Wish[]} */
     const wishes = [];
     /** @type {Map<string, Point[]>} */
@@ -279,8 +280,13 @@ export class Painter {
       if (!at || !lines.length || (!forced && !said && isTold(told, lines.join(), at))) continue;
       wishes.push({ number, x: at[0], y: at[1], wide, high, forced: forced || said, weight: (number === who ? 4 : 0) + (number === over ? 3 : 0) + (said ? 2 : 0) });
     }
-    const half = this.dot / 2, dots = this.drawn.filter((at) => at !== null).map(([x, y]) => ({ x: x - half, y: y - half, wide: this.dot, high: this.dot }));
-    return this.labels.place(wishes, dots, names, this.camera.pixels, half);
+    return this.labels.place(wishes, dots, names, this.camera.pixels, this.dot / 2);
+  }
+
+  /** Where residents are drawn. */
+  dots() {
+    const half = this.dot / 2;
+    return this.drawn.filter((at) => at !== null).map(([x, y]) => ({ x: x - half, y: y - half, wide: this.dot, high: this.dot }));
   }
 
   /**

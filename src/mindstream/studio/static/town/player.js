@@ -7,8 +7,6 @@ import { peopleView } from "./panels/people.js";
 import { placesView, placeView } from "./panels/places.js";
 import { residentView } from "./panels/resident.js";
 import { tabbed } from "./panels/tabs.js";
-import { pointOf } from "./places.js";
-import { spotAt } from "./moment.js";
 import { Stage } from "./stage.js";
 import { Timeline } from "./timeline.js";
 import { dayOf, shortDayOf, timeOf } from "./times.js";
@@ -25,14 +23,16 @@ import { SPEEDS, Transport } from "./transport.js";
  * @property {(target: Target) => string} [href]  the address of a target
  * @property {(player: Player, resting: boolean) => void} [told]  after something changed; `resting`: nothing plays
  * @property {(text: string) => void} [notify]
- * @property {(kind: "resident" | "place", number: number, player: Player) => HTMLElement | null} [extra]
+ * @property {(kind: "resident" | "place", number: number, player: Player) => View | null} [extra]
  * @property {(person: Person, player: Player) => Tabs} [tabs]  more parts of a resident
  * @property {(player: Player) => Tabs} [lists]  more lists of the town
  * @property {(person: Person, step: number) => HTMLElement | null} [why]
  * @property {() => void} [theme]
+ * @property {(event: KeyboardEvent) => boolean} [keys]  takes a key before the player does
  */
 
 const SPARING_MS = 120; // words are renewed no more often than this while it plays
+const ELSEWHERE = "input:not([type=range]), select, textarea, dialog, [role=dialog], nav, .aside"; // where keys mean something else
 const NARROW = matchMedia("(max-width: 760px)");
 
 export class Player {
@@ -61,6 +61,9 @@ export class Player {
     this.before = 0; // when the frame before was drawn
     this.frame = 0;
     this.all = true; // everything is drawn anew, at once
+    this.node.addEventListener("click", (event) => { // a button that a pointer has pressed does not keep the space bar
+      if (event.detail > 0 && event.target instanceof Element) /** @type {HTMLElement | null} */ (event.target.closest("button, summary"))?.blur();
+    });
     this.onkey = (/** @type {KeyboardEvent} */ event) => this.key(event);
     document.addEventListener("keydown", this.onkey);
     this.setSpeed(this.state.speed);
@@ -112,6 +115,7 @@ export class Player {
 
   openPanel() {
     const { state } = this;
+    this.view.close?.();
     this.view = state.who !== null ? residentView(this, state.who) : state.place ? placeView(this, state.place) : tabbed({
       feed: ["Happenings", () => feedView(this)], people: ["People", () => peopleView(this)], places: ["Places", () => placesView(this)], ...this.options.lists?.(this),
     }, state.list, (name) => { state.list = name; }, () => this.step);
@@ -178,15 +182,11 @@ export class Player {
     if (found.who !== null && parts.get("follow") !== null) this.follow(true);
   }
 
-  /**
-   * Show a recording of the same town that goes on further.
-   * @param {Recording} town
-   */
-  renew(town) {
-    Object.assign(this.town, town);
+  /** The recording goes on further: who looked at its end goes along. @param {number} before  where it ended */
+  renew(before) {
+    if (this.state.t >= before && !this.state.playing) this.state.t = this.town.last;
     this.stage.renew();
     this.timeline.renew();
-    this.openPanel();
     this.request(true);
   }
 
@@ -228,9 +228,11 @@ export class Player {
   /** @param {KeyboardEvent} event */
   key(event) {
     const target = event.target instanceof Element ? event.target : null;
-    const typing = target?.closest("input:not([type=range]), select, textarea, dialog"), pressing = event.key === " " && target?.closest("button, summary, a");
+    const typing = target?.closest(ELSEWHERE), pressing = event.key === " " && target?.closest("button, summary, a");
     const act = this.keys(event)[event.key];
-    if (event.ctrlKey || event.metaKey || event.altKey || (typing && event.key !== "Escape") || pressing || !act) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || (typing && event.key !== "Escape")) return;
+    if (this.options.keys?.(event)) return event.preventDefault();
+    if (pressing || !act) return;
     event.preventDefault();
     act();
   }
@@ -251,16 +253,11 @@ export class Player {
     };
   }
 
-  /** Look at the chosen resident. */
-  lookAtChosen() {
-    if (this.state.who !== null) this.stage.camera.lookAt(pointOf(this.town, spotAt(this.town, this.town.people[this.state.who], this.step)));
-    this.request();
-  }
-
   close() {
     document.removeEventListener("keydown", this.onkey);
     cancelAnimationFrame(this.frame);
     this.frame = -1;
+    this.view.close?.();
     this.stage.close();
     this.timeline.close();
   }

@@ -15,7 +15,7 @@ export async function unpack(text) {
 }
 
 /** @type {readonly ["acts", "days", "plans", "seen", "decisions", "talks", "reflections", "places", "records", "lived"]} */
-const TIMELINES = ["acts", "days", "plans", "seen", "decisions", "talks", "reflections", "places", "records", "lived"];
+export const TIMELINES = ["acts", "days", "plans", "seen", "decisions", "talks", "reflections", "places", "records", "lived"];
 
 /** @param {any[][]} timeline */
 function addUp(timeline) {

@@ -90,6 +90,7 @@
  * @typedef {object} View  a part of the panel
  * @property {HTMLElement} node
  * @property {(step: number) => void} update
+ * @property {() => void} [close]
  */
 
 export {};

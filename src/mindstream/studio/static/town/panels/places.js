@@ -49,11 +49,13 @@ export function placeView(player, place) {
   const under = outer.length > 1 ? make("p", { class: "soft" }, "in ", placeLink(player, town.places[place][0])) : null;
   /** @type {(each: number) => number[]} */
   const thingsOf = (each) => (around(town, each).length >= 3 ? [each] : town.children[each].flatMap(thingsOf));
+  const extra = player.extra("place", place);
   let key = "";
   return {
     node: make("div", {}, titled(player, [], said(nameOf(town, place)), under), make("h3", {}, isThing ? "At it now" : "Here now"), here,
       make("h3", {}, "Condition"), things, inside.length ? make("h3", {}, outer.length === 1 ? "Rooms" : "In it") : null,
-      inside.length ? make("ul", { class: "inside" }, inside) : null, player.extra("place", place)),
+      inside.length ? make("ul", { class: "inside" }, inside) : null, extra?.node),
+    close: () => extra?.close?.(),
     update(step) {
       const present = isThing
         ? town.people.filter((person) => { const act = actAt(person, step); return act?.[3] === place && !isWalking(town, act, step); })

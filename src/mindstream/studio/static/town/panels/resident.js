@@ -24,7 +24,12 @@ export function residentView(player, number) {
     now: ["Now", () => nowView(player, person)], mind: ["Memory", () => memoryView(player, person)], talks: ["Talks", () => talksView(player, person)],
     about: ["About", () => aboutView(player, person)], ...player.tabsOf(person),
   }, state.tab, (name) => { state.tab = name; }, () => player.step);
-  return { node: make("div", {}, title, bar(player), player.extra("resident", number), body.node), update: body.update };
+  const extra = player.extra("resident", number);
+  return {
+    node: make("div", {}, title, bar(player), extra?.node, body.node),
+    update(step) { extra?.update(step); body.update(step); },
+    close() { extra?.close?.(); body.close?.(); },
+  };
 }
 
 /** @param {Player} player */

@@ -21,6 +21,7 @@ export function tabbed(tabs, first, remember, now) {
   let view = { node: body, update: () => {} };
   /** @type {(name: string) => void} */
   const open = (name) => {
+    view.close?.();
     remember(name);
     for (const [each, button] of buttons) [button.ariaSelected, button.tabIndex] = [String(each === name), each === name ? 0 : -1];
     body.ariaLabel = tabs[name][0];
@@ -42,5 +43,5 @@ export function tabbed(tabs, first, remember, now) {
     },
   }, [...buttons.values()]);
   open(tabs[first] ? first : names[0]);
-  return { node: make("div", { class: "tabbed" }, bar, body), update: (step) => view.update(step) };
+  return { node: make("div", { class: "tabbed" }, bar, body), update: (step) => view.update(step), close: () => view.close?.() };
 }
