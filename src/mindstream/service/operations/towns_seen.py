@@ -9,6 +9,16 @@ from pydantic import Field
 
 from mindstream.errors import InputError
 from mindstream.service.operations.house import House
+from mindstream.service.operations.logs import (
+    CallList,
+    CallRequest,
+    CallsRequest,
+    CallWords,
+    Cost,
+    days_of,
+    find_call,
+    list_calls,
+)
 from mindstream.service.operations.shapes import Reply
 from mindstream.service.operations.table import operation
 from mindstream.service.operations.towns import TownName, settings_of
@@ -100,6 +110,17 @@ class Knowledge(Reply):
     facts: list[FactShape]
 
 
+class TownCallsRequest(TownName, CallsRequest):
+    """A page of calls of models that a town's residents made; of one of them; at a step."""
+
+    resident: str = Field("", max_length=100)
+    step: int | None = Field(None, ge=0, le=2**40)
+
+
+class TownCallRequest(TownName, CallRequest):
+    """A call, by its row of the town's log."""
+
+
 class PairShape(Reply):
     """Two who know each other, since which step, and how often they talked."""
 
@@ -176,6 +197,40 @@ def _knowledge(history: History, fact: str) -> Knowledge:
         for each in trace_fact(history, found).knowers
     ]  # fmt: skip
     return Knowledge(fact=fact, says=found.says, residents=people, knowers=knowers, facts=[])
+
+
+@operation("towns.calls", "read", "GET /towns/{town}/calls")
+async def calls(house: House, who: Who, ask: TownCallsRequest) -> CallList:
+    """List the calls of models that were made for a town's residents, newest first."""
+    from mindstream.service import town as service
+    from mindstream.town.events import JOURNAL
+    from mindstream.town.inspect.lookup import find_resident
+
+    async with service.look_in(settings_of(house, who, ask.town)) as look:
+        name = find_resident(look.setting, ask.resident) if ask.resident else ""
+        return await list_calls(look.store, look.store.key(JOURNAL), ask, name, ask.step)
+
+
+@operation("towns.call", "read", "GET /towns/{town}/calls/{seq}")
+async def call(house: House, who: Who, ask: TownCallRequest) -> CallWords:
+    """Return a call of a model that was made for a town's residents, word by word."""
+    from mindstream.service import town as service
+    from mindstream.town.events import JOURNAL
+
+    async with service.look_in(settings_of(house, who, ask.town)) as look:
+        return await find_call(look.store, look.store.key(JOURNAL), ask.seq)
+
+
+@operation("towns.cost", "read", "GET /towns/{town}/cost")
+async def cost(house: House, who: Who, ask: TownName) -> Cost:
+    """Say what a town's calls of models came to: tokens, seconds, US dollars, by day, role and model."""
+    from mindstream.service import town as service
+    from mindstream.service.cost import bill
+
+    async with service.look_in(settings_of(house, who, ask.town)) as look:
+        found = await bill(look.store)
+    by = {str(name): [total.plain() for total in totals] for name, totals in found.by.items() if name != "user"}
+    return Cost(total=found.total.plain(), by=by, days=days_of(found))
 
 
 @operation("towns.relations", "read", "GET /towns/{town}/relations")
