@@ -1,10 +1,11 @@
 // The colours of the style sheet, as a canvas wants them.
 
-const NAMES = ["meadow", "ways", "walls", "tree", "shade", "green", "paved", "tiled", "kitchen", "sleep", "shop", "treat", "learn", "hall",
-  "wood", "cloth", "steel", "plant", "water", "felt", "name", "halo", "night", "odd", "rim", "face-ink"];
-const PAGE = ["paper", "card", "ink", "soft", "line", "edge", "accent", "on-accent"];
+const MAP = /** @type {const} */ (["meadow", "ways", "walls", "tree", "shade", "green", "paved", "tiled", "kitchen", "sleep", "shop", "treat", "learn", "hall",
+  "wood", "cloth", "steel", "plant", "water", "felt", "name", "halo", "night", "odd", "rim", "face-ink"]);
+const PAGE = /** @type {const} */ (["paper", "ink", "line", "accent"]);
 
-/** @typedef {Record<string, string>} Colours */
+/** @typedef {(typeof PAGE)[number] | (typeof MAP)[number] | "font" | "face" | "asleep"} ColourName */
+/** @typedef {Record<ColourName, string>} Colours */
 
 /**
  * Read the colours as they are now, light or dark; the map's by their own names, the page's by theirs.
@@ -15,12 +16,14 @@ export function readColours(within) {
   const probe = document.createElement("i");
   probe.hidden = true;
   within.append(probe);
-  /** @type {Colours} */
-  const found = {};
-  for (const name of [...PAGE, ...NAMES]) {
-    probe.style.setProperty("color", `var(--${NAMES.includes(name) ? "map-" : ""}${name})`);
+  const found = noColours();
+  /** @type {(name: ColourName, token: string) => void} */
+  const read = (name, token) => {
+    probe.style.setProperty("color", `var(${token})`);
     found[name] = getComputedStyle(probe).color;
-  }
+  };
+  for (const name of PAGE) read(name, `--${name}`);
+  for (const name of MAP) read(name, `--map-${name}`);
   const style = getComputedStyle(within);
   found.font = style.fontFamily;
   found.face = style.getPropertyValue("--map-face");
@@ -28,6 +31,9 @@ export function readColours(within) {
   probe.remove();
   return found;
 }
+
+/** Before the style sheet was read. */
+export const noColours = () => /** @type {Colours} */ ({});
 
 /**
  * Somebody's colour.

@@ -33,13 +33,13 @@ export function listen(area, camera, told) {
   area.addEventListener("pointermove", (event) => {
     const from = fingers.get(event.pointerId), to = where(event);
     if (!from) return void told.over(to);
-    const others = [...fingers].filter(([id]) => id !== event.pointerId).map(([, at]) => at);
+    const [other] = [...fingers].filter(([id]) => id !== event.pointerId).map(([, at]) => at);
     fingers.set(event.pointerId, to);
     far += Math.hypot(to[0] - from[0], to[1] - from[1]);
-    if (others.length) {
+    if (other) {
       /** @type {(at: Point) => number} */
-      const apart = (at) => Math.hypot(at[0] - others[0][0], at[1] - others[0][1]) || 1;
-      camera.zoom(apart(from) / apart(to), others[0]);
+      const apart = (at) => Math.hypot(at[0] - other[0], at[1] - other[1]) || 1;
+      camera.zoom(apart(from) / apart(to), other);
       told.moved(false);
     } else if (far > 4) {
       camera.pan(to[0] - from[0], to[1] - from[1]);

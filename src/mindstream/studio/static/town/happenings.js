@@ -1,5 +1,6 @@
 // Everything worth a headline, in order. A talk stands in two lives and is told once.
 
+import { at } from "./lists.js";
 import { WHYS } from "./moment.js";
 
 /** @import { Happening, Person, Recording } from "./types.js" */
@@ -20,7 +21,7 @@ export function happenings(town) {
  * @returns {Happening[]}
  */
 function talks(person) {
-  const told = person.talks.filter(([, other, , lines]) => other < 0 || !lines.length || lines[0][0] === person.number);
+  const told = person.talks.filter(([, other, , lines]) => other < 0 || !lines.length || lines[0]?.[0] === person.number);
   return told.map(([step, other, , lines]) => ({ ...NOTHING, step, kind: "talk", who: [person.number, other], lines }));
 }
 
@@ -32,7 +33,7 @@ function talks(person) {
 function reactions({ texts }, person) {
   const found = person.acts.filter((act) => WHYS[act[4]] === "react");
   return found.map(([step, , what, place, , because]) => ({
-    ...NOTHING, step, kind: "reaction", who: [person.number], text: texts[what], because: texts[because], place,
+    ...NOTHING, step, kind: "reaction", who: [person.number], text: at(texts, what), because: at(texts, because), place,
   }));
 }
 
@@ -42,8 +43,8 @@ function reactions({ texts }, person) {
  * @returns {Happening[]}
  */
 function reflections({ texts }, person) {
-  const found = person.reflections.map(([step, thoughts]) => ({ step, drawn: thoughts.map((each) => texts[person.records[each][2]]) }));
-  return found.filter(({ drawn }) => drawn.length).map(({ step, drawn: [text, ...more] }) => (
+  const found = person.reflections.map(([step, thoughts]) => ({ step, drawn: thoughts.map((each) => at(texts, at(person.records, each)[2])) }));
+  return found.filter(({ drawn }) => drawn.length).map(({ step, drawn: [text = "", ...more] }) => (
     { ...NOTHING, step, kind: "reflection", who: [person.number], text, more }
   ));
 }
@@ -54,7 +55,7 @@ function reflections({ texts }, person) {
  */
 function changes({ things, texts, places }) {
   return things.map(([step, place, condition, by]) => {
-    const name = place < 0 ? "something" : places[place][1];
+    const name = place < 0 ? "something" : at(places, place)[1];
     return { ...NOTHING, step, kind: "thing", who: by < 0 ? [] : [by], place, text: `${name}: ${texts[condition] || "as it should be"}` };
   });
 }

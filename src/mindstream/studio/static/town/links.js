@@ -1,5 +1,6 @@
 // The address of a moment, of somebody or of a place, and the way back.
 
+import { at } from "./lists.js";
 import { lastAt } from "./moment.js";
 import { addressOf } from "./places.js";
 import { whenOf } from "./times.js";
@@ -15,7 +16,7 @@ import { whenOf } from "./times.js";
 export function partsOf(town, { t = null, who = null, place = 0, own = false }) {
   const parts = new URLSearchParams();
   if (t !== null) parts.set("t", whenOf(town, Math.floor(t)).toISOString().slice(0, 19));
-  if (who !== null) parts.set("who", town.people[who].name);
+  if (who !== null) parts.set("who", at(town.people, who).name);
   if (place) parts.set("place", addressOf(town, place));
   if (own) parts.set("see", "own");
   return parts;
@@ -29,10 +30,10 @@ export function partsOf(town, { t = null, who = null, place = 0, own = false }) 
 export function readParts(town, parts) {
   const t = parts.get("t"), who = town.people.findIndex((person) => person.name === parts.get("who"));
   const place = parts.get("place") ? town.places.findIndex((_, number) => number > 0 && addressOf(town, number) === parts.get("place")) : -1;
-  const at = t === null ? NaN : stepOf(town, t);
-  const lost = [t !== null && !Number.isFinite(at) && "moment", parts.get("who") !== null && who < 0 && "person", parts.get("place") !== null && place < 0 && "place"];
+  const step = t === null ? NaN : stepOf(town, t);
+  const lost = [t !== null && !Number.isFinite(step) && "moment", parts.get("who") !== null && who < 0 && "person", parts.get("place") !== null && place < 0 && "place"];
   return {
-    t: Number.isFinite(at) ? Math.max(town.first, Math.min(town.last, at)) : null,
+    t: Number.isFinite(step) ? Math.max(town.first, Math.min(town.last, step)) : null,
     who: who >= 0 ? who : null, place: who < 0 && place > 0 ? place : 0, own: parts.get("see") === "own" && who >= 0,
     lost: lost.filter((each) => typeof each === "string"),
   };

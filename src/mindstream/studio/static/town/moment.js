@@ -1,5 +1,6 @@
 // What held at a step: where somebody was, what it did and planned, what it could see. Only looked up, never worked out.
 
+import { at } from "./lists.js";
 import { arenaOf, around, placeAt } from "./places.js";
 import { lengthOf, spotOn, walkOf } from "./walks.js";
 
@@ -16,7 +17,7 @@ export function lastAt(timeline, step) {
   let low = 0, high = timeline.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (timeline[middle][0] <= step) low = middle + 1;
+    if (at(timeline, middle)[0] <= step) low = middle + 1;
     else high = middle;
   }
   return low - 1;
@@ -67,7 +68,7 @@ export const isWalking = (town, act, step) => act !== null && step - act[0] < le
  * @param {number} step
  */
 export function conditionOf(town, place, step) {
-  for (let i = lastAt(town.things, step); i >= 0; i--) if (town.things[i][1] === place) return textOf(town, town.things[i][2]);
+  for (let i = lastAt(town.things, step); i >= 0; i--) if (at(town.things, i)[1] === place) return textOf(town, at(town.things, i)[2]);
   return "";
 }
 
@@ -79,7 +80,7 @@ export function conditionOf(town, place, step) {
  */
 export function planAt(town, person, step) {
   const entry = entryAt(person.plans, step);
-  return (entry ? entry[1] : []).map((number) => town.blocks[number]).map(([start, minutes, what, place, asleep]) => (
+  return (entry ? entry[1] : []).map((number) => at(town.blocks, number)).map(([start, minutes, what, place, asleep]) => (
     { start, end: start + minutes, what: textOf(town, what), place, asleep }
   ));
 }
@@ -110,8 +111,8 @@ export function lastNoticed(town, person, step) {
   /** @type {Map<number, {step: number, what: string}>} */
   const noticed = new Map();
   for (let i = lastAt(person.seen, step); i >= 0; i--) {
-    const [at, who, , what] = person.seen[i];
-    if (who >= 0 && !noticed.has(who)) noticed.set(who, { step: at, what: textOf(town, what) });
+    const [seen, who, , what] = at(person.seen, i);
+    if (who >= 0 && !noticed.has(who)) noticed.set(who, { step: seen, what: textOf(town, what) });
   }
   return noticed;
 }
@@ -123,7 +124,7 @@ export function lastNoticed(town, person, step) {
  */
 export function knownPlaces(town, person, step) {
   const known = new Set([0]);
-  for (const [at, places] of person.places) if (at <= step) places.forEach((place) => around(town, place).forEach((each) => known.add(each)));
+  for (const [since, places] of person.places) if (since <= step) places.forEach((place) => around(town, place).forEach((each) => known.add(each)));
   return known;
 }
 
@@ -154,10 +155,10 @@ export const lineAt = ([start, , length, lines], t) => lines[Math.max(0, Math.mi
 export function oddThings(town, step, viewer) {
   /** @type {Map<number, string>} */
   const now = new Map();
-  for (const [at, place, condition] of town.things) {
-    if (at > step) break;
+  for (const [since, place, condition] of town.things) {
+    if (since > step) break;
     if (place > 0) now.set(place, textOf(town, condition));
   }
-  const noticed = new Set(viewer ? viewer.seen.filter(([at, who]) => at <= step && who < 0).map((entry) => entry[2]) : []);
+  const noticed = new Set(viewer ? viewer.seen.filter(([since, who]) => since <= step && who < 0).map((entry) => entry[2]) : []);
   return [...now].filter(([place, condition]) => condition && (!viewer || noticed.has(place))).map(([place]) => place);
 }

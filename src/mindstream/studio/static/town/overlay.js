@@ -1,5 +1,6 @@
 // What lies on the ground at a step: the chosen place, the way of the chosen resident, what it sees, things that are out of order.
 
+import { at } from "./lists.js";
 import { actAt, canSee, isWalking, oddThings, spotAt } from "./moment.js";
 import { middleOf, outlineOf, pointOf } from "./places.js";
 import { lengthOf, spotOn, walkOf } from "./walks.js";
@@ -17,7 +18,7 @@ const FAR = "M-500-500h9999v9999h-9999z";
  * @returns {Overlay}
  */
 export function overlayAt(town, step, { who, place, own }) {
-  const person = who === null ? null : town.people[who], viewer = own ? person : null;
+  const person = who === null ? null : at(town.people, who), viewer = own ? person : null;
   return {
     chosen: place ? new Path2D(outlineOf(town, place)) : null,
     way: person && wayOf(town, person, step),
@@ -55,7 +56,7 @@ function fogOf(town, person, step) {
       }
     }
   } else if (y === 0 && canSee(town, person, [x, y], step)) {
-    const [, left, top, wide, high] = (town.boxes ?? [])[x];
+    const [, left, top, wide, high] = at(town.boxes ?? [], x);
     seen = `M${left} ${top}v${high}h${wide}v${-high}z`;
   }
   return FAR + seen;

@@ -1,6 +1,7 @@
 // A frame: the ground, the night, ways, residents, what they say and do.
 
 import { between } from "./cast.js";
+import { noColours } from "./colours.js";
 import { Faces } from "./faces.js";
 import { Labels } from "./labels.js";
 import { Lettering } from "./lettering.js";
@@ -53,8 +54,7 @@ export class Painter {
     this.names = new Names(town);
     this.faces = new Faces();
     this.labels = new Labels();
-    /** @type {Colours} */
-    this.colours = {};
+    this.colours = noColours();
     this.letters = 12; // pixels
     this.ratio = 1;
     /** @type {(Point | null)[]} where each was drawn, in pixels */

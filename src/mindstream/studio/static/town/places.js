@@ -1,5 +1,7 @@
 // The ground: which place a spot is in, where it is on the map, what a place is called.
 
+import { at } from "./lists.js";
+
 /** @import { Point, Recording, Spot } from "./types.js" */
 
 /**
@@ -12,9 +14,9 @@ export function pointOf(town, [x, y]) {
   if (town.cells || !town.boxes || !town.roads) return [x + 0.5, y + 0.5];
   const boxes = town.boxes;
   /** @type {(i: number) => Point} */
-  const middle = (i) => [boxes[i][1] + boxes[i][3] / 2, boxes[i][2] + boxes[i][4] / 2];
+  const middle = (i) => [at(boxes, i)[1] + at(boxes, i)[3] / 2, at(boxes, i)[2] + at(boxes, i)[4] / 2];
   if (y === 0) return middle(Math.min(x, boxes.length - 1));
-  const [from, to, steps] = town.roads[y - 1];
+  const [from, to, steps] = at(town.roads, y - 1);
   const [a, b] = [middle(from), middle(to)];
   return [a[0] + ((b[0] - a[0]) * x) / steps, a[1] + ((b[1] - a[1]) * x) / steps];
 }
@@ -25,9 +27,9 @@ export function pointOf(town, [x, y]) {
  * @param {Spot} spot
  */
 export function placeAt(town, [x, y]) {
-  if (town.cells) return x < 0 || y < 0 || x >= town.size[0] || y >= town.size[1] ? 0 : town.cells[y * town.size[0] + x];
+  if (town.cells) return x < 0 || y < 0 || x >= town.size[0] || y >= town.size[1] ? 0 : at(town.cells, y * town.size[0] + x);
   const boxes = town.boxes ?? [];
-  return y === 0 ? boxes[Math.min(x, boxes.length - 1)][0] : 0;
+  return y === 0 ? at(boxes, Math.min(x, boxes.length - 1))[0] : 0;
 }
 
 /**
@@ -48,7 +50,7 @@ export function placeOn(town, [x, y]) {
 export function around(town, place) {
   /** @type {number[]} */
   const found = [];
-  for (let at = place; at > 0; at = town.places[at][0]) found.unshift(at);
+  for (let each = place; each > 0; each = at(town.places, each)[0]) found.unshift(each);
   return found;
 }
 
@@ -64,7 +66,7 @@ export const arenaOf = (town, place) => around(town, place).slice(0, 2).pop() ??
  * @param {number} outer
  */
 export function isIn(town, place, outer) {
-  for (let at = place; at > 0; at = town.places[at][0]) if (at === outer) return true;
+  for (let each = place; each > 0; each = at(town.places, each)[0]) if (each === outer) return true;
   return false;
 }
 
@@ -72,7 +74,7 @@ export function isIn(town, place, outer) {
  * @param {Recording} town
  * @param {number} place
  */
-export const nameOf = (town, place) => (place > 0 ? town.places[place][1] : town.town);
+export const nameOf = (town, place) => (place > 0 ? at(town.places, place)[1] : town.town);
 
 /**
  * @param {Recording} town
@@ -129,7 +131,7 @@ export function outlineOf(town, place) {
   }
   const [wide, high] = town.size;
   /** @type {(x: number, y: number) => boolean} */
-  const inside = (x, y) => x >= 0 && y >= 0 && x < wide && y < high && isIn(town, cells[y * wide + x], place);
+  const inside = (x, y) => x >= 0 && y >= 0 && x < wide && y < high && isIn(town, at(cells, y * wide + x), place);
   let path = "";
   for (let y = 0; y < high; y++) {
     for (let x = 0; x < wide; x++) {

@@ -247,8 +247,8 @@ export class Player {
     const zoom = (times) => { this.stage.camera.zoom(times); this.request(); };
     return {
       " ": () => this.play(!state.playing), ArrowRight: () => this.seek(state.t + minute), ArrowLeft: () => this.seek(state.t - minute),
-      "[": () => this.toHappening(-1), "]": () => this.toHappening(1), ArrowUp: () => this.setSpeed(SPEEDS[Math.min(SPEEDS.length - 1, at + 1)]),
-      ArrowDown: () => this.setSpeed(SPEEDS[Math.max(0, at - 1)]), Escape: () => this.choose({}), f: () => this.follow(!state.follow),
+      "[": () => this.toHappening(-1), "]": () => this.toHappening(1), ArrowUp: () => this.setSpeed(SPEEDS[Math.min(SPEEDS.length - 1, at + 1)] ?? state.speed),
+      ArrowDown: () => this.setSpeed(SPEEDS[Math.max(0, at - 1)] ?? state.speed), Escape: () => this.choose({}), f: () => this.follow(!state.follow),
       d: () => this.options.theme?.(), 0: () => { this.stage.camera.showWhole(); this.request(); }, "+": () => zoom(0.7), "-": () => zoom(1 / 0.7),
     };
   }

@@ -1,5 +1,6 @@
 // The recording: unpacked, its timelines with whole steps, its happenings.
 
+import { at } from "./lists.js";
 import { happenings } from "./happenings.js";
 
 /** @import { Person, Recording } from "./types.js" */
@@ -38,7 +39,7 @@ export function prepare(raw) {
   });
   for (const [person, letters] of initials(town.people)) person.initials = letters;
   town.children = town.places.map(() => []);
-  town.places.forEach(([parent], number) => parent >= 0 && town.children[parent].push(number));
+  town.places.forEach(([parent], number) => parent >= 0 && at(town.children, parent).push(number));
   town.cells = town.tiles ? unroll(town.tiles, town.size[0] * town.size[1]) : null;
   town.walks = new Map();
   town.middles = new Map();
@@ -52,7 +53,7 @@ export function prepare(raw) {
  */
 function unroll(runs, count) {
   const cells = new Uint16Array(count);
-  for (let i = 0, cell = 0; i < runs.length; i += 2) cells.fill(runs[i], cell, cell += runs[i + 1]);
+  for (let i = 0, cell = 0; i < runs.length; i += 2) cells.fill(at(runs, i), cell, cell += at(runs, i + 1));
   return cells;
 }
 
@@ -67,12 +68,14 @@ function initials(people) {
     const [first = [], ...others] = words.get(person) ?? [];
     return [person, [first, others.pop() ?? []].map((word) => word[0] ?? "").join("")];
   }));
-  const alike = Map.groupBy ? Map.groupBy(people, (person) => found.get(person)) : new Map();
+  /** @type {Map<string, Person[]>} */
+  const alike = new Map();
+  for (const [person, letters] of found) alike.set(letters, [...alike.get(letters) ?? [], person]);
   for (const same of alike.values()) {
     for (const person of same.length > 1 ? same : []) {
       const first = words.get(person)?.[0] ?? [];
-      const at = first.findIndex((letter, i) => i > 0 && same.every((/** @type {Person} */ each) => each === person || words.get(each)?.[0]?.[i] !== letter));
-      if (at > 0) found.set(person, first[0] + first[at]);
+      const differs = first.findIndex((letter, i) => i > 0 && same.every((each) => each === person || words.get(each)?.[0]?.[i] !== letter));
+      if (differs > 0) found.set(person, at(first, 0) + at(first, differs));
     }
   }
   return found;

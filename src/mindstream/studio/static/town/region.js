@@ -1,5 +1,7 @@
 // Path data in parts, so that of a large map only what is near is drawn.
 
+import { at } from "./lists.js";
+
 /** @typedef {{left: number, top: number, right: number, bottom: number}} Box */
 
 export class Region {
@@ -40,12 +42,12 @@ const meet = (one, two) => one.left <= two.right && one.right >= two.left && one
 function boxOf(part) {
   let [x, y] = [0, 0];
   const box = { left: Infinity, top: Infinity, right: -Infinity, bottom: -Infinity };
-  for (const [, letter, numbers] of `M${part}`.matchAll(/([MLhvqz])([^MLhvqz]*)/g)) {
+  for (const [, letter, numbers = ""] of `M${part}`.matchAll(/([MLhvqz])([^MLhvqz]*)/g)) {
     const found = (numbers.match(/-?(?:\d+\.?\d*|\.\d+)/g) ?? []).map(Number);
-    if (letter === "h") x += found[0];
-    else if (letter === "v") y += found[0];
-    else if (letter === "q") [x, y] = [x + found[2], y + found[3]];
-    else if (letter !== "z") [x, y] = found;
+    if (letter === "h") x += at(found, 0);
+    else if (letter === "v") y += at(found, 0);
+    else if (letter === "q") [x, y] = [x + at(found, 2), y + at(found, 3)];
+    else if (letter !== "z") [x, y] = [at(found, 0), at(found, 1)];
     box.left = Math.min(box.left, x);
     box.right = Math.max(box.right, x);
     box.top = Math.min(box.top, y);

@@ -1,11 +1,13 @@
 // The ground as pictures: drawn once for a scale in square pieces, then only copied. While a piece is missing, a coarse picture of the
 // whole map stands in its place.
 
+import { noColours } from "./colours.js";
+import { at } from "./lists.js";
 import { Region } from "./region.js";
 
 /** @import { Camera } from "./camera.js" */
-/** @import { Colours } from "./colours.js" */
-/** @import { Picture, Recording } from "./types.js" */
+/** @import { ColourName, Colours } from "./colours.js" */
+/** @import { Recording } from "./types.js" */
 
 const PIECE = 512; // pixels of a side
 const MOST = 64; // pieces that are kept
@@ -15,7 +17,7 @@ const REST_MS = 140; // so long the scale has to stay for pieces of its own
 
 /**
  * How a kind of ground is drawn: filled, stroked, how wide in tiles; `[dx, dy]`: moved.
- * @type {Record<string, {fill?: string, stroke?: string, width?: number, dx?: number, dy?: number, even?: boolean}>}
+ * @type {Record<string, {fill?: ColourName, stroke?: ColourName, width?: number, dx?: number, dy?: number, even?: boolean}>}
  */
 const KINDS = {
   shade: { stroke: "shade", width: 1.5, dx: 0.12, dy: 0.16 }, trees: { stroke: "tree", width: 1.2 }, ways: { fill: "ways", stroke: "ways", width: 0.6 },
@@ -29,7 +31,6 @@ export class Scenery {
    * @param {() => void} more  asks for another frame
    */
   constructor(town, more) {
-    this.picture = town.map;
     this.size = town.size;
     this.more = more;
     this.grounds = town.map.grounds.map(([kind, path]) => ({ kind, region: new Region(path) }));
@@ -39,8 +40,7 @@ export class Scenery {
     this.pieces = new Map();
     /** @type {HTMLCanvasElement | null} */
     this.coarse = null;
-    /** @type {Colours} */
-    this.colours = {};
+    this.colours = noColours();
     this.scale = 0; // device pixels of a tile, of the pieces
     this.wanted = 0;
     this.since = 0;
@@ -78,8 +78,8 @@ export class Scenery {
    */
   drawPieces(context, { x, y, wide, high }, wanted, began) {
     const side = PIECE / this.scale;
-    const [left, top] = [Math.max(0, Math.floor(x / side)), Math.max(0, Math.floor(y / side))];
-    const [right, bottom] = [Math.min(x + wide, this.size[0]), Math.min(y + high, this.size[1])];
+    const left = Math.max(0, Math.floor(x / side)), top = Math.max(0, Math.floor(y / side));
+    const right = Math.min(x + wide, this.size[0]), bottom = Math.min(y + high, this.size[1]);
     const missing = [], there = [];
     for (let i = left; i * side < right; i++) {
       for (let j = top; j * side < bottom; j++) {
@@ -95,9 +95,9 @@ export class Scenery {
     }
     const whole = this.scale === wanted, edge = side * wanted;
     for (const { piece, i, j } of there) {
-      const to = [(i * side - x) * wanted, (j * side - y) * wanted];
-      if (whole) context.drawImage(piece, Math.round(to[0]), Math.round(to[1]));
-      else context.drawImage(piece, to[0], to[1], edge + 0.5, edge + 0.5);
+      const toX = (i * side - x) * wanted, toY = (j * side - y) * wanted;
+      if (whole) context.drawImage(piece, Math.round(toX), Math.round(toY));
+      else context.drawImage(piece, toX, toY, edge + 0.5, edge + 0.5);
     }
   }
 
@@ -148,17 +148,18 @@ export class Scenery {
    */
   paintThing(context, { stuff, shape, middles, region }, scale) {
     const path = region.whole();
-    context.fillStyle = this.colours[stuff];
+    context.fillStyle = this.colours[/** @type {ColourName} */ (stuff)];
     context.fill(path);
     if (stuff === "water") [context.strokeStyle, context.lineWidth] = [this.colours.water, 0.5];
     else [context.strokeStyle, context.lineWidth] = [this.colours.walls, 0.06];
     if (stuff !== "plant") context.stroke(path);
     if (scale < 5) return;
     [context.strokeStyle, context.lineWidth, context.globalAlpha] = [this.colours.name, 0.08, 0.6];
+    const sign = at(this.shapes, shape);
     for (let i = 0; i < middles.length; i += 2) {
-      context.translate(middles[i], middles[i + 1]);
-      context.stroke(this.shapes[shape]);
-      context.translate(-middles[i], -middles[i + 1]);
+      context.translate(at(middles, i), at(middles, i + 1));
+      context.stroke(sign);
+      context.translate(-at(middles, i), -at(middles, i + 1));
     }
     context.globalAlpha = 1;
   }
@@ -171,7 +172,7 @@ export class Scenery {
  * @param {Colours} colours
  */
 function paintGround(context, kind, path, colours) {
-  const { fill, stroke, width = 0, dx = 0, dy = 0, even = false } = KINDS[kind] ?? { fill: kind };
+  const { fill, stroke, width = 0, dx = 0, dy = 0, even = false } = KINDS[kind] ?? { fill: /** @type {ColourName} */ (kind) };
   context.translate(dx, dy);
   if (fill) {
     context.fillStyle = colours[fill] ?? colours.hall;

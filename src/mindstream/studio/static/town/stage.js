@@ -1,5 +1,6 @@
 // The map as it is shown: a canvas, hands on it, and for the keyboard and screen readers a button for each resident.
 
+import { at } from "./lists.js";
 import { Camera } from "./camera.js";
 import { Cast } from "./cast.js";
 import { readColours } from "./colours.js";
@@ -93,7 +94,7 @@ export class Stage {
   resize() {
     const box = this.node.getBoundingClientRect(), ratio = Math.min(2, devicePixelRatio || 1);
     this.camera.resize([this.node.clientWidth || box.width, this.node.clientHeight || box.height]);
-    [this.canvas.width, this.canvas.height] = this.camera.pixels.map((each) => Math.round(each * ratio));
+    Object.assign(this.canvas, { width: Math.round(this.camera.pixels[0] * ratio), height: Math.round(this.camera.pixels[1] * ratio) });
     this.painter.ratio = ratio;
     this.told.draw();
   }
@@ -120,10 +121,10 @@ export class Stage {
    * @returns {boolean} whether something still moves
    */
   draw(atOnce) {
-    const { town, state } = this, step = Math.floor(state.t), person = state.who === null ? null : town.people[state.who];
+    const { town, state } = this, step = Math.floor(state.t), person = state.who === null ? null : at(town.people, state.who);
     const parts = this.cast.at(step, state.own ? person : null), calm = CALM.matches;
     this.overlayNow(step);
-    if (state.follow && state.who !== null) this.follow(parts[state.who], calm);
+    if (state.follow && state.who !== null) this.follow(at(parts, state.who), calm);
     return this.painter.draw({
       t: state.t, rate: state.playing ? state.speed : 0, who: state.who, over: this.over, overlay: this.overlay, parts, calm,
       atOnce: atOnce || calm || !state.playing || state.speed > SLOW,
@@ -155,12 +156,12 @@ export class Stage {
     this.mode.hidden = !(person && state.own);
     if (person && state.own) this.mode.replaceChildren("As ", said(person.name), " experienced it", make("span", { class: "more-words" }, ": pale what is out of sight, or was seen before"));
     this.handles.forEach((handle, number) => {
-      const at = this.painter.drawn[number], part = this.cast.parts[number];
-      handle.hidden = !at;
-      if (!at || !part) return;
+      const point = this.painter.drawn[number], part = this.cast.parts[number];
+      handle.hidden = !point;
+      if (!point || !part) return;
       const words = part.how ? `${part.person.name}, last noticed ${momentOf(town, part.seen)}: ${part.doing}` : `${part.person.name}: ${part.doing}`;
       if (handle.ariaLabel !== words) handle.ariaLabel = words;
-      handle.style.setProperty("transform", `translate(${at[0].toFixed(0)}px, ${at[1].toFixed(0)}px)`);
+      handle.style.setProperty("transform", `translate(${point[0].toFixed(0)}px, ${point[1].toFixed(0)}px)`);
     });
   }
 

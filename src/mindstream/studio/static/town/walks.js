@@ -1,5 +1,7 @@
 // Ways of residents: the spots of a walk, one a step.
 
+import { at } from "./lists.js";
+
 /** @import { Recording, Spot } from "./types.js" */
 
 /** @type {Record<string, Spot>} */
@@ -11,12 +13,13 @@ const MOVES = { R: [1, 0], L: [-1, 0], D: [0, 1], U: [0, -1], S: [0, 0] };
  * @returns {Int32Array} x and y by turns
  */
 export function readWalk(text) {
-  const [head, runs] = text.split(":");
-  let [x, y] = head.split(",").map(Number);
+  const [head = "", runs = ""] = text.split(":");
+  let [x = 0, y = 0] = head.split(",").map(Number);
   const spots = [x, y];
-  for (const [, letter, count, toX, toY] of (runs ?? "").matchAll(/([RLDUS])(\d{1,6})|;(-?\d{1,9}),(-?\d{1,9})/g)) {
+  for (const [, letter = "", count, toX, toY] of runs.matchAll(/([RLDUS])(\d{1,6})|;(-?\d{1,9}),(-?\d{1,9})/g)) {
     if (!letter) spots.push(x = Number(toX), y = Number(toY));
-    for (let i = 0; letter && i < Number(count); i++) spots.push(x += MOVES[letter][0], y += MOVES[letter][1]);
+    const [moveX, moveY] = MOVES[letter] ?? [0, 0];
+    for (let i = 0; letter && i < Number(count); i++) spots.push(x += moveX, y += moveY);
   }
   return Int32Array.from(spots);
 }
@@ -45,6 +48,6 @@ export const lengthOf = (walk) => walk.length / 2 - 1;
  * @returns {Spot}
  */
 export function spotOn(walk, steps) {
-  const at = 2 * Math.max(0, Math.min(steps, lengthOf(walk)));
-  return [walk[at], walk[at + 1]];
+  const i = 2 * Math.max(0, Math.min(steps, lengthOf(walk)));
+  return [at(walk, i), at(walk, i + 1)];
 }

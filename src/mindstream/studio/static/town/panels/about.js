@@ -20,6 +20,7 @@ export function aboutView(player, person) {
     update(step) {
       const day = entryAt(person.days, step), upTo = lastAt(person.talks, step) + 1;
       if (key === (key = `${lastAt(person.days, step)} ${upTo}`)) return;
+      /** @type {[string, string][]} */
       const told = [["Who", person.learned], ["These days", day ? textOf(town, day[1]) : person.currently], ["Habits", person.lifestyle], ["Routine", person.routine]];
       node.replaceChildren(
         ...told.filter(([, text]) => text).flatMap(([name, text]) => [make("h3", {}, name), make("p", {}, said(text))]),

@@ -1,5 +1,6 @@
 // What somebody remembers: searched, by kind, the newest or the weightiest first.
 
+import { at } from "../lists.js";
 import { make, said } from "../elements.js";
 import { lastAt, textOf } from "../moment.js";
 import { growing, timeLink } from "./words.js";
@@ -56,5 +57,5 @@ function filters(change) {
  * @param {Memory} memory
  */
 const entry = (player, [step, kind, text, importance, by]) => make("li", { class: `memory ${kind}` },
-  make("p", {}, by >= 0 ? make("b", {}, said(player.town.people[by].name), ": ") : null, said(textOf(player.town, text))),
+  make("p", {}, by >= 0 ? make("b", {}, said(at(player.town.people, by).name), ": ") : null, said(textOf(player.town, text))),
   make("small", {}, timeLink(player, step), ` ${(KINDS[kind] ?? kind).toLowerCase()}${importance ? ` · importance ${importance}` : ""}`));

@@ -1,5 +1,6 @@
 // What somebody does now and why, its plan for the day, what it noticed.
 
+import { at } from "../lists.js";
 import { make, said } from "../elements.js";
 import { actAt, entryAt, isWalking, lastAt, planAt, spotAt, talkAt, textOf, WHYS } from "../moment.js";
 import { arenaOf, nameOf, placeAt } from "../places.js";
@@ -51,7 +52,7 @@ function doingNow(player, person, act, step, here) {
   if (!act) return [make("p", { class: "what" }, "Not here yet.")];
   const target = act[3], because = textOf(town, act[5]), talk = WHYS[act[4]] === "talk" ? talkAt(person, step) : null;
   const where = target > 0 ? [isWalking(town, act, step) ? "on the way to " : "at ", placeLink(player, target)] : here > 0 ? ["in ", placeLink(player, here)] : ["outdoors"];
-  const reason = because || REASONS[WHYS[act[4]]];
+  const reason = because || REASONS[WHYS[act[4]] ?? ""];
   return [
     make("p", { class: "what" }, said(textOf(town, act[2]))),
     make("p", { class: "soft" }, ...where, `, ${timeOf(town, act[0])}–${timeOf(town, act[0] + act[1])}`),
@@ -69,11 +70,11 @@ function doingNow(player, person, act, step, here) {
 function decided({ town }, person, step) {
   const decision = entryAt(person.decisions, step);
   if (!decision) return [];
-  const [at, about, , p, yes, recalled, draw] = decision;
-  const memories = recalled.map(([number, score]) => make("li", {}, said(textOf(town, person.records[number][2])), make("small", {}, ` ${score.toFixed(2)}`)));
+  const [since, about, , p, yes, recalled, draw] = decision;
+  const memories = recalled.map(([number, score]) => make("li", {}, said(textOf(town, at(person.records, number)[2])), make("small", {}, ` ${score.toFixed(2)}`)));
   const drawn = draw === undefined ? "" : `, drawn was ${Math.round(draw * 100)}`;
   return [make("details", { class: "decision" },
-    make("summary", {}, `Last decision, ${timeOf(town, at)}: `, said(textOf(town, about)), ` — ${yes ? "yes" : "no"} (a yes was ${Math.round(p * 100)} % likely${drawn})`),
+    make("summary", {}, `Last decision, ${timeOf(town, since)}: `, said(textOf(town, about)), ` — ${yes ? "yes" : "no"} (a yes was ${Math.round(p * 100)} % likely${drawn})`),
     make("p", { class: "soft" }, memories.length ? "What came to mind, and how strongly:" : "Nothing came to mind."),
     memories.length ? make("ol", { class: "list recalled" }, memories) : null)];
 }

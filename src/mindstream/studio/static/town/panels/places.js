@@ -1,5 +1,6 @@
 // The places, and one of them: who is there, what stands there and how it is.
 
+import { at } from "../lists.js";
 import { make, said } from "../elements.js";
 import { actAt, conditionOf, isWalking, lastAt, spotAt } from "../moment.js";
 import { around, isIn, nameOf, placeAt } from "../places.js";
@@ -24,15 +25,18 @@ const whoIsIn = (town, place, step) => town.people.filter((person) => isIn(town,
  */
 export function placesView(player) {
   const { town } = player, list = make("ul", { class: "places" });
-  const sectors = town.places.map((_, number) => number).filter((number) => town.places[number][0] === 0);
+  const sectors = town.places.map((_, number) => number).filter((number) => at(town.places, number)[0] === 0);
   let key = "";
   return {
     node: list,
     update(step) {
       const counts = sectors.map((place) => whoIsIn(town, place, step));
       if (key === (key = counts.map((each) => each.map((person) => person.number).join(".")).join("|"))) return;
-      list.replaceChildren(...sectors.map((place, i) => make("li", {}, make("button", { type: "button", class: "place", onclick: () => player.choose({ place }) },
-        make("b", {}, said(nameOf(town, place))), make("span", { class: "chips" }, counts[i].slice(0, CHIPS).map(chip), counts[i].length > CHIPS ? `+${counts[i].length - CHIPS}` : null)))));
+      list.replaceChildren(...sectors.map((place, i) => {
+        const there = at(counts, i), more = there.length > CHIPS ? `+${there.length - CHIPS}` : null;
+        return make("li", {}, make("button", { type: "button", class: "place", onclick: () => player.choose({ place }) },
+          make("b", {}, said(nameOf(town, place))), make("span", { class: "chips" }, there.slice(0, CHIPS).map(chip), more)));
+      }));
     },
   };
 }
@@ -45,10 +49,10 @@ export function placesView(player) {
 export function placeView(player, place) {
   const { town } = player, here = make("ul", { class: "people" }), things = make("ul", { class: "things" });
   const outer = around(town, place), isThing = outer.length >= 3;
-  const inside = town.children[place].map((child) => make("li", {}, link(player, "name", { place: child }, () => player.choose({ place: child }), said(nameOf(town, child)))));
-  const under = outer.length > 1 ? make("p", { class: "soft" }, "in ", placeLink(player, town.places[place][0])) : null;
+  const inside = at(town.children, place).map((child) => make("li", {}, link(player, "name", { place: child }, () => player.choose({ place: child }), said(nameOf(town, child)))));
+  const under = outer.length > 1 ? make("p", { class: "soft" }, "in ", placeLink(player, at(town.places, place)[0])) : null;
   /** @type {(each: number) => number[]} */
-  const thingsOf = (each) => (around(town, each).length >= 3 ? [each] : town.children[each].flatMap(thingsOf));
+  const thingsOf = (each) => (around(town, each).length >= 3 ? [each] : at(town.children, each).flatMap(thingsOf));
   const extra = player.extra("place", place);
   let key = "";
   return {

@@ -1,5 +1,6 @@
 // A resident: whether to follow it, how to look at the town, and the parts of its life.
 
+import { at } from "../lists.js";
 import { make, said } from "../elements.js";
 import { aboutView } from "./about.js";
 import { memoryView } from "./memory.js";
@@ -17,7 +18,7 @@ import { titled } from "./words.js";
  * @returns {View}
  */
 export function residentView(player, number) {
-  const person = player.town.people[number], { state } = player;
+  const person = at(player.town.people, number), { state } = player;
   const face = make("span", { class: "face", hue: person.hue, "aria-hidden": "true" }, said(person.initials));
   const title = titled(player, [face], said(person.name), make("p", { class: "soft" }, person.age ? `${person.age} · ` : null, said(person.innate)));
   const body = tabbed({

@@ -16,7 +16,7 @@ import { make } from "../elements.js";
 export function tabbed(tabs, first, remember, now) {
   const body = make("div", { class: "body", role: "tabpanel", tabindex: "0" });
   const names = Object.keys(tabs);
-  const buttons = new Map(names.map((name) => [name, make("button", { type: "button", role: "tab", onclick: () => open(name) }, tabs[name][0])]));
+  const buttons = new Map(names.map((name) => [name, make("button", { type: "button", role: "tab", onclick: () => open(name) }, tabs[name]?.[0])]));
   /** @type {View} */
   let view = { node: body, update: () => {} };
   /** @type {(name: string) => void} */
@@ -24,8 +24,9 @@ export function tabbed(tabs, first, remember, now) {
     view.close?.();
     remember(name);
     for (const [each, button] of buttons) [button.ariaSelected, button.tabIndex] = [String(each === name), each === name ? 0 : -1];
-    body.ariaLabel = tabs[name][0];
-    view = tabs[name][1]();
+    const [label, build] = tabs[name] ?? ["", () => ({ node: body, update: () => {} })];
+    body.ariaLabel = label;
+    view = build();
     body.replaceChildren(view.node);
     view.update(now());
   };
@@ -37,11 +38,11 @@ export function tabbed(tabs, first, remember, now) {
       event.stopPropagation();
       event.preventDefault();
       const at = names.findIndex((name) => buttons.get(name) === document.activeElement);
-      const next = names[(at + move + names.length) % names.length];
+      const next = names[(at + move + names.length) % names.length] ?? "";
       open(next);
       buttons.get(next)?.focus();
     },
   }, [...buttons.values()]);
-  open(tabs[first] ? first : names[0]);
+  open(tabs[first] ? first : names[0] ?? "");
   return { node: make("div", { class: "tabbed" }, bar, body), update: (step) => view.update(step), close: () => view.close?.() };
 }

@@ -1,5 +1,6 @@
 // Small parts that all panels have: names, times and places that lead somewhere, lines of a talk, lists that grow.
 
+import { at } from "../lists.js";
 import { iconButton, make, said } from "../elements.js";
 import { textOf } from "../moment.js";
 import { wordsOf } from "../places.js";
@@ -57,7 +58,7 @@ export const link = (player, className, target, go, ...children) => make("a", {
  * @param {number} number
  */
 export const personLink = (player, number) => (number < 0 ? make("span", {}, "somebody")
-  : link(player, "name", { who: number }, () => player.choose({ who: number }), said(player.town.people[number].name)));
+  : link(player, "name", { who: number }, () => player.choose({ who: number }), said(at(player.town.people, number).name)));
 
 /**
  * @param {Player} player
@@ -75,8 +76,10 @@ export const placeLink = (player, place) => link(player, "name", { place }, () =
  * @param {Player} player
  * @param {[number, number][]} lines
  */
-export const linesOf = ({ town }, lines) => make("ol", { class: "lines" }, lines.map(([by, text]) => (
-  make("li", { hue: by < 0 ? 0 : town.people[by].hue }, make("b", {}, said(by < 0 ? "somebody" : town.people[by].name.split(" ")[0])), " ", said(textOf(town, text))))));
+export const linesOf = ({ town }, lines) => make("ol", { class: "lines" }, lines.map(([by, text]) => {
+  const speaker = town.people[by];
+  return make("li", { hue: speaker?.hue ?? 0 }, make("b", {}, said(speaker?.name.split(" ")[0] ?? "somebody")), " ", said(textOf(town, text)));
+}));
 
 /**
  * The head of a panel, with the way back.
