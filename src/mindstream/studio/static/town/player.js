@@ -60,6 +60,7 @@ export class Player {
     this.told = 0; // when they were renewed
     this.before = 0; // when the frame before was drawn
     this.frame = 0;
+    this.drawing = false;
     this.all = true; // everything is drawn anew, at once
     this.node.addEventListener("click", (event) => { // a button that a pointer has pressed does not keep the space bar
       if (event.detail > 0 && event.target instanceof Element) /** @type {HTMLElement | null} */ (event.target.closest("button, summary"))?.blur();
@@ -190,15 +191,21 @@ export class Player {
     this.request(true);
   }
 
-  /** @param {boolean} [all] */
+  /**
+   * Draw soon; what somebody has asked for (`all`) at once.
+   * @param {boolean} [all]
+   */
   request(all = false) {
     this.all ||= all;
-    if (!this.frame) this.frame = requestAnimationFrame((now) => this.draw(now));
+    if (all && !this.drawing && this.node.isConnected) {
+      cancelAnimationFrame(this.frame);
+      this.draw(performance.now());
+    } else if (!this.frame) this.frame = requestAnimationFrame((now) => this.draw(now));
   }
 
   /** @param {number} now */
   draw(now) {
-    this.frame = 0;
+    [this.frame, this.drawing] = [0, true];
     const { state, town } = this, atOnce = this.all;
     if (state.playing) {
       state.t = Math.min(town.last, state.t + ((Math.max(0, Math.min(now - this.before, 500)) / 1000) * state.speed) / town.seconds);
@@ -207,7 +214,7 @@ export class Player {
     this.before = now;
     const moving = this.stage.draw(atOnce);
     if (atOnce || (this.step !== this.shown && now - this.told > SPARING_MS)) this.tell(now);
-    this.all = false;
+    this.all = this.drawing = false;
     if (state.playing || moving || this.step !== this.shown) this.request();
   }
 
@@ -256,6 +263,7 @@ export class Player {
   close() {
     document.removeEventListener("keydown", this.onkey);
     cancelAnimationFrame(this.frame);
+    this.drawing = true; // no frame comes any more
     this.frame = -1;
     this.view.close?.();
     this.stage.close();
