@@ -61,6 +61,7 @@ export class Player {
     this.before = 0; // when the frame before was drawn
     this.frame = 0;
     this.drawing = false;
+    this.catching = false; // goes to the end of a recording that has grown
     this.all = true; // everything is drawn anew, at once
     this.node.addEventListener("click", (event) => { // a button that a pointer has pressed does not keep the space bar
       if (event.detail > 0 && event.target instanceof Element) /** @type {HTMLElement | null} */ (event.target.closest("button, summary"))?.blur();
@@ -147,6 +148,7 @@ export class Player {
    */
   seek(t, all = true) {
     this.state.t = Math.max(this.town.first, Math.min(this.town.last, t));
+    this.catching = false;
     if (this.state.t >= this.town.last && this.state.playing) this.play(false);
     this.request(all);
   }
@@ -185,7 +187,7 @@ export class Player {
 
   /** The recording goes on further: who looked at its end goes along. @param {number} before  where it ended */
   renew(before) {
-    if (this.state.t >= before && !this.state.playing) this.state.t = this.town.last;
+    this.catching = !this.state.playing && (this.catching || this.state.t >= before);
     this.stage.renew();
     this.timeline.renew();
     this.request(true);
@@ -210,12 +212,19 @@ export class Player {
     if (state.playing) {
       state.t = Math.min(town.last, state.t + ((Math.max(0, Math.min(now - this.before, 500)) / 1000) * state.speed) / town.seconds);
       if (state.t >= town.last) this.play(false);
-    }
+    } else if (this.catching) this.catchUp(now - this.before);
     this.before = now;
     const moving = this.stage.draw(atOnce);
     if (atOnce || (this.step !== this.shown && now - this.told > SPARING_MS)) this.tell(now);
     this.all = this.drawing = false;
-    if (state.playing || moving || this.step !== this.shown) this.request();
+    if (state.playing || moving || this.catching || this.step !== this.shown) this.request();
+  }
+
+  /** @param {number} passed  milliseconds */
+  catchUp(passed) {
+    const { state, town } = this, left = town.last - state.t;
+    state.t += Math.min(left, Math.max(left * 0.004, 0.006) * Math.max(0, Math.min(passed, 100)));
+    this.catching = state.t < town.last;
   }
 
   /**

@@ -68,6 +68,7 @@ function Lived({ name, player, soon, who, leave }) {
     ask({ path: pathOf(name, who) }).then((found) => see(/** @type {Surroundings} */ (found)), tell);
     player.choose({ who: number });
     player.follow(true);
+    player.seek(player.town.last);
   }, [who]);
   useEffect(() => {
     player.options.keys = (event) => {

@@ -56,7 +56,7 @@ function doingNow(player, person, act, step, here) {
   return [
     make("p", { class: "what" }, said(textOf(town, act[2]))),
     make("p", { class: "soft" }, ...where, `, ${timeOf(town, act[0])}–${timeOf(town, act[0] + act[1])}`),
-    reason ? make("p", { class: "why" }, make("b", {}, "Why: "), said(reason), player.whyButton(person, step)) : player.whyButton(person, step),
+    reason ? make("p", { class: "why" }, make("b", {}, "Why: "), said(reason), " ", player.whyButton(person, step)) : player.whyButton(person, step),
     talk?.[3].length ? make("details", {}, make("summary", {}, "What is said"), linesOf(player, talk[3])) : null,
   ].filter((each) => each !== null);
 }
