@@ -15,7 +15,7 @@ const SHOWN = 20;
 export function Facts({ town, player, step }) {
   const [fact, choose] = useState("");
   const [typed, type] = useState("");
-  const { data, problem } = useQuery({ path: `/towns/${encodeURIComponent(town)}/knows`, query: fact ? { fact } : {} });
+  const { data, problem, asking } = useQuery({ path: `/towns/${encodeURIComponent(town)}/knows`, query: fact ? { fact } : {} });
   const found = /** @type {Knowledge | undefined} */ (data);
   const search = (/** @type {Event} */ event) => { event.preventDefault(); choose(typed.trim()); };
   return html`
@@ -23,7 +23,7 @@ export function Facts({ town, player, step }) {
       onInput=${(/** @type {any} */ event) => type(event.target.value)} /></form>
     ${problem && html`<${ReadFailure} problem=${problem} />`}
     ${fact && html`<div><button class="link small" onClick=${() => { choose(""); type(""); }}>All facts</button></div>`}
-    ${found && (fact ? html`<${Knowers} found=${found} player=${player} step=${step} />` : html`<${List} found=${found} choose=${choose} />`)}`;
+    ${found && !asking && (fact ? html`<${Knowers} found=${found} player=${player} step=${step} />` : html`<${List} found=${found} choose=${choose} />`)}`;
 }
 
 /** @param {{found: Knowledge, choose: (fact: string) => void}} props */
