@@ -13,9 +13,9 @@ from studio import CHROMIUM, NPM, TOOLS, WIDE, Studio, serve_studio
 OpenStudio = Callable[..., Studio]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Chromium without a window."""
+    """Chromium without a window; it ends with its module, since Playwright's loop keeps any other out of the thread."""
     if CHROMIUM is None:
         pytest.skip("no Chromium is installed: the studio's pages are not looked at")
     from playwright.sync_api import sync_playwright
