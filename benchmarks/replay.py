@@ -30,7 +30,10 @@ from mindstream.town.town import Town
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 PLAYED = """(seconds) => new Promise((done) => {
   const gaps = []; let before = performance.now(); const end = before + 1000 * seconds;
-  const look = (now) => { gaps.push(now - before); before = now; now < end ? requestAnimationFrame(look) : done(gaps); };
+  const look = (now) => {
+    gaps.push(now - before); before = now;
+    now < end ? requestAnimationFrame(look) : done(gaps);
+  };
   requestAnimationFrame(look);
 })"""
 SCRUBBED = """(frames) => new Promise((done) => {

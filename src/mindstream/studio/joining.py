@@ -38,7 +38,8 @@ def _add(module: Path, numbers: dict[Path, int], parts: list[str], above: tuple[
         text = COMMENT.sub("", module.read_text("utf-8"))
         wanted = {(module.parent / path).resolve() for _, path in IMPORT.findall(text)}
         known = {each: _add(each, numbers, parts, (*above, module)) for each in sorted(wanted)}
-        body = IMPORT.sub(lambda found: _bind(found, known[(module.parent / found[2]).resolve()]), NOTHING.sub("", text))
+        text = NOTHING.sub("", text)
+        body = IMPORT.sub(lambda found: _bind(found, known[(module.parent / found[2]).resolve()]), text)
         names = NAME.findall(body)
         body = EXPORT.sub("", body)
         if left := LEFT.search(body):

@@ -30,7 +30,11 @@ async def write_replay(
     """
     data = await record(store, setting, since, until) | ground_of(setting)
     page = build_saved_page(f"{setting.name}, replayed", "town/saved.js", STYLES, data)
+    _write(out, page)
+    return out
+
+
+def _write(out: Path, page: str) -> None:
     if is_saved_page(out):
         out.unlink()
     write_text(out, page)
-    return out

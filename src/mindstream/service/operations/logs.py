@@ -27,10 +27,15 @@ A_WINDOW, LONGEST_WINDOW = 1_000, 64_000
 
 
 class RowsRequest(Page):
-    """A page of the log; `kinds` with commas between; `after`: it begins after that seq, where no cursor is given."""
+    """A page of the log; `kinds` with commas between; `after`: it begins after that seq, where no cursor is given.
+
+    `newest`: the newest rows first; then `until`: from that row on, back.
+    """
 
     kinds: str = Field("", max_length=500)
     after: int = Field(0, ge=0, le=2**62)
+    newest: bool = False
+    until: int | None = Field(None, ge=1, le=2**62)
 
 
 class Rows(Reply):
@@ -149,11 +154,28 @@ class CallWords(Reply):
 
 @operation("log.rows", "read", "GET /users/{user}/log", cli="log")
 async def rows(house: House, who: Who, ask: RowsRequest) -> Rows:
-    """Return what happened to a user's mind, oldest first."""
+    """Return what happened to a user's mind, oldest first, or newest first."""
     memory = await house.memory(who)
     kinds = [name for name in ask.kinds.split(",") if name] or None
-    found = await memory.store.events(memory.key, read_number(ask.cursor) or ask.after, kinds, ask.limit)
+    if ask.newest:
+        before = read_number(ask.cursor) or (ask.until or await house.ground(who).store.last_seq()) + 1
+        found = await _rows_before(memory.store, memory.key, before, kinds, ask.limit)
+    else:
+        found = await memory.store.events(memory.key, read_number(ask.cursor) or ask.after, kinds, ask.limit)
     return _rows(found, write_cursor(str(found[-1].seq)) if len(found) == ask.limit else "")
+
+
+async def _rows_before(
+    store: LogStore, key: StreamKey, before: int, kinds: list[str] | None, limit: int
+) -> list[Logged]:
+    """Return rows before a seq, newest first; they are looked for in windows that grow."""
+    found, window = list[Logged](), A_WINDOW
+    while before > 1 and len(found) < limit:
+        first = max(0, before - 1 - window)
+        some = await store.events(key, first, kinds, window)
+        found += [row for row in reversed(some) if row.seq < before]
+        before, window = first + 1, min(2 * window, LONGEST_WINDOW)
+    return found[:limit]
 
 
 @operation("log.trace", "read", "GET /users/{user}/traces/{seq}", cli="log")
