@@ -31,7 +31,7 @@ export class Labels {
    * @param {[number, number]} size  of the canvas
    * @param {number} radius  of a resident
    */
-  place(wishes, dots, names, size, radius) {
+  place(wishes, dots, names, size, radius) { // names: and whatever else stands on the map
     /** @type {Map<number, Rect & {side: number}>} */
     const placed = new Map();
     const sides = new Map();
@@ -57,7 +57,7 @@ export class Labels {
     const area = wish.wide * wish.high, before = this.sides.get(wish.number);
     let best = null, least = Infinity;
     for (const [side, rect] of around(wish, radius, size).entries()) {
-      let cost = side * area * 0.04 - (side === before ? STAY * area : 0);
+      let cost = side * area * 0.012 - (side === before ? STAY * area : 0);
       for (const other of placed) cost += 3 * covered(rect, other);
       for (const dot of dots) cost += 3 * covered(rect, dot);
       for (const name of names) cost += covered(rect, name);
@@ -68,7 +68,7 @@ export class Labels {
 }
 
 /**
- * Above, below, right, left: within the canvas.
+ * Above, below, right, left, and aslant: within the canvas.
  * @param {Wish} wish
  * @param {number} radius
  * @param {[number, number]} size
@@ -78,6 +78,7 @@ function around({ x, y, wide, high }, radius, [width, height]) {
   const across = Math.max(EDGE, Math.min(width - wide - EDGE, x - wide / 2)), down = Math.max(EDGE, Math.min(height - high - EDGE, y - high / 2));
   /** @type {[number, number][]} */
   const corners = [[across, y - radius - GAP - high], [across, y + radius + GAP], [x + radius + GAP, down], [x - radius - GAP - wide, down]];
+  for (const top of [y - radius - GAP - high, y + radius + GAP]) corners.push([x - radius / 2, top], [x + radius / 2 - wide, top]);
   const all = corners.map(([left, top]) => ({ x: left, y: top, wide, high }));
   const within = all.filter((rect) => rect.x >= 0 && rect.y >= 0 && rect.x + wide <= width && rect.y + high <= height);
   return within.length ? within : [{ x: across, y: Math.max(EDGE, y - radius - GAP - high), wide, high }];

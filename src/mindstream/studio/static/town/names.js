@@ -9,6 +9,7 @@ import { covered } from "./labels.js";
 /** @import { Recording } from "./types.js" */
 
 const SMALLEST = 10, LARGEST = 15; // pixels of a letter
+const EDGE = 6; // pixels from the edge of the map
 const FADE = 0.2; // of the way, in a frame
 
 /** @typedef {{x: number, y: number, size: number, lines: string[], wide: number, high: number, seen: number, up: number}} Name */
@@ -52,8 +53,9 @@ export class Names {
   rects(camera) {
     const [width, height] = camera.pixels;
     return this.shown.map((name) => {
-      const [x, y] = camera.toPixels([name.x, name.y]);
-      return { name, x: x - name.wide / 2, y: y - name.size - name.up, wide: name.wide, high: name.high };
+      const [x, y] = camera.toPixels([name.x, name.y]), left = x - name.wide / 2;
+      const within = x > 0 && x < width ? Math.max(EDGE, Math.min(width - name.wide - EDGE, left)) : left;
+      return { name, x: within, y: y - name.size - name.up, wide: name.wide, high: name.high };
     }).filter((rect) => rect.x < width && rect.y < height && rect.x + rect.wide > 0 && rect.y + rect.high > 0);
   }
 
@@ -73,8 +75,9 @@ export class Names {
       const aim = bubbles.some((bubble) => covered({ x, y, wide, high }, bubble) > 0) ? 0 : 1;
       const up = raised({ x, y: y + name.up, wide, high }, dots, name.size * 2.2), pace = atOnce ? 1 : FADE;
       name.seen += (aim - name.seen) * pace;
+      const before = name.up;
       name.up += (up - name.up) * pace;
-      if (Math.abs(aim - name.seen) > 0.02 || Math.abs(up - name.up) > 0.5) fading = true;
+      if (Math.abs(aim - name.seen) > 0.02 || Math.abs(up - before) > 0.5) fading = true;
       if (name.seen < 0.03) continue;
       [context.globalAlpha, context.font, context.lineWidth] = [name.seen, font(name.size, colours.font), name.size * 0.28];
       name.lines.forEach((line, i) => {

@@ -62,6 +62,8 @@ export class Painter {
     /** @type {[number, number][]} how far beside its spot each was drawn */
     this.moved = [];
     this.dot = 20;
+    /** @type {Rect[]} what else stands over the map */
+    this.taken = [];
   }
 
   /**
@@ -280,7 +282,7 @@ export class Painter {
       if (!at || !lines.length || (!forced && !said && isTold(told, lines.join(), at))) continue;
       wishes.push({ number, x: at[0], y: at[1], wide, high, forced: forced || said, weight: (number === who ? 4 : 0) + (number === over ? 3 : 0) + (said ? 2 : 0) });
     }
-    return this.labels.place(wishes, dots, names, this.camera.pixels, this.dot / 2);
+    return this.labels.place(wishes, dots, [...names, ...this.taken, ...this.taken, ...this.taken], this.camera.pixels, this.dot / 2);
   }
 
   /** Where residents are drawn. */

@@ -37,8 +37,9 @@ export class Stage {
     this.mode = make("p", { class: "mode", hidden: true });
     /** @type {HTMLButtonElement[]} */
     this.handles = town.people.length > HANDLES ? [] : town.people.map((person) => this.handle(person.number));
+    this.buttons = this.zoomButtons();
     this.node = make("div", { class: "stage", tabindex: "-1" }, this.canvas,
-      make("div", { class: "handles", role: "group", "aria-label": "Residents on the map" }, this.handles), this.zoomButtons(), this.mode);
+      make("div", { class: "handles", role: "group", "aria-label": "Residents on the map" }, this.handles), this.buttons, this.mode);
     const context = this.canvas.getContext("2d", { alpha: false });
     if (!context) throw new Error("this browser draws no pictures");
     this.cast = new Cast(town);
@@ -96,6 +97,7 @@ export class Stage {
     this.camera.resize([this.node.clientWidth || box.width, this.node.clientHeight || box.height]);
     Object.assign(this.canvas, { width: Math.round(this.camera.pixels[0] * ratio), height: Math.round(this.camera.pixels[1] * ratio) });
     this.painter.ratio = ratio;
+    this.painter.taken = [this.buttons].map((each) => ({ x: each.offsetLeft, y: each.offsetTop, wide: each.offsetWidth, high: each.offsetHeight }));
     this.told.draw();
   }
 
