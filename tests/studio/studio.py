@@ -68,13 +68,17 @@ class Studio:
             self.faults.append(told.text)
 
     def _look(self, request: Any) -> None:
-        if not request.url.startswith((f"{self.url}/", "data:")):
+        if not request.url.startswith((f"{self.url}/", "data:", "about:")):
             self.faults.append(f"asked off the machine: {request.url}")
 
     def open(self, page: str = "", **params: str | int) -> None:
         """Go to a page, and wait until it is there."""
         self.page.goto(f"{self.url}/studio/#/{page}?{urlencode(params)}")
         self.page.get_by_role("heading", level=1).wait_for()
+
+    def leave(self) -> None:
+        """Go away, before the server ends."""
+        self.page.goto("about:blank")
 
     def forgive(self, *words: str) -> None:
         """Pass over faults that are meant, as those of a server that was ended; those that come later, too."""

@@ -120,7 +120,7 @@ def test_a_thought_opens_down_to_what_was_said(studio: OpenStudio, tmp_path: Pat
         assert seen.axe() == []
         opened.get_by_role("button", name=f"chat {SAID}").focus()
         seen.page.keyboard.press("ArrowRight")
-        assert "note" in seen.page.evaluate("document.activeElement.getAttribute('aria-label')")
+        assert seen.page.evaluate("document.activeElement.textContent").startswith("note")
         seen.page.keyboard.press("ArrowLeft")
         seen.page.keyboard.press("Enter")
         opened.get_by_text("it was said or written down as it stands").wait_for()
@@ -129,6 +129,7 @@ def test_a_thought_opens_down_to_what_was_said(studio: OpenStudio, tmp_path: Pat
         assert FADED in seen.page.get_by_role("dialog").inner_text()
         seen.page.keyboard.press("Escape")
         assert seen.axe() == []
+        seen.leave()
 
 
 def test_an_earlier_moment_knows_nothing_of_later_ones(studio: OpenStudio, served: Served) -> None:

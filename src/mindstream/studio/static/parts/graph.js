@@ -40,7 +40,8 @@ function layOut(nodes, edges, down) {
   const known = new Set(nodes.map(({ id }) => id));
   for (const { from, to } of edges) if (known.has(from) && known.has(to)) graph.setEdge(from, to);
   dagre.layout(graph);
-  return { graph, drawn };
+  const place = (/** @type {{node: Node}} */ { node }) => { const { x, y } = graph.node(node.id); return down ? y * 1e6 + x : x * 1e6 + y; };
+  return { graph, drawn: drawn.sort((a, b) => place(a) - place(b)) };
 }
 
 /** @param {{x: number, y: number}[]} points */
@@ -57,14 +58,14 @@ function tipOf(points) {
 
 /** @param {{drawn: {node: Node, lines: string[], height: number}, x: number, y: number, onOpen?: ((id: string) => void) | undefined}} props */
 function Box({ drawn: { node, lines, height }, x, y, onOpen }) {
-  const role = onOpen ? { role: "button", tabindex: 0, "aria-label": `${node.note ?? ""} ${node.text.slice(0, 200)}` } : {};
+  const role = onOpen ? { role: "button", tabindex: 0 } : {};
   /** @param {KeyboardEvent} event */
   const press = (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); onOpen?.(node.id); } };
   const texts = [...(node.note ? [node.note] : []), ...lines];
   return html`
     <g ...${role} class=${node.state ?? ""} transform=${`translate(${x - WIDTH / 2} ${y - height / 2})`} onClick=${() => onOpen?.(node.id)} onKeyDown=${press}>
       <rect width=${WIDTH} height=${height} rx="6" />
-      ${texts.map((text, at) => html`<text class=${node.note && at === 0 ? "soft" : ""} x=${PAD} y=${PAD + 10 + LINE * at}>${text}</text>`)}
+      <text>${texts.map((text, at) => html`<tspan class=${node.note && at === 0 ? "soft" : ""} x=${PAD} y=${PAD + 10 + LINE * at}>${text}${" "}</tspan>`)}</text>
     </g>`;
 }
 

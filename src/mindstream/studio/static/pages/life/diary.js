@@ -15,7 +15,7 @@ const A_PAGE = 100;
 
 export function Diary() {
   const at = seq.value;
-  const query = { newest: true, limit: A_PAGE, kinds: DIARY.join(), ...(at === "newest" ? {} : { until: at }) };
+  const query = { newest: true, limit: A_PAGE, kinds: DIARY.join(), ...(at === "newest" ? {} : { upto: at }) };
   const { data, problem, again } = useQuery({ path: "/users/{user}/log", query }, { on: DIARY });
   const first = /** @type {{rows: Row[], next: string} | undefined} */ (data);
   const [more, keep] = useState(/** @type {{rows: Row[], next: string} | null} */ (null));
