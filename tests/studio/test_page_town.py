@@ -120,6 +120,7 @@ def test_what_changes_a_town_is_shown_first(studio: OpenStudio, served: Served) 
         shown.get_by_role("button", name="Whisper").click()
         shown.wait_for(state="detached")
         assert FOX in client.get("/api/v1/towns/hamlet/recording").text
+    page.get_by_label("Moment of the recording").press("End")
     page.get_by_role("tab", name="Memory").click()
     page.get_by_label("Search memories").fill("fox")
     page.get_by_text(FOX).first.wait_for()
@@ -148,6 +149,32 @@ def test_somebody_is_lived_by_arrow_keys(studio: OpenStudio) -> None:
     assert before.inner_text() != stood
     mine.get_by_role("button", name="Leave").click()
     page.get_by_label("Live as somebody").wait_for()
+
+
+def test_a_lost_connection_is_said_and_mends_itself(studio: OpenStudio, served: Served) -> None:
+    seen = studio()
+    page = watch(seen, t="2023-02-13T09:00", who="Ada Brook")
+    page.context.set_offline(True)
+    page.get_by_role("alert").wait_for()
+    with served.client() as client:
+        whisper = {"resident": "Ada Brook", "text": "The gate is open."}
+        client.post("/api/v1/towns/hamlet/whisper", json=whisper).raise_for_status()
+    page.context.set_offline(False)
+    page.get_by_role("alert").wait_for(state="detached", timeout=3_500)
+    page.get_by_label("Moment of the recording").press("End")
+    page.get_by_role("tab", name="Memory").click()
+    page.get_by_text("The gate is open.").first.wait_for()
+    seen.forgive("ERR_INTERNET_DISCONNECTED")
+
+
+def test_the_recorded_hamlet_is_there_to_look_at(studio: OpenStudio) -> None:
+    seen = studio()
+    seen.open("town", **{"from": "recorded", "t": "2025-09-26T16:00", "who": "Sava Danilov"})
+    seen.page.get_by_role("button", name="Why: Sava Danilov").click()
+    seen.page.get_by_role("dialog").get_by_text("what came to mind", exact=True).wait_for()
+    seen.page.keyboard.press("Escape")
+    assert seen.page.get_by_text("recorded").first.is_visible()
+    assert seen.page.get_by_role("button", name="1 hour").count() == 0
 
 
 def test_hostile_texts_stay_texts(studio: OpenStudio) -> None:

@@ -1,7 +1,7 @@
 /** Town: a map on which residents live, now or at any moment; somebody's day, why, who knows what; whisper, set, live in it. */
 import { html } from "../html.js";
 import { useQuery } from "../api.js";
-import { base, change, linkTo, params } from "../state.js";
+import { base, change, params } from "../state.js";
 import { Empty } from "../parts/empty.js";
 import { ReadFailure } from "../parts/failure.js";
 import { Head } from "../parts/shell.js";
@@ -29,7 +29,6 @@ function Which({ towns, name }) {
 function None() {
   return html`
     <${Empty} title="No town is offered here">
-      <p>A hamlet that was lived for two days ships with mindstream: <a href=${linkTo("town", { from: "recorded" })}>look at it</a>.</p>
-      <p>Of your own: <code>mindstream town new --data ./ville</code> begins one, and <code>mindstream studio --town ville=./ville</code> offers it here.</p>
+      <p><code>mindstream town new --data ./ville</code> begins one, and <code>mindstream studio --town ville=./ville</code> offers it here.</p>
     <//>`;
 }

@@ -41,6 +41,7 @@ export class Feed {
       this.told.failed(null);
     } catch (error) {
       if (signal.aborted) return;
+      this.wait = LEAST_MS;
       this.told.failed(/** @type {Error} */ (error));
     }
     clearTimeout(this.timer);
