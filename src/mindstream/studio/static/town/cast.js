@@ -1,6 +1,6 @@
 // Who is where at a moment, on the map: as it happened, or as somebody experienced it.
 
-import { actAt, canSee, isWalking, lastNoticed, spotAt, textOf, WHYS } from "./moment.js";
+import { actAt, canSee, entryAt, isWalking, lastNoticed, spotAt, textOf, WHYS } from "./moment.js";
 import { pointOf } from "./places.js";
 
 /** @import { Act, Person, Point, Recording } from "./types.js" */
@@ -55,6 +55,8 @@ export class Cast {
    */
   present(person, step) {
     const town = this.town, act = actAt(person, step);
+    const away = person.visits === true && !textOf(town, entryAt(person.lived, step)?.[1] ?? -1);
+    if (away) return { person, how: "unknown", act: null, seen: step, from: null, to: null, walking: false, asleep: false, why: "", doing: "" };
     return {
       person, how: "", act, seen: step,
       from: pointOf(town, spotAt(town, person, step)),

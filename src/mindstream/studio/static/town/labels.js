@@ -55,15 +55,16 @@ export class Labels {
    */
   best(wish, placed, dots, names, size, radius) {
     const area = wish.wide * wish.high, before = this.sides.get(wish.number);
-    let best = null, least = Infinity;
+    let best = null, least = Infinity, hidden = 0;
     for (const [side, rect] of around(wish, radius, size).entries()) {
-      let cost = side * area * 0.012 - (side === before ? STAY * area : 0);
+      let cost = 0;
       for (const other of placed) cost += 3 * covered(rect, other);
       for (const dot of dots) cost += 3 * covered(rect, dot);
       for (const name of names) cost += covered(rect, name);
-      if (cost < least) [best, least] = [{ ...rect, side }, cost];
+      const wished = cost + side * area * 0.012 - (side === before ? STAY * area : 0);
+      if (wished < least) [best, least, hidden] = [{ ...rect, side }, wished, cost];
     }
-    return wish.forced || least < area * 0.15 ? best : null;
+    return wish.forced || hidden < area * 0.05 ? best : null;
   }
 }
 

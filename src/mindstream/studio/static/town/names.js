@@ -72,8 +72,8 @@ export class Names {
     let fading = false;
     [context.textAlign, context.lineJoin, context.fillStyle, context.strokeStyle] = ["center", "round", colours.name, colours.halo];
     for (const { name, x, y, wide, high } of rects) {
-      const aim = bubbles.some((bubble) => covered({ x, y, wide, high }, bubble) > 0) ? 0 : 1;
-      const up = raised({ x, y: y + name.up, wide, high }, dots, name.size * 2.2), pace = atOnce ? 1 : FADE;
+      const higher = raised({ x, y: y + name.up, wide, high }, dots, name.size * 2.2), up = higher ?? 0, pace = atOnce ? 1 : FADE;
+      const aim = higher === null || bubbles.some((bubble) => covered({ x, y, wide, high }, bubble) > 0) ? 0 : 1;
       name.seen += (aim - name.seen) * pace;
       const before = name.up;
       name.up += (up - name.up) * pace;
@@ -91,7 +91,7 @@ export class Names {
 }
 
 /**
- * How much higher a name has to stand, so that residents do not cover it; 0 where that is too high.
+ * How much higher a name has to stand, so that residents do not cover it; null where that is too high.
  * @param {Rect} rect
  * @param {Rect[]} dots
  * @param {number} most
@@ -102,7 +102,7 @@ function raised(rect, dots, most) {
     const higher = { ...rect, y: rect.y - up };
     if (covered(higher, dot) > 0) up += higher.y + rect.high - dot.y;
   }
-  return up <= most ? up : 0;
+  return up <= most ? up : null;
 }
 
 /**

@@ -35,7 +35,8 @@
  * @property {Reflection[]} reflections
  * @property {Known[]} places
  * @property {Memory[]} records
- * @property {[number, number][]} lived  step, by which person ("": by itself)
+ * @property {[number, number][]} lived  step, by which person (a text; "": by itself)
+ * @property {boolean} [visits]  is there only while a person lives as it
  * @property {number} number
  * @property {number} hue
  * @property {string} initials

@@ -1,9 +1,11 @@
 /** Why somebody does something: percept, what came to mind with its scores, the decision with its probability and draw, the plan. */
 import { html } from "../../html.js";
 import { useQuery } from "../../api.js";
+import { isPage } from "../../pages.js";
+import { linkTo } from "../../state.js";
 import { ReadFailure } from "../../parts/failure.js";
 
-/** @typedef {{text: string, because?: Reason[], kind?: string, p?: number, draw?: number, score?: number}} Reason */
+/** @typedef {{text: string, because?: Reason[], kind?: string, since?: number, p?: number, draw?: number, score?: number}} Reason */
 
 /** @param {{town: string, resident: string, step: number}} props */
 export function Reasons({ town, resident, step }) {
@@ -11,10 +13,11 @@ export function Reasons({ town, resident, step }) {
   const found = /** @type {{reason: Reason} | undefined} */ (data);
   if (problem) return html`<${ReadFailure} problem=${problem} again=${again} />`;
   if (!found) return html`<p class="soft">It is looked up …</p>`;
-  const { text, because = [] } = found.reason;
+  const { text, because = [], since = step } = found.reason;
   return html`
     <p class="words">${text}</p>
-    ${because.length > 0 ? html`<${Tree} reasons=${because} />` : html`<p class="soft">The log tells nothing more of it.</p>`}`;
+    ${because.length > 0 ? html`<${Tree} reasons=${because} />` : html`<p class="soft">The log tells nothing more of it.</p>`}
+    ${isPage("traces") && html`<p class="small"><a href=${linkTo("traces", { town, resident, step: since, seq: "" })}>the calls of models behind it</a></p>`}`;
 }
 
 /** @param {{reasons: Reason[]}} props */

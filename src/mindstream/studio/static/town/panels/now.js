@@ -12,7 +12,7 @@ import { linesOf, personLink, placeLink, timeLink } from "./words.js";
 
 const NOTICED = 10;
 /** @type {Record<string, string>} */
-const REASONS = { plan: "as planned", talk: "they talk", wait: "it waits", react: "because of what it saw" };
+const REASONS = { plan: "as planned", talk: "they talk", wait: "waiting", react: "because of what was seen" };
 
 /**
  * @param {Player} player
@@ -52,9 +52,11 @@ function doingNow(player, person, act, step, here) {
   if (!act) return [make("p", { class: "what" }, "Not here yet.")];
   const target = act[3], because = textOf(town, act[5]), talk = WHYS[act[4]] === "talk" ? talkAt(person, step) : null;
   const where = target > 0 ? [isWalking(town, act, step) ? "on the way to " : "at ", placeLink(player, target)] : here > 0 ? ["in ", placeLink(player, here)] : ["outdoors"];
+  const liver = textOf(town, entryAt(person.lived, step)?.[1] ?? -1);
   const reason = because || REASONS[WHYS[act[4]] ?? ""];
   return [
     make("p", { class: "what" }, said(textOf(town, act[2]))),
+    liver ? make("p", { class: "soft" }, "lived by ", said(liver)) : null,
     make("p", { class: "soft" }, ...where, `, ${timeOf(town, act[0])}–${timeOf(town, act[0] + act[1])}`),
     reason ? make("p", { class: "why" }, make("b", {}, "Why: "), said(reason), " ", player.whyButton(person, step)) : player.whyButton(person, step),
     talk?.[3].length ? make("details", {}, make("summary", {}, "What is said"), linesOf(player, talk[3])) : null,
