@@ -20,10 +20,15 @@ from mindstream.service.operations.who import Who
 
 
 class SendRequest(Ask):
-    """Something that is said to a mind; `session`: the conversation to go on with; none: the one that went on last."""
+    """Something that is said to a mind.
+
+    `session`: the conversation to go on with; none: the one that went on last. `pack`: who answers, of those that
+    `/answers` names; "": whoever the operator has chosen.
+    """
 
     text: str = Field(min_length=1, max_length=100_000)
     session: str | None = Field(None, min_length=1, max_length=100)
+    pack: str = Field("", max_length=100)
 
 
 class Sent(Reply):
@@ -39,7 +44,7 @@ async def answer(house: House, who: Who, ask: SendRequest) -> AsyncGenerator[Log
     Where another answer goes on in the same conversation, a `waiting` without a seq says so.
     Closing the generator breaks the answer off, not what was heard.
     """
-    async with house.mind(who, ask.session) as opened:
+    async with house.mind(who, ask.session, ask.pack) as opened:
         is_busy, task = opened.answers > 0, asyncio.current_task()
         opened.answers += 1
         if task is not None:
@@ -111,13 +116,14 @@ class Cancelled(Reply):
 
 
 class SessionShape(Reply):
-    """A conversation: when it was, how many lines it has, how it began."""
+    """A conversation: when it was, how many lines it has, how it began; `seq`: the row of the log of its first line."""
 
     session: str
     first: Moment
     last: Moment
     lines: int
     opening: str
+    seq: int
 
 
 class Sessions(Page):
@@ -178,7 +184,9 @@ async def sessions(house: House, who: Who, ask: Sessions) -> SessionList:
     memory, at = await house.memory(who), read_number(ask.cursor)
     found = (await memory.sessions())[::-1]
     shown = [
-        SessionShape(session=each.name, first=each.first, last=each.last, lines=each.lines, opening=each.opening)
+        SessionShape(
+            session=each.name, first=each.first, last=each.last, lines=each.lines, opening=each.opening, seq=each.seq
+        )
         for each in found[at : at + ask.limit]
     ]
     more = at + ask.limit < len(found)

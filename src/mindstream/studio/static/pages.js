@@ -4,5 +4,6 @@
 
 /** @type {PageEntry[]} */
 export const PAGES = [
+  { name: "talk", title: "Talk", icon: "talk", load: () => import("./pages/talk.js") },
   { name: "memory", title: "Memory", icon: "memory", load: () => import("./pages/memory.js") },
 ];
