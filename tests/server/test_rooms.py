@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 import httpx
+import pytest
 from fake_endpoint import FakeEndpoint, Says
 from served import Served
 
@@ -143,3 +144,35 @@ def test_answers_are_broken_off(client: httpx.Client, door: FakeEndpoint) -> Non
     sent = client.post(f"{USER}/send", json={"text": "Hello!", "session": "s"})
     assert sent.status_code == 202
     assert client.post(f"{USER}/cancel", json={"session": "s"}).json()["stopped"] >= 1
+
+
+def test_it_is_said_how_well_a_memory_is_held_and_by_which_laws(client: httpx.Client) -> None:
+    new = client.post(f"{USER}/memories", json={"text": "Tea is made at four."}).json()["id"]
+    held = client.get(f"{USER}/memories/{new}/strength").json()
+    assert held["fades"] and held["level"] == 0 and held["laws"]["first_s"] == 3600 and held["nights"] == []
+    kept = [chance for _, chance in held["curve"]]
+    assert kept[0] == 1 and kept == sorted(kept, reverse=True) and kept[-1] < 0.01
+    assert held["rehearsals_s"][0] == 0 and len(held["rehearsals_s"]) == held["laws"]["lasting_level"]
+    client.post(f"{USER}/memories/recall", json={"query": "tea at four"})
+    again = client.get(f"{USER}/memories/{new}/strength").json()
+    assert again["level"] == 1 and again["returned"] > held["returned"]
+    assert again["counts_again"] == pytest.approx(again["returned"] + 2 * 3600)
+    said = client.post(f"{USER}/memories", json={"text": "Hello.", "kind": "chat"}).json()["id"]
+    never = client.get(f"{USER}/memories/{said}/strength").json()
+    assert not never["fades"] and never["curve"] == []
+    assert client.get(f"/api/v1/users/bob/memories/{new}/strength").status_code == 404
+
+
+def test_nights_are_listed_with_what_they_did(client: httpx.Client) -> None:
+    assert client.get(f"{USER}/nights").json() == {"nights": [], "next": ""}
+    for text in ("Tea is made at four.", "tea is made at four o'clock", "The red bicycle is in the cellar."):
+        client.post(f"{USER}/memories", json={"text": text})
+    for _ in range(2):
+        assert ended(client, client.post(f"{USER}/memories/sleep", json={}).json()["id"])["state"] == "done"
+    first = client.get(f"{USER}/nights", params={"limit": 1}).json()
+    (last,) = first["nights"]
+    assert last["looked_at"] >= 2 and last["forgotten"] == [] and last["dream"] == "" and not last["undone"]
+    (before,) = client.get(f"{USER}/nights", params={"cursor": first["next"]}).json()["nights"]
+    assert before["sleep"] < last["sleep"]
+    client.post(f"{USER}/memories/undo-sleep", json={"sleep": last["sleep"]})
+    assert client.get(f"{USER}/nights").json()["nights"][0]["undone"]

@@ -51,9 +51,13 @@ class Studio:
     forgiven: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        self.page.on("console", lambda told: told.type in ("error", "warning") and self.faults.append(told.text))
+        self.page.on("console", self._listen)
         self.page.on("pageerror", lambda error: self.faults.append(str(error)))
         self.page.on("request", self._look)
+
+    def _listen(self, told: Any) -> None:
+        if told.type in ("error", "warning"):
+            self.faults.append(told.text)
 
     def _look(self, request: Any) -> None:
         if not request.url.startswith((f"{self.url}/", "data:")):

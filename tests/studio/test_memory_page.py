@@ -88,3 +88,18 @@ def test_a_correction_is_shown_and_then_holds(studio: OpenStudio, served: Served
     seen.page.get_by_role("dialog").wait_for(state="detached")
     seen.page.get_by_role("complementary").get_by_role("paragraph").get_by_text("Cid lives in Bergen.").wait_for()
     assert seen.fits()
+
+
+def test_it_sleeps_when_asked_and_the_sleep_is_undone(studio: OpenStudio, served: Served, node_tools: None) -> None:
+    with served.client() as client:
+        client.post("/api/v1/users/dan/memories", json={"text": "Dan plays the oboe."}).raise_for_status()
+    seen = studio(dark=True)
+    seen.open("memory", user="dan")
+    part = seen.page.get_by_role("region", name="Sleep")
+    part.get_by_role("button", name="Sleep now").click()
+    seen.page.get_by_role("dialog").get_by_text("Twenty memories are drawn.").wait_for()
+    seen.page.get_by_role("dialog").get_by_role("button", name="Sleep", exact=True).click()
+    part.get_by_role("row").nth(1).get_by_role("button", name="Undo").click()
+    seen.page.get_by_role("dialog").get_by_role("button", name="Undo it").click()
+    part.get_by_text("undone").wait_for()
+    assert seen.axe() == []

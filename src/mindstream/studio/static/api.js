@@ -68,7 +68,7 @@ export async function askAndWait(one, tell = () => {}) {
   /** @type {any} */
   let operation = await ask(one);
   while (!["done", "failed", "cancelled", "interrupted"].includes(operation.state)) {
-    tell(operation.progress || operation.state);
+    tell(operation.progress.at(-1)?.text ?? operation.state);
     await new Promise((resolve) => setTimeout(resolve, 200));
     operation = await ask({ path: `/operations/${encodeURIComponent(operation.id)}` });
   }

@@ -15,15 +15,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mindstream.errors import InputError
+from mindstream.town.embody.access import find_open_place
 from mindstream.town.embody.deeds import LONGEST_DONE, LONGEST_SAID, Deed, Do, End, Go, Leave, Say
 from mindstream.town.embody.open_town import OpenTown
 from mindstream.town.embody.outlook import Surroundings, people_around, survey
-from mindstream.town.inspect.lookup import find_place, find_resident
+from mindstream.town.inspect.lookup import find_resident
 from mindstream.town.residents.person import Person
-from mindstream.town.residents.places import may_use, words_of
+from mindstream.town.residents.places import may_use
 from mindstream.town.residents.turn import Resident
 from mindstream.town.setting import Setting
-from mindstream.town.world.address import ARENA
 
 MINUTES = 15
 """So long something is done of which nobody says how long."""
@@ -59,11 +59,12 @@ class Embodied:
             InputError: there is no such place, it is closed, or nobody lets one in.
             ModelError, StorageError: see `Town.run`; the step has not happened.
         """
-        await self._do(Go(place=self._find(place)))
+        await self._do(Go(place=find_open_place(self.town, self.resident.person, place)))
 
     async def do(self, what: str, minutes: int = MINUTES, place: str = "") -> None:
         """Do something, here or elsewhere. Raises: as `go`."""
-        await self._do(Do(what=_told(what, LONGEST_DONE), minutes=minutes, place=self._find(place) if place else ""))
+        there = find_open_place(self.town, self.resident.person, place) if place else ""
+        await self._do(Do(what=_told(what, LONGEST_DONE), minutes=minutes, place=there))
 
     async def say(self, text: str, to: str = "") -> None:
         """Say something to whom one talks with, or to the nearest who is awake; the answer is heard when this returns.
@@ -131,51 +132,8 @@ class Embodied:
         if end > self.town.step:
             await self.town.live_with(deeds, end, stop, self.on_step)
 
-    def entrance(self, typed: str) -> str:
-        """Return where a visitor comes in.
-
-        Raises:
-            InputError: there is no such place, or it is somebody's.
-        """
-        setting = self.town.setting
-        if typed:
-            return self._find(typed)
-        when = setting.when(max(self.town.step, 0))
-        open_to_all = [
-            str(each) for each in setting.world.places
-            if each.level == ARENA and may_use(setting, self.resident.person, str(each))
-            and setting.rules.is_open(each, when)
-        ]  # fmt: skip
-        if not open_to_all:
-            raise InputError(f"no place in {setting.name} is open now that anybody may go to: name one")
-        return open_to_all[0]
-
     def _people(self) -> list[Resident]:
         return people_around(self.town, self.resident)
-
-    def _find(self, typed: str) -> str:
-        """Return a place by what is typed of it, where one may go there now.
-
-        Raises:
-            InputError: there is none, it is closed, or somebody's who is not there.
-        """
-        setting, place = self.town.setting, find_place(self.town.setting, typed)
-        address, person = setting.addresses[place], self.resident.person
-        if not may_use(setting, person, place) and not self._is_let_in(place):
-            raise InputError(f"{words_of(place)} is not open to you, and nobody is there who could let you in")
-        when = setting.when(max(self.town.step, 0))
-        if self.name not in setting.rules.owners(address) and not setting.rules.is_open(address, when):
-            raise InputError(f"{words_of(place)} is closed now")
-        return place
-
-    def _is_let_in(self, place: str) -> bool:
-        """Tell whether somebody is in a house, awake, who may be at a place of it."""
-        setting, house, step = self.town.setting, self.town.setting.addresses[place].upto(2), max(self.town.step, 0)
-        return any(
-            other is not self.resident and not other.state.asleep and may_use(setting, other.person, place)
-            and setting.world.address_at(other.state.spot(step)).is_within(house)
-            for other in self.town.residents.values()
-        )  # fmt: skip
 
 
 def _told(text: str, most: int) -> str:

@@ -10,6 +10,7 @@ import { Search } from "./memory/search.js";
 import { TimeLine } from "./memory/time_line.js";
 import { Found } from "./memory/found.js";
 import { Opened } from "./memory/opened.js";
+import { Sleeps } from "./memory/sleeps.js";
 
 export function Page() {
   const { q, id } = params.value;
@@ -28,5 +29,6 @@ export function Page() {
         </section>
         ${id && html`<${Opened} key=${id} id=${id} />`}
       </div>
+      ${!q && html`<${Sleeps} />`}
     </div>`;
 }

@@ -6,8 +6,8 @@ import { Chart } from "../../parts/chart.js";
 import { CHANGING } from "./shapes.js";
 
 /**
- * @typedef {{fades: boolean, level: number, lasting_level: number, lasting: boolean, last_recalled: number,
- *   rises_after_s: number, drawn: number, curve: {day: number, kept: number}[]}} Held
+ * @typedef {{fades: boolean, level: number, lasting: boolean, returned: number, now: number, counts_again: number,
+ *   laws: {lasting_level: number, asleep_s: number} | null, drawn: number, curve: [number, number][]}} Held
  */
 
 /** @param {{id: string}} props */
@@ -15,17 +15,18 @@ export function Strength({ id }) {
   const { data } = useQuery({ path: `/users/{user}/memories/${encodeURIComponent(id)}/strength` }, { on: CHANGING });
   const held = /** @type {Held | undefined} */ (data);
   if (!held) return null;
+  if (held.lasting) return html`<h3>How well it is held</h3><p class="soft">It has been recalled so often that it lasts.</p>`;
   if (!held.fades) return html`<h3>How well it is held</h3><p class="soft">Memories of this kind do not fade.</p>`;
-  const half = held.curve.find(({ kept }) => kept < 0.5);
+  const half = held.curve.find(([, kept]) => kept < 0.5);
   const last = held.curve.at(-1);
-  const words = held.lasting
-    ? "It has been recalled often enough to last: it does not fade."
-    : `If nobody recalls it, ${half ? `it is forgotten as likely as not after ${half.day} days` : `it is still held after ${last?.day ?? 0} days with a chance of ${percent(last?.kept ?? 1)}`}.`;
-  const since = ago(Date.now() / 1000 - held.last_recalled);
+  const words = half
+    ? `If nobody recalls it, it is forgotten as likely as not after ${half[0]} days.`
+    : `If nobody recalls it, it is still held after ${last?.[0] ?? 0} days with a chance of ${percent(last?.[1] ?? 1)}.`;
+  const left = held.counts_again - held.now;
   return html`
-    <${Chart} title="How it will fade" xs=${held.curve.map(({ day }) => day)} from=${0} to=${1.02}
-      curves=${[{ label: "held", values: held.curve.map(({ kept }) => kept) }]}
+    <${Chart} title="How it will fade" xs=${held.curve.map(([day]) => day)} from=${0} to=${1.02}
+      curves=${[{ label: "held", values: held.curve.map(([, kept]) => kept) }]}
       sayX=${(/** @type {number} */ day) => `${day} d`} sayY=${percent} words=${words} />
-    <p class="soft small">Level ${held.level} of ${held.lasting_level}; recalled last ${since}.
-      ${!held.lasting && ` A recall makes it stronger when ${lasting(held.rises_after_s)} have passed since the last.`}</p>`;
+    <p class="soft small">Level ${held.level} of ${held.laws?.lasting_level}; recalled last ${ago(held.now - held.returned)}.
+      ${left > 0 ? ` A recall makes it stronger again in ${lasting(left)}.` : " The next recall makes it stronger."}</p>`;
 }
