@@ -14,6 +14,7 @@ from mindstream.log.events import Heard, Logged, Waiting
 from mindstream.memory.store.record import Kind
 from mindstream.service.operations.cursors import read_number, write_cursor
 from mindstream.service.operations.house import House
+from mindstream.service.operations.refusals import NotFound
 from mindstream.service.operations.shapes import Ask, NoQuestion, Page, Reply
 from mindstream.service.operations.table import operation
 from mindstream.service.operations.who import Who
@@ -45,21 +46,13 @@ async def answer(house: House, who: Who, ask: SendRequest) -> AsyncGenerator[Log
     Closing the generator breaks the answer off, not what was heard.
     """
     async with house.mind(who, ask.session, ask.pack) as opened:
-        is_busy, task = opened.answers > 0, asyncio.current_task()
-        opened.answers += 1
-        if task is not None:
-            opened.answering.add(task)
-        try:
+        with opened.answers_now() as is_busy:
             async with aclosing(opened.mind.hear(ask.text)) as rows:
                 async for row in rows:
                     yield row
                     if is_busy and isinstance(row.event, Heard):
                         queued = Waiting(text="", slots=("talker",), answers=row.seq, belief_version=0)
                         yield Logged(0, row.mind, row.at, "mindstream", queued)
-        finally:
-            opened.answers -= 1
-            if task is not None:
-                opened.answering.discard(task)
 
 
 @operation(
@@ -85,6 +78,35 @@ async def _hear(house: House, who: Who, ask: SendRequest, heard: asyncio.Future[
         async for row in rows:
             if isinstance(row.event, Heard) and not heard.done():
                 heard.set_result(Sent(seq=row.seq, session=row.event.session))
+
+
+class AgainRequest(Ask):
+    """What was heard, by its row of the log; `pack`: who answers, as in `send`."""
+
+    seq: int = Field(ge=1, le=2**62)
+    pack: str = Field("", max_length=100)
+
+
+@operation("minds.answer_again", "write", "POST /users/{user}/answer-again", status=202, wordless=True)
+async def answer_again(house: House, who: Who, ask: AgainRequest) -> Sent:
+    """Answer once more what was heard, as where its answer was stopped or failed. It is not heard again."""
+    memory = await house.memory(who)
+    found = await memory.store.events(memory.key, ask.seq - 1, [Heard.kind], 1)
+    if not found or found[0].seq != ask.seq or not isinstance(found[0].event, Heard):
+        raise NotFound(f"nothing was heard at {ask.seq} here")
+    session = found[0].event.session
+    if ask.pack:
+        house.speaker(ask.pack)  # which refuses an unknown one
+    house.begin(_answer_again(house, who, found[0], session, ask.pack))
+    return Sent(seq=ask.seq, session=session)
+
+
+async def _answer_again(house: House, who: Who, heard: Logged, session: str, pack: str) -> None:
+    async with house.mind(who, session, pack) as opened:
+        with opened.answers_now():
+            async with aclosing(opened.mind.answer_again(heard)) as rows:
+                async for _ in rows:
+                    pass
 
 
 class MindRequest(Ask):

@@ -47,7 +47,7 @@ function Talk({ session, sessions, packs }) {
   const ours = useTalkRows(rows, session.session);
   const at = seq.value === "newest" ? Infinity : seq.value;
   const shown = ours?.filter((row) => row.seq <= at) ?? [];
-  const exchanges = exchangesOf(shown);
+  const exchanges = exchangesOf(shown, at === Infinity);
   const opened = ours?.findLast(({ event }) => event === "opened");
   const pack = String(opened?.pack || params.value.pack || packs?.pack || "");
   const stops = (ours ?? []).filter(({ event }) => event !== "opened").map((row) => row.seq);

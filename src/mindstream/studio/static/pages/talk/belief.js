@@ -13,8 +13,8 @@ export function BeliefNow({ belief: { slot, version, seq, fields }, rows, from }
   return html`
     <section class="stack">
       <h2>What it believes <small class="soft">${slot}, version ${version}</small></h2>
-      <dl class="belief">
-        ${shown.map((field) => html`<dt class="small soft">${spaced(field.name)}</dt><dd><${Items} field=${field} changed=${changed} rows=${rows} /></dd>`)}
+      <dl class="facts belief">
+        ${shown.map((field) => html`<dt>${spaced(field.name)}</dt><dd><${Items} field=${field} changed=${changed} rows=${rows} /></dd>`)}
       </dl>
     </section>`;
 }

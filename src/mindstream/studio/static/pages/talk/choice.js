@@ -26,7 +26,7 @@ export function Choice({ session, sessions, pack, packs }) {
           <select id=${packId} value=${pack} onChange=${(/** @type {any} */ event) => change({ talk: session.session, pack: event.target.value })}>
             ${packs.packs.map((name) => html`<option value=${name}>${name}</option>`)}
           </select>
-        </label>` : pack && html`<p class="small soft answers">${pack} answers</p>`}
+        </label>` : pack && html`<p class="small soft answers">answered by the pack “${pack}”</p>`}
       ${!base.value && !isNew && html`<button onClick=${() => change({ talk: newName(), pack: packs?.pack || pack, seq: "" })}>New talk</button>`}
     </div>`;
 }

@@ -3,7 +3,7 @@ import { html, useState } from "../../html.js";
 import { ask } from "../../api.js";
 import { base, change, seq } from "../../state.js";
 import { ReadFailure } from "../../parts/failure.js";
-import { isThoughtAbout, talkerState } from "./exchanges.js";
+import { isThoughtAbout, setStopped, talkerState } from "./exchanges.js";
 
 /** @typedef {import("./shapes.js").Session} Session @typedef {import("./shapes.js").Exchange} Exchange */
 
@@ -53,6 +53,9 @@ function Stop({ session, exchanges, tell }) {
   const speaks = last && ["speaks", "waits"].includes(talkerState(last));
   const thinks = last && isThoughtAbout(last, exchanges);
   if (!speaks && !thinks) return null;
-  const stop = () => ask({ path: "/users/{user}/cancel", body: { session: session.session } }).then(() => tell(null), tell);
+  const stop = () => ask({ path: "/users/{user}/cancel", body: { session: session.session } }).then(() => {
+    tell(null);
+    if (speaks) setStopped(last.heard.seq, true);
+  }, tell);
   return html`<button type="button" onClick=${stop}>${speaks ? "Stop the answer" : "Stop thinking"}</button>`;
 }

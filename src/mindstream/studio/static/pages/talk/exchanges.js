@@ -1,4 +1,5 @@
 /** From rows to exchanges: what was heard and what came of it, who is at work, and how long each part took. */
+import { signal } from "../../html.js";
 import { aboutOf } from "./rows.js";
 
 /** @typedef {import("./shapes.js").Row} Row @typedef {import("./shapes.js").Exchange} Exchange */
@@ -8,8 +9,8 @@ import { aboutOf } from "./rows.js";
  * @typedef {"speaks" | "waits" | "done" | "stopped" | "failed"} TalkerState
  */
 
-/** Put each row to the utterance that it came of. @param {Row[]} rows of one talk @returns {Exchange[]} */
-export function exchangesOf(rows) {
+/** Put each row to the utterance that it came of. @param {Row[]} rows of one talk @param {boolean} isNow @returns {Exchange[]} */
+export function exchangesOf(rows, isNow) {
   /** @type {Exchange[]} */
   const found = [];
   /** @type {Map<number, Exchange>} */
@@ -18,7 +19,7 @@ export function exchangesOf(rows) {
   let current;
   for (const row of rows) {
     if (row.event === "heard") {
-      current = { heard: row, rows: [] };
+      current = { heard: row, rows: [], isNow };
       byHeard.set(row.seq, current);
       found.push(current);
     } else {
@@ -50,13 +51,25 @@ export const rowsOf = (one, kind) => one.rows.filter(({ event }) => event === ki
 /** The last row of a kind. @param {Exchange} one @param {string} kind */
 export const lastOf = (one, kind) => one.rows.findLast(({ event }) => event === kind);
 
+/** Rows of what was heard whose answers were stopped here: where no model had been asked yet, no row says so. */
+export const stopped = signal(/** @type {ReadonlySet<number>} */ (new Set()));
+
+/** Remember that an answer was stopped, or is given after all. @param {number} seq @param {boolean} is */
+export function setStopped(seq, is) {
+  stopped.value = new Set([...stopped.value].filter((each) => each !== seq).concat(is ? [seq] : []));
+}
+
+/** Nobody answers any more after so long: the server ended meanwhile. */
+const LOST_S = 600;
+
 /** How it stands with the answer. @param {Exchange} one @returns {TalkerState} */
 export function talkerState(one) {
   if (lastOf(one, "said")) return "done";
   const waiting = lastOf(one, "waiting");
   const call = rowsOf(one, "model_called").findLast(({ role, seq }) => role === "talker" && seq > (waiting?.seq ?? 0));
   if (call?.error) return call.error === "broken off" ? "stopped" : "failed";
-  return waiting ? "waits" : "speaks";
+  const isOver = one.isNow && (stopped.value.has(one.heard.seq) || Date.now() / 1000 - one.heard.at > LOST_S);
+  return isOver ? "stopped" : waiting ? "waits" : "speaks";
 }
 
 /** Whether a reasoner is still to think about it. @param {Exchange} one @param {Exchange[]} all */

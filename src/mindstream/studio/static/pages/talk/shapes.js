@@ -3,7 +3,8 @@
  *
  * @typedef {{session: string, first: number, last: number, lines: number, opening: string, seq: number}} Session
  * @typedef {import("../../events.js").Row} Row  a row of the log
- * @typedef {{heard: Row, rows: Row[]}} Exchange  what was heard, and every row that came of it, in order
+ * @typedef {{heard: Row, rows: Row[], isNow: boolean}} Exchange  what was heard, and every row that came of it, in order;
+ *   `isNow`: it is shown as it stands now, not as it stood
  */
 
 /** Kinds of rows that a talk is made of. */

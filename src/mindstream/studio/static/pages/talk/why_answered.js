@@ -31,6 +31,7 @@ export function WhyAnswered({ one, said, rows }) {
 function Decision({ one }) {
   const decided = lastOf(one, "decided");
   const said = lastOf(one, "said");
+  const judged = lastOf(one, "judged");
   if (!decided) return null;
   const waited = said?.waited ?? decided.waits;
   return html`
@@ -40,7 +41,9 @@ function Decision({ one }) {
       <dt>phase of the talk</dt><dd>${spaced(decided.phase)}</dd>
       <dt>who decided</dt><dd>the gate “${decided.gate}”</dd>
       <dt>thought about</dt><dd>${decided.thinks ? "yes" : "no, the talker answers alone"}</dd>
-    </dl>`;
+      ${judged && html`<dt>what came of it</dt><dd>${judged.needed ? `what the answer needed: ${judged.why}` : judged.changed ? "the belief changed" : "nothing that the answer needed"}</dd>`}
+    </dl>
+    <p class="small soft">A gate decides of each utterance whether its answer waits until the reasoner has thought: in a phase that plans, as the pack says, or where the talker itself asks for it.</p>`;
 }
 
 /** @param {{thought: Row}} props */
@@ -91,7 +94,7 @@ export function WhyWaited({ one, waiting }) {
   const span = spansOf(one).find(({ kind }) => kind === "wait");
   const thought = one.rows.find((row) => row.event === "thought" && row.seq > waiting.seq);
   return html`
-    <p>It was said that it waits, and the reasoner (${waiting.slots.join(", ")}) was waited for${span ? `, for ${took(span.to - span.from)}` : ""}.</p>
+    <p>The talker did not answer at once: it ${span ? "waited" : "waits"} for a thought of the reasoner (${waiting.slots.join(", ")})${span ? `, ${took(span.to - span.from)} long` : ""}.</p>
     <h3>What was said</h3>
     <p class="words card">${one.heard.text}</p>
     <${Decision} one=${one} />

@@ -26,10 +26,10 @@ function Words({ seq, known }) {
   const row = known ?? /** @type {{rows: Row[]} | undefined} */ (data)?.rows.find((each) => each.seq === seq);
   if (!row) return null;
   return html`
-    <blockquote class="stack">
+    <figure class="stack">
       <p class="words card">${row.text}</p>
       <p class="row small soft"><span>${row.by}, ${timeOf(row.at)}</span><a href=${linkTo("memory", { id: row.record, seq: "" })}>in memory: correct or forget it</a></p>
-    </blockquote>`;
+    </figure>`;
 }
 
 /** @param {{thought: Row, rows: Row[]}} props */
