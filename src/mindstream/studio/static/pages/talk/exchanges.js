@@ -69,7 +69,8 @@ export function talkerState(one) {
   const call = rowsOf(one, "model_called").findLast(({ role, seq }) => role === "talker" && seq > (waiting?.seq ?? 0));
   if (call?.error) return call.error === "broken off" ? "stopped" : "failed";
   const isOver = one.isNow && (stopped.value.has(one.heard.seq) || Date.now() / 1000 - one.heard.at > LOST_S);
-  return isOver ? "stopped" : waiting ? "waits" : "speaks";
+  if (isOver) return "stopped";
+  return waiting && !one.rows.some(({ event, seq }) => (event === "thought" || event === "set_aside") && seq > waiting.seq) ? "waits" : "speaks";
 }
 
 /** Whether a reasoner is still to think about it. @param {Exchange} one @param {Exchange[]} all */

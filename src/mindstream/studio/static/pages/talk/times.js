@@ -15,7 +15,7 @@ export function Times({ one }) {
     <dl class="times">
       ${spans.map((span) => html`<${Part} key=${span.seq} span=${span} most=${most} />`)}
     </dl>
-    <p class="small soft">From when it was heard, at the left, ${took(most)} to the right.${spans.some(({ first }) => first !== undefined) ? " The dark part begins with the first word." : ""}</p>`;
+    <p class="small soft">From when it was heard, at the left, ${took(most)} to the right.${spans.some(({ first }) => first !== undefined) ? " The stronger part begins with the first word." : ""}</p>`;
 }
 
 /** @param {{span: Span, most: number}} props */

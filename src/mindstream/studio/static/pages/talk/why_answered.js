@@ -15,8 +15,8 @@ import { plain, spaced, took } from "./words.js";
 export function WhyAnswered({ one, said, rows }) {
   const briefing = rows.findLast((row) => row.event === "thought" && row.seq < said.seq && (row.stands || row.ask || row.offer || row.care));
   return html`
-    <p class="words card clip">${said.text}</p>
-    <p>${said.event === "said" ? `Answered by ${said.model}.` : "Added when the thought was finished."} <a href=${linkTo("talk", { talk: params.value.talk ?? "", seq: said.seq })}>The talk as it stood then</a></p>
+    <div class="card"><p class="words clip">${said.text}</p></div>
+    <p>${said.event !== "said" ? "Added when the thought was finished." : said.model === "rules" ? "Answered by what stands in for a model." : `Answered by ${said.model}.`} <a href=${linkTo("talk", { talk: params.value.talk ?? "", seq: said.seq })}>The talk as it stood then</a></p>
     <h3>What was said</h3>
     <p class="words card">${one.heard.text}</p>
     <${Decision} one=${one} />
@@ -36,14 +36,19 @@ function Decision({ one }) {
   const waited = said?.waited ?? decided.waits;
   return html`
     <h3>${waited ? "Why it waited" : "Why it did not wait"}</h3>
+    <p class="words">${because(decided, waited)}</p>
     <dl class="facts">
-      <dt>because</dt><dd class="words">${decided.why || "nothing was noted"}</dd>
-      <dt>phase of the talk</dt><dd>${spaced(decided.phase)}</dd>
-      <dt>who decided</dt><dd>the gate “${decided.gate}”</dd>
+      <dt>decided by</dt><dd>the gate “${decided.gate}”, in the phase “${spaced(decided.phase)}”</dd>
       <dt>thought about</dt><dd>${decided.thinks ? "yes" : "no, the talker answers alone"}</dd>
       ${judged && html`<dt>what came of it</dt><dd>${judged.needed ? `what the answer needed: ${judged.why}` : judged.changed ? "the belief changed" : "nothing that the answer needed"}</dd>`}
-    </dl>
-    <p class="small soft">A gate decides of each utterance whether its answer waits until the reasoner has thought: in a phase that plans, as the pack says, or where the talker itself asks for it.</p>`;
+    </dl>`;
+}
+
+/** Why it waited or did not, as the gate says it; of the gate that goes by the phase of the talk, as a sentence. @param {Row} decided @param {boolean} waited */
+function because({ gate, phase, why }, waited) {
+  if (gate !== "belief" || why !== `phase ${phase}`) return why || "No reason was noted.";
+  const where = `The talk is in the phase “${spaced(phase)}”.`;
+  return waited ? `${where} There an answer waits until the reasoner has thought about what was said.` : `${where} There it is answered at once, and the reasoner thinks about it afterwards.`;
 }
 
 /** @param {{thought: Row}} props */

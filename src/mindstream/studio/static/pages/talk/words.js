@@ -1,5 +1,5 @@
 /** Rows of the log, and how long something took, in words. */
-import { lasting, millis } from "../../format.js";
+import { lasting, millis, whole } from "../../format.js";
 
 /** @typedef {import("./shapes.js").Row} Row */
 
@@ -28,7 +28,10 @@ const WORDS = {
 export const inWords = (row) => WORDS[row.event]?.(row) ?? row.event;
 
 /** How long: milliseconds below ten seconds. @param {number} seconds */
-export const took = (seconds) => (seconds < 10 ? millis(Math.max(0, seconds * 1000)) : lasting(seconds));
+export function took(seconds) {
+  if (seconds < 10) return millis(Math.max(0, seconds * 1000));
+  return seconds < 120 ? `${whole(seconds)} seconds` : lasting(seconds);
+}
 
 /** A field of a belief, or a value in one, as it is read. @param {unknown} value */
 export function plain(value) {
