@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 
-import httpx
 import pytest
 from fake_endpoint import KEY, FakeEndpoint, Says, Stalls
 from served import Served
