@@ -182,7 +182,7 @@ def spoken_for(door: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_words_are_shown_as_they_come_and_an_answer_can_be_stopped_and_given_after_all(
-    studio: OpenStudio, spoken_for: Served, door: FakeEndpoint
+    spoken_for: Served, door: FakeEndpoint, studio: OpenStudio
 ) -> None:
     seen = studio(url=spoken_for.url)
     door.otherwise = Stalls("Warm milk is")

@@ -6,7 +6,7 @@
  * @typedef {{name: string, items: Item[], gone: unknown[], isList: boolean}} Field  `gone`: what the last change took away
  * @typedef {{slot: string, version: number, seq: number, fields: Map<string, Field>}} Belief  `seq`: the row of its last change
  * @typedef {{head: string, rest: string, isNew: boolean}} PlanStep
- * @typedef {{by: string, version: number, seq: number, at: number, changed: string, steps: PlanStep[], gone: string[]}} Plan
+ * @typedef {{by: string, version: number, seq: number, at: number, changed: string, steps: PlanStep[]}} Plan
  */
 
 /** @param {unknown} value */
@@ -58,9 +58,7 @@ export function plansAt(rows, at) {
     if (row.event !== "plan_made") continue;
     const before = new Set(found.get(row.by)?.steps.map(({ head }) => head));
     const steps = stepsOf(row.text).map((step) => ({ ...step, isNew: !before.has(step.head) }));
-    const now = new Set(steps.map(({ head }) => head));
-    const gone = [...before].filter((head) => !now.has(head));
-    found.set(row.by, { by: row.by, version: row.version, seq: row.seq, at: row.at, changed: row.changed, steps, gone });
+    found.set(row.by, { by: row.by, version: row.version, seq: row.seq, at: row.at, changed: row.changed, steps });
   }
   return [...found.values()];
 }

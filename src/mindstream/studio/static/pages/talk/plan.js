@@ -7,7 +7,7 @@ import { WhyBelieved } from "./why_believed.js";
 /** @typedef {import("./shapes.js").Row} Row @typedef {import("./believed.js").Plan} Plan */
 
 /** @param {{plan: Plan, rows: Row[], from: number}} props */
-export function PlanNow({ plan: { version, seq, at, changed, steps, gone }, rows, from }) {
+export function PlanNow({ plan: { version, seq, at, changed, steps }, rows, from }) {
   const isOurs = seq >= from;
   return html`
     <section class="stack">
@@ -18,7 +18,6 @@ export function PlanNow({ plan: { version, seq, at, changed, steps, gone }, rows
           <li key=${head}>
             ${rest ? html`<details><summary><${Head} head=${head} fresh=${isOurs && isNew} /></summary><p class="small words">${rest}</p></details>` : html`<${Head} head=${head} fresh=${isOurs && isNew} />`}
           </li>`)}
-        ${isOurs && version > 1 && gone.map((head) => html`<li key=${`gone ${head}`}><del class="words soft">${head}</del></li>`)}
       </ol>
       <p class="small soft">Made from what was said. <${Why} title="What this plan rests on" about="the plan"><${WhyBelieved} text=${steps.map(({ head }) => head).join("\n")} since=${seq} rows=${rows} /><//></p>
     </section>`;

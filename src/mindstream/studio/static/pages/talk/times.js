@@ -1,5 +1,6 @@
 /** How long each part of an answer took, as a small picture with its numbers. */
 import { html } from "../../html.js";
+import { isPage } from "../../pages.js";
 import { linkTo } from "../../state.js";
 import { spansOf } from "./exchanges.js";
 import { took } from "./words.js";
@@ -25,7 +26,7 @@ function Part({ span: { name, from, to, kind, first, seq }, most }) {
   const isCall = kind === "talker" || kind === "reasoner";
   const begins = first ?? from;
   return html`
-    <dt class="small">${isCall ? html`<a href=${linkTo("traces", { call: seq, seq: "" })}>${name}</a>` : name}</dt>
+    <dt class="small">${isCall && isPage("traces") ? html`<a href=${linkTo("traces", { call: seq, seq: "" })}>${name}</a>` : name}</dt>
     <dd>
       <svg class=${`span ${kind}`} viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
         <rect class="whole" width="100" height="8" />

@@ -1,6 +1,7 @@
 /** What a belief or a step of a plan rests on: the words, the thought that drew it, what tools gave, the call of the model. */
 import { html } from "../../html.js";
 import { useQuery } from "../../api.js";
+import { isPage } from "../../pages.js";
 import { linkTo } from "../../state.js";
 import { timeOf } from "../../format.js";
 import { thoughtBehind } from "./believed.js";
@@ -44,7 +45,7 @@ function Thinking({ thought, rows }) {
     <p class="words card">${thought.text}</p>
     <p class="row small soft">
       <span>${thought.slot}${thought.model && `, by ${thought.model}`}, ${timeOf(thought.at)}</span>
-      ${call && html`<a href=${linkTo("traces", { call: call.seq, seq: "" })}>the call of the model</a>`}
+      ${call && isPage("traces") && html`<a href=${linkTo("traces", { call: call.seq, seq: "" })}>the call of the model</a>`}
     </p>
     <${Briefing} thought=${thought} />
     ${tools.map((row) => html`<${Tool} key=${row.seq} call=${row} gave=${rows.find((each) => each.event === "observed" && each.id === row.id)} />`)}`;
