@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 from served import Served
 
+from mindstream.studio.recorded import add_recorded
 from mindstream.studio.serve import add_studio
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -31,6 +32,7 @@ def serve_studio(data: Path, **more: Any) -> Served:
     """Return a server with the studio; a context manager."""
     served = Served(data, **more)
     add_studio(served.doors.api)
+    add_recorded(served.doors)
     return served
 
 
