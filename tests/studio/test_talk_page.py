@@ -218,3 +218,16 @@ def test_what_was_said_while_the_connection_was_lost_is_there_afterwards(studio:
         client.post("/api/v1/users/ida/send", json={"text": COFFEE, "session": "first"}).raise_for_status()
     seen.page.context.set_offline(False)
     talk.get_by_text(COFFEE).wait_for(timeout=3_000)
+
+
+def test_the_recorded_talk_is_looked_at_and_not_written_to(studio: OpenStudio, node_tools: None) -> None:
+    seen = studio()
+    seen.open("talk", user="nobody")
+    seen.page.get_by_text("Or look at what is recorded:").wait_for()
+    seen.page.locator(".empty a").first.click()
+    talk = seen.page.get_by_role("region", name="The conversation")
+    talk.get_by_role("button", name="Why: ").first.wait_for()
+    assert "from=recorded" in seen.page.url and seen.page.get_by_label("What you say").count() == 0
+    talk.locator(".waited").get_by_role("button").first.click()
+    seen.page.get_by_role("dialog", name="Why it waited").get_by_text("What it waited for").wait_for()
+    assert seen.axe() == [] and seen.fits()

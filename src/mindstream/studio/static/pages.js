@@ -6,6 +6,7 @@
 export const PAGES = [
   { name: "talk", title: "Talk", icon: "talk", load: () => import("./pages/talk.js") },
   { name: "memory", title: "Memory", icon: "memory", load: () => import("./pages/memory.js") },
+  { name: "life", title: "Life", icon: "life", load: () => import("./pages/life.js") },
 ];
 
 /** Tell whether there is such a page: links to it are shown only then. @param {string} name */
