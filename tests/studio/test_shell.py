@@ -84,5 +84,5 @@ def test_what_is_not_drawn_is_not_fetched(studio: OpenStudio, served: Served) ->
     seen.open("memory", user="hal")
     seen.page.get_by_text("Hal whistles.").wait_for()
     assert not [
-        url for url in fetched if "uplot.js" in url or "dagre.js" in url or "pages/life" in url and ".js" in url
+        url for url in fetched if "uplot.js" in url or "dagre.js" in url or ("pages/life" in url and ".js" in url)
     ]
