@@ -50,3 +50,10 @@ def test_what_cannot_be_joined_is_refused(tmp_path: Path, text: str, why: str) -
 
 def test_the_town_needs_nothing_of_the_shell() -> None:
     assert "vendor" not in join_modules(STATIC / "town" / "saved.js")
+
+
+def test_all_modules_of_a_town_are_asked_for_together() -> None:
+    folder = STATIC / "town"
+    there = {path.relative_to(folder).as_posix() for path in folder.rglob("*.js")} - {"all.js", "saved.js", "types.js"}
+    named = [line.split('"')[1] for line in (folder / "all.js").read_text("utf-8").splitlines() if "import" in line]
+    assert sorted(named) == sorted(f"./{each}" for each in there)

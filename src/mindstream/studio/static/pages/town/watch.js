@@ -1,5 +1,6 @@
 /** A town that is looked at: its recording, which grows while it lives, and the player that draws it. */
 import { html, useEffect, useRef, useState } from "../../html.js";
+import { Problem } from "../../api.js";
 import { base, change, linkTo, params, theme } from "../../state.js";
 import { ReadFailure } from "../../parts/failure.js";
 import { partsOf } from "../../town/links.js";
@@ -62,10 +63,13 @@ export function Watch({ name }) {
   }, [player, theme.value]);
 
   return html`
-    ${problem && html`<${ReadFailure} problem=${problem} again=${() => feed.current?.soon()} />`}
+    ${problem && !(player && isLost(problem)) && html`<${ReadFailure} problem=${problem} again=${() => feed.current?.soon()} />`}
     ${player && html`<${Living} name=${name} player=${player} soon=${() => feed.current?.soon()} />`}
     <div class="town-place" ref=${place} />`;
 }
+
+/** Nobody answers: the shell says so, and what is drawn stays. @param {Error} problem */
+const isLost = (problem) => problem instanceof Problem && problem.status === 0;
 
 /** @param {TownPlayer} player @param {HTMLElement | null} place */
 function show(player, place) {
