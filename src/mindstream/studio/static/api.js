@@ -85,6 +85,12 @@ export function askAllAgain() {
 }
 connection.subscribe((now) => { if (now === "back") askAllAgain(); });
 
+/** For who reads more than a query does: be called when every query is asked again. @param {() => void} act */
+export function whenAskedAgain(act) {
+  open.add(act);
+  return () => { open.delete(act); };
+}
+
 /** How many queries wait for an answer; tests and the shell look at it. */
 export const waiting = signal(0);
 

@@ -4,6 +4,7 @@
 
 /** @type {PageEntry[]} */
 export const PAGES = [
+  { name: "talk", title: "Talk", icon: "talk", load: () => import("./pages/talk.js") },
   { name: "memory", title: "Memory", icon: "memory", load: () => import("./pages/memory.js") },
   { name: "town", title: "Town", icon: "town", load: () => import("./pages/town.js") },
 ];

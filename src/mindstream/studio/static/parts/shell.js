@@ -1,7 +1,7 @@
 /** The navigation beside each page, whose page it is, and light or dark; the head of a page. */
 import { html, useId } from "../html.js";
 import { PAGES } from "../pages.js";
-import { change, linkTo, page, theme, user, users } from "../state.js";
+import { go, linkTo, page, theme, user, users } from "../state.js";
 import { Icon } from "./icons.js";
 import { SaidHow } from "./said_how.js";
 
@@ -28,7 +28,7 @@ function Whose() {
   const names = [...new Set([user.value, ...users.value])];
   return html`
     <label for=${id}><span>Whose mind</span>
-      <select id=${id} value=${user.value} onChange=${(/** @type {any} */ event) => change({ user: event.target.value, seq: "" })}>
+      <select id=${id} value=${user.value} onChange=${(/** @type {any} */ event) => go(page.value, { user: event.target.value, seq: "" })}>
         ${names.map((name) => html`<option value=${name}>${name}</option>`)}
       </select>
     </label>`;
