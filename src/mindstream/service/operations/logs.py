@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import aclosing
 from typing import Literal
 
 from pydantic import Field, JsonValue
@@ -27,14 +28,19 @@ A_WINDOW, LONGEST_WINDOW = 1_000, 64_000
 
 
 class RowsRequest(Page):
-    """A page of the log; `kinds` with commas between; `after`: it begins after that seq, where no cursor is given."""
+    """A page of the log; `kinds` with commas between.
 
-    kinds: str = Field("", max_length=500)
+    `after`: it begins after that seq, where no cursor is given; `upto`: no row after that one; `newest`: those first.
+    """
+
+    kinds: str = Field("", max_length=1_000)
     after: int = Field(0, ge=0, le=2**62)
+    upto: int | None = Field(None, ge=0, le=2**62)
+    newest: bool = False
 
 
 class Rows(Reply):
-    """Rows of the log, oldest first; `next`: the cursor of the next page, "" where there is none yet."""
+    """Rows of the log, oldest first unless asked otherwise; `next`: the next page's cursor, "": there is none yet."""
 
     rows: list[dict[str, JsonValue]]
     next: str
@@ -149,11 +155,18 @@ class CallWords(Reply):
 
 @operation("log.rows", "read", "GET /users/{user}/log", cli="log")
 async def rows(house: House, who: Who, ask: RowsRequest) -> Rows:
-    """Return what happened to a user's mind, oldest first."""
-    memory = await house.memory(who)
+    """Return what happened to a user's mind, oldest first, or newest first."""
+    memory, at = await house.memory(who), read_number(ask.cursor)
     kinds = [name for name in ask.kinds.split(",") if name] or None
-    found = await memory.store.events(memory.key, read_number(ask.cursor) or ask.after, kinds, ask.limit)
-    return _rows(found, write_cursor(str(found[-1].seq)) if len(found) == ask.limit else "")
+    if ask.newest:
+        end = 1 + (await house.ground(who).store.last_seq() if ask.upto is None else ask.upto)
+        found = await _first(_newest(memory.store, memory.key, kinds, min(at or end, end)), ask.limit)
+        found = [row for row in found if row.seq > ask.after]
+    else:
+        found = await memory.store.events(memory.key, at or ask.after, kinds, ask.limit)
+    shown = [row for row in found if ask.upto is None or row.seq <= ask.upto]
+    is_full = len(shown) == ask.limit
+    return _rows(shown, write_cursor(str(shown[-1].seq)) if is_full else "")
 
 
 @operation("log.trace", "read", "GET /users/{user}/traces/{seq}", cli="log")
@@ -199,10 +212,17 @@ async def list_calls(
 ) -> CallList:
     """Return a page of the calls in a stream's log; `resident`: of one of a town's; `step`: at that step."""
     found: list[CallShape] = []
-    async for row, called in _newest(store, key, read_number(ask.cursor)):
+    last = await store.last(key, ModelCalled.kind)
+    before = read_number(ask.cursor) or (last.seq + 1 if last is not None else 1)
+    async for row in _newest(store, key, [ModelCalled.kind], before):
         if ask.since is not None and row.at < ask.since:
             break
-        if _is_meant(row, called, ask) and resident in ("", called.resident) and step in (None, called.step):
+        if (
+            isinstance(called := row.event, ModelCalled)
+            and _is_meant(row, called, ask)
+            and resident in ("", called.resident)
+            and step in (None, called.step)
+        ):
             found.append(_show(row, called))
             if len(found) == ask.limit:
                 return CallList(calls=found, next=write_cursor(str(row.seq)))
@@ -225,20 +245,25 @@ async def find_call(store: LogStore, key: StreamKey, seq: int) -> CallWords:
     )  # fmt: skip
 
 
-async def _newest(store: LogStore, key: StreamKey, before: int) -> AsyncIterator[tuple[Logged, ModelCalled]]:
-    """Yield the calls of a stream before a row, or all of them where that is 0, newest first."""
-    if not before:
-        last = await store.last(key, ModelCalled.kind)
-        before = last.seq + 1 if last is not None else 1
+async def _newest(store: LogStore, key: StreamKey, kinds: Sequence[str] | None, before: int) -> AsyncGenerator[Logged]:
+    """Yield the rows of a stream before one, newest first."""
     window = A_WINDOW
     while before > 1:
         first = max(0, before - 1 - window)
-        rows = await store.events(key, first, [ModelCalled.kind], window)
-        rows = [row for row in rows if row.seq < before]
+        rows = [row for row in await store.events(key, first, kinds, window) if row.seq < before]
         for row in reversed(rows):
-            if isinstance(row.event, ModelCalled):
-                yield row, row.event
+            yield row
         before, window = first + 1, window if len(rows) > A_WINDOW // 4 else min(2 * window, LONGEST_WINDOW)
+
+
+async def _first(rows: AsyncGenerator[Logged], count: int) -> list[Logged]:
+    found: list[Logged] = []
+    async with aclosing(rows):
+        async for row in rows:
+            found.append(row)
+            if len(found) == count:
+                break
+    return found
 
 
 def _is_meant(row: Logged, called: ModelCalled, ask: CallsRequest) -> bool:

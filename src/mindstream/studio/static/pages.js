@@ -6,3 +6,6 @@
 export const PAGES = [
   { name: "memory", title: "Memory", icon: "memory", load: () => import("./pages/memory.js") },
 ];
+
+/** Tell whether there is such a page: links to it are shown only then. @param {string} name */
+export const isPage = (name) => PAGES.some((each) => each.name === name);
