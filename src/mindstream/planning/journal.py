@@ -16,6 +16,7 @@ from pydantic import JsonValue, ValidationError
 
 from mindstream.clock import Moment
 from mindstream.errors import LeaseLost
+from mindstream.log.events import Logged
 from mindstream.memory import lease
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import Entry, Fence, WorkDone
@@ -112,12 +113,11 @@ async def open_journal(
     """
     slot, began = slot_of(run), Entry(Solving(run=run, task=task, how=how), PLANNER)
     goes_on = await lease.is_open(stream, slot)
-    if not goes_on:
-        await stream.commit(began, wake=lease.for_anybody(slot))
+    rows = [] if goes_on else await stream.commit(began, wake=lease.for_anybody(slot))
     async with lease.hold(stream, slot, _running(run), lease_s) as fence:
         if goes_on:
-            await stream.commit(began, fence=fence)
-        yield Journal(stream, run, spent, fence)
+            rows = await stream.commit(began, fence=fence)
+        yield Journal(stream, run, rows[0].seq, spent, fence)
 
 
 def _running(run: str) -> str:
@@ -128,10 +128,13 @@ class Journal:
     """A run's watcher that writes to the log; each row is on disk before the run goes on.
 
     All that it writes raises LeaseLost where another process has taken the run over.
+
+    Attributes:
+        began_at: the row with which the run began, or was taken up again.
     """
 
-    def __init__(self, memory: Memory, run: str, spent: Callable[[], Spent], fence: Fence) -> None:
-        self.run = run
+    def __init__(self, memory: Memory, run: str, began: int, spent: Callable[[], Spent], fence: Fence) -> None:
+        self.run, self.began_at = run, began
         self._memory, self._spent, self._fence = memory, spent, fence
 
     async def planned(self, plan: Plan, because: str) -> None:
@@ -172,13 +175,19 @@ async def read_run(stream: Memory, run: str) -> RunCheckpoint | None:
 async def read_runs(stream: Memory, only: str = "") -> dict[str, RunCheckpoint]:
     """Return the runs that the log holds, by name, the oldest first; `only` one of them where it is named."""
     found: dict[str, RunCheckpoint] = {}
+    for row in await read_rows(stream, only):
+        name = str(getattr(row.event, "run", ""))
+        found[name] = replace(_after(found.get(name) or RunCheckpoint(name), row.event), at=row.at)
+    return found
+
+
+async def read_rows(stream: Memory, only: str = "") -> list[Logged]:
+    """Return the rows of runs, oldest first; `only` one of them where it is named."""
+    found: list[Logged] = []
     after = 0
     while rows := await stream.store.events(stream.key, after, KINDS, A_PAGE):
         after = rows[-1].seq
-        for row in rows:
-            name = str(getattr(row.event, "run", ""))
-            if name and name == (only or name):
-                found[name] = replace(_after(found.get(name) or RunCheckpoint(name), row.event), at=row.at)
+        found += [row for row in rows if (name := getattr(row.event, "run", "")) and name == (only or name)]
     return found
 
 

@@ -25,7 +25,7 @@ from mindstream.service.operations.lasting.shape import OperationShape
 from mindstream.service.operations.who import Scope, Who
 
 ROOMS = (
-    "people", "minds", "memories.memory", "memories.care", "plans", "life", "pools", "towns", "towns_seen",
+    "people", "minds", "memories.memory", "memories.care", "plans", "plans_seen", "life", "pools", "towns", "towns_seen",
     "towns_embody", "logs", "errands",
 )  # fmt: skip
 """The modules that declare operations, in the order in which doors list them."""
