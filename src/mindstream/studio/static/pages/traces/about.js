@@ -4,7 +4,7 @@ import { useQuery } from "../../api.js";
 import { isPage } from "../../pages.js";
 import { change, linkTo, params } from "../../state.js";
 import { clockOf, timeOf } from "../../format.js";
-import { inWords } from "../talk/words.js";
+import { inWords, took } from "../talk/words.js";
 
 /** @typedef {import("./shapes.js").Call} Call @typedef {import("./shapes.js").Row} Row */
 
@@ -81,7 +81,4 @@ export function CameOfIt({ row, call }) {
 }
 
 /** @param {Row} row @param {Row} first */
-function sinceOf(row, first) {
-  const seconds = row.at - first.at;
-  return seconds < 0.001 ? "" : `after ${seconds < 10 ? `${Math.round(seconds * 1000)} ms` : `${Math.round(seconds)} s`}`;
-}
+const sinceOf = (row, first) => (row.at > first.at ? `after ${took(row.at - first.at)}` : "");

@@ -2,11 +2,12 @@
 import { html, useEffect, useRef, useState } from "../../html.js";
 import { ask, useQuery } from "../../api.js";
 import { base, change, linkTo, params, seq, user } from "../../state.js";
-import { dollars, lasting, timeOf, whole } from "../../format.js";
+import { dollars, timeOf, whole } from "../../format.js";
 import { isPage } from "../../pages.js";
 import { Empty } from "../../parts/empty.js";
 import { ReadFailure } from "../../parts/failure.js";
 import { Icon } from "../../parts/icons.js";
+import { spaced, took } from "../talk/words.js";
 import { BROKEN_OFF, costOfCall, isFailed, sourcePath, timesOf, utcDay } from "./shapes.js";
 
 /** @typedef {import("./shapes.js").Call} Call @typedef {{calls: Call[], next: string}} CallPage */
@@ -41,7 +42,7 @@ export function Calls() {
   const [more, keep] = useState(/** @type {CallPage | null} */ (null));
   useEffect(() => keep(null), [key]);
   if (problem) return html`<${ReadFailure} problem=${problem} again=${again} />`;
-  if (!first) return null;
+  if (!first) return html`<section aria-label="Calls" />`;
   const known = new Set(first.calls.map(({ seq: each }) => each));
   const all = [...first.calls, ...(more?.calls ?? []).filter(({ seq: each }) => !known.has(each))];
   const next = more ? more.next : first.next;
@@ -78,7 +79,7 @@ function List({ calls }) {
     const next = all[all.indexOf(/** @type {any} */ (document.activeElement)) + step];
     if (step && next) { event.preventDefault(); next.focus(); }
   };
-  return html`<ol class="list calls" ref=${place} onKeyDown=${walk}>${calls.map((call) => html`<${Line} key=${call.seq} call=${call} />`)}</ol>`;
+  return html`<div class="call-list"><ol class="list calls" ref=${place} onKeyDown=${walk}>${calls.map((call) => html`<${Line} key=${call.seq} call=${call} />`)}</ol></div>`;
 }
 
 /** @param {{call: Call}} props */
@@ -88,12 +89,12 @@ function Line({ call }) {
   return html`
     <li class="call">
       <span class="what">
-        <button class="item" aria-pressed=${params.value.call === String(at)} onClick=${() => change({ call: at })}>${prompt || role}</button>
+        <button class="item" aria-pressed=${params.value.call === String(at)} onClick=${() => change({ call: at })}>${spaced(prompt || role)}</button>
         <span class="small soft">${who}, ${timeOf(call.at)}</span>
         ${error && html`<span class=${isFailed(call) ? "small problem clip" : "small soft"}>${isFailed(call) ? `failed: ${error}` : BROKEN_OFF}</span>`}
       </span>
       <span class="small soft number">${whole(input_tokens)} in, ${whole(output_tokens)} out</span>
-      <span class="small soft number">${lasting(seconds)}</span>
+      <span class="small soft number">${took(seconds)}</span>
       <span class="small number">${costOfCall(call, dollars)}</span>
     </li>`;
 }

@@ -2,9 +2,10 @@
 import { html, useEffect, useRef } from "../../html.js";
 import { useQuery } from "../../api.js";
 import { change, params } from "../../state.js";
-import { dollars, lasting, timeOf, whole } from "../../format.js";
+import { dollars, timeOf, whole } from "../../format.js";
 import { ReadFailure } from "../../parts/failure.js";
 import { Icon } from "../../parts/icons.js";
+import { spaced, took } from "../talk/words.js";
 import { About, CameOfIt } from "./about.js";
 import { BROKEN_OFF, costOfCall, isFailed, sourcePath, whoAnswered } from "./shapes.js";
 
@@ -20,7 +21,7 @@ export function Opened({ call }) {
   const leave = (event) => { if (event.key === "Escape") change({ call: "" }); };
   return html`
     <aside class="stack opened" ref=${place} tabindex="-1" aria-label="The call that is open" onKeyDown=${leave}>
-      <div class="row"><h2>${found ? found.call.prompt || found.call.role : "This call"}</h2><button class="quiet icon push" aria-label="Close" onClick=${() => change({ call: "" })}><${Icon} name="close" /></button></div>
+      <div class="row"><h2>${found ? spaced(found.call.prompt || found.call.role) : "This call"}</h2><button class="quiet icon push" aria-label="Close" onClick=${() => change({ call: "" })}><${Icon} name="close" /></button></div>
       ${problem && html`<${ReadFailure} problem=${problem} again=${again} />`}
       ${found && html`<${Inside} found=${found} />`}
     </aside>`;
@@ -47,7 +48,7 @@ function Facts({ call }) {
     <dl class="facts number">
       <dt>asked by</dt><dd>the ${role}, ${timeOf(at)}, row ${seq} of the log</dd>
       <dt>answered by</dt><dd class="words">${whoAnswered(model)}</dd>
-      <dt>took</dt><dd>${lasting(seconds)}${first_part_s !== null && `, the first word after ${lasting(first_part_s)}`}</dd>
+      <dt>took</dt><dd>${took(seconds)}${first_part_s !== null && `, the first word after ${took(first_part_s)}`}</dd>
       <dt>tokens</dt><dd>${whole(input_tokens)} in${cached_tokens > 0 && ` (${whole(cached_tokens)} kept from before)`}, ${whole(output_tokens)} out</dd>
       <dt>cost</dt><dd>${costOfCall(call, dollars)}</dd>
       ${cut && html`<dt>left out</dt><dd class="words">${cut}: the prompt had to fit the model’s window</dd>`}

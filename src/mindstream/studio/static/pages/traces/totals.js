@@ -92,12 +92,17 @@ function ByRole({ roles, day }) {
 /** What may be spent, and what was. @param {{limits: Limits}} props */
 function Budget({ limits: { of, tokens, usd, spent_tokens, spent_usd } }) {
   const whose = of === "token" ? "Budget of this token, today" : "Budget of the server, until it ends";
+  const known = spent_tokens !== null || spent_usd !== null;
+  if (!known) return html`<p class="small soft">${whose}: at most ${[tokens !== null && `${whole(tokens)} tokens`, usd !== null && dollars(usd)].filter(Boolean).join(", ")}.</p>`;
   return html`
-    <dl class="receipt budget" aria-label=${whose}>
-      ${tokens !== null && html`<dt>${whose}</dt><dd><${Bar} value=${spent_tokens ?? 0} most=${tokens} /></dd><dd class="number">${part(spent_tokens, tokens, whole)} tokens</dd><dd />`}
-      ${usd !== null && html`<dt>${whose}</dt><dd><${Bar} value=${spent_usd ?? 0} most=${usd} /></dd><dd class="number">${part(spent_usd, usd, dollars)}</dd><dd />`}
+    <p class="small soft">${whose}</p>
+    <dl class="receipt budget">
+      ${tokens !== null && html`<${Left} words="tokens" spent=${spent_tokens ?? 0} most=${tokens} say=${whole} />`}
+      ${usd !== null && html`<${Left} words="dollars" spent=${spent_usd ?? 0} most=${usd} say=${dollars} />`}
     </dl>`;
 }
 
-/** @param {number | null} spent @param {number} most @param {(value: number) => string} say */
-const part = (spent, most, say) => (spent === null ? `at most ${say(most)}` : `${say(spent)} of ${say(most)}`);
+/** @param {{words: string, spent: number, most: number, say: (value: number) => string}} props */
+function Left({ words, spent, most, say }) {
+  return html`<dt>${words}</dt><dd><${Bar} value=${spent} most=${most} /></dd><dd class="number">${say(spent)} of ${say(most)}</dd><dd />`;
+}
