@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -49,7 +51,7 @@ def say(server: Served, door: FakeEndpoint, user: str, text: str, answer: Any) -
         for _ in range(200):
             if calls(server, user, role="reasoner"):
                 return
-            asyncio.run(asyncio.sleep(0.05))
+            Event().wait(0.05)
 
 
 def calls(server: Served, user: str, **asked: Any) -> list[dict[str, Any]]:
@@ -164,7 +166,8 @@ def test_a_frame_of_a_town_leads_to_its_calls_and_back(
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     (tmp_path / "hamlet.toml").write_text(PROSE)
     setting = find_setting(str(tmp_path / "hamlet.toml"), 1, read_profile((), ()))
-    asyncio.run(begin(Settings(data=tmp_path / "hamlet"), setting))
+    with ThreadPoolExecutor() as elsewhere:  # Playwright has this thread's event loop
+        elsewhere.submit(asyncio.run, begin(Settings(data=tmp_path / "hamlet"), setting)).result()
     door.otherwise = plan_a_day
     offered = Offered(towns={("local", "hamlet"): tmp_path / "hamlet"})
     settings = Settings(model=f"{door.url}#any", keep_prompts=True)
@@ -174,7 +177,7 @@ def test_a_frame_of_a_town_leads_to_its_calls_and_back(
             for _ in range(400):
                 if client.get(f"/api/v1/operations/{one['id']}").json()["state"] != "running":
                     break
-                asyncio.run(asyncio.sleep(0.05))
+                Event().wait(0.05)
         seen = studio(url=lived.url)
         seen.open("town", town="hamlet", who="Ada Brook", t=2)
         seen.page.get_by_role("button", name="Why: Ada Brook").click()
