@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
 from typing import Any
 
 import pytest
-from fake_endpoint import KEY, Asked, Fails, FakeEndpoint, Says
-from hamlet import PROSE
+from fake_endpoint import KEY, Fails, FakeEndpoint, Says
 from served import Served
 from studio import HOSTILE, NARROW, WIDE, Studio, serve_studio
 
-from mindstream.service.operations.offered import Offered
-from mindstream.service.town import begin, find_setting, read_profile
 from mindstream.settings import Settings
 
 OpenStudio = Callable[..., Studio]
@@ -153,40 +147,3 @@ def test_it_says_how_words_are_kept_where_they_were_not(studio: OpenStudio, tmp_
         seen.open("traces", user="ann", call=calls(plain, "ann", role="talker")[0]["seq"])
         seen.page.get_by_text("MINDSTREAM_KEEP_PROMPTS=1").wait_for()
         seen.page.get_by_text("a stand-in, by rules").wait_for()
-
-
-def plan_a_day(asked: Asked) -> Says:
-    """Answer as a resident who rests."""
-    return Says(json.dumps({"broad": ["work"], "items": [{"start": "00:00", "minutes": 1440, "what": "resting"}]}))
-
-
-def test_a_frame_of_a_town_leads_to_its_calls_and_back(
-    studio: OpenStudio, node_tools: None, tmp_path: Path, door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    (tmp_path / "hamlet.toml").write_text(PROSE)
-    setting = find_setting(str(tmp_path / "hamlet.toml"), 1, read_profile((), ()))
-    with ThreadPoolExecutor() as elsewhere:  # Playwright has this thread's event loop
-        elsewhere.submit(asyncio.run, begin(Settings(data=tmp_path / "hamlet"), setting)).result()
-    door.otherwise = plan_a_day
-    offered = Offered(towns={("local", "hamlet"): tmp_path / "hamlet"})
-    settings = Settings(model=f"{door.url}#any", keep_prompts=True)
-    with serve_studio(tmp_path / "data", settings=settings, offered=offered) as lived:
-        with lived.client() as client:
-            one = client.post("/api/v1/towns/hamlet/run", json={"steps": 3}).json()
-            for _ in range(400):
-                if client.get(f"/api/v1/operations/{one['id']}").json()["state"] != "running":
-                    break
-                Event().wait(0.05)
-        seen = studio(url=lived.url)
-        seen.open("town", town="hamlet", who="Ada Brook", t=2)
-        seen.page.get_by_role("button", name="Why: Ada Brook").click()
-        sheet = seen.page.get_by_role("dialog", name="Why Ada Brook does that")
-        sheet.get_by_text("Calls of models at step 0").wait_for()
-        sheet.get_by_role("link", name="plan day").first.click()
-        opened = seen.page.get_by_role("complementary", name="The call that is open")
-        opened.get_by_text("Ada Brook, at step 0.").wait_for()
-        opened.get_by_role("heading", name="What was answered").wait_for()
-        assert seen.axe() == [] and seen.fits()
-        opened.get_by_role("link", name="the town at that moment").click()
-        seen.page.get_by_role("button", name="Why: Ada Brook").wait_for()
