@@ -8,6 +8,7 @@ export const PAGES = [
   { name: "memory", title: "Memory", icon: "memory", load: () => import("./pages/memory.js") },
   { name: "town", title: "Town", icon: "town", load: () => import("./pages/town.js") },
   { name: "life", title: "Life", icon: "life", load: () => import("./pages/life.js") },
+  { name: "traces", title: "Traces", icon: "traces", load: () => import("./pages/traces.js") },
 ];
 
 /** Tell whether there is such a page: links to it are shown only then. @param {string} name */

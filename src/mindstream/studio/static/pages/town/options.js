@@ -2,7 +2,9 @@
 import { html, render } from "../../html.js";
 import { base } from "../../state.js";
 import { openSheet } from "../../parts/sheet.js";
+import { CallsOfStep } from "../../parts/calls_behind.js";
 import { make } from "../../town/elements.js";
+import { actAt, entryAt } from "../../town/moment.js";
 import { SetThing, Whisper } from "./changes.js";
 import { Facts } from "./facts.js";
 import { Relations } from "./relations.js";
@@ -29,6 +31,12 @@ export function component(draw) {
   };
 }
 
+/** The steps at which was thought of what somebody does now: it began, it was decided, the day was planned. @param {import("../../town/types.js").Person} person @param {number} step */
+function stepsBehind(person, step) {
+  const found = [actAt(person, step)?.[0], entryAt(person.decisions, step)?.[0], entryAt(person.plans, step)?.[0]];
+  return [...new Set(found.filter((each) => each !== undefined))];
+}
+
 /**
  * @param {string} town @param {() => void} soon
  * @returns {import("../../town/player.js").Options}
@@ -37,7 +45,9 @@ export function optionsFor(town, soon) {
   return {
     why: (person, step) => make("button", {
       type: "button", class: "link small", "aria-haspopup": "dialog", "aria-label": `Why: ${person.name}`,
-      onclick: () => openSheet({ title: `Why ${person.name} does that`, body: () => html`<${Reasons} town=${town} resident=${person.name} step=${step} />` }),
+      onclick: () => openSheet({ title: `Why ${person.name} does that`, body: () => html`
+        <${Reasons} town=${town} resident=${person.name} step=${step} />
+        ${stepsBehind(person, step).map((each) => html`<${CallsOfStep} key=${each} town=${town} resident=${person.name} step=${each} />`)}` }),
     }, "why"),
     lists: (player) => ({
       facts: ["Who knows", () => component((step) => html`<${Facts} town=${town} player=${player} step=${step} />`)],
