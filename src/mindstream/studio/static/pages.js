@@ -5,6 +5,8 @@
 /** @type {PageEntry[]} */
 export const PAGES = [
   { name: "memory", title: "Memory", icon: "memory", load: () => import("./pages/memory.js") },
+  { name: "plan", title: "Plan", icon: "plan", load: () => import("./pages/plan.js") },
+  { name: "pools", title: "Pools", icon: "pools", load: () => import("./pages/pools.js") },
 ];
 
 /** Tell whether there is such a page: links to it are shown only then. @param {string} name */
