@@ -310,3 +310,16 @@ def test_it_is_said_what_became_of_each_pair_and_who_is_trusted(
     assert source["source"] == "asked by bob" and source["trusted"] is False and source["pairs"] == 1
     for room in ("details", "pairs", "growth"):
         assert client.get(f"/api/v1/users/eve/pools/tea/{room}").status_code == 404
+
+
+def test_whoever_has_a_log_is_among_the_users(client: httpx.Client, served: Served, door: FakeEndpoint) -> None:
+    door.otherwise = Says("It is 42.")
+    client.post("/api/v1/users/bob/memories", json={"text": "Tea is made at four."})
+    assert ended(client, client.post(f"{USER}/plans/run", json={"plan": PLAN}).json()["id"])["state"] == "done"
+    assert client.get("/api/v1/users").json()["users"] == ["ann", "bob"]
+    assert client.get("/api/v1/users", headers=served.token("acme")).json()["users"] == []
+    (call, *_) = client.get(f"{USER}/calls").json()["calls"]
+    whole = client.get(f"{USER}/calls/{call['seq']}").json()
+    (began,) = whole["about"]
+    assert began["event"] == "solving" and began["task"] == PLAN["task"]
+    assert not call["kept"] and whole["messages"] == [] and whole["answered"] == "", "unless it is asked for"

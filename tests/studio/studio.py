@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from urllib.parse import urlencode
 
 from served import Served
 
+from mindstream.studio.recorded import add_recorded
 from mindstream.studio.serve import add_studio
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -27,10 +30,17 @@ HOSTILE = (
 """What is only ever a text, whoever writes it."""
 
 
+def run_apart(work: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine in a thread of its own: the browser's loop runs in this one."""
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(asyncio.run, work).result()
+
+
 def serve_studio(data: Path, **more: Any) -> Served:
     """Return a server with the studio; a context manager."""
     served = Served(data, **more)
     add_studio(served.doors.api)
+    add_recorded(served.doors)
     return served
 
 
@@ -60,13 +70,17 @@ class Studio:
             self.faults.append(told.text)
 
     def _look(self, request: Any) -> None:
-        if not request.url.startswith((f"{self.url}/", "data:")):
+        if not request.url.startswith((f"{self.url}/", "data:", "about:")):
             self.faults.append(f"asked off the machine: {request.url}")
 
     def open(self, page: str = "", **params: str | int) -> None:
         """Go to a page, and wait until it is there."""
         self.page.goto(f"{self.url}/studio/#/{page}?{urlencode(params)}")
         self.page.get_by_role("heading", level=1).wait_for()
+
+    def leave(self) -> None:
+        """Go away, before the server ends."""
+        self.page.goto("about:blank")
 
     def forgive(self, *words: str) -> None:
         """Pass over faults that are meant, as those of a server that was ended; those that come later, too."""

@@ -74,3 +74,15 @@ def test_a_link_to_no_page_comes_to_the_first(studio: OpenStudio) -> None:
     seen = studio()
     seen.open("nowhere", user="ann")
     assert "#/memory?user=ann" in seen.page.url
+
+
+def test_what_is_not_drawn_is_not_fetched(studio: OpenStudio, served: Served) -> None:
+    remember(served.url, "Hal whistles.", "hal")
+    seen = studio()
+    fetched: list[str] = []
+    seen.page.on("request", lambda request: fetched.append(request.url))
+    seen.open("memory", user="hal")
+    seen.page.get_by_text("Hal whistles.").wait_for()
+    assert not [
+        url for url in fetched if "uplot.js" in url or "dagre.js" in url or "pages/life" in url and ".js" in url
+    ]

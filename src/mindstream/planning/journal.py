@@ -115,9 +115,8 @@ async def open_journal(
     goes_on = await lease.is_open(stream, slot)
     rows = [] if goes_on else await stream.commit(began, wake=lease.for_anybody(slot))
     async with lease.hold(stream, slot, _running(run), lease_s) as fence:
-        if goes_on:
-            rows = await stream.commit(began, fence=fence)
-        yield Journal(stream, run, rows[0].seq, spent, fence)
+        rows = await stream.commit(began, fence=fence) if goes_on else rows
+        yield Journal(stream, run, spent, fence, rows[-1].seq)
 
 
 def _running(run: str) -> str:
@@ -130,11 +129,11 @@ class Journal:
     All that it writes raises LeaseLost where another process has taken the run over.
 
     Attributes:
-        began_at: the row with which the run began, or was taken up again.
+        seq: the row in which the run began, or was taken up.
     """
 
-    def __init__(self, memory: Memory, run: str, began: int, spent: Callable[[], Spent], fence: Fence) -> None:
-        self.run, self.began_at = run, began
+    def __init__(self, memory: Memory, run: str, spent: Callable[[], Spent], fence: Fence, seq: int) -> None:
+        self.run, self.seq = run, seq
         self._memory, self._spent, self._fence = memory, spent, fence
 
     async def planned(self, plan: Plan, because: str) -> None:

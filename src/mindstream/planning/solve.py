@@ -5,19 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, nullcontext
-from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from mindstream import chance
 from mindstream.errors import BudgetSpent, InputError
 from mindstream.log.names import checked_name
-from mindstream.models.cause import Cause, calls_for, current_cause
+from mindstream.models.cause import Cause, calls_for
 from mindstream.models.model import Model
 from mindstream.models.roles import AnyModels, open_models
 from mindstream.models.wrappers.budget import Budget, Budgeted
 from mindstream.planning.allowance import Allowance
 from mindstream.planning.exemplars import find_exemplars
-from mindstream.planning.journal import GIVEN, Journal, RunCheckpoint, open_journal, outlast, read_run
+from mindstream.planning.journal import GIVEN, RunCheckpoint, open_journal, outlast, read_run
 from mindstream.planning.permission import one_at_a_time
 from mindstream.planning.plan import Plan
 from mindstream.planning.prompts.answer_from_evidence import QUOTED
@@ -81,7 +80,7 @@ async def solve(planner: Planner, task: str, plan: Plan | None = None, *, run: s
             begun.plan or plan or known,
         )  # fmt: skip
         because = GIVEN if plan and begun.plan is None else "remembered" if known else ""
-        with calls_for(_cause(journal)):
+        with calls_for(Cause(rows=(journal.seq,))) if journal else nullcontext():
             await _go_through(going, how, because, planner.seconds)
         solution = going.solution(how)
         if journal:
@@ -89,12 +88,6 @@ async def solve(planner: Planner, task: str, plan: Plan | None = None, *, run: s
         if plans and not known:
             await plans.keep(solution, specs)
     return solution
-
-
-def _cause(journal: Journal | None) -> Cause:
-    """Return what the run's calls are for: for what it was begun for, and for the run."""
-    cause = current_cause()
-    return cause if journal is None else replace(cause, rows=(*cause.rows, journal.began_at))
 
 
 async def _go_through(going: PlanningRun, how: Strategy, because: str, seconds: float | None) -> None:

@@ -8,10 +8,12 @@ from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 
 STATIC = Path(__file__).parent / "static"
 PREFIX = "/studio/"
+RECORDED = "/recorded"
+"""Where recordings that ship are read, if they are added (see studio/recorded)."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -64,8 +66,13 @@ def add_studio(api: Starlette, folder: Path = STATIC) -> None:
             return Response(None, 304, headers)
         return Response(found.body, 200, headers | {"content-type": found.kind})
 
+    async def about(_: Request) -> Response:
+        is_recorded = any(getattr(route, "path", "") == RECORDED for route in api.routes)
+        return JSONResponse({"recorded": is_recorded}, headers={"cache-control": "no-store"})
+
     async def front(_: Request) -> Response:
         return RedirectResponse(PREFIX)
 
     api.add_route(PREFIX.rstrip("/"), front, include_in_schema=False)
+    api.add_route(PREFIX + "about.json", about, include_in_schema=False)
     api.add_route(PREFIX + "{path:path}", page, include_in_schema=False)

@@ -94,9 +94,11 @@ def serve(
         webhook=_receiver(webhook, webhook_secret) if webhook else None, public_url=public_url,
     )  # fmt: skip
     if studio:
+        from mindstream.studio.recorded import add_recorded
         from mindstream.studio.serve import add_studio
 
         add_studio(doors.api)
+        add_recorded(doors)
     with asyncio.Runner(loop_factory=new_loop()) as runner:
         runner.run(run(doors, host, port))
 

@@ -17,7 +17,8 @@ from mindstream.settings import Settings
 
 NOTES = """Where a server with the studio answers on that port already, its page is
 opened, and nothing is started. Nothing is asked of any other machine, but of
-the models that you name."""
+the models that you name. What they are asked and answer while it runs is kept
+in the log, word by word (keep_prompts), so that the page Traces can show it."""
 app = typer.Typer(**PLAIN)
 
 
@@ -52,10 +53,13 @@ def studio(
     from mindstream.server.doors import app as make
     from mindstream.server.run import new_loop, serve
     from mindstream.service.operations.offered import Offered, read_towns
+    from mindstream.studio.recorded import add_recorded
     from mindstream.studio.serve import add_studio
 
+    settings = settings.model_copy(update={"keep_prompts": True})
     doors = make(settings.data, settings=settings, offered=Offered(towns=read_towns(town or ())))
     add_studio(doors.api)
+    add_recorded(doors)
     with asyncio.Runner(loop_factory=new_loop()) as runner:
         runner.run(serve(doors, "127.0.0.1", port, show))
 

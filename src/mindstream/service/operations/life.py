@@ -12,12 +12,18 @@ from mindstream.memory.memory import Memory
 from mindstream.service.operations.house import House
 from mindstream.service.operations.lasting.running import Running
 from mindstream.service.operations.refusals import NotFound
-from mindstream.service.operations.shapes import Ask, NoQuestion, Reply
+from mindstream.service.operations.shapes import Ask, Reply
 from mindstream.service.operations.table import operation
 from mindstream.service.operations.who import Who
 
 if TYPE_CHECKING:
     from mindstream.life.state import LifeState
+
+
+class LifeRequest(Ask):
+    """`at`: as it stood after that row of the log."""
+
+    at: int | None = Field(None, ge=1, le=2**62)
 
 
 class GoalRequest(Ask):
@@ -102,9 +108,9 @@ class Lived(Reply):
 
 
 @operation("life.status", "read", "GET /users/{user}/life", cli="life status")
-async def status(house: House, who: Who, ask: NoQuestion) -> LifeShape:  # noqa: ARG001
-    """Say how a life stands."""
-    return await _shape(house, await house.memory(who))
+async def status(house: House, who: Who, ask: LifeRequest) -> LifeShape:
+    """Say how a life stands, or stood after a row of the log."""
+    return await _shape(house, await house.memory(who), ask.at)
 
 
 @operation("life.goal", "write", "POST /users/{user}/life/goal", cli="live --goal")
@@ -187,10 +193,12 @@ async def _state(memory: Memory) -> LifeState:
     return state
 
 
-async def _shape(house: House, memory: Memory) -> LifeShape:
+async def _shape(house: House, memory: Memory, at: int | None = None) -> LifeShape:
     from mindstream.life import lives
+    from mindstream.life.state import read_state_at
 
     state, lived = await asyncio.gather(_state(memory), lives.is_lived(memory))
+    state = state if at is None else await read_state_at(memory, at)
     waiting = {id_: each for id_, each in (state.questions | state.late).items() if id_ not in state.answers}
     return LifeShape(
         goal=state.goal, orders=list(state.orders), lived=lived, halted=state.halted, turn=state.turn,

@@ -30,7 +30,7 @@ async def users(house: House, who: Who, ask: NoQuestion) -> UserList:  # noqa: A
     """List the users of whom anything is kept."""
     if who.only:
         return UserList(users=[who.only])
-    streams = await house.ground(who).store.streams()
+    streams = await house.ground(who).store.minds()
     return UserList(users=sorted(filter(None, (id_of(key, "user") for key in streams))))
 
 

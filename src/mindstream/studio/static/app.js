@@ -3,7 +3,7 @@ import { html, render, useEffect, useRef, useState } from "./html.js";
 import { connection, listen } from "./events.js";
 import { ask } from "./api.js";
 import { PAGES } from "./pages.js";
-import { base, go, page, user, users } from "./state.js";
+import { base, go, page, recordings, user, users } from "./state.js";
 import { ChangeDialog } from "./parts/dialog.js";
 import { ReadFailure } from "./parts/failure.js";
 import { Aside } from "./parts/shell.js";
@@ -51,14 +51,19 @@ function App() {
     <${ChangeDialog} />`;
 }
 
-/** Ask which users there are; the first page then knows whose it is. */
+/** Ask whose minds there are, and what is recorded; the first page then knows whose it is. */
+async function learn() {
+  const found = /** @type {{users: string[]}} */ (await ask({ path: "/users" }));
+  users.value = found.users;
+  const about = await (await fetch("about.json")).json();
+  if (!about.recorded) return;
+  const told = await (await fetch("/recorded/api/v1/recordings")).json();
+  recordings.value = told.recordings;
+}
+
 async function begin() {
-  try {
-    const found = /** @type {{users: string[]}} */ (await ask({ path: "/users" }));
-    users.value = found.users;
-  } catch {
-    // the shell asks again when the server is there
-  }
+  await learn().catch(() => {}); // what could not be learned is asked again when the server is there
+  connection.subscribe((now) => { if (now === "back") learn().catch(() => {}); });
   const root = document.getElementById("app");
   if (root) render(html`<${App} />`, root);
 }

@@ -7,6 +7,7 @@ export const PAGES = [
   { name: "memory", title: "Memory", icon: "memory", load: () => import("./pages/memory.js") },
   { name: "plan", title: "Plan", icon: "plan", load: () => import("./pages/plan.js") },
   { name: "pools", title: "Pools", icon: "pools", load: () => import("./pages/pools.js") },
+  { name: "life", title: "Life", icon: "life", load: () => import("./pages/life.js") },
 ];
 
 /** Tell whether there is such a page: links to it are shown only then. @param {string} name */

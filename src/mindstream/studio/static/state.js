@@ -33,6 +33,11 @@ export const page = computed(() => link.value.page);
 export const params = computed(() => link.value.params);
 /** Users that the server knows, newest first; filled by the shell. */
 export const users = signal(/** @type {string[]} */ ([]));
+/**
+ * What ships to be looked at before anything is begun; filled by the shell.
+ * @typedef {{page: string, title: string, who: string, user: string, town: string, pool: string, timed: boolean}} Recording
+ */
+export const recordings = signal(/** @type {Recording[]} */ ([]));
 export const user = computed(() => params.value.user || users.value[0] || "you");
 export const base = computed(() => (params.value.from === "recorded" ? "/recorded" : ""));
 /** The moment that is shown. */
@@ -52,6 +57,9 @@ export function linkTo(to, more = {}) {
   const given = Object.fromEntries(Object.entries(more).map(([name, value]) => [name, String(value)]));
   return writeLink(to, { ...kept, ...given });
 }
+
+/** The link to a recording. @param {Recording} one */
+export const linkToRecording = ({ page: to, user: of, town, pool }) => writeLink(to, { from: "recorded", user: of, town, pool });
 
 /** @param {string} to @param {Record<string, string | number>} [more] */
 export function go(to, more = {}) {

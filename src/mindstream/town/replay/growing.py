@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from mindstream.chance import token
+from mindstream.log.events import Logged
 from mindstream.log.names import StreamName
+from mindstream.memory.store.record import Record
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Store
 from mindstream.town.events import TownEvent
@@ -71,8 +74,8 @@ class GrowingRecording:
             now = f"{self._made}.{self._grown}"
             if before is not None:
                 return Growth(now, False, self._step, self._recorder.part(before, last))
-            whole = self._recorder.whole(0, last) | ground_of(self._setting)
-            return Growth(now, True, self._step, whole)
+            whole = await asyncio.to_thread(self._recorder.whole, 0, last)
+            return Growth(now, True, self._step, whole | ground_of(self._setting))
 
     async def history(self) -> History:
         """Return what happened, as `town/inspect` looks at it; it is read anew where something has been written."""
@@ -91,30 +94,40 @@ class GrowingRecording:
         setting = await read_setting(store)
         if self._setting is None or tuple(setting.people) != tuple(self._setting.people):
             self._begin(setting)
-        if not await self._add(store, setting):
-            self._begin(setting)
-            await self._add(store, setting)
+        try:
+            if not await self._add(store, setting):
+                self._begin(setting)
+                await self._add(store, setting)
+        except BaseException:
+            self._begin(None)  # some of it was taken in, nobody knows how much: the next one reads all anew
+            raise
         self._version = version
 
     async def _add(self, store: Store, setting: Setting) -> bool:
         """Add rows and records; return False, with some of it added, where something was erased."""
-        assert self._recorder is not None
-        rows = [row async for row in rows_after(store, self._seq)]
+        rows, records = [row async for row in rows_after(store, self._seq)], dict[str, list[Record]]()
         for name in setting.people:
             key = store.key(StreamName("resident", name))
             changes = await store.changes(key, self._points.get(name, 0))
             if changes.gone and name in self._points:
                 return False
             self._points[name] = changes.upto
-            self._recorder.remember(name, changes.records)
-        for row in sorted((row for row in rows if counts(row, setting)), key=lambda row: order(row, setting)):
-            self._recorder.take(row)
+            records[name] = changes.records
+        await asyncio.to_thread(self._take_in, rows, records, setting)
         if rows:
             self._seq, self._grown = rows[-1].seq, self._grown + 1
             done = (row.event.step for row in rows if isinstance(row.event, TownEvent))
             self._step = max(self._step, *done, -1)
         self._mark()
         return True
+
+    def _take_in(self, rows: Sequence[Logged], records: Mapping[str, Sequence[Record]], setting: Setting) -> None:
+        """Take in what was read, which takes a while for a large town: in a thread, so that others are answered."""
+        assert self._recorder is not None
+        for name, each in records.items():
+            self._recorder.remember(name, each)
+        for row in sorted((row for row in rows if counts(row, setting)), key=lambda row: order(row, setting)):
+            self._recorder.take(row)
 
     def _mark(self) -> None:
         assert self._recorder is not None

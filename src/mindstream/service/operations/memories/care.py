@@ -244,7 +244,7 @@ async def lineage(house: House, who: Who, ask: MemoryId) -> Lineage:
     """Return what a memory was drawn from, and what was drawn from it."""
     memory, now = await house.memory(who), house.clock.now()
     record = await find(memory, ask.id)
-    drawn = list(_flat(await memory.evidence_of(ask.id)))[1:]
+    drawn = list({each.record.id: each for each in _flat(await memory.evidence_of(ask.id))}.values())[1:]
     into = await _drawn_from(memory, ask.id)
     below = await memory.store.records(memory.key, into[:MOST_LINEAGE])
     return Lineage(

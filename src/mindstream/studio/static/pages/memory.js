@@ -5,6 +5,7 @@ import { params, seq } from "../state.js";
 import { timeOf } from "../format.js";
 import { Head } from "../parts/shell.js";
 import { useMoment } from "../parts/moment.js";
+import { Tabs } from "../parts/tabs.js";
 import { TimeSlider } from "../parts/time_slider.js";
 import { Search } from "./memory/search.js";
 import { TimeLine } from "./memory/time_line.js";
@@ -18,17 +19,19 @@ export function Page() {
   const ready = seq.value === "newest" || moment !== undefined;
   /** @param {number} row */
   const label = (row) => (moment && row === seq.value ? timeOf(moment) : `row ${row}`);
+  const asleep = !q && params.value.view === "sleep";
   return html`
     <div class="page">
       <${Head} title="Memory">What is remembered, why it comes to mind, and what it rests on.<//>
       <${Search} />
-      <${TimeSlider} most=${newest.value} label=${label} />
+      ${!q && html`<${Tabs} name="view" label="Of this memory" views=${[["", "Time line"], ["sleep", "Sleep and dreams"]]} />`}
+      ${!asleep && html`<${TimeSlider} most=${newest.value} label=${label} />`}
       <div class="columns">
-        <section class="stack" aria-label=${q ? "What was found" : "Time line"}>
-          ${ready && (q ? html`<${Found} query=${q} moment=${moment} />` : html`<${TimeLine} moment=${moment} />`)}
-        </section>
+        ${asleep ? html`<${Sleeps} />` : html`
+          <section class="stack" aria-label=${q ? "What was found" : "Time line"}>
+            ${ready && (q ? html`<${Found} query=${q} moment=${moment} />` : html`<${TimeLine} moment=${moment} />`)}
+          </section>`}
         ${id && html`<${Opened} key=${id} id=${id} />`}
       </div>
-      ${!q && html`<${Sleeps} />`}
     </div>`;
 }

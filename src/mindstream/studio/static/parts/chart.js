@@ -1,6 +1,5 @@
-/** Curves, by uPlot; the same numbers stand in words for whoever does not see them. */
+/** Curves, by uPlot, which is fetched when the first is drawn; the same numbers stand in words for whoever does not see them. */
 import { html, useEffect, useRef } from "../html.js";
-import uPlot from "../vendor/uplot.js";
 import { theme } from "../state.js";
 
 /**
@@ -46,13 +45,19 @@ export function Chart(props) {
     const data = /** @type {any} */ ([xs, ...curves.map(({ values }) => values)]);
     /** @type {any} */
     let plot = null;
-    const draw = () => { plot?.destroy(); plot = new uPlot(optionsOf(here, props), data, here); };
+    let gone = false;
+    const draw = async () => {
+      const { default: uPlot } = await import("../vendor/uplot.js");
+      if (gone) return;
+      plot?.destroy();
+      plot = new uPlot(optionsOf(here, props), data, here);
+    };
     draw();
     const resized = new ResizeObserver(() => plot?.setSize({ width: here.clientWidth, height: here.clientHeight }));
     resized.observe(here);
     const dark = window.matchMedia("(prefers-color-scheme: dark)");
     dark.addEventListener("change", draw);
-    return () => { resized.disconnect(); dark.removeEventListener("change", draw); plot?.destroy(); };
+    return () => { gone = true; resized.disconnect(); dark.removeEventListener("change", draw); plot?.destroy(); };
   }, [JSON.stringify([xs, curves]), theme.value]);
   return html`
     <figure class="chart">

@@ -1,6 +1,7 @@
-/** A graph from left to right, laid out by dagre, drawn as SVG; each node is a button. */
-import { html, useMemo, useRef } from "../html.js";
-import dagre from "../vendor/dagre.js";
+/** A graph, laid out by dagre (fetched when the first is drawn), drawn as SVG; each node is a button. */
+import { html, signal, useEffect, useMemo, useRef } from "../html.js";
+
+const dagre = signal(/** @type {typeof import("../vendor/dagre.js").default | null} */ (null));
 
 /**
  * @typedef {{id: string, text: string, note?: string, state?: "now" | "ran" | "failed" | ""}} Node
@@ -26,9 +27,9 @@ export function linesOf(text, letters = BROAD.letters) {
   return kept;
 }
 
-/** @param {Node[]} nodes @param {Edge[]} edges @param {boolean} down @param {typeof BROAD} box */
-function layOut(nodes, edges, down, { width, letters }) {
-  const graph = new dagre.graphlib.Graph();
+/** @param {NonNullable<typeof dagre.value>} by @param {Node[]} nodes @param {Edge[]} edges @param {boolean} down @param {typeof BROAD} box */
+function layOut(by, nodes, edges, down, { width, letters }) {
+  const graph = new by.graphlib.Graph();
   graph.setGraph({ rankdir: down ? "TB" : "LR", nodesep: 18, ranksep: 44, marginx: 2, marginy: 2 });
   graph.setDefaultEdgeLabel(() => ({}));
   const drawn = nodes.map((node) => {
@@ -39,8 +40,9 @@ function layOut(nodes, edges, down, { width, letters }) {
   });
   const known = new Set(nodes.map(({ id }) => id));
   for (const { from, to } of edges) if (known.has(from) && known.has(to)) graph.setEdge(from, to);
-  dagre.layout(graph);
-  return { graph, drawn };
+  by.layout(graph);
+  const place = (/** @type {{node: Node}} */ { node }) => { const { x, y } = graph.node(node.id); return down ? y * 1e6 + x : x * 1e6 + y; };
+  return { graph, drawn: drawn.sort((a, b) => place(a) - place(b)) };
 }
 
 /** @param {{x: number, y: number}[]} points */
@@ -64,7 +66,7 @@ function Box({ drawn: { node, lines, height }, width, x, y, onOpen }) {
   return html`
     <g ...${role} class=${node.state ?? ""} transform=${`translate(${x - width / 2} ${y - height / 2})`} onClick=${() => onOpen?.(node.id)} onKeyDown=${press}>
       <rect width=${width} height=${height} rx="6" />
-      ${texts.map((text, at) => html`<text class=${node.note && at === 0 ? "soft" : ""} x=${PAD} y=${PAD + 10 + LINE * at}>${`${text} `}</text>`)}
+      <text>${texts.map((text, at) => html`<tspan class=${node.note && at === 0 ? "soft" : ""} x=${PAD} y=${PAD + 10 + LINE * at}>${text}${" "}</tspan>`)}</text>
     </g>`;
 }
 
@@ -72,8 +74,9 @@ function Box({ drawn: { node, lines, height }, width, x, y, onOpen }) {
 export function Graph({ title, nodes, edges, down = false, slim = false, onOpen, words }) {
   const place = useRef(/** @type {SVGSVGElement | null} */ (null));
   const box = slim ? SLIM : BROAD;
-  const { graph, drawn } = useMemo(() => layOut(nodes, edges, down, box), [JSON.stringify([nodes, edges, down, slim])]);
-  const { width = 1, height = 1 } = graph.graph();
+  const by = dagre.value;
+  useEffect(() => { if (!by) import("../vendor/dagre.js").then((made) => { dagre.value = made.default; }); }, []);
+  const laid = useMemo(() => by && layOut(by, nodes, edges, down, box), [by, JSON.stringify([nodes, edges, down, slim])]);
   /** Arrow keys go from node to node. @param {KeyboardEvent} event */
   const walk = (event) => {
     const step = ["ArrowRight", "ArrowDown"].includes(event.key) ? 1 : ["ArrowLeft", "ArrowUp"].includes(event.key) ? -1 : 0;
@@ -81,6 +84,9 @@ export function Graph({ title, nodes, edges, down = false, slim = false, onOpen,
     const next = all[all.indexOf(/** @type {any} */ (document.activeElement)) + step];
     if (step && next) { event.preventDefault(); next.focus(); }
   };
+  if (!laid) return null;
+  const { graph, drawn } = laid;
+  const { width = 1, height = 1 } = graph.graph();
   return html`
     <figure class="graph" aria-label=${title}>
       <svg ref=${place} width=${width} height=${height} viewBox=${`0 0 ${width} ${height}`} onKeyDown=${walk} role="group" aria-label=${words}>

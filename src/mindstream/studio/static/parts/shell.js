@@ -1,7 +1,7 @@
 /** The navigation beside each page, whose page it is, and light or dark; the head of a page. */
 import { html, useId } from "../html.js";
 import { PAGES } from "../pages.js";
-import { change, linkTo, page, theme, user, users } from "../state.js";
+import { base, go, linkTo, page, recordings, theme, user, users } from "../state.js";
 import { Icon } from "./icons.js";
 import { SaidHow } from "./said_how.js";
 
@@ -23,13 +23,26 @@ export function Aside() {
     </div>`;
 }
 
+const RECORDED = "recorded:";
+
+/** Whose mind is looked at: one that is kept here, or a recorded one. */
 function Whose() {
   const id = useId();
-  const names = [...new Set([user.value, ...users.value])];
+  const here = [...new Set([...(base.value ? [] : [user.value]), ...users.value])];
+  const recorded = [...new Set(recordings.value.map((each) => each.user).filter(Boolean))];
+  const now = base.value ? RECORDED + user.value : user.value;
+  /** @param {any} event */
+  const choose = ({ target: { value } }) => {
+    const of = value.startsWith(RECORDED) ? { user: value.slice(RECORDED.length), from: "recorded" } : { user: value, from: "" };
+    go(page.value, { ...of, seq: "" });
+  };
+  /** @param {string} prefix @param {string} name */
+  const option = (prefix, name) => html`<option value=${prefix + name} selected=${prefix + name === now}>${name}</option>`;
   return html`
     <label for=${id}><span>Whose mind</span>
-      <select id=${id} value=${user.value} onChange=${(/** @type {any} */ event) => change({ user: event.target.value, seq: "" })}>
-        ${names.map((name) => html`<option value=${name}>${name}</option>`)}
+      <select id=${id} value=${now} onChange=${choose}>
+        ${recorded.length ? html`<optgroup label="kept here">${here.map((name) => option("", name))}</optgroup>` : here.map((name) => option("", name))}
+        ${recorded.length > 0 && html`<optgroup label="recorded, to be looked at">${recorded.map((name) => option(RECORDED, name))}</optgroup>`}
       </select>
     </label>`;
 }

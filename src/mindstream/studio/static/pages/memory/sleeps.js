@@ -21,8 +21,8 @@ export function Sleeps() {
   const nights = /** @type {{nights: Night[]} | undefined} */ (data)?.nights ?? [];
   return html`
     <section class="stack" aria-label="Sleep">
-      <div class="row"><h2>Sleep</h2>${!base.value && html`<${SleepNow} />`}</div>
       <p class="soft">Asleep, a mind lets go of what it has not used for long, and dreams of it.</p>
+      ${!base.value && html`<div class="row"><${SleepNow} /></div>`}
       ${problem && html`<${ReadFailure} problem=${problem} again=${again} />`}
       ${nights.length > 0 && html`<${Table} caption="Sleeps, the newest first" columns=${COLUMNS} rows=${nights} />`}
     </section>`;

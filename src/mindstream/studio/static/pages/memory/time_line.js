@@ -55,7 +55,7 @@ function Days({ memories }) {
   const days = new Map();
   for (const one of memories) days.set(dayOf(one.created), [...(days.get(dayOf(one.created)) ?? []), one]);
   return [...days].map(([day, some]) => html`
-    <section key=${day} class="stack" id=${`day-${day}`}>
+    <section key=${day} class="stack day" id=${`day-${day}`}>
       <h2>${day}</h2>
       <ol class="list">${some.map((one) => html`<${Entry} key=${one.id} one=${one} />`)}</ol>
     </section>`);

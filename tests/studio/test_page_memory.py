@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from lived import FADED, SAID, THOUGHT, live_some_weeks
 from served import Served
-from studio import NARROW, WIDE, Studio
+from studio import NARROW, WIDE, Studio, run_apart, serve_studio
 
 OpenStudio = Callable[..., Studio]
 KEY = "The spare key hangs behind the blue door."
@@ -95,6 +97,7 @@ def test_it_sleeps_when_asked_and_the_sleep_is_undone(studio: OpenStudio, served
         client.post("/api/v1/users/dan/memories", json={"text": "Dan plays the oboe."}).raise_for_status()
     seen = studio(dark=True)
     seen.open("memory", user="dan")
+    seen.page.get_by_role("link", name="Sleep and dreams").click()
     part = seen.page.get_by_role("region", name="Sleep")
     part.get_by_role("button", name="Sleep now").click()
     seen.page.get_by_role("dialog").get_by_text("Twenty memories are drawn.").wait_for()
@@ -103,3 +106,41 @@ def test_it_sleeps_when_asked_and_the_sleep_is_undone(studio: OpenStudio, served
     seen.page.get_by_role("dialog").get_by_role("button", name="Undo it").click()
     part.get_by_text("undone").wait_for()
     assert seen.axe() == []
+
+
+def test_a_thought_opens_down_to_what_was_said(studio: OpenStudio, tmp_path: Path, node_tools: None) -> None:
+    run_apart(live_some_weeks(tmp_path / "data"))
+    with serve_studio(tmp_path / "data") as served:
+        seen = studio(url=served.url)
+        seen.open("memory", user="ann", kind="thought")
+        seen.page.get_by_role("button", name=THOUGHT).click()
+        opened = seen.page.get_by_role("complementary", name="The memory that is open")
+        opened.get_by_role("button", name=f"chat {SAID}").wait_for()
+        assert opened.locator("path.edge").count() == 4  # from what was said to two notes, from these to the thought
+        assert seen.axe() == []
+        opened.get_by_role("button", name=f"chat {SAID}").focus()
+        seen.page.keyboard.press("ArrowRight")
+        assert seen.page.evaluate("document.activeElement.textContent").startswith("note")
+        seen.page.keyboard.press("ArrowLeft")
+        seen.page.keyboard.press("Enter")
+        opened.get_by_text("it was said or written down as it stands").wait_for()
+        seen.open("memory", user="ann", view="sleep")
+        seen.page.get_by_role("button", name="Read the dream").click()
+        assert FADED in seen.page.get_by_role("dialog").inner_text()
+        seen.page.keyboard.press("Escape")
+        assert seen.axe() == []
+        seen.leave()
+
+
+def test_an_earlier_moment_knows_nothing_of_later_ones(studio: OpenStudio, served: Served) -> None:
+    with served.client() as client:
+        for text in ("Fay came first.", "Gil came second."):
+            client.post("/api/v1/users/fay/memories", json={"text": text}).raise_for_status()
+        first = client.get("/api/v1/users/fay/log", params={"limit": 1}).json()["rows"][0]["seq"]
+    seen = studio()
+    seen.open("memory", user="fay", seq=first)
+    seen.page.get_by_text("Fay came first.").wait_for()
+    assert "Gil came second." not in seen.page.get_by_role("main").inner_text()
+    seen.open("memory", user="fay", seq=first, q="who came?")
+    seen.page.get_by_role("region", name="What was found").get_by_text("Fay came first.").wait_for()
+    assert "Gil came second." not in seen.page.get_by_role("main").inner_text()
