@@ -42,7 +42,7 @@ function Next({ one: { run, seen } }) {
   const act = (verb) => ask({ path: `${path}/${verb}`, body: {} }).then(askAllAgain, tell);
   const plan = /** @type {Plan} */ ({ task: run.task, steps: seen.steps.map(({ step }) => step) });
   const again = () => askChange({
-    title: "Solve it again?", verb: "Solve it",
+    title: "Solve it again?", verb: "Solve anew",
     preview: async () => html`<p class="words card">${run.task}</p><p>It is planned anew, by ${run.how}. What was found before stays, to compare with.</p>`,
     act: () => solve(run.task, [run.how], false),
   });
