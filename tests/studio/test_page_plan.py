@@ -149,7 +149,10 @@ def test_it_is_asked_run_again_and_compared_by_keys(studio: OpenStudio, served: 
 
 
 def test_a_plan_from_a_file_is_run(studio: OpenStudio, served: Served) -> None:
-    plan = {"task": "Half of ten?", "steps": [{"id": "E1", "tool": "calculator", "arguments": {"expression": "10 / 2"}}]}
+    plan = {
+        "task": "Half of ten?",
+        "steps": [{"id": "E1", "tool": "calculator", "arguments": {"expression": "10 / 2"}}],
+    }
     seen = studio(size=NARROW)
     seen.open("plan", user="dan")
     file = {"name": "plan.json", "mimeType": "application/json", "buffer": json.dumps(plan).encode()}

@@ -30,9 +30,7 @@ def filled(served: Served) -> None:
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
-def test_it_shows_pairs_and_by_keys_the_rubric(
-    studio: OpenStudio, node_tools: None, size: tuple[int, int]
-) -> None:
+def test_it_shows_pairs_and_by_keys_the_rubric(studio: OpenStudio, node_tools: None, size: tuple[int, int]) -> None:
     seen = studio(dark=size == NARROW, size=size)
     seen.open("pools", user="ann")
     pairs = seen.page.get_by_role("list", name="Pairs")

@@ -5,6 +5,7 @@ import { base, change, seq } from "../../state.js";
 import { timeOf } from "../../format.js";
 import { ReadFailure } from "../../parts/failure.js";
 import { Icon } from "../../parts/icons.js";
+import { closeSheet } from "../../parts/sheet.js";
 import { TimeSlider } from "../../parts/time_slider.js";
 import { Comparison } from "./comparison.js";
 import { foldRows } from "./fold.js";
@@ -20,6 +21,7 @@ const A_ROW_MS = 420;
 /** @param {{shown: string[], runs: Run[], operations: Operation[]}} props */
 export function TaskView({ shown, runs, operations }) {
   const [rows, keep] = useState(/** @type {Record<string, RunRows>} */ ({}));
+  useEffect(() => closeSheet, [shown.join()]); // what is open beside it is about other runs
   const there = shown.flatMap((name) => runs.filter(({ run }) => run === name));
   const known = there.flatMap((run) => (rows[run.run] ? [{ ...rows[run.run], run }] : []));
   const coming = operations.filter(({ run, waits_for }) => shown.includes(run) && !waits_for.length && !there.some((each) => each.run === run));
