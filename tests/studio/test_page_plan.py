@@ -156,7 +156,7 @@ def test_a_plan_from_a_file_is_run(studio: OpenStudio, served: Served) -> None:
     seen = studio(size=NARROW)
     seen.open("plan", user="dan")
     file = {"name": "plan.json", "mimeType": "application/json", "buffer": json.dumps(plan).encode()}
-    seen.page.get_by_label("Open a plan from a file").set_input_files(file)  # type: ignore[arg-type]
+    seen.page.get_by_label("Open a plan from a file").set_input_files(file)
     seen.page.get_by_role("region", name="The plan of the file").get_by_role("button", name="Run this plan").click()
     seen.page.get_by_role("dialog").get_by_role("button", name="Run this plan").click()
     seen.page.get_by_text("1 of 1 step done, answered.").wait_for()
