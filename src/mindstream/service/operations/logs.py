@@ -53,7 +53,7 @@ class TraceRequest(Ask):
 
 
 class CostRequest(Ask):
-    """Whose calls are added up; "": all of the tenant's; `by`: one way alone; `upto`: no row of the log after that one."""
+    """Whose calls are added up; "": all of the tenant's; `by`: one way alone; `upto`: no row after that one."""
 
     user: str = Field("", max_length=100)
     by: By | None = None
@@ -86,7 +86,7 @@ class Cost(Reply):
 
 
 class CallsRequest(Page):
-    """A page of calls of models, newest first; of a role, a prompt, a model; what failed; from and to a time, or a row."""
+    """A page of calls of models, newest first; of a role, a prompt, a model; what failed; from and to a time; to a row."""
 
     role: str = Field("", max_length=100)
     prompt: str = Field("", max_length=100)
