@@ -18,7 +18,7 @@ from mindstream.memory.store.record import Kind, Record
 from mindstream.service.operations.cursors import read_number, write_cursor
 from mindstream.service.operations.house import House
 from mindstream.service.operations.refusals import NotFound
-from mindstream.service.operations.shapes import Ask, NoQuestion, Page, Reply
+from mindstream.service.operations.shapes import Ask, Page, Reply
 from mindstream.service.operations.table import operation
 from mindstream.service.operations.who import Who
 
