@@ -1,4 +1,4 @@
-"""The Traces page: calls with what was asked and answered, totals that narrow the list, the way to a call and back."""
+"""The Traces page: each call with its words, totals that narrow the list, the way to a call and back."""
 
 from __future__ import annotations
 

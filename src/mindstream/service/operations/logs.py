@@ -86,7 +86,7 @@ class Cost(Reply):
 
 
 class CallsRequest(Page):
-    """A page of calls of models, newest first: of a role, prompt, model; what failed; from and to a time, or a row."""
+    """A page of calls of models, newest first; of a role, a prompt, a model; what failed; of a time; up to a row."""
 
     role: str = Field("", max_length=100)
     prompt: str = Field("", max_length=100)
