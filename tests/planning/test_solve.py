@@ -222,3 +222,21 @@ async def test_what_was_planned_before_it_was_mended_is_not_taken_for_found(fold
         assert isinstance(begun.plan, Plan) and begun.answer == "Sexten"
     finally:
         await store.close()
+
+
+@pytest.mark.parametrize(("how", "asked_for"), [("direct", "the answer alone"), ("cot", "step by step")])
+async def test_without_tools_one_call_answers(how: Strategy, asked_for: str) -> None:
+    mind, library = model(answer_alone="Sexten"), Library()
+    solution = await Planner(models=mind, tools=[library.tool], how=how).solve("Where is he from?")
+    assert solution.answer == "Sexten" and not solution.plan.steps and not library.asked
+    assert solution.spent.model_calls == 1 and asked_for in str(mind.asked[0].messages).lower()
+
+
+@pytest.mark.parametrize("name", ["Google", "google", "web_search"])
+def test_plans_in_the_words_of_the_paper_find_our_tools(name: str) -> None:
+    async def web_search(query: str) -> str:
+        """Search the web."""
+        return query
+
+    spec = tool(web_search).spec
+    assert [step.tool for step in read(f"#E1 = {name}[the longest river]", [spec]).plan.steps] == ["web_search"]

@@ -71,7 +71,7 @@ ASKED_FROM_USD = 0.10
 class SolveOptions:
     """Strategy a task is solved: the flags of `solve` and of `plan run`."""
 
-    how: Annotated[Strategy, flag("WAY", "rewoo, react or plan-execute.")] = "rewoo"
+    how: Annotated[Strategy, flag("WAY", "rewoo, react, plan-execute; without tools: direct, cot.")] = "rewoo"
     tools: Tools = None
     docs: Docs = None
     mcp: Mcp = None
@@ -106,7 +106,7 @@ class SolveOptions:
 
 
 NOTES = """A plan is written before anything of it runs (rewoo), mended on the way
-(plan-execute), or there is none (react). Steps that do not need each other
+(plan-execute), or there is none (react; direct and cot take no tools). Steps that do not need each other
 run at once. Every step is in the log: a run that was stopped goes on with
 --resume NAME, and the same tools.
 
@@ -163,8 +163,8 @@ def solve_task(chosen: Chosen, task: SolveSettings, options: SolveOptions, begun
     """Solve a task; return the exit code. `begun`: how far it had come."""
     if options.approve and (options.json or not is_answerable()):
         raise InputError("--approve asks, and nobody is there to be asked: run it in a terminal, without --json")
-    if options.approve and task.how == "react":
-        raise InputError("react makes no plan that could be approved before it acts: --how rewoo or plan-execute")
+    if options.approve and task.how in ("react", "direct", "cot"):
+        raise InputError(f"{task.how} makes no plan that could be approved: --how rewoo or plan-execute")
     if options.save and not options.save.absolute().parent.is_dir():
         raise InputError(
             f"{options.save} cannot be written: there is no folder {str(options.save.parent)!r}; make it first"

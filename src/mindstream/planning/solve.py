@@ -1,4 +1,4 @@
-"""Solves a task with tools, in one of three ways behind one call (Xu 2023; Yao 2023; Wang 2023)."""
+"""Solves a task, with tools in one of three ways or without, behind one call (Xu 2023; Yao 2023; Wang 2023)."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from mindstream.planning.plan import Plan
 from mindstream.planning.prompts.answer_from_evidence import QUOTED
 from mindstream.planning.run import PlanningRun
 from mindstream.planning.solution import Solution
+from mindstream.planning.strategies.alone import chain_of_thought, direct
 from mindstream.planning.strategies.plan_execute import plan_and_execute
 from mindstream.planning.strategies.react import react
 from mindstream.planning.strategies.rewoo import rewoo
@@ -29,8 +30,12 @@ from mindstream.tools.tool import checked_tools
 if TYPE_CHECKING:
     from mindstream.planning.planner import Planner
 
-Strategy: TypeAlias = Literal["rewoo", "react", "plan-execute"]
-WAYS = {"rewoo": rewoo, "react": react, "plan-execute": plan_and_execute}
+Strategy: TypeAlias = Literal["rewoo", "react", "plan-execute", "direct", "cot"]
+WAYS = {
+    "rewoo": rewoo, "react": react, "plan-execute": plan_and_execute, "direct": direct, "cot": chain_of_thought,
+}  # fmt: skip
+UNPLANNED = ("react", "direct", "cot")
+"""No plan is written beforehand in these, and one role answers."""
 
 
 async def solve(planner: Planner, task: str, plan: Plan | None = None, *, run: str = "") -> Solution:
@@ -55,7 +60,7 @@ async def solve(planner: Planner, task: str, plan: Plan | None = None, *, run: s
     told_before = memory if run else None  # nothing is written of a run that gets its name here
     run = checked_name(run or chance.token(), "run")
     allowance = Allowance(planner.budget or Budget(), planner.tool_calls)
-    roles = ("worker",) if how == "react" else ("planner", "solver")
+    roles = ("worker",) if how in UNPLANNED else ("planner", "solver")
     if told_before:
         await outlast(told_before, run)
         before = await read_run(told_before, run)
@@ -70,7 +75,7 @@ async def solve(planner: Planner, task: str, plan: Plan | None = None, *, run: s
         if plan:
             begun = begun.with_plan(plan)
         specs = [tool.spec for tool in planner.tools]
-        plans = planner.remembered if how != "react" and not plan and not begun.plan else None
+        plans = planner.remembered if how not in UNPLANNED and not plan and not begun.plan else None
         known = await plans.find(task, specs) if plans else None
         shown = await find_exemplars(planner.exemplars, task)
         going = PlanningRun(

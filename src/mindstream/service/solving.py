@@ -26,7 +26,7 @@ from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.plan_file import read_named, read_plan
 from mindstream.planning.planner import Planner
 from mindstream.planning.solution import Solution
-from mindstream.planning.solve import Strategy
+from mindstream.planning.solve import UNPLANNED, Strategy
 from mindstream.planning.watcher import RunWatcher
 from mindstream.service.memory import open_user_memory
 from mindstream.service.opening import answering, budget_of
@@ -123,8 +123,8 @@ async def open_solver(settings: Settings, task: SolveSettings, approve: Approve 
         memory = (await opened.enter_async_context(open_user_memory(settings, new=True))).memory
         opened.push_async_callback(calls.flush, memory)
         model = _worker(models, budget)
-        if task.how == "react" and model is None:
-            raise SettingsError("react needs a model: name one with --model or --role worker=NAME, or say --how rewoo")
+        if task.how in UNPLANNED and model is None:
+            raise SettingsError(f"{task.how} needs a model: name one with --model or --role worker=NAME, or say --how rewoo")
         means = Means(model, memory, settings.data, embed=settings.embedder)
         tools, refused = await open_tools(settings, _names(task, model), task.docs, task.mcp, means, approve, opened)
         task = _with_plan(task, [tool.spec for tool in tools])

@@ -31,7 +31,7 @@ MOST_PASSAGES, AT_ONCE = 20_000, 200
 SHOWN = 5
 PART = 6_000
 """So many characters of a document are given at once."""
-PASSAGES, LINES = 8, 6
+PASSAGES, LINES = 8, 5
 """From so many passages that a search finds, so many lines are given."""
 NAMED = 800
 """So much is said of what a folder holds, in characters."""

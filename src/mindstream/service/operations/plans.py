@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from mindstream.planning.planner import Planner
     from mindstream.planning.solution import Solution
 
-Strategy: TypeAlias = Literal["rewoo", "react", "plan-execute"]
+Strategy: TypeAlias = Literal["rewoo", "react", "plan-execute", "direct", "cot"]
 """As planning/solve has it, which is loaded when something is solved: a server is to start at once."""
 
 
 class SolveRequest(Ask):
-    """A task; `approve`: the plan waits for a yes before it is run (not of `react`); `tools`: of those offered."""
+    """A task; `approve`: the plan waits for a yes before it is run (not where none is written: `react`, `direct`, `cot`); `tools`: of those offered."""
 
     task: str = Field(min_length=1, max_length=20_000)
     how: Strategy = "rewoo"
@@ -105,8 +105,8 @@ class RunList(Reply):
 @operation("plans.solve", "write", "POST /users/{user}/plans", long=True, mcp="solve", cli="solve")
 async def solve(house: House, who: Who, ask: SolveRequest, one: Running) -> RunShape:
     """Solve a task with tools: a plan is made, perhaps approved, run step by step, and answered from what it found."""
-    if ask.approve and ask.how == "react":
-        raise InputError("react makes no plan that could be approved before it acts")
+    if ask.approve and ask.how in ("react", "direct", "cot"):
+        raise InputError(f"{ask.how} makes no plan that could be approved before it acts")
     one.name_run(token(10))
     async with open_planner(house, who, ask, one) as planner:
         plan = None
