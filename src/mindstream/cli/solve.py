@@ -80,6 +80,7 @@ class SolveOptions:
     yes: Annotated[bool, switch("--yes", "Do not ask, however much it will cost.")] = False
     allow: Allow = None
     replans: Replans = 1
+    fresh: Annotated[bool, switch("--fresh", "Plan anew, where a plan that solved such a task is remembered.")] = False
     tool_calls: Annotated[int | None, flag("N", "Call tools so often at most.", min=0)] = None
     seconds: Annotated[float | None, flag("S", "Stop after so many seconds.", min=0)] = None
     save: Annotated[Path | None, flag("FILE", "Keep the plan there, as JSON.")] = None
@@ -93,6 +94,7 @@ class SolveOptions:
         return SolveSettings(
             text, self.how, split_names(self.tools), tuple(self.docs or ()), tuple(self.mcp or ()), exemplars, pool,
             file=file, replans=self.replans, tool_calls=self.tool_calls, seconds=self.seconds, run=self.run,
+            fresh=self.fresh,
         )  # fmt: skip
 
     def way_on(self, chosen: Chosen, task: SolveSettings, *more: str) -> str:

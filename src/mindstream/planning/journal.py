@@ -36,6 +36,8 @@ from mindstream.planning.plan import Plan, PlannedStep
 PLANNER = "planner"
 """Signs what a run writes."""
 KINDS = ("solving", "run_planned", "answer_missing", "plan_kept", "step_began", "step_found", "solved")
+REMEMBERED = "remembered"
+"""Why a plan is there that solved such a task before."""
 GIVEN = "it was given"
 """Why a plan is there that its caller brought."""
 A_PAGE = 1_000

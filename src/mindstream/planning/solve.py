@@ -15,7 +15,7 @@ from mindstream.models.roles import AnyModels, open_models
 from mindstream.models.wrappers.budget import Budget, Budgeted
 from mindstream.planning.allowance import Allowance
 from mindstream.planning.exemplars import find_exemplars
-from mindstream.planning.journal import GIVEN, RunCheckpoint, open_journal, outlast, read_run
+from mindstream.planning.journal import GIVEN, REMEMBERED, RunCheckpoint, open_journal, outlast, read_run
 from mindstream.planning.permission import one_at_a_time
 from mindstream.planning.plan import Plan
 from mindstream.planning.prompts.answer_from_evidence import QUOTED
@@ -83,7 +83,7 @@ async def solve(planner: Planner, task: str, plan: Plan | None = None, *, run: s
             one_at_a_time(planner.leave), (*([journal] if journal else []), *planner.watchers), run, begun,
             begun.plan or plan or known,
         )  # fmt: skip
-        because = GIVEN if plan and begun.plan is None else "remembered" if known else ""
+        because = GIVEN if plan and begun.plan is None else REMEMBERED if known else ""
         await _go_through(going, how, because, planner.seconds)
         solution = going.solution(how)
         if journal:

@@ -27,6 +27,7 @@ from mindstream.planning.plan_file import read_named, read_plan
 from mindstream.planning.planner import Planner
 from mindstream.planning.solution import Solution
 from mindstream.planning.solve import UNPLANNED, Strategy
+from mindstream.planning.strategies.remembered import RememberedPlans
 from mindstream.planning.watcher import RunWatcher
 from mindstream.service.memory import open_user_memory
 from mindstream.service.opening import answering, budget_of
@@ -55,6 +56,7 @@ class SolveSettings:
         pool: the name of a pool of plans, whose best are shown to the planner after those of `exemplars`.
         plan: what is run; no planner is asked.
         file: where the plan stands, and the task where `text` is empty.
+        fresh: a plan is made even where one that solved such a task is remembered.
     """
 
     text: str = ""
@@ -70,6 +72,7 @@ class SolveSettings:
     tool_calls: int | None = None
     seconds: float | None = None
     run: str = "run"
+    fresh: bool = False
 
 
 @dataclass
@@ -132,7 +135,7 @@ async def open_solver(settings: Settings, task: SolveSettings, approve: Approve 
             exemplars += await find_exemplars(member, task.text) if member else ()
         planner = Planner(
             models=models, tools=tools, how=task.how, memory=memory, exemplars=exemplars, budget=budget,
-            tool_calls=task.tool_calls, seconds=task.seconds, replans=task.replans,
+            tool_calls=task.tool_calls, seconds=task.seconds, replans=task.replans, remembered=None if task.fresh or model is None else RememberedPlans(memory),
         )  # fmt: skip
         yield Solver(task, models, planner, exemplars, refused)
 

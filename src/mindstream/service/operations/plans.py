@@ -37,12 +37,16 @@ Strategy: TypeAlias = Literal["rewoo", "react", "plan-execute", "direct", "cot"]
 
 
 class SolveRequest(Ask):
-    """A task; `approve`: the plan waits for a yes before it is run (not where none is written: `react`, `direct`, `cot`); `tools`: of those offered."""
+    """A task; `approve`: the plan waits for a yes before it is run (not where none is written: `react`, `direct`, `cot`); `tools`: of those offered.
+
+    `fresh`: a plan is made even where one that solved such a task is remembered.
+    """
 
     task: str = Field(min_length=1, max_length=20_000)
     how: Strategy = "rewoo"
     tools: list[str] | None = Field(None, max_length=50)
     approve: bool = False
+    fresh: bool = False
     replans: int = Field(1, ge=0, le=10)
     tool_calls: int | None = Field(None, ge=0, le=1_000)
     seconds: float | None = Field(None, gt=0, le=86_400, allow_inf_nan=False)
@@ -202,6 +206,7 @@ async def open_planner(house: House, who: Who, ask: SolveRequest, one: Running) 
     """
     from mindstream.models.wrappers.budget import Budget
     from mindstream.planning.planner import Planner
+    from mindstream.planning.strategies.remembered import RememberedPlans
     from mindstream.service.solving import open_tools
     from mindstream.tools.named import Means
 
@@ -218,6 +223,7 @@ async def open_planner(house: House, who: Who, ask: SolveRequest, one: Running) 
         yield Planner(
             models=models, tools=tools, how=ask.how, memory=memory, budget=Budget(), tool_calls=ask.tool_calls,
             seconds=ask.seconds, replans=ask.replans, watchers=[_Teller(one)], leave=_asking(one),
+            remembered=None if ask.fresh or means.model is None else RememberedPlans(memory),
         )  # fmt: skip
 
 
