@@ -79,7 +79,9 @@ def estimate(
             seen = sum(given + turn * (EVIDENCE + STEP) for turn in range(steps + 1))
             asked = [RoleEstimate("worker", steps + 1, seen, steps * STEP + ANSWER), *own]
         case "direct" | "cot":
-            asked = [RoleEstimate("worker", 1, _words(AnswerAlone, task, (), exemplars), ANSWER * (1 + 2 * (how == "cot")))]
+            asked = [
+                RoleEstimate("worker", 1, _words(AnswerAlone, task, (), exemplars), ANSWER * (1 + 2 * (how == "cot")))
+            ]
         case "plan-execute":
             rounds = len(plan.layers()) if plan else max(1, steps // 2)
             read = sum(_solving(task, steps * turn // rounds) for turn in range(1, rounds + 1))
@@ -96,7 +98,9 @@ def _solving(task: str, steps: int) -> int:
     return estimate_tokens(AnswerFromEvidence.words()) + estimate_tokens(task) + steps * (EVIDENCE + STEP)
 
 
-def _words(prompt: type[MakePlan | ActOnTask | AnswerAlone], task: str, tools: Sequence[str], more: Sequence[str]) -> int:
+def _words(
+    prompt: type[MakePlan | ActOnTask | AnswerAlone], task: str, tools: Sequence[str], more: Sequence[str]
+) -> int:
     return sum(map(estimate_tokens, (prompt.words(), task, *tools, *more)))
 
 

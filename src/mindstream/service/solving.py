@@ -127,7 +127,9 @@ async def open_solver(settings: Settings, task: SolveSettings, approve: Approve 
         opened.push_async_callback(calls.flush, memory)
         model = _worker(models, budget)
         if task.how in UNPLANNED and model is None:
-            raise SettingsError(f"{task.how} needs a model: name one with --model or --role worker=NAME, or say --how rewoo")
+            raise SettingsError(
+                f"{task.how} needs a model: name one with --model or --role worker=NAME, or say --how rewoo"
+            )
         means = Means(model, memory, settings.data, embed=settings.embedder)
         tools, refused = await open_tools(settings, _names(task, model), task.docs, task.mcp, means, approve, opened)
         task = _with_plan(task, [tool.spec for tool in tools])
