@@ -137,7 +137,8 @@ async def open_solver(settings: Settings, task: SolveSettings, approve: Approve 
             exemplars += await find_exemplars(member, task.text) if member else ()
         planner = Planner(
             models=models, tools=tools, how=task.how, memory=memory, exemplars=exemplars, budget=budget,
-            tool_calls=task.tool_calls, seconds=task.seconds, replans=task.replans, remembered=None if task.fresh or model is None else RememberedPlans(memory),
+            tool_calls=task.tool_calls, seconds=task.seconds, replans=task.replans,
+            remembered=None if task.fresh or model is None else RememberedPlans(memory),
         )  # fmt: skip
         yield Solver(task, models, planner, exemplars, refused)
 

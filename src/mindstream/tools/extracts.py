@@ -52,7 +52,7 @@ def _parts(paragraph: str) -> Iterator[str]:
 
 
 async def extract(passages: Sequence[Passage], query: str, count: int) -> str:
-    """Return so many lines of the passages, the best first, in their order, each portion under the place that it is from.
+    """Return so many lines of the passages, in their order, each portion under the place that it is from.
 
     A line is ranked by the words that it and its headings share with the query (BM25), by how like they are, and by the
     rank of its passage.

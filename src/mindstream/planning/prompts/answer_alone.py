@@ -1,4 +1,4 @@
-"""What is the answer, by what the model knows itself? The baselines of Xu 2023, 4.1: Direct Prompt and Chain-of-Thought."""
+"""What is the answer, by what the model knows itself? Direct prompting and chain of thought, as in Xu 2023, 4.1."""
 
 from __future__ import annotations
 

@@ -37,8 +37,9 @@ Strategy: TypeAlias = Literal["rewoo", "react", "plan-execute", "direct", "cot"]
 
 
 class SolveRequest(Ask):
-    """A task; `approve`: the plan waits for a yes before it is run (not where none is written: `react`, `direct`, `cot`); `tools`: of those offered.
+    """A task; `approve`: its plan waits for a yes (not where none is written: `react`, `direct`, `cot`).
 
+    `tools`: of those offered.
     `fresh`: a plan is made even where one that solved such a task is remembered.
     """
 
