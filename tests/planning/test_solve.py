@@ -11,7 +11,7 @@ import pytest
 from planned import Told
 
 from mindstream.clock import ManualClock
-from mindstream.errors import InputError, ModelRefused
+from mindstream.errors import InputError, ModelRefused, ToolError
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.models.embedders.named import embedder
@@ -258,3 +258,20 @@ def test_plans_in_the_words_of_the_paper_find_our_tools(name: str) -> None:
 
     spec = tool(web_search).spec
     assert [step.tool for step in read(f"#E1 = {name}[the longest river]", [spec]).plan.steps] == ["web_search"]
+
+
+async def test_where_a_tool_fails_the_model_may_say_what_it_knows_and_it_is_marked() -> None:
+    async def search(query: str) -> str:
+        """Search."""
+        if "winner" in query:
+            raise ToolError("no connection")
+        return FACTS.get(query, "")
+
+    known = '{"text": "Jannik Sinner"}'
+    for own, asked in ((False, 0), (True, 1)):
+        mind = model(make_plan=PLAN, answer_from_evidence="Sexten", know_instead=known)
+        solution = await Planner(models=mind, tools=[tool(search)], replans=0, own_knowledge=own).solve("Where from?")
+        assert [each.prompt.label() for each in mind.asked].count("know_instead") == asked
+        assert solution.own == (("E1",) if own else ()) and ("E1" in solution.missing) is not own
+        assert ("known without looking:) Jannik Sinner" in mind.asked[-1].messages[-1].text) is own
+        assert not own or solution.evidence["E2"].text == "Sexten"

@@ -80,6 +80,9 @@ class SolveOptions:
     yes: Annotated[bool, switch("--yes", "Do not ask, however much it will cost.")] = False
     allow: Allow = None
     replans: Replans = 1
+    own_knowledge: Annotated[
+        bool, switch("--own-knowledge", "Where a tool fails, the model may say what it knows itself; it is marked.")
+    ] = False
     fresh: Annotated[bool, switch("--fresh", "Plan anew, where a plan that solved such a task is remembered.")] = False
     tool_calls: Annotated[int | None, flag("N", "Call tools so often at most.", min=0)] = None
     seconds: Annotated[float | None, flag("S", "Stop after so many seconds.", min=0)] = None
@@ -94,7 +97,7 @@ class SolveOptions:
         return SolveSettings(
             text, self.how, split_names(self.tools), tuple(self.docs or ()), tuple(self.mcp or ()), exemplars, pool,
             file=file, replans=self.replans, tool_calls=self.tool_calls, seconds=self.seconds, run=self.run,
-            fresh=self.fresh,
+            fresh=self.fresh, own_knowledge=self.own_knowledge,
         )  # fmt: skip
 
     def way_on(self, chosen: Chosen, task: SolveSettings, *more: str) -> str:
@@ -311,6 +314,8 @@ def _show(solution: Solution, screen: RunScreen, expected: Estimate, by_model: s
         console = Console(highlight=False)
         console.print(Text(clean(solution.answer)), soft_wrap=not console.is_terminal)
         sys.stdout.flush()
+    for id in solution.own:
+        screen.note(f"{id} ({solution.evidence[id].tool}) found nothing: the model said what it knows itself", "yellow")
     if solution.is_quotation:
         screen.note(f"a quotation, and no answer; a model answers from it:\n  {by_model}", "yellow")
     elif solution.unanswered:

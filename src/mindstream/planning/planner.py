@@ -38,6 +38,7 @@ class Planner:
             made.
         seconds: how long a run may take; whoever goes on with it waits anew.
         replans: how often a run may mend its plan, after steps failed or the answer was missing.
+        own_knowledge: of a step that failed the model says what it knows itself; it is marked (`Solution.own`).
         leave: asked before a tool that changes the world is called; where nobody is named it is not.
         watchers: told of what goes on.
         remembered: a plan that solved a task of the same form is run without asking the planner, and one that is made
@@ -53,6 +54,7 @@ class Planner:
     tool_calls: int | None = None
     seconds: float | None = None
     replans: int = 1
+    own_knowledge: bool = False
     limits: Limits = LIMITS
     leave: Approver = refuse
     watchers: Sequence[RunWatcher] = ()

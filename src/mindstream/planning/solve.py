@@ -81,7 +81,7 @@ async def solve(planner: Planner, task: str, plan: Plan | None = None, *, run: s
         going = PlanningRun(
             task, checked_tools(planner.tools), named, shown, allowance, planner.replans, planner.limits,
             one_at_a_time(planner.leave), (*([journal] if journal else []), *planner.watchers), run, begun,
-            begun.plan or plan or known,
+            begun.plan or plan or known, planner.own_knowledge,
         )  # fmt: skip
         because = GIVEN if plan and begun.plan is None else REMEMBERED if known else ""
         await _go_through(going, how, because, planner.seconds)

@@ -56,6 +56,7 @@ class SolveSettings:
         pool: the name of a pool of plans, whose best are shown to the planner after those of `exemplars`.
         plan: what is run; no planner is asked.
         file: where the plan stands, and the task where `text` is empty.
+        own_knowledge: of a step that failed the model says what it knows itself.
         fresh: a plan is made even where one that solved such a task is remembered.
     """
 
@@ -73,6 +74,7 @@ class SolveSettings:
     seconds: float | None = None
     run: str = "run"
     fresh: bool = False
+    own_knowledge: bool = False
 
 
 @dataclass
@@ -137,7 +139,7 @@ async def open_solver(settings: Settings, task: SolveSettings, approve: Approve 
             exemplars += await find_exemplars(member, task.text) if member else ()
         planner = Planner(
             models=models, tools=tools, how=task.how, memory=memory, exemplars=exemplars, budget=budget,
-            tool_calls=task.tool_calls, seconds=task.seconds, replans=task.replans,
+            tool_calls=task.tool_calls, seconds=task.seconds, replans=task.replans, own_knowledge=task.own_knowledge,
             remembered=None if task.fresh or model is None else RememberedPlans(memory),
         )  # fmt: skip
         yield Solver(task, models, planner, exemplars, refused)

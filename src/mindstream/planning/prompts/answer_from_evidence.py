@@ -20,6 +20,7 @@ MISSING = re.compile(
     re.MULTILINE,
 )
 NOT_RUN = "Not run yet."
+OWN = "(Not found; known without looking:) "
 LONGEST = 200
 SHORT = 60
 """Evidence of so many characters is shown in the calls that it fills, and lines of so many again where they were found
@@ -92,7 +93,7 @@ def _show_step(step: PlannedStep, evidence: Mapping[str, Evidence]) -> Shown:
         id=step.id,
         why=step.why,
         call=f"{step.tool}[{called if len(called) <= LONGEST else called[: LONGEST - 1] + '…'}]",
-        text=failure if came.failed else came.text,
+        text=failure if came.failed else OWN * came.own + came.text,
         failed=came.failed,
     )
 
