@@ -57,6 +57,7 @@ class Settings(BaseModel):
             else one minute and half of one, on this machine and beside it five minutes and two.
         prompts: a folder with a person's own words for prompts.
         context: how many tokens fit into a model's window, of all models or by name; longer requests are cut.
+        keep_prompts: what models were asked and answered is kept in the log, word by word, beside what it cost.
         timezone: where the user lives, as Europe/Berlin; "": as this machine, in `chat`, and else nobody knows.
         deadline_s: how long the Talker waits for the Reasoner before it speaks without it.
         budget_calls, budget_tokens, budget_usd: what models may spend: of a life in all, else while a command runs.
@@ -75,6 +76,7 @@ class Settings(BaseModel):
     embedder: str = "wordllama"
     prompts: Path | None = None
     context: Annotated[int, Field(ge=512)] | dict[str, Annotated[int, Field(ge=512)]] | None = None
+    keep_prompts: bool = False
     timezone: str = ""
     deadline_s: float = Field(30.0, gt=0, allow_inf_nan=False)
     budget_calls: int | None = Field(None, ge=0)

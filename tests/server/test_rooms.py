@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import time
+from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 from fake_endpoint import FakeEndpoint, Says
 from served import Served
+
+from mindstream.log.events import BeliefChanged
+from mindstream.log.names import StreamName
+from mindstream.memory.memory import Memory
+from mindstream.memory.store.record import RecordDraft
+from mindstream.memory.store.sqlite import SqliteStore
+from mindstream.memory.store.store import Entry
+from mindstream.sharing.admission import Pair, lay_in
+from mindstream.sharing.grading.rubric import Criterion, Rubric
+from mindstream.sharing.pool import Pool
 
 USER = "/api/v1/users/ann"
 
@@ -143,3 +157,169 @@ def test_answers_are_broken_off(client: httpx.Client, door: FakeEndpoint) -> Non
     sent = client.post(f"{USER}/send", json={"text": "Hello!", "session": "s"})
     assert sent.status_code == 202
     assert client.post(f"{USER}/cancel", json={"session": "s"}).json()["stopped"] >= 1
+
+
+def test_it_is_said_how_well_a_memory_is_held_and_by_which_laws(client: httpx.Client) -> None:
+    new = client.post(f"{USER}/memories", json={"text": "Tea is made at four."}).json()["id"]
+    held = client.get(f"{USER}/memories/{new}/strength").json()
+    assert held["fades"] and held["level"] == 0 and held["laws"]["first_s"] == 3600 and held["nights"] == []
+    kept = [chance for _, chance in held["curve"]]
+    assert kept[0] == 1 and kept == sorted(kept, reverse=True) and kept[-1] < 0.01
+    assert held["rehearsals_s"][0] == 0 and len(held["rehearsals_s"]) == held["laws"]["lasting_level"]
+    client.post(f"{USER}/memories/recall", json={"query": "tea at four"})
+    again = client.get(f"{USER}/memories/{new}/strength").json()
+    assert again["level"] == 1 and again["returned"] > held["returned"]
+    assert again["counts_again"] == pytest.approx(again["returned"] + 2 * 3600)
+    said = client.post(f"{USER}/memories", json={"text": "Hello.", "kind": "chat"}).json()["id"]
+    never = client.get(f"{USER}/memories/{said}/strength").json()
+    assert not never["fades"] and never["curve"] == []
+    assert client.get(f"/api/v1/users/bob/memories/{new}/strength").status_code == 404
+
+
+def test_nights_are_listed_with_what_they_did(client: httpx.Client) -> None:
+    assert client.get(f"{USER}/nights").json() == {"nights": [], "next": ""}
+    for text in ("Tea is made at four.", "tea is made at four o'clock", "The red bicycle is in the cellar."):
+        client.post(f"{USER}/memories", json={"text": text})
+    for _ in range(2):
+        assert ended(client, client.post(f"{USER}/memories/sleep", json={}).json()["id"])["state"] == "done"
+    first = client.get(f"{USER}/nights", params={"limit": 1}).json()
+    (last,) = first["nights"]
+    assert last["looked_at"] >= 2 and last["forgotten"] == [] and last["dream"] == "" and not last["undone"]
+    (before,) = client.get(f"{USER}/nights", params={"cursor": first["next"]}).json()["nights"]
+    assert before["sleep"] < last["sleep"]
+    client.post(f"{USER}/memories/undo-sleep", json={"sleep": last["sleep"]})
+    assert client.get(f"{USER}/nights").json()["nights"][0]["undone"]
+
+
+def test_a_plan_is_edited_before_it_is_approved(client: httpx.Client, door: FakeEndpoint) -> None:
+    door.otherwise = Says("Plan: multiply them.\n#E1 = calculator[6*8]")
+    one = client.post(f"{USER}/plans", json={"task": "what is 6 times 7?", "approve": True}).json()
+    (waits,) = ended(client, one["id"])["waits_for"]
+    plan = waits["data"]["plan"]
+    assert waits["what"] == "plan" and list(plan["steps"][0]["arguments"].values()) == ["6*8"]
+    url = f"{USER}/plans/{one['id']}/approve"
+    wrong = plan | {"steps": [plan["steps"][0] | {"tool": "crystal_ball"}]}
+    refused = client.post(url, json={"plan": wrong})
+    assert refused.status_code == 422 and "crystal_ball" in refused.json()["detail"]
+    assert ended(client, one["id"])["state"] == "waiting", "it waits as before"
+    door.otherwise = Says("It is 42.")
+    right = plan | {"steps": [plan["steps"][0] | {"arguments": dict.fromkeys(plan["steps"][0]["arguments"], "6*7")}]}
+    assert client.post(url, json={"plan": right}).status_code == 200
+    done = ended(client, one["id"])
+    assert done["state"] == "done", done
+    assert done["result"]["evidence"][0]["text"].endswith("42") and done["result"]["plan"]["steps"] == right["steps"]
+    kept = client.get(f"{USER}/plans/{done['result']['run']}").json()
+    assert kept["spent"]["tool_calls"] == 1 and kept["spent"]["model_calls"] >= 1 and kept["spent"]["tokens"] > 0
+
+
+def test_rows_are_told_newest_first_and_as_of_a_row(client: httpx.Client) -> None:
+    for number in range(5):
+        client.post(f"{USER}/memories", json={"text": f"note number {number}"})
+    rows = client.get(f"{USER}/log", params={"kinds": "remembered"}).json()["rows"]
+    seqs = [row["seq"] for row in rows]
+    assert len(seqs) == 5
+    newest: list[int] = []
+    cursor = ""
+    while True:
+        asked: dict[str, str | int | bool] = {"kinds": "remembered", "newest": True, "limit": 2, "cursor": cursor}
+        page = client.get(f"{USER}/log", params=asked).json()
+        newest += [row["seq"] for row in page["rows"]]
+        if not (cursor := page["next"]):
+            break
+    assert newest == seqs[::-1]
+    for asked, wanted in (({"upto": seqs[2]}, seqs[:3]), ({"upto": seqs[2], "newest": True}, seqs[2::-1])):
+        found = client.get(f"{USER}/log", params={"kinds": "remembered", **asked}).json()
+        assert [row["seq"] for row in found["rows"]] == wanted and found["next"] == ""
+
+
+async def believed(data: Path) -> list[int]:
+    """Let a belief change twice; return the rows."""
+    async with SqliteStore(data) as store, Memory.open(store, StreamName("user", "ann")) as memory:
+        seqs = []
+        for version, text in ((1, "She sleeps badly."), (2, "She sleeps well.")):
+            event = BeliefChanged(slot="sleep", version=version, patch={"sleep": text})
+            draft = RecordDraft(text=text, kind="belief", slot="sleep", version=version, data={"value": {"is": text}})
+            (row,) = await memory.commit(Entry(event, "sleep", tuple(await memory.build_records([draft]))))
+            seqs.append(row.seq)
+        return seqs
+
+
+def test_what_is_believed_is_told_as_of_a_row(served: Served, folder: Path, client: httpx.Client) -> None:
+    first, second = asyncio.run(believed(folder))
+    (now,) = client.get(f"{USER}/belief").json()["beliefs"]
+    assert now["text"] == "She sleeps well." and now["seq"] == second and now["version"] == 2
+    (then,) = client.get(f"{USER}/belief", params={"seq": second - 1}).json()["beliefs"]
+    assert then["text"] == "She sleeps badly." and then["seq"] == first
+    assert client.get(f"{USER}/belief", params={"seq": first - 1}).json()["beliefs"] == []
+
+
+def test_a_life_says_when_its_standing_orders_are_due(client: httpx.Client) -> None:
+    orders = ["every day at 8:00: ask me how I slept", "every 2 hours: look around"]
+    client.post(f"{USER}/life/goal", json={"goal": "Sleep better", "orders": orders})
+    due = client.get(f"{USER}/life").json()["due"]
+    assert [each["order"] for each in due] == orders and all(each["at"] > time.time() for each in due)
+
+
+RUBRIC = Rubric(
+    domain="tea", threshold=50,
+    criteria=(
+        Criterion(name="true", points=60, asks="Is it true?"),
+        Criterion(name="use", points=40, asks="Is it of use to others?", others=True),
+    ),
+)  # fmt: skip
+
+
+async def filled(data: Path) -> None:
+    """Fill a pool of ann's with two pairs, and freeze its rubric."""
+    async with SqliteStore(data) as store, Pool.open(store, "tea") as pool:
+        await pool.freeze_rubric(RUBRIC, "ann")
+        await lay_in(pool, [Pair("How hot is tea?", "Eighty degrees."), Pair("How long?", "Three minutes.")], "ann")
+
+
+def test_it_is_said_what_became_of_each_pair_and_who_is_trusted(
+    served: Served, folder: Path, client: httpx.Client, door: FakeEndpoint
+) -> None:
+    client.post(f"{USER}/pools/tea", json={"members": ["bob"], "domain": "tea"})
+    asyncio.run(filled(folder))
+    grades = [{"criterion": name, "points": 5, "reason": "It is no answer."} for name in ("true", "use")]
+    door.otherwise = Says(json.dumps({"grades": grades}))
+    ask = {"query": "Is it hot?", "answer": "Blue."}
+    offered = ended(client, client.post("/api/v1/users/bob/pools/tea/offer", json=ask).json()["id"])
+    assert offered["result"]["verdict"] == "rejected", offered
+    found = client.get(f"{USER}/pools/tea/details").json()
+    assert found["owner"] == "ann" and found["rubrics"][0]["threshold"] == 50 and found["versions"] == []
+    assert [each["name"] for each in found["rubrics"][0]["criteria"]] == ["true", "use"]
+    pairs = client.get(f"{USER}/pools/tea/pairs", params={"limit": 2}).json()
+    more = client.get(f"{USER}/pools/tea/pairs", params={"limit": 2, "cursor": pairs["next"]}).json()
+    listed = pairs["pairs"] + more["pairs"]
+    by_hand = [each for each in listed if each["by_hand"]]
+    assert [each["query"] for each in by_hand] == ["How long?", "How hot is tea?"] and more["next"] == ""
+    assert all(each["served"] and each["verdict"] == "admitted" for each in by_hand)
+    (rejected,) = client.get(f"{USER}/pools/tea/pairs", params={"verdict": "rejected"}).json()["pairs"]
+    assert rejected["score"] == 10 and rejected["grades"] == {"true": 5, "use": 5} and rejected["by"].endswith("any")
+    assert not rejected["served"] and "it was rejected" in rejected["unserved"] and rejected["reasons"]
+    growth = client.get(f"{USER}/pools/tea/growth").json()
+    assert growth["points"] == [] and "wants 20" in growth["why"]
+    body = {"query": "How hot is tea?", "k": 1}
+    for untrained in (False, True):
+        answer = client.post(f"{USER}/pools/tea/recall", json=body | {"untrained": untrained}).json()
+        assert [each["answer"] for each in answer["exemplars"]] == ["Eighty degrees."]
+    assert client.post("/api/v1/users/bob/pools/tea/trust", json={"source": "bob", "trusted": True}).status_code == 422
+    assert client.post(f"{USER}/pools/tea/trust", json={"source": "asked by bob", "trusted": False}).status_code == 200
+    (source,) = client.get(f"{USER}/pools/tea/details").json()["sources"]
+    assert source["source"] == "asked by bob" and source["trusted"] is False and source["pairs"] == 1
+    for room in ("details", "pairs", "growth"):
+        assert client.get(f"/api/v1/users/eve/pools/tea/{room}").status_code == 404
+
+
+def test_whoever_has_a_log_is_among_the_users(client: httpx.Client, served: Served, door: FakeEndpoint) -> None:
+    door.otherwise = Says("It is 42.")
+    client.post("/api/v1/users/bob/memories", json={"text": "Tea is made at four."})
+    assert ended(client, client.post(f"{USER}/plans/run", json={"plan": PLAN}).json()["id"])["state"] == "done"
+    assert client.get("/api/v1/users").json()["users"] == ["ann", "bob"]
+    assert client.get("/api/v1/users", headers=served.token("acme")).json()["users"] == []
+    (call, *_) = client.get(f"{USER}/calls").json()["calls"]
+    whole = client.get(f"{USER}/calls/{call['seq']}").json()
+    (began,) = whole["about"]
+    assert began["event"] == "solving" and began["task"] == PLAN["task"]
+    assert not call["kept"] and whole["messages"] == [] and whole["answered"] == "", "unless it is asked for"

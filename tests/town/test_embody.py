@@ -7,6 +7,7 @@ import json
 import signal
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,8 @@ from hamlet import hamlet
 from mindstream.errors import InputError, ModelError
 from mindstream.memory.store.store import read_all
 from mindstream.town.events import Acted, Declined, Embodied, Released, Spoke, Talked
+from mindstream.town.inspect.history import read_history
+from mindstream.town.inspect.timeline import read_timeline
 from mindstream.town.journal import resident_of, rows_after
 from mindstream.town.town import Town
 
@@ -186,6 +189,7 @@ async def test_who_is_spoken_to_may_walk_on_and_both_know(tmp_path: Path) -> Non
             assert not seen.talks_with and ("unanswered", "Ada Brook") in [
                 (each.kind, each.who) for each in seen.happened
             ]
+            assert ("said", "Have you a moment?") in [(each.kind, each.text) for each in seen.happened]
             for name in ("Maya", "Ada Brook"):
                 told = await memories(town, name)
                 assert "Maya spoke to Ada Brook, and Ada Brook did not answer" in told
@@ -205,7 +209,7 @@ async def test_others_begin_to_speak_and_the_person_answers_declines_or_walks_on
         models = {"default": "rules", "decider": f"{door.url}#decides", "talker": f"{door.url}#talks"}
         async with Town.open(tmp_path, models=models) as town:
             me = await town.embody("Maya", as_visitor=True, at=CAFE)
-            await me.wait(30)
+            assert await me.wait(30) == "Ada Brook"
             seen = await me.look(since=0)
             assert seen.talks_with == "Ada Brook" and seen.talk[0].text == "Guten Morgen, Fremde!"
             assert town.step < EIGHT + 60 + 180, "time stops for who is spoken to"
@@ -235,6 +239,77 @@ async def test_who_is_not_answered_by_a_person_remembers_that(tmp_path: Path) ->
             rows = [row.event async for row in rows_after(town.store) if resident_of(row) == "Ada Brook"]
             assert [each.by for each in rows if isinstance(each, Declined)] == ["Maya"]
             assert "Ada Brook spoke to Maya, and Maya did not answer" in await memories(town, "Ada Brook")
+            history = await read_history(town)
+            for name, words in (("Maya", "is spoken to by Ada Brook, and Maya"), ("Ada Brook", "speaks to Maya, who")):
+                other = "Ada Brook" if name == "Maya" else "Maya"
+                (moment,) = [each for each in read_timeline(history, name, about=other) if "answer" in each.text]
+                assert moment.text == f"{words} does not answer: Ada: “Guten Morgen, Fremde!”"
+
+
+async def test_who_is_not_answered_waits_some_minutes_and_that_is_told(tmp_path: Path) -> None:
+    async with Town.open(tmp_path, hamlet()) as town:
+        await town.run(EIGHT + 60)
+    with FakeEndpoint() as door:
+        door.otherwise = greets
+        models = {"default": "rules", "decider": f"{door.url}#decides", "talker": f"{door.url}#talks"}
+        async with Town.open(tmp_path, models=models) as town:
+            me = await town.embody("Maya", as_visitor=True, at=CAFE)
+            await me.wait(30)
+            seen = await me.look()
+            said = town.setting.when(town.step)
+            assert seen.answer_by == f"{said + timedelta(minutes=3):%H:%M}"
+            assert await me.wait() == "" and not me.talks_with
+            (told,) = [each for each in (await me.look(seen.step)).happened if each.kind == "unanswered"]
+            assert (told.who, told.text, told.waited) == ("Maya", "Ada Brook", True)
+            assert (await me.look()).answer_by == ""
+
+
+async def test_waiting_goes_on_when_a_talk_is_over(tmp_path: Path) -> None:
+    async with Town.open(tmp_path, hamlet()) as town:
+        await town.run(EIGHT + 60)
+        me = await town.embody("Maya", as_visitor=True, at=CAFE)
+        await me.say("Good morning, I am new here.")
+        before = town.step
+        assert me.talks_with == "Ada Brook" and await me.wait(10) == ""
+        assert town.step == before + 60 and not me.talks_with
+        (over,) = [each for each in (await me.look(before)).happened if each.kind == "talked"]
+        assert over.waited and over.who == "Ada Brook"
+
+
+async def test_a_talk_that_is_over_is_nowhere_shown_or_seen_as_one(tmp_path: Path) -> None:
+    async with Town.open(tmp_path, hamlet()) as town:
+        await town.run(EIGHT + 60)
+        me = await town.embody("Maya", as_visitor=True, at=CAFE)
+        await me.say("Good morning, I am new here.")
+        assert [each.doing for each in (await me.look()).people] == ["talking with Maya"]
+        await me.decline()
+        seen = await me.look(since=0)
+        assert [each.kind for each in seen.happened][-1] == "talked"
+        assert "talking" not in seen.doing + "".join(each.doing for each in seen.people)
+        await me.wait(5)
+        told = [each for each in (await me.look(since=0)).happened if each.kind == "saw"]
+        assert told and all(each.who and "talking" not in each.text for each in told)
+
+
+async def test_what_is_said_to_all_is_remembered_by_all_who_are_near_and_one_answers(tmp_path: Path) -> None:
+    async with Town.open(tmp_path, hamlet()) as town:
+        await town.run(NINE + 180)
+        me = await town.embody("Maya", as_visitor=True, at=CAFE)
+        near = [each.name for each in (await me.look()).people]
+        assert sorted(near) == ["Ada Brook", "Ben Hale"]
+        await me.say("The library boat comes on Wednesday.")
+        heard = "heard Maya say: The library boat comes on Wednesday."
+        assert f"{near[1]} {heard}" in await memories(town, near[1])
+        assert f"{near[0]} {heard}" not in await memories(town, near[0]), "that one is spoken to"
+        assert [line.by for line in (await me.look()).talk] == ["Maya", near[0]]
+        history = await read_history(town)
+        (moment,) = read_timeline(history, near[1], about="library boat")
+        assert moment.text == "hears Maya say to all: “The library boat comes on Wednesday.”"
+        await me.say("It lends picture books.")
+        await me.say("And atlases.", "all")
+        theirs = await memories(town, near[1])
+        assert f"{near[1]} heard Maya say: And atlases." in theirs
+        assert not any("picture books" in text for text in theirs), "that was said to one"
 
 
 async def test_a_step_that_fails_has_not_happened_and_can_be_said_again(tmp_path: Path) -> None:

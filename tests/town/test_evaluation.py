@@ -161,6 +161,9 @@ async def test_no_condition_is_named_to_a_judge_and_both_orders_are_asked_with_t
     shown = " ".join(message.text for each in asked for message in each.messages())
     assert not any(f"{condition}" in shown for condition in CONDITIONS[1:3])
     assert any("Remembers: " in line and "reading evening" in line for each in asked for line in each.facts)
+    day = [line for line in asked[0].facts if "planned for today: " in line or "Planned for later today: " in line]
+    hours = {kind: [line.partition(": ")[2][:5] for line in day if kind in line] for kind in ("Was", "later")}
+    assert max(hours["Was"]) <= "12:00" < min(hours["later"]), "what is over and what is to come are told apart"
 
 
 async def test_what_was_answered_and_judged_is_not_asked_again_whatever_stopped_it(

@@ -50,6 +50,9 @@ def test_what_is_typed_is_found_or_told_with_its_nearest() -> None:
     assert find_resident(town, "ada") == find_resident(town, "Ada Brook") == "Ada Brook"
     assert find_object(town, "piano") == find_object(town, "cafe:piano") == "Hamlet:Oak Cafe:cafe:piano"
     assert find_place(town, "oak cafe") == "Hamlet:Oak Cafe"
+    assert find_place(town, "oak") == "Hamlet:Oak Cafe", "what fits lies in it"
+    for typed in ("cafe of Oak Cafe", "the cafe of oak cafe", "Oak Cafe cafe", "oak cafe:cafe"):
+        assert find_place(town, typed) == "Hamlet:Oak Cafe:cafe"
     for typed, said in (("Ada Brok", "did you mean 'Ada Brook'"), ("nobody at all", "there are 'Ada Brook'")):
         with pytest.raises(InputError, match=said):
             find_resident(town, typed)

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_endpoint import FakeEndpoint
+from over_http import over_http
 from paper_mind import RENEWED, PaperMind, village_of
 from villages import LIUCUN
 
@@ -36,10 +38,11 @@ HOST, GUEST, HERMIT = LIUCUN.host, LIUCUN.guest, LIUCUN.hermit
 
 
 async def live(folder: Path, mind: PaperMind, until: int, setting: Setting | None = None) -> History:
-    """Live the village up to a step; return what happened."""
-    async with Town.open(folder, setting or village_of(), models=Models(mind)) as town:
-        await town.run(until=until)
-        return await read_history(town.store)
+    """Live the village up to a step, its mind behind an endpoint; return what happened."""
+    with FakeEndpoint() as door:
+        async with over_http(mind, door) as models, Town.open(folder, setting or village_of(), models=models) as town:
+            await town.run(until=until)
+            return await read_history(town.store)
 
 
 async def test_who_is_alone_reflects_after_enough_acts_of_its_own(tmp_path: Path) -> None:

@@ -5,15 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hamlet import hamlet
+from hamlet import HAMLET, hamlet
 
 from mindstream.town.events import Act, Acted, ObjectChanged
+from mindstream.town.formats.town_file import parse_town
 from mindstream.town.journal import resident_of, rows_after
+from mindstream.town.profile import Profile
 from mindstream.town.setting import Setting
+from mindstream.town.source import setting_of
 from mindstream.town.town import Town
 
 HOUR = 360
-ROOM = "Hamlet:Mill House:room:"
+ROOM, PIANO = "Hamlet:Mill House:room:", "Hamlet:Oak Cafe:cafe:piano"
 
 
 async def lived(
@@ -68,3 +71,20 @@ async def test_two_who_see_the_same_do_not_both_mend_it(tmp_path: Path) -> None:
     acts, changes = await lived(tmp_path, hamlet(talks=False), 7.1, 60, (ROOM + "shower", "dripping"))
     assert [each.by for each in changes] == ["Ada Brook"]
     assert all(act.since < changes[0].step for act in about(acts["Ben Hale"], ROOM + "shower")), "he leaves it to her"
+
+
+WRITES = '{ from = "09:30", to = "12:30", what = "writing a thesis", where = "desk", duty = true }'
+PLAYS = '{ from = "09:30", to = "12:30", what = "practising", where = "Oak Cafe:cafe:piano" }'
+
+
+async def test_who_has_told_of_what_it_needs_goes_on_with_its_day(tmp_path: Path) -> None:
+    text = HAMLET.replace(WRITES, PLAYS)
+    for thing in ("piano", "counter"):
+        text = text.replace(f'where = "Oak Cafe:cafe:{thing}", duty', 'where = "Mill House:room", duty')
+    setting = setting_of(parse_town(text, Path()), seed=1, profile=Profile(talks=False))
+    acts, _ = await lived(tmp_path, setting, 9, 4 * 60, (PIANO, "out of tune"))
+    cleo = acts["Cleo Marsh"]
+    assert len(about(cleo, PIANO)) == 1, "who looks after it is told once"
+    assert len([act for act in cleo if act.place == PIANO and act.why == "plan"]) <= 2
+    lunch = next(act for act in cleo if act.what.startswith("having lunch"))
+    assert lunch.since < 12 * HOUR, "what needs it is put off: the next thing begins"

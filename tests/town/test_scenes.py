@@ -7,14 +7,16 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from fake_endpoint import FakeEndpoint
 from hamlet import HAMLET
 from keys import key_of_resident
+from over_http import over_http
 from scene_minds import DAY, GUEST, HERMIT, HOST, HOUR, INN, INN_WORDS, LUNCH, SceneMind, day, liucun, talk
 
 from mindstream.memory.store.record import Kind
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
-from mindstream.town.events import Acted, Asked, Met, Talked
+from mindstream.town.events import Acted, Asked, Met, Talked, TasksPlanned
 from mindstream.town.formats.town_file import parse_town
 from mindstream.town.inspect.history import read_history
 from mindstream.town.journal import resident_of, rows_after
@@ -45,9 +47,9 @@ def agree(ask: TalkScene) -> dict[str, Any]:
     return talk(ask, agreed=[lunch | both, tea | both])
 
 
-async def test_what_is_agreed_in_chinese_changes_both_days(tmp_path: Path) -> None:
+async def test_what_is_agreed_in_chinese_changes_both_days(tmp_path: Path, door: FakeEndpoint) -> None:
     mind = SceneMind(talk_scene=agree)
-    async with Town.open(tmp_path, liucun(), models=Models(mind)) as town:
+    async with over_http(mind, door) as models, Town.open(tmp_path, liucun(), models=models) as town:
         await town.run(until=12 * HOUR + 60)
         for name in (HOST, GUEST):
             act = town.residents[name].state.act
@@ -65,14 +67,14 @@ async def test_what_is_agreed_in_chinese_changes_both_days(tmp_path: Path) -> No
     assert any(each.appointment and each.appointment.what == "下午喝茶" for each in tomorrow.memories)
 
 
-async def test_who_is_refused_remembers_it_and_does_not_ask_again_soon(tmp_path: Path) -> None:
+async def test_who_is_refused_remembers_it_and_does_not_ask_again_soon(tmp_path: Path, door: FakeEndpoint) -> None:
     def refuse(ask: TalkScene) -> dict[str, Any]:
         one, two = (side.who for side in ask.sides)
         words = [{"who": one, "text": f"{two}今天不想说话。", "weight": 4}, {"who": two, "text": "不想说话。"}]
         return {"talk": False, "declined_by": two, "remember": words}
 
     mind = SceneMind(talk_scene=refuse)
-    async with Town.open(tmp_path, liucun(), models=Models(mind)) as town:
+    async with over_http(mind, door) as models, Town.open(tmp_path, liucun(), models=models) as town:
         await town.run(until=10 * HOUR)
         rows = [row async for row in rows_after(town.store)]
         one, two = (side.who for side in mind.of(TalkScene)[0].sides)
@@ -83,12 +85,26 @@ async def test_who_is_refused_remembers_it_and_does_not_ask_again_soon(tmp_path:
     assert len(mind.of(TalkScene)) == 3, "each pair once"
 
 
-async def test_who_is_near_overhears(tmp_path: Path) -> None:
+async def test_who_declines_with_a_word_is_left_alone(tmp_path: Path, door: FakeEndpoint) -> None:
+    def decline(ask: TalkScene) -> dict[str, Any]:
+        return talk(ask, declined_by=ask.sides[1].who)
+
+    mind = SceneMind(talk_scene=decline)
+    async with over_http(mind, door) as models, Town.open(tmp_path, liucun(), models=models) as town:
+        await town.run(until=10 * HOUR)
+        rows = [row async for row in rows_after(town.store)]
+    met = [row.event for row in rows if isinstance(row.event, Met)]
+    assert met and all(each.outcome == "declined" and each.by for each in met)
+    assert any(isinstance(row.event, Talked) for row in rows), "what was said is kept"
+    assert "until 10:00" in mind.of(TalkScene)[0].sides[1].doing, "what the other is bound to stands there"
+
+
+async def test_who_is_near_overhears(tmp_path: Path, door: FakeEndpoint) -> None:
     def heard(ask: TalkScene) -> str:
         return f"{ask.sides[0].who}说磨坊要关门了,{ask.sides[1].who}不信。"
 
     mind = SceneMind(plan_scenes=out_all_day, talk_scene=lambda ask: talk(ask, overheard=heard(ask)))
-    async with Town.open(tmp_path, five(), models=Models(mind)) as town:
+    async with over_http(mind, door) as models, Town.open(tmp_path, five(), models=models) as town:
         await town.run(until=10 * HOUR)
         talks = [each for each in mind.of(TalkScene) if each.near]
         for name in talks[0].near:
@@ -96,22 +112,22 @@ async def test_who_is_near_overhears(tmp_path: Path) -> None:
         assert heard(talks[0]) not in await remembered(town, talks[0].sides[0].who)
 
 
-async def test_what_one_has_done_is_remembered_and_who_was_there(tmp_path: Path) -> None:
+async def test_what_one_has_done_is_remembered_and_who_was_there(tmp_path: Path, door: FakeEndpoint) -> None:
     mind = SceneMind()
-    async with Town.open(tmp_path, liucun(), models=Models(mind)) as town:
+    async with over_http(mind, door) as models, Town.open(tmp_path, liucun(), models=models) as town:
         await town.run(until=11 * HOUR)
         deeds = await remembered(town, HOST, ("observation",))
     assert any("起床吃早饭" in text and "07:00-08:00" in text for text in deeds)
     assert any(text.startswith(f"{HOST}: 喝茶") and GUEST in text for text in deeds)
 
 
-async def test_the_next_plan_sees_what_the_days_are_about_now(tmp_path: Path) -> None:
+async def test_the_next_plan_sees_what_the_days_are_about_now(tmp_path: Path, door: FakeEndpoint) -> None:
     def evening(ask: ReflectScenes) -> dict[str, Any]:
         thought = {"text": f"{GUEST}常来茶馆。", "because": [1, 99]}
         return {"insights": [thought, {"text": "无据。", "because": [99]}], "currently": "磨坊要换新磨盘了。"}
 
     mind = SceneMind(reflect_scenes=evening)
-    async with Town.open(tmp_path, liucun(), models=Models(mind)) as town:
+    async with over_http(mind, door) as models, Town.open(tmp_path, liucun(), models=models) as town:
         await town.run(until=DAY + HOUR)
         thoughts = await remembered(town, HOST, ("thought",))
     first, second = (each for each in mind.of(PlanScenes) if each.who == HOST)
@@ -289,3 +305,41 @@ async def test_without_a_model_for_plans_they_live_by_rules(tmp_path: Path) -> N
         rows = [row async for row in rows_after(town.store)]
     assert not mind.of(PlanScenes) and not any(isinstance(row.event, Met | Asked) for row in rows)
     assert {resident_of(row) for row in rows if isinstance(row.event, Acted)} == set(five().people)
+
+
+def overtaken(ask: TalkScene) -> dict[str, Any]:
+    """Let the host's work at eleven become another, elsewhere, by what she hears."""
+    changes = [
+        {"number": int(number), "becomes": "去老茶馆帮忙", "place": INN_WORDS}
+        for side in ask.sides if side.who == HOST for line in side.plan
+        if (number := line.partition(".")[0]) and "11:00" in line
+    ]  # fmt: skip
+    return talk(ask, changes=[*changes, {"number": 99, "becomes": "nothing"}])
+
+
+async def test_what_a_talk_tells_changes_what_it_has_overtaken(tmp_path: Path, door: FakeEndpoint) -> None:
+    mind = SceneMind(talk_scene=overtaken)
+    async with over_http(mind, door) as models, Town.open(tmp_path, liucun(), models=models) as town:
+        await town.run(until=11 * HOUR + 60)
+        acts = {name: town.residents[name].state.act for name in (HOST, GUEST)}
+        rows = [row async for row in rows_after(town.store)]
+    host, guest = acts[HOST], acts[GUEST]
+    assert host is not None and (host.what, host.place) == ("去老茶馆帮忙", INN)
+    assert guest is not None and guest.what == "干活11", "only hers is another"
+    why = [row.event.because for row in rows if isinstance(row.event, TasksPlanned) and row.event.because]
+    assert why and all("说了话" in each for each in why), "it is said by what she heard"
+    first = mind.of(TalkScene)[0]
+    numbers = [int(line.partition(".")[0]) for side in first.sides for line in (*side.memories, *side.plan)]
+    assert len(numbers) == len(set(numbers)), "no two things have one number"
+
+
+async def test_of_who_keeps_a_secret_a_talk_sees_only_plans_that_give_nothing_away(tmp_path: Path) -> None:
+    def lets_on(ask: LetOn) -> dict[str, Any]:
+        return {"plan": [n for n, line in enumerate(ask.plan, 1) if "干活10" in line]}
+
+    mind = SceneMind(let_on=lets_on)
+    async with Town.open(tmp_path, liucun(with_secret), models=Models(mind)) as town:
+        await town.run(until=10 * HOUR)
+    shown = {side.who: side.plan for ask in mind.of(TalkScene) for side in ask.sides if "干活10" in str(side.plan)}
+    assert len(shown[HOST]) == 1 and len(shown[GUEST]) > 1
+    assert mind.of(LetOn)[0].relation and mind.of(LetOn)[0].when.endswith(mind.of(TalkScene)[0].when[-5:])

@@ -23,6 +23,7 @@ from mindstream.log.events import Failed, Logged, Piece, Reading, Said, Waiting
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.store import Entry, WorkDone
 from mindstream.minds.timeouts import Timeouts
+from mindstream.models.cause import Cause, calls_for
 from mindstream.models.model import Model
 from mindstream.models.rules import Rules
 from mindstream.reasoners.background import Background
@@ -75,13 +76,14 @@ class Answering:
             self._last_word_s = _now_s()
         answer = Answer(heard, self._talker.model.name, first, one_answer)
         verdict = self.alarms.judge(situation)
-        if verdict.urgent:
-            self._break_off()
-            turn = asyncio.ensure_future(self._sound(verdict, situation, answer, exchange))
-        else:
-            turn = asyncio.ensure_future(self._take_turn(situation, answer, exchange))
-            self._turns.add(turn)
-            self._listener.begin(situation, heard, turn, one_answer)
+        with calls_for(Cause(rows=(heard,))):
+            if verdict.urgent:
+                self._break_off()
+                turn = asyncio.ensure_future(self._sound(verdict, situation, answer, exchange))
+            else:
+                turn = asyncio.ensure_future(self._take_turn(situation, answer, exchange))
+                self._turns.add(turn)
+                self._listener.begin(situation, heard, turn, one_answer)
 
         def end(turn: asyncio.Task[None]) -> None:
             self._turns.discard(turn)

@@ -279,6 +279,17 @@ def shown_arguments(arguments: str) -> str:
     return json.dumps(kept, ensure_ascii=False)
 
 
+async def read_state_at(stream: Memory, seq: int) -> LifeState:
+    """Read the life of a mind as it stood after a row of the log."""
+    state, after = LifeState(), 0
+    while rows := await stream.store.events(stream.key, after, KINDS, A_PAGE):
+        after = rows[-1].seq
+        _apply_rows(state, [row for row in rows if row.seq <= seq])
+        if after >= seq:
+            break
+    return state
+
+
 async def read_state(stream: Memory, *, hears: bool = True) -> LifeState:
     """Read the life of a mind from its log; one without a goal where it has none. `hears`: see LifeState."""
     last = await stream.store.last(stream.key, "folded")

@@ -22,6 +22,7 @@ from mindstream.memory.recall.touch import Touch
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Entry, Fence, Revision
 from mindstream.models.ask import gather_reply
+from mindstream.models.cause import Cause, calls_for
 from mindstream.models.model import Call, Model, Request, Usage
 from mindstream.models.shorten import estimate_tokens, request_tokens
 from mindstream.models.wrappers.meter import Metered
@@ -115,10 +116,11 @@ class Steps:
         if id_ not in self.state.asked:
             self.budget.check(self.state.spent, self.memory.clock.now())
             self.note(Asked(id=id_, role=role, news=news, seen=seen, tokens=request_tokens(request)))
-        await self.flush()
+        about = tuple(row.seq for row in await self.flush() if isinstance(row.event, Asked))
         asked: list[Metered] = []
         try:
-            text, calls, usage = await gather_reply(model, replace(request, on_call=asked.append))
+            with calls_for(Cause(rows=about)):
+                text, calls, usage = await gather_reply(model, replace(request, on_call=asked.append))
             replied = _replied(id_, role, model.name, text, calls, _sum(asked) or usage, request)
         except BudgetSpent:
             raise
@@ -140,7 +142,8 @@ class Steps:
         if id_ not in self.state.called:
             self.note(ToolCalled(slot=SLOT, tool=call.tool, arguments=call.arguments, id=id_))
             self.state.called[id_] = (await self.flush())[-1].seq
-        done = await effect(self.state.called[id_])
+        with calls_for(Cause(rows=(self.state.called[id_],))):
+            done = await effect(self.state.called[id_])
         for event in done.events:
             self.note(event)
         self._touch, self._revisions = done.touch, done.revisions

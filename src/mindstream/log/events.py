@@ -10,9 +10,10 @@ versions wrote.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import not_
 from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from mindstream import rooms
 from mindstream.clock import Moment
@@ -30,6 +31,8 @@ class Event(BaseModel):
     """False: shown as it happens, not written to the log."""
     of_all: ClassVar[bool] = False
     """A copy of what rows of all streams say, made to be quick: searched whosever words are erased; may be deleted."""
+    long: ClassVar[frozenset[str]] = frozenset()
+    """Fields that are left out where rows are listed or told as they come: they are asked for one by one."""
 
     __str__ = BaseModel.__repr__
 
@@ -153,6 +156,18 @@ class ModelCalled(Event):
     error: Quotes[str] = ""
     mended: bool = False
     """The reply was no JSON, and was read by a library: as JSON5."""
+    about: tuple[int, ...] = Field((), exclude_if=not_)
+    """The seqs of the rows that it answers, or thinks about."""
+    resident: NoWords[str] = Field("", exclude_if=not_)
+    """Who in a town asked."""
+    step: int | None = Field(None, exclude_if=lambda step: step is None)
+    """At which step of the town."""
+    asked: Quotes[str] = Field("", exclude_if=not_)
+    """Where it is kept: the messages, as JSON: pairs of a role and a text."""
+    answered: Quotes[str] = Field("", exclude_if=not_)
+    """Where it is kept: the reply, word by word."""
+
+    long = frozenset({"asked", "answered"})
 
 
 class ToolCalled(Event):
@@ -321,9 +336,9 @@ class Logged:
     system: bool = False
 
     def row(self) -> dict[str, Any]:
-        """Return the event as plain data: `event` (its kind), `seq`, `at`, `by`, then its own fields."""
+        """Return the event as plain data: `event` (its kind), `seq`, `at`, `by`, then its own fields but long ones."""
         head: dict[str, Any] = {"event": self.event.kind, "seq": self.seq or None, "at": self.at, "by": self.by}
-        return head | self.event.model_dump(mode="json")
+        return head | self.event.model_dump(mode="json", exclude=set(self.event.long) or None)
 
 
 def read_event(kind: object, payload: object) -> Event:

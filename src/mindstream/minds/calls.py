@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from collections.abc import AsyncIterator
 
 from mindstream.log.events import ModelCalled
@@ -59,5 +60,12 @@ def build_event(call: Metered) -> ModelCalled:
         input_tokens=usage.input_tokens if usage else 0, output_tokens=usage.output_tokens if usage else 0,
         cached_tokens=usage.cached_tokens if usage else 0, cost_usd=usage.cost_usd if usage else None,
         cut=", ".join(map(str, call.cut)), error=call.error or ("broken off" if call.broken_off else ""),
-        mended=call.mended,
+        mended=call.mended, about=call.cause.rows, resident=call.cause.resident, step=call.cause.step,
+        asked=_asked(call), answered=call.words.answered if call.words else "",
     )  # fmt: skip
+
+
+def _asked(call: Metered) -> str:
+    if call.words is None:
+        return ""
+    return json.dumps([[each.role, each.text] for each in call.words.asked], ensure_ascii=False)

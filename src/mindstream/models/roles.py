@@ -120,6 +120,7 @@ class Models:
         patience_s: Mapping[str, float] | float | None = None,
         context: Mapping[str, int] | int | None = None,
         fallback: str = "",
+        keeps_words: bool = False,
     ) -> Models:
         """Build the models of a table role -> name; one that is named twice is built once.
 
@@ -130,6 +131,7 @@ class Models:
             patience_s: how long each model may be silent, or those that are named [see limits].
             context: how many tokens fit into the window of each model, or of those that are named.
             fallback: who answers in the place of a model that fails; nobody does where this names none.
+            keeps_words: `on_call` and listeners are told what was asked and answered, of all but stand-ins.
 
         Raises:
             SettingsError: a name that nobody knows, a missing key, package, recording or folder of words.
@@ -146,7 +148,8 @@ class Models:
             for its turn) · Legible.
             """
             model: Model = inner if isinstance(inner, Rules) else OutputSanitizer(inner)
-            model = Traced(Meter(model, on_call or (lambda _: None), clock))
+            keeps = keeps_words and not isinstance(inner, Rules)
+            model = Traced(Meter(model, on_call or (lambda _: None), clock, keeps_words=keeps))
             if isinstance(inner, Provider):
                 model = Limit(model, at_once)
                 model = Budgeted(model, budget) if budget else model

@@ -116,12 +116,10 @@ async def open_journal(
     """
     slot, began = slot_of(run), Entry(Solving(run=run, task=task, how=how), PLANNER)
     goes_on = await lease.is_open(stream, slot)
-    if not goes_on:
-        await stream.commit(began, wake=lease.for_anybody(slot))
+    rows = [] if goes_on else await stream.commit(began, wake=lease.for_anybody(slot))
     async with lease.hold(stream, slot, _running(run), lease_s) as fence:
-        if goes_on:
-            await stream.commit(began, fence=fence)
-        yield Journal(stream, run, spent, fence)
+        rows = await stream.commit(began, fence=fence) if goes_on else rows
+        yield Journal(stream, run, spent, fence, rows[-1].seq)
 
 
 def _running(run: str) -> str:
@@ -132,10 +130,13 @@ class Journal:
     """A run's watcher that writes to the log; each row is on disk before the run goes on.
 
     All that it writes raises LeaseLost where another process has taken the run over.
+
+    Attributes:
+        seq: the row in which the run began, or was taken up.
     """
 
-    def __init__(self, memory: Memory, run: str, spent: Callable[[], Spent], fence: Fence) -> None:
-        self.run = run
+    def __init__(self, memory: Memory, run: str, spent: Callable[[], Spent], fence: Fence, seq: int) -> None:
+        self.run, self.seq = run, seq
         self._memory, self._spent, self._fence = memory, spent, fence
 
     async def planned(self, plan: Plan, because: str) -> None:

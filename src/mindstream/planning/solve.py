@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 from mindstream import chance
 from mindstream.errors import BudgetSpent, InputError
 from mindstream.log.names import checked_name
+from mindstream.models.cause import Cause, calls_for
 from mindstream.models.model import Model
 from mindstream.models.roles import AnyModels, open_models
 from mindstream.models.wrappers.budget import Budget, Budgeted
@@ -84,7 +85,8 @@ async def solve(planner: Planner, task: str, plan: Plan | None = None, *, run: s
             begun.plan or plan or known, planner.own_knowledge,
         )  # fmt: skip
         because = GIVEN if plan and begun.plan is None else REMEMBERED if known else ""
-        await _go_through(going, how, because, planner.seconds)
+        with calls_for(Cause(rows=(journal.seq,))) if journal else nullcontext():
+            await _go_through(going, how, because, planner.seconds)
         solution = going.solution(how)
         if journal:
             await journal.end(solution.answer, solution.stopped, solution.unanswered)

@@ -19,6 +19,7 @@ from mindstream.log.work import LONGEST_LEASE_S, Work
 from mindstream.memory.lease import renewing
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import Entry, NewWork, WorkDone, WorkReleased
+from mindstream.models.cause import Cause, calls_for
 from mindstream.reasoners.reasoner import Newer, Reasoner, RunContext, RunResult, checked_reasoner, nothing_newer
 from mindstream.reasoners.run import CRASHES, LONGEST_REST_S, TRIES, Run, Slot
 from mindstream.reasoners.run_context import build_context, rows_of
@@ -138,7 +139,8 @@ class Runner:
     async def _conclusion(self, slot: Slot, run: Run, context: RunContext) -> RunResult:
         with span("invoke_agent", slot.name, agent_name=slot.name, conversation_id=context.session):
             run.thinking = ForeignTask(lambda: slot.reasoner.think(context))
-            return await run.thinking.result(slot.reasoner.timeout_s)
+            with calls_for(Cause(rows=run.about)):
+                return await run.thinking.result(slot.reasoner.timeout_s)
 
     async def _conclude(self, run: Run, context: RunContext, run_result: RunResult) -> None:
         finish = WorkDone(run.ids, self.owner) if run.work else None

@@ -82,6 +82,10 @@ class Doors:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._entrance(scope, receive, send)
 
+    def keep_open(self, more: contextlib.AbstractAsyncContextManager[Any]) -> None:
+        """Open something more with the house, and close it before that; to be said before the server runs."""
+        self._more.append(more)
+
     @contextlib.asynccontextmanager
     async def lifespan(self, _: object = None) -> AsyncIterator[None]:
         """Open the house, and what its doors need, until the block ends."""

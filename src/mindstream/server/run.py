@@ -31,9 +31,9 @@ COLLECTED_AFTER = (10_000, 20, 20)
 class Server(uvicorn.Server):
     """Uvicorn's server; where it listens stands on standard error, and before it ends answers may end."""
 
-    def __init__(self, doors: Doors, config: uvicorn.Config) -> None:
+    def __init__(self, doors: Doors, config: uvicorn.Config, tell: Callable[[str], None] | None = None) -> None:
         super().__init__(config)
-        self._doors = doors
+        self._doors, self._tell = doors, tell
 
     async def serve_doors(self, sockets: list[socket.socket]) -> None:
         """Open the house, serve until told to end, and close it.
@@ -68,6 +68,8 @@ class Server(uvicorn.Server):
                 host, port = each.getsockname()[:2]
                 shown = f"[{host}]" if ":" in host else host
                 print(f"listening on http://{shown}:{port}", file=sys.stderr, flush=True)
+                if self._tell is not None:
+                    self._tell(f"http://{shown}:{port}")
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Take no more, let answers end, end the streams of events."""
@@ -149,8 +151,8 @@ def new_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return uvloop.new_event_loop
 
 
-async def serve(doors: Doors, host: str, port: int) -> None:
-    """Serve until SIGTERM or Ctrl-C.
+async def serve(doors: Doors, host: str, port: int, tell: Callable[[str], None] | None = None) -> None:
+    """Serve until SIGTERM or Ctrl-C; `tell` is called with the address when it listens.
 
     Raises:
         InputError: it cannot listen there.
@@ -158,4 +160,4 @@ async def serve(doors: Doors, host: str, port: int) -> None:
     allow_connections()
     log_quietly()
     with listen(host, port) as listening:
-        await Server(doors, configure(doors)).serve_doors([listening])
+        await Server(doors, configure(doors), tell).serve_doors([listening])

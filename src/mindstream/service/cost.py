@@ -69,16 +69,22 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """All calls together, and the same calls by what they have in common, in the order of names."""
+    """All calls together, and the same calls by what they have in common, in the order of names.
+
+    Attributes:
+        days: by day and role, the days in order.
+    """
 
     total: Total
     by: dict[By, list[Total]]
+    days: dict[str, dict[str, Total]]
 
 
 async def bill(store: LogStore, user: StreamKey | None = None) -> Bill:
     """Add up the calls of a user; None: of all users of the data folder. Days are those of UTC."""
     total = Total("all")
     parts: dict[By, dict[str, Total]] = {by: {} for by in BYS}
+    days: dict[str, dict[str, Total]] = {}
     async for logged, call in _calls(store, user):
         total.add(call)
         names: dict[By, str] = {
@@ -86,7 +92,9 @@ async def bill(store: LogStore, user: StreamKey | None = None) -> Bill:
         }  # fmt: skip
         for by, name in names.items():
             parts[by].setdefault(name, Total(name)).add(call)
-    return Bill(total, {by: [found[name] for name in sorted(found)] for by, found in parts.items()})
+        days.setdefault(names["day"], {}).setdefault(call.role, Total(call.role)).add(call)
+    by_names = {by: [found[name] for name in sorted(found)] for by, found in parts.items()}
+    return Bill(total, by_names, {day: days[day] for day in sorted(days)})
 
 
 async def _calls(store: LogStore, user: StreamKey | None) -> AsyncIterator[tuple[Logged, ModelCalled]]:

@@ -100,5 +100,5 @@ def answering(
     return Models.named(
         settings.models, on_call=on_call, budget=budget or budget_of(settings), record=record,
         words_dir=settings.prompts, context=settings.context, patience_s=settings.patience_s,
-        fallback=settings.fallback, at_once=at_once,
+        fallback=settings.fallback, at_once=at_once, keeps_words=settings.keep_prompts,
     )  # fmt: skip

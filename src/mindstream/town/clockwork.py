@@ -118,9 +118,7 @@ class Clockwork:
         marked = self.whereabouts.take_marked() | self.deeds.keys()
         turns = {name: turn for name in sorted(marked | ended) if (turn := self._turn(name, step, name in ended))}
         await _all_of([self._live(turn, name in ended) for name, turn in turns.items()])
-        encounters = Encounters(self.setting, self.residents, self.whereabouts, step, turns, self.deeds)
-        await encounters.talk()
-        await encounters.end_talks()
+        await Encounters(self.setting, self.residents, self.whereabouts, step, turns, self.deeds).take_place()
         self.deeds = {}
         for name in sorted(turns.keys() - ended):
             if (turn := turns[name]).is_paper() and (

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mindstream.town.embody.deeds import Deed, End, Leave, Say
 from mindstream.town.embody.living import leave
-from mindstream.town.embody.talk import approach, end_talk, speak, speak_unheard
+from mindstream.town.embody.talk import approach, end_talk, hear, speak, speak_unheard
 from mindstream.town.paper.talk import Talk, overhear
 from mindstream.town.paper.talk import converse as converse_by_lines
 from mindstream.town.residents.converse import converse
@@ -35,18 +35,36 @@ class Encounters:
     turns: dict[str, ResidentTurn]
     deeds: Mapping[str, Deed]
 
-    async def talk(self) -> None:
-        """Let those talk who wish to, in the order of their names, each with one other at most."""
+    async def take_place(self) -> None:
+        """Let people say something, end what talks with them are over, let residents talk, and let people leave.
+
+        A talk that is over ends before one of the two begins the next.
+        """
+        busy = await self._say()
+        await self._end_talks()
+        await self._talk(busy)
+        for name in sorted(name for name, deed in self.deeds.items() if isinstance(deed, Leave)):
+            if self.turns[name].state.embodied:
+                await leave(self.turns[name])
+
+    async def _say(self) -> set[str]:
+        """Let people say what they do, each to one at least; return who has spoken or was spoken to."""
         busy: set[str] = set()
         for name, deed in sorted(self.deeds.items()):
             if isinstance(deed, Say) and deed.to not in busy:
                 busy |= {name, deed.to}
                 heard = self._is_heard(name, deed.to)
                 await (speak if heard else speak_unheard)(self.turns[name], self._turn_of(deed.to), deed.text)
+                for each in self._hearers(name, busy) if deed.to_all else ():
+                    await hear(self._turn_of(each), name, deed.to, deed.text)
+        return busy
+
+    async def _talk(self, busy: set[str]) -> None:
+        """Let those talk who wish to, in the order of their names, each with one other at most."""
         talks: list[Talk] = []
         for name in sorted(self.turns):
             wish = self.turns[name].wish
-            if not wish or {name, wish} & busy:
+            if not wish or {name, wish} & busy or isinstance(self.deeds.get(wish), Leave):
                 continue
             other = self._turn_of(wish)
             if other.state.embodied:
@@ -62,7 +80,7 @@ class Encounters:
             else:
                 await converse(self.turns[name], other)
         for talk in talks:
-            for name in self._hearers(talk, busy):
+            for name in self._hearers(talk.speakers[0], busy):
                 await overhear(self._turn_of(name), talk)
 
     async def _meet(self, name: str, other: str) -> set[str]:
@@ -86,9 +104,9 @@ class Encounters:
             self.turns[name] = ResidentTurn(resident, step, self.setting, resident.state)
         return self.turns[name]
 
-    def _hearers(self, talk: Talk, busy: Collection[str]) -> list[str]:
+    def _hearers(self, speaker: str, busy: Collection[str]) -> list[str]:
         """Name who is in sight of a talk, awake and not talking itself."""
-        where, (speaker, _) = self.whereabouts, talk.speakers
+        where = self.whereabouts
         near = (name for name in where.residents_around(speaker) if name not in busy)
         return sorted(
             name for name in near
@@ -101,8 +119,8 @@ class Encounters:
         spots = self.whereabouts.spots
         return other in spots and name in spots and is_in_sight(self.setting, spots[name], spots[other])
 
-    async def end_talks(self) -> None:
-        """End the talks with people that one of the two has ended, left or waited in for too long; let people leave."""
+    async def _end_talks(self) -> None:
+        """End the talks with people that one of the two has ended, left or waited in for too long."""
         for name, resident in self.residents.items():
             if not resident.state.embodied:
                 continue
@@ -114,5 +132,3 @@ class Encounters:
                 goes_on = state.partner == partner and other.partner == name
                 if not goes_on or isinstance(deed, End | Leave):
                     await end_talk(self._turn_of(name), self._turn_of(partner))
-            if isinstance(deed, Leave):
-                await leave(self.turns[name])

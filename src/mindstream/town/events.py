@@ -289,11 +289,15 @@ class IdentityRenewed(TownEvent):
 
 
 class Overheard(TownEvent):
-    """Somebody who was near heard what two others said to each other."""
+    """Somebody who was near heard what two others said to each other, or what a person said to all."""
 
     kind = "talk_overheard"
     speakers: NoWords[tuple[str, str]]
     records: NoWords[tuple[str, ...]] = ()
+    said: Quotes[str] = Field("", exclude_if=not_)
+    """Word for word, by the first of the two, to all who were near."""
+    gathered: float = Field(0.0, exclude_if=not_)
+    """How much importance it has, where it is not rated later."""
 
 
 class Met(TownEvent):

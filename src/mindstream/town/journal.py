@@ -198,7 +198,9 @@ def _rated_later(event: Event) -> tuple[str, ...]:
     """Return the records of a row whose importance a row of `MemoriesRated` tells: it is not yet theirs here."""
     if isinstance(event, Perceived | Talked):
         return event.unrated
-    return event.records if isinstance(event, ActFinished | Overheard) else ()
+    if isinstance(event, Overheard):
+        return () if event.said else event.records
+    return event.records if isinstance(event, ActFinished) else ()
 
 
 def _line_of(record: Record, late: Collection[str]) -> dict[str, object]:

@@ -250,6 +250,8 @@ def _after_steps(state: ResidentState, event: Event) -> ResidentState | None:
         case ActFinished():
             done = (*state.done, Done(event.start, event.minutes, event.what))
             return state.model_copy(update={"done": done} | _unrated(state, event.step, event.records))
+        case Overheard() if event.said:
+            return state.model_copy(update={"gathered": state.gathered + event.gathered})
         case Overheard():
             return state.model_copy(update=_unrated(state, event.step, event.records))
         case MemoriesRated():

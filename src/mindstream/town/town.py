@@ -30,6 +30,7 @@ from mindstream.models.embedders.named import embedder
 from mindstream.models.roles import AnyModels, Models, open_models
 from mindstream.models.rules import Rules
 from mindstream.town.clockwork import Clockwork
+from mindstream.town.embody.access import find_entrance
 from mindstream.town.embody.deeds import Begin, Deed, Leave
 from mindstream.town.embody.embodied import Embodied, visitor
 from mindstream.town.embody.living import is_here
@@ -190,8 +191,12 @@ class Town:
             ModelError, StorageError: see `run`.
         """
         person = checked_name(name if as_visitor else by, "a person's name")
-        if as_visitor:
-            await self._let_in(person)
+        place = ""
+        if as_visitor and (name not in self.residents or not self.is_here(name)):
+            coming = self._visitor(person)
+            place = find_entrance(self, coming, at)
+            if name not in self.residents:
+                await self._let_in(coming)
         if name not in self.residents:
             raise InputError(f"nobody in {self.setting.name} is called {name!r}: {', '.join(self.residents)}")
         resident = self.residents[name]
@@ -202,7 +207,6 @@ class Town:
         await self.finish_visits()
         embodied = Embodied(self, resident)
         if not resident.state.embodied:
-            place = embodied.entrance(at) if as_visitor else ""
             await embodied.perform(Begin(person=person, place=place))
         return embodied
 
@@ -220,13 +224,20 @@ class Town:
         at, key = self.setting.moment(max(self.step, 0)), self.store.key(JOURNAL)
         await self.store.commit(Commit(mind=key, at=at, entries=(rested,), fence=self._writing.fence))
 
-    async def _let_in(self, name: str) -> None:
-        """Let a visitor be known to the town, who is nowhere in it yet."""
+    def _visitor(self, name: str) -> Person:
+        """Return a visitor, who may have been here before.
+
+        Raises:
+            InputError: a resident is called so but for capitals.
+        """
         if name in self.residents:
-            return
+            return self.residents[name].person
         if name.casefold() in {each.casefold() for each in self.residents}:
             raise InputError(f"{name!r} lives there: come by another name")
-        person = visitor(self.setting, name)
+        return visitor(self.setting, name)
+
+    async def _let_in(self, person: Person) -> None:
+        """Let a visitor be known to the town, who is nowhere in it yet."""
         visitors = (*(each for each in self.setting.people.values() if each.visits), person)
         came = VisitorCame(step=self.step, visitors=tuple(each.model_dump_json() for each in visitors))
         moved = MovedIn(step=self.step, spot=(0, 0), knows=person.knows)
@@ -235,10 +246,10 @@ class Town:
         resident = await self._settle(person)
         await self.store.commit(
             Commit(mind=self.store.key(JOURNAL), at=at, entries=(Entry(came, TOWN),), fence=fence),
-            Commit(mind=resident.memory.key, at=at, entries=(Entry(moved, name),)),
+            Commit(mind=resident.memory.key, at=at, entries=(Entry(moved, person.name),)),
         )
         resident.state = applied(resident.state, moved, self.setting.profile)
-        self.setting, self.residents[name] = self.setting.with_people(person), resident
+        self.setting, self.residents[person.name] = self.setting.with_people(person), resident
         self._rewind(self._clockwork.step, self._clockwork.changed)
 
     def _rewind(self, done: int, changed: Collection[str]) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from mindstream.cli.shell.output import short
-from mindstream.town.embody.outlook import Happening, Surroundings
+from mindstream.town.embody.happened import Happening
+from mindstream.town.embody.outlook import Surroundings
 
 MOST_THINGS = 12
 
@@ -16,8 +17,10 @@ def lines_of(happened: Iterable[Happening], own: str) -> Iterator[str]:
         text = short(each.text, 600)
         said = {
             "saw": text if each.who != own else "", "heard": f"{each.who}: {text}", "said": f"you: {text}",
-            "did": f"you: {text}", "talked": f"the talk with {each.who} is over", "agreed": f"in your plan now: {text}",
-            "unanswered": f"{'you do' if each.who == own else f'{each.who} does'} not answer", "left": "you leave",
+            "did": f"you: {text}", "agreed": f"in your plan now: {text}", "left": "you leave",
+            "talked": f"{f'{each.who} waits no longer: ' if each.waited else ''}the talk with {each.who} is over",
+            "unanswered": f"{'you do' if each.who == own else f'{each.who} does'} not answer"
+            f"{f', and {each.text} waits no longer' if each.waited else ''}",
         }[each.kind]  # fmt: skip
         if said:
             yield f"{each.time[11:16]}  {said}"
@@ -31,8 +34,13 @@ def look_lines(seen: Surroundings) -> Iterator[str]:
     things = [_thing(each.name, each.condition, each.used_by) for each in seen.things[:MOST_THINGS]]
     if things:
         yield f"       things: {', '.join(things)}"
+    yield from waiting_lines(seen)
+
+
+def waiting_lines(seen: Surroundings) -> Iterator[str]:
+    """Yield who waits for what one says, and how long."""
     if seen.talks_with:
-        yield f"       {seen.talks_with} waits for what you say"
+        yield f"       {seen.talks_with} waits for what you say, until {seen.answer_by}"
 
 
 def _thing(name: str, condition: str, used_by: tuple[str, ...]) -> str:

@@ -64,6 +64,7 @@ def serve(
     webhook_secret: Annotated[
         Path | None, flag("FILE", "What they are signed with [MINDSTREAM_WEBHOOK_SECRET].")
     ] = None,
+    studio: Annotated[bool, switch("--studio", "Serve the studio's pages, too, at /studio/.")] = False,
 ) -> None:
     """Serve REST, events, a model for chat pages and MCP, until it is told to end."""
     import gc
@@ -92,6 +93,12 @@ def serve(
         ) if issuer else None,
         webhook=_receiver(webhook, webhook_secret) if webhook else None, public_url=public_url,
     )  # fmt: skip
+    if studio:
+        from mindstream.studio.recorded import add_recorded
+        from mindstream.studio.serve import add_studio
+
+        add_studio(doors.api)
+        add_recorded(doors)
     with asyncio.Runner(loop_factory=new_loop()) as runner:
         runner.run(run(doors, host, port))
 

@@ -167,6 +167,12 @@ class Lines:
             self._take(await asyncio.wrap_future(self._chunk()))
         return self._ready.popleft() if self._ready else None
 
+    def has_more(self) -> bool:
+        """Tell whether a line is there already; what somebody may yet write is not waited for."""
+        while not self._ready and not self._ended and select.select([self._descriptor], [], [], 0)[0]:
+            self._take(os.read(self._descriptor, CHUNK))
+        return bool(self._ready)
+
     def _chunk(self) -> Future[bytes]:
         future: Future[bytes] = Future()
         future.set_running_or_notify_cancel()  # nobody can cancel it: the thread always has somebody to tell

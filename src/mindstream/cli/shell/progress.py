@@ -26,7 +26,7 @@ class Progress(Protocol):
 def progress(doing: str, total: int | None = None) -> Iterator[Progress]:
     """Show a bar, and give what it is told by: how much is done; without a total it only shows that work goes on."""
     if not sys.stderr.isatty():
-        with _lines(doing, total) as told:
+        with progress_lines(doing, total) as told:
             yield told
         return
     from rich.progress import Progress
@@ -52,7 +52,7 @@ class _State:
 
 
 @contextlib.contextmanager
-def _lines(doing: str, total: int | None) -> Iterator[Progress]:
+def progress_lines(doing: str, total: int | None = None) -> Iterator[Progress]:
     """Write a line now and then, from a thread: some work says nothing while it goes on."""
     state, over = _State(doing, total), threading.Event()
 

@@ -8,13 +8,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mindstream.errors import InputError
-from mindstream.town.embody.embodied import MINUTES
+from mindstream.town.embody.embodied import ALL, MINUTES
 
 HELP = """go PLACE                         walk there: "go cafe", "go Hobbs Cafe:cafe"
 do WHAT [for MINUTES] [at PLACE]   do something; a WHAT with "for" or "at" in it stands in quotes
-say TEXT [to WHO]                say something, in any language, to whom you talk with or who is nearest
+say TEXT [to WHO | to all]       say something, in any language: to whom you talk with, else to all who are near;
+                                 the nearest who is free answers, and the others remember it
 decline                          talk no more, or do not answer
-wait [MINUTES | until HH:MM]     let time go by; without a time until what you do is done
+wait [MINUTES | until HH:MM]     let time go by; without a time until what you do, or the talk, is over, or
+                                 somebody speaks to you
 look, who, places, plan          what is around; who; where you can go; what is left of the day's plan
 whisper NAME TEXT                put a thought into somebody's memory
 set OBJECT CONDITION             change an object; CONDITION "" puts it right (OBJECT in quotes if it has blanks)
@@ -83,13 +85,14 @@ def _do(rest: str, at: str) -> Typed:
 
 
 def addressee(text: str, near: Iterable[str]) -> tuple[str, str]:
-    """Return what is said and to whom: "hello to Ada" where one who is near is called so; else all of it, and "".
+    """Return what is said and to whom: "hello to Ada" where one who is near is called so, or ALL; else all, and "".
 
     Structure alone: the last word or name after the last " to ".
     """
     said, to, who = text.rpartition(" to ")
     wanted = who.strip().casefold()
     fits = [each for each in near if wanted in (each.casefold(), each.split()[0].casefold())]
+    fits = fits or [ALL] if wanted == ALL else fits
     return (said, fits[0]) if to and said.strip() and len(fits) == 1 else (text, "")
 
 

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from mindstream.errors import Conflict, InputError
 from mindstream.log.events import Logged, Slept
 from mindstream.memory.fading import StrengthState
+from mindstream.memory.lifecycle.nights import read_nights
 from mindstream.memory.store.record import Record
-from mindstream.memory.store.store import Entry, Revision, read_log
+from mindstream.memory.store.store import Entry, Revision
 
 if TYPE_CHECKING:
     from mindstream.memory.stream import Stream
@@ -63,12 +64,7 @@ async def undo_sleep(stream: Stream, sleep: int = 0) -> UndoneSleep:
 
 
 async def _steps(stream: Stream, sleep: int) -> dict[str, Logged]:
-    nights: dict[int, dict[str, Logged]] = {}
-    async for row in read_log(stream.store, stream.key, kinds=["slept"]):
-        assert isinstance(row.event, Slept)
-        begun = row.seq if row.event.step == "fading" else row.event.cause
-        nights.setdefault(begun, {})[row.event.step] = row
-    nights = {begun: steps for begun, steps in nights.items() if "fading" in steps}
+    nights = {night.begun: night.steps for night in await read_nights(stream)}
     asleep = [begun for begun, steps in nights.items() if "undo" not in steps]
     if sleep and sleep not in nights:
         raise InputError(f"no sleep of {stream.name!r} began with row {sleep} of the log")

@@ -226,6 +226,15 @@ class SqliteStore(AbstractAsyncContextManager["SqliteStore"]):
         sql = f"SELECT DISTINCT stream FROM records WHERE {self.tenant.owned('stream')} ORDER BY stream"
         return await self._database.read(lambda connection: [row[0] for row in connection.execute(sql)])
 
+    async def minds(self) -> list[StreamKey]:
+        """Name the streams of which the log tells anything."""
+        sql = (  # from one name to the next: the index is walked once a name, not once a row
+            "WITH RECURSIVE found(mind) AS (SELECT min(mind) FROM log UNION ALL"
+            " SELECT (SELECT min(mind) FROM log WHERE mind > found.mind) FROM found WHERE found.mind IS NOT NULL)"
+            f" SELECT mind FROM found WHERE mind IS NOT NULL AND {self.tenant.owned('mind')} ORDER BY mind"
+        )
+        return await self._database.read(lambda connection: [row[0] for row in connection.execute(sql)])
+
     async def streams_with_work(self) -> list[StreamKey]:
         """Name the streams that have unfinished work."""
         sql = f"SELECT DISTINCT mind FROM work WHERE done IS NULL AND {self.tenant.owned('mind')} ORDER BY mind"

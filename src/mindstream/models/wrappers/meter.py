@@ -5,12 +5,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from mindstream.clock import Clock, Moment, SystemClock
 from mindstream.errors import ModelError
-from mindstream.models.model import Cut, Model, Part, Request, Usage
+from mindstream.models.cause import NOBODY_SAID, Cause, current_cause
+from mindstream.models.model import Call, Cut, Message, Model, Part, Piece, Request, Usage
 from mindstream.tracing import start_span
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What was asked, word by word, and what was answered; calls of tools are written as they were wished for."""
+
+    asked: tuple[Message, ...]
+    answered: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +34,8 @@ class Metered:
         broken_off: whoever asked stopped listening.
         cut: what was left out of the request so that it fits the model's window.
         mended: its reply was no JSON, and was read by a library (see wrappers/mend).
+        cause: what it was for.
+        words: where they are kept; else None.
     """
 
     model: str
@@ -38,19 +49,25 @@ class Metered:
     broken_off: bool = False
     cut: tuple[Cut, ...] = ()
     mended: bool = False
+    cause: Cause = NOBODY_SAID
+    words: Words | None = field(default=None, repr=False)
 
 
 class Meter:
-    """Hands a `Metered` to `on_call` when a call has ended, however it ended."""
+    """Hands a `Metered` to `on_call` when a call has ended, however it ended; with its words, where it is to."""
 
-    def __init__(self, model: Model, on_call: Callable[[Metered], None], clock: Clock | None = None) -> None:
+    def __init__(
+        self, model: Model, on_call: Callable[[Metered], None], clock: Clock | None = None, *, keeps_words: bool = False
+    ) -> None:
         self.name = model.name
         self._model = model
         self._on_call = on_call
         self._clock = clock or SystemClock()
+        self._keeps_words = keeps_words
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
-        at, start = self._clock.now(), self._clock.elapsed()
+        at, start, cause = self._clock.now(), self._clock.elapsed(), current_cause()
+        answered: list[str] = []
         first_s: float | None = None
         usage: Usage | None = None
         error: str | None = None
@@ -60,6 +77,8 @@ class Meter:
                 async for part in parts:
                     first_s = self._clock.elapsed() - start if first_s is None else first_s
                     usage = part if isinstance(part, Usage) else usage
+                    if self._keeps_words:
+                        answered.append(_words_of(part))
                     yield part
         except ModelError as failure:
             error = f"{type(failure).__name__}: {failure}"
@@ -70,10 +89,24 @@ class Meter:
         finally:
             seconds = self._clock.elapsed() - start
             label = request.prompt.label()
-            call = Metered(self.name, request.role, label, at, first_s, seconds, usage, error, broken_off, request.cut)
+            words = Words(request.messages, "".join(answered)) if self._keeps_words else None
+            call = Metered(
+                self.name, request.role, label, at, first_s, seconds, usage, error, broken_off, request.cut,
+                cause=cause, words=words,
+            )  # fmt: skip
             self._on_call(call)
             if request.on_call:
                 request.on_call(call)
+
+
+def _words_of(part: Part) -> str:
+    match part:
+        case Piece():
+            return part.text
+        case Call():
+            return f"{part.tool}({part.arguments})\n"
+        case _:
+            return ""
 
 
 # Tell whoever asks what their calls were: for models that many minds share, each with a log of its own.

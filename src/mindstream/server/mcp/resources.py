@@ -11,9 +11,9 @@ from pydantic import BaseModel
 from mindstream.clock import format_iso
 from mindstream.service.operations.cursors import read_cursor, write_cursor
 from mindstream.service.operations.house import House
-from mindstream.service.operations.memory import ListRequest, MemoryId
+from mindstream.service.operations.memories.memory import ListRequest, MemoryId
+from mindstream.service.operations.memories.receipts import MemoryShape
 from mindstream.service.operations.plans import RunName
-from mindstream.service.operations.receipts import MemoryShape
 from mindstream.service.operations.refusals import NotFound
 from mindstream.service.operations.shapes import NoQuestion
 from mindstream.service.operations.table import find_operation

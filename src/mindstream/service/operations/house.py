@@ -35,7 +35,7 @@ from mindstream.service.operations.hub import Hub, TenantStore
 from mindstream.service.operations.lasting.changed import OperationChanged
 from mindstream.service.operations.lasting.kept import KeptOperations
 from mindstream.service.operations.lasting.running import Running, RunningOperations
-from mindstream.service.operations.offered import Offered
+from mindstream.service.operations.offered import Offered, WatchedTowns
 from mindstream.service.operations.open_minds import MindKey, OpenMind, OpenMinds
 from mindstream.service.operations.refusals import NotFound
 from mindstream.service.operations.spending import SpentOf, charged
@@ -71,6 +71,7 @@ class House:
         speakers: who can answer for a mind, by name: the packs that come with mindstream, the operator's own.
         offered: what the operator offers: tools, documents, towns.
         running: what takes its time.
+        towns: what was read of those that are looked at.
     """
 
     def __init__(
@@ -83,6 +84,7 @@ class House:
         self.clock = clock or SystemClock()
         self.speakers = dict(speakers or {})
         self.minds = OpenMinds(self._open_mind, self.clock)
+        self.towns = WatchedTowns()
         kept = KeptOperations(settings.data)
         self.running = RunningOperations(self.clock, self._show_running, kept, self._stream_of)
         self._models, self._own_models = models, models is None

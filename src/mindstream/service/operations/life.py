@@ -7,16 +7,23 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, JsonValue
 
+from mindstream.clock import Moment
 from mindstream.memory.memory import Memory
 from mindstream.service.operations.house import House
 from mindstream.service.operations.lasting.running import Running
 from mindstream.service.operations.refusals import NotFound
-from mindstream.service.operations.shapes import Ask, NoQuestion, Reply
+from mindstream.service.operations.shapes import Ask, Reply
 from mindstream.service.operations.table import operation
 from mindstream.service.operations.who import Who
 
 if TYPE_CHECKING:
     from mindstream.life.state import LifeState
+
+
+class LifeRequest(Ask):
+    """`at`: as it stood after that row of the log."""
+
+    at: int | None = Field(None, ge=1, le=2**62)
 
 
 class GoalRequest(Ask):
@@ -67,8 +74,18 @@ class Question(Reply):
     late: bool
 
 
+class Due(Reply):
+    """A standing order, and when it is due next."""
+
+    order: str
+    at: Moment
+
+
 class LifeShape(Reply):
-    """How a life stands; `lived`: a process lives it now; `halted`: why nothing is done, "" where something is."""
+    """How a life stands; `lived`: a process lives it now; `halted`: why nothing is done, "" where something is.
+
+    `due`: when each standing order is due next.
+    """
 
     goal: str
     orders: list[str]
@@ -80,6 +97,7 @@ class LifeShape(Reply):
     questions: list[Question]
     leave_wanted: list[JsonValue]
     spent: JsonValue
+    due: list[Due] = Field([])
 
 
 class Lived(Reply):
@@ -90,9 +108,9 @@ class Lived(Reply):
 
 
 @operation("life.status", "read", "GET /users/{user}/life", cli="life status")
-async def status(house: House, who: Who, ask: NoQuestion) -> LifeShape:  # noqa: ARG001
-    """Say how a life stands."""
-    return await _shape(await house.memory(who))
+async def status(house: House, who: Who, ask: LifeRequest) -> LifeShape:
+    """Say how a life stands, or stood after a row of the log."""
+    return await _shape(house, await house.memory(who), ask.at)
 
 
 @operation("life.goal", "write", "POST /users/{user}/life/goal", cli="live --goal")
@@ -102,7 +120,7 @@ async def goal(house: House, who: Who, ask: GoalRequest) -> LifeShape:
 
     memory = await house.memory(who)
     await commands.give_goal(memory, ask.goal, ask.orders)
-    return await _shape(memory)
+    return await _shape(house, memory)
 
 
 @operation("life.live", "write", "POST /users/{user}/life/live", long=True, cli="live")
@@ -119,7 +137,7 @@ async def live(house: House, who: Who, ask: LiveRequest, one: Running) -> Lived:
     async with open_life(house.settings, wanted, memory, note=one.tell, models=models) as life:
         one.tell(f"it lives for: {life.state.goal}")
         ended = await life.run(ask.turns, stay=ask.stay)
-    return Lived(ended=ended, life=await _shape(memory))
+    return Lived(ended=ended, life=await _shape(house, memory))
 
 
 @operation("life.say", "write", "POST /users/{user}/life/say", cli="life say")
@@ -130,7 +148,7 @@ async def say(house: House, who: Who, ask: SayRequest) -> LifeShape:
     memory = await house.memory(who)
     await _state(memory)
     await commands.say(memory, ask.text)
-    return await _shape(memory)
+    return await _shape(house, memory)
 
 
 @operation("life.answer", "write", "POST /users/{user}/life/answer", cli="life answer")
@@ -141,7 +159,7 @@ async def answer(house: House, who: Who, ask: AnswerRequest) -> LifeShape:
     memory = await house.memory(who)
     await _state(memory)
     await commands.answer(memory, ask.text, ask.id, session="life")
-    return await _shape(memory)
+    return await _shape(house, memory)
 
 
 @operation("life.leave", "write", "POST /users/{user}/life/leave", cli="life allow")
@@ -152,7 +170,7 @@ async def leave(house: House, who: Who, ask: LeaveRequest) -> LifeShape:
     memory = await house.memory(who)
     await _state(memory)
     await commands.give_leave(memory, ask.yes, ask.id)
-    return await _shape(memory)
+    return await _shape(house, memory)
 
 
 @operation("life.pause", "write", "POST /users/{user}/life/pause", cli="life pause")
@@ -163,7 +181,7 @@ async def pause(house: House, who: Who, ask: PauseRequest) -> LifeShape:
     memory = await house.memory(who)
     await _state(memory)
     await commands.order(memory, ask.order, ask.because)
-    return await _shape(memory)
+    return await _shape(house, memory)
 
 
 async def _state(memory: Memory) -> LifeState:
@@ -175,15 +193,29 @@ async def _state(memory: Memory) -> LifeState:
     return state
 
 
-async def _shape(memory: Memory) -> LifeShape:
+async def _shape(house: House, memory: Memory, at: int | None = None) -> LifeShape:
     from mindstream.life import lives
+    from mindstream.life.state import read_state_at
 
     state, lived = await asyncio.gather(_state(memory), lives.is_lived(memory))
+    state = state if at is None else await read_state_at(memory, at)
     waiting = {id_: each for id_, each in (state.questions | state.late).items() if id_ not in state.answers}
     return LifeShape(
         goal=state.goal, orders=list(state.orders), lived=lived, halted=state.halted, turn=state.turn,
         in_turn=state.in_turn, tasks=[task.model_dump(mode="json") for task in state.ledger.ordered()],
         questions=[Question(id=id_, text=each.tip, late=id_ in state.late) for id_, each in waiting.items()],
         leave_wanted=[each.model_dump(mode="json") for each in state.wishes.values()],
-        spent=state.spent.model_dump(mode="json"),
+        spent=state.spent.model_dump(mode="json"), due=_due(house, state),
     )  # fmt: skip
+
+
+def _due(house: House, state: LifeState) -> list[Due]:
+    """Return when standing orders are due next, in the operator's zone."""
+    from mindstream.life.schedule import read_order
+
+    zone, now = house.usual_zone(), house.clock.now()
+    since = [state.beats.get(number, state.ordered) for number in range(len(state.orders))]
+    return [
+        Due(order=text, at=read_order(text).next_after(max(now, last), zone))
+        for text, last in zip(state.orders, since, strict=True)
+    ]

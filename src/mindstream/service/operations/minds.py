@@ -7,14 +7,17 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
 
+import numpy as np
 from pydantic import Field, JsonValue
 
 from mindstream.clock import Moment
 from mindstream.log.events import Heard, Logged, Waiting
-from mindstream.memory.store.record import Kind
+from mindstream.memory.memory import Memory
+from mindstream.memory.store.columns import KIND_CODES
+from mindstream.memory.store.record import Kind, Record
 from mindstream.service.operations.cursors import read_number, write_cursor
 from mindstream.service.operations.house import House
-from mindstream.service.operations.shapes import Ask, NoQuestion, Page, Reply
+from mindstream.service.operations.shapes import Ask, Page, Reply
 from mindstream.service.operations.table import operation
 from mindstream.service.operations.who import Who
 
@@ -88,14 +91,21 @@ class MindRequest(Ask):
     session: str | None = Field(None, min_length=1, max_length=100)
 
 
+class AsOf(Ask):
+    """Of which moment: after that row of the log; none: now."""
+
+    seq: int | None = Field(None, ge=0, le=2**62)
+
+
 class BeliefShape(Reply):
-    """The latest version of a belief."""
+    """The latest version of a belief; `seq`: the row of the log in which it was written."""
 
     slot: str
     version: int
     text: str
     value: JsonValue
     evidence: list[str]
+    seq: int = 0
 
 
 class Beliefs(Reply):
@@ -132,33 +142,41 @@ class SessionList(Reply):
 
 
 @operation("minds.belief", "read", "GET /users/{user}/belief")
-async def belief(house: House, who: Who, ask: NoQuestion) -> Beliefs:  # noqa: ARG001
-    """Return what is believed of a user."""
-    return await _latest(house, who, "belief")
+async def belief(house: House, who: Who, ask: AsOf) -> Beliefs:
+    """Return what is believed of a user, or was after a row of the log."""
+    return await _latest(house, who, "belief", ask.seq)
 
 
 @operation("minds.plan", "read", "GET /users/{user}/plan")
-async def plan(house: House, who: Who, ask: NoQuestion) -> Beliefs:  # noqa: ARG001
-    """Return what was planned with a user."""
-    return await _latest(house, who, "plan")
+async def plan(house: House, who: Who, ask: AsOf) -> Beliefs:
+    """Return what was planned with a user, or had been after a row of the log."""
+    return await _latest(house, who, "plan", ask.seq)
 
 
-async def _latest(house: House, who: Who, kind: Kind) -> Beliefs:
+async def _latest(house: House, who: Who, kind: Kind, seq: int | None) -> Beliefs:
     memory = await house.memory(who)
-    latest = {
-        record.slot: record
-        for record in await memory.store.latest(memory.key, [kind], 1_000, now=house.clock.now())
-        if record.slot  # oldest first, so the newest stays
-    }
+    if seq is None:
+        found = await memory.store.latest(memory.key, [kind], 1_000, now=house.clock.now())
+    else:
+        found = [each for each in await _versions(memory, kind) if each.seq <= seq]
+    latest = {record.slot: record for record in found if record.slot}  # oldest first, so the newest stays
     return Beliefs(
         beliefs=[
             BeliefShape(
                 slot=slot, version=record.version or 0, text=record.text,
                 value=record.data.get("plan" if kind == "plan" else "value"), evidence=list(record.evidence),
+                seq=record.seq,
             )
             for slot, record in sorted(latest.items())
         ]
     )  # fmt: skip
+
+
+async def _versions(memory: Memory, kind: Kind) -> list[Record]:
+    """Return all that is or was of a kind, oldest first."""
+    columns = await memory.columns()
+    of_kind = np.flatnonzero(columns.kind.values == KIND_CODES[kind]).tolist()
+    return await memory.store.records(memory.key, [columns.ids[at] for at in of_kind])
 
 
 @operation("minds.cancel", "write", "POST /users/{user}/cancel")

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mindstream.errors import SettingsError
 from mindstream.log.names import checked_name
 from mindstream.service.operations.refusals import NotFound
 from mindstream.service.operations.who import LOCAL, Who, checked_wall
 
+if TYPE_CHECKING:
+    from mindstream.town.replay.growing import GrowingRecording
+
 USUAL = ("calculator", "recall")
+
+MOST_WATCHED = 4
+"""What was read of so many towns is kept in memory."""
 
 
 @dataclass(frozen=True)
@@ -69,3 +77,20 @@ def read_towns(given: Sequence[str]) -> dict[tuple[str, str], Path]:
             raise SettingsError(f"a town is offered by NAME=DIR, or TENANT/NAME=DIR, not by {each!r}")
         found[checked_wall(tenant) if slash else LOCAL, checked_name(short, "town")] = Path(folder)
     return found
+
+
+class WatchedTowns:
+    """What was read of the towns that were looked at last: only what is new is read again."""
+
+    def __init__(self) -> None:
+        self._towns: OrderedDict[Path, GrowingRecording] = OrderedDict()
+
+    def of(self, folder: Path) -> GrowingRecording:
+        """Return what is kept of the town in a folder."""
+        from mindstream.town.replay.growing import GrowingRecording
+
+        found = self._towns.setdefault(folder, GrowingRecording(folder))
+        self._towns.move_to_end(folder)
+        if len(self._towns) > MOST_WATCHED:
+            self._towns.popitem(last=False)
+        return found

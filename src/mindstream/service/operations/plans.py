@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator, Collection
 from contextlib import AsyncExitStack
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from pydantic import Field, JsonValue
@@ -26,6 +27,7 @@ from mindstream.service.operations.who import Who
 if TYPE_CHECKING:
     from mindstream.models.model import Model
     from mindstream.models.roles import Models
+    from mindstream.planning.allowance import Spent
     from mindstream.planning.evidence import Evidence
     from mindstream.planning.journal import RunCheckpoint
     from mindstream.planning.permission import Approver, Wish
@@ -60,10 +62,11 @@ class RunName(Ask):
 
 
 class ApproveRequest(RunName):
-    """A yes or no to what a run waits for; `id`: to which, else to the first."""
+    """A yes or no to what a run waits for; `id`: to which, else to the first; `plan`: run this one instead."""
 
     yes: bool = True
     id: str = Field("", max_length=100)
+    plan: Plan | None = None
 
 
 class RunRequest(Ask):
@@ -84,8 +87,21 @@ class EvidenceShape(Reply):
     foreign: bool
 
 
+class RunSpent(Reply):
+    """What a run took: calls of models and of tools, tokens, US dollars where the price is known, seconds."""
+
+    model_calls: int
+    tool_calls: int
+    tokens: int
+    cost_usd: float
+    seconds: float
+
+
 class RunShape(Reply):
-    """A run: `state` is running, waiting, answered, or stopped (`plans.resume` goes on with it)."""
+    """A run: `state` is running, waiting, answered, or stopped (`plans.resume` goes on with it).
+
+    `spent`: what it took, as far as its rows go.
+    """
 
     run: str
     task: str
@@ -99,6 +115,7 @@ class RunShape(Reply):
     evidence: list[EvidenceShape]
     at: Moment
     operation: str = ""
+    spent: RunSpent | None = None
 
 
 class RunList(Reply):
@@ -118,8 +135,12 @@ async def solve(house: House, who: Who, ask: SolveRequest, one: Running) -> RunS
         if ask.approve:
             plan = await planner.plan(ask.task, lambda step: one.tell(f"planned: {step.tool}"))
             data = {"plan": plan.model_dump(mode="json")}
-            if not await one.ask(Wanted(id="plan", what="plan", text=plan.save()[:20_000], data=data)):
+            wanted = Wanted(id="plan", what="plan", text=plan.save()[:20_000], data=data)
+            decision = await one.ask(wanted, lambda other: _require_sound(other, planner))
+            if not decision.yes:
                 raise Conflict("the plan was refused, and nothing of it was run")
+            if decision.instead is not None:
+                plan = decision.instead.model_copy(update={"task": ask.task})
         return show_solution(await planner.solve(ask.task, plan, run=one.run), house.clock.now())
 
 
@@ -167,7 +188,7 @@ async def get(house: House, who: Who, ask: RunName) -> RunShape:
 async def approve(house: House, who: Who, ask: ApproveRequest) -> OperationShape:
     """Say yes or no to what a run waits for: its plan, or a call that changes the world. `run` may be the operation."""
     one = _going_on(house, who, ask.run)
-    one.answer(ask.yes, ask.id)
+    one.answer(ask.yes, ask.id, ask.plan)
     return one.shape()
 
 
@@ -228,6 +249,14 @@ async def open_planner(house: House, who: Who, ask: SolveRequest, one: Running) 
         )  # fmt: skip
 
 
+def _require_sound(plan: Plan, planner: Planner) -> None:
+    """Raise InputError where a plan cannot be run with a planner's tools."""
+    from mindstream.planning.check import check
+
+    if faults := check(plan, [tool.spec for tool in planner.tools]):
+        raise InputError("; ".join(map(str, faults)))
+
+
 def worker(models: Models) -> Model | None:
     """Return who carries out instructions; None where that is no model."""
     from mindstream.models.rules import Rules
@@ -262,7 +291,7 @@ def _asking(one: Running) -> Approver:
     async def leave(wish: Wish) -> bool:
         data: dict[str, JsonValue] = {"tool": wish.step.tool, "arguments": wish.arguments, "foreign": wish.foreign}
         text = f"{wish.step.tool} changes the world"
-        return await one.ask(Wanted(id=wish.step.id, what="call", text=text, data=data))
+        return (await one.ask(Wanted(id=wish.step.id, what="call", text=text, data=data))).yes
 
     return leave
 
@@ -274,7 +303,7 @@ def show_solution(solution: Solution, now: Moment) -> RunShape:
         run=solution.run, task=solution.task, how=solution.how, state=state, answer=solution.answer,
         unanswered=solution.unanswered, stopped=solution.stopped, foreign=solution.foreign,
         plan=solution.plan.model_dump(mode="json"), evidence=[_evidence(each) for each in solution.evidence.values()],
-        at=now,
+        at=now, spent=_spent(solution.spent),
     )  # fmt: skip
 
 
@@ -287,8 +316,12 @@ def _show(house: House, who: Who, begun: RunCheckpoint) -> RunShape:
         foreign=any(each.foreign for each in begun.evidence.values()),
         plan=begun.plan.model_dump(mode="json") if begun.plan else None,
         evidence=[_evidence(each) for each in begun.evidence.values()], at=begun.at,
-        operation=going.id if going else "",
+        operation=going.id if going else "", spent=_spent(begun.spent),
     )  # fmt: skip
+
+
+def _spent(spent: Spent) -> RunSpent:
+    return RunSpent(**asdict(spent))
 
 
 def _evidence(each: Evidence) -> EvidenceShape:

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
+from mindstream.clock import Moment
+from mindstream.errors import InputError
 from mindstream.log.names import id_of
 from mindstream.minds.calls import CallLog
+from mindstream.service.operations.cursors import read_number, write_cursor
 from mindstream.service.operations.house import House
 from mindstream.service.operations.lasting.running import Running
 from mindstream.service.operations.refusals import NotFound
-from mindstream.service.operations.shapes import Ask, NoQuestion, Reply
+from mindstream.service.operations.shapes import Ask, NoQuestion, Page, Reply
 from mindstream.service.operations.table import operation
 from mindstream.service.operations.who import Who
 from mindstream.sharing.events import EVERYONE
 
 if TYPE_CHECKING:
     from mindstream.sharing.pool import Pool
-    from mindstream.sharing.state import PoolState
+    from mindstream.sharing.state import PoolState, Standing
 
 
 class PoolName(Ask):
@@ -39,10 +43,11 @@ class CreateRequest(PoolName):
 
 
 class PoolRecallRequest(PoolName):
-    """A question like those whose answers are wanted."""
+    """A question like those whose answers are wanted; `untrained`: as it was before the pool had learned anything."""
 
     query: str = Field(min_length=1, max_length=100_000)
     k: int = Field(3, ge=1, le=50)
+    untrained: bool = False
 
 
 class OfferRequest(PoolName):
@@ -58,6 +63,124 @@ class HelpedRequest(PoolName):
     ids: list[str] = Field(min_length=1, max_length=50)
     value: float = Field(ge=0, le=1)
     query: str = Field("", max_length=100_000)
+
+
+class TrustRequest(PoolName):
+    """Whether a source, as the pool names it, is to be trusted from now on."""
+
+    source: str = Field(min_length=1, max_length=200)
+    trusted: bool
+
+
+class PairsRequest(PoolName, Page):
+    """A page of what was offered to a pool, newest first; of one verdict."""
+
+    verdict: Literal["admitted", "rejected", ""] = ""
+
+
+class CriterionShape(Reply):
+    """What pairs are graded for: 0 to `points`; `others`: what the pair is worth to other agents."""
+
+    name: str
+    points: int
+    asks: str
+    others: bool
+
+
+class RubricShape(Reply):
+    """By what pairs are graded; with `threshold` points of 100 one is let in."""
+
+    version: int
+    threshold: int
+    criteria: list[CriterionShape]
+
+
+class SourceShape(Reply):
+    """Somebody from whom pairs came: how many were judged, and how many give orders to whoever reads them.
+
+    `trusted`: what a person said; None: nobody did. `foreign`: which share of its answers belongs to no query of its,
+    by what was measured.
+    """
+
+    source: str
+    pairs: int
+    orders: int
+    trusted: bool | None
+    foreign: float
+
+
+class VersionShape(Reply):
+    """A version of what a pool has learned: how often what is ranked first helps, on pairs that were held out.
+
+    `before`: the same of the version before; `held`: False: it ranks no better, and is not used.
+    """
+
+    number: int
+    learned_from: int
+    helps: float
+    before: float
+    held: bool
+    basis: str
+
+
+class PoolDetails(Reply):
+    """What a pool goes by: the rubrics, the newest last; its sources; what it has learned, version by version."""
+
+    pool: str
+    domain: str
+    owner: str
+    rubrics: list[RubricShape]
+    sources: list[SourceShape]
+    versions: list[VersionShape]
+
+
+class PairShape(Reply):
+    """A pair that was offered, and what became of it.
+
+    `verdict`: "": not judged yet. `score`: 0 to 100, the sum of `grades`; `by`: who graded it, "" where a person laid
+    it in. `served`: whoever asks is shown it; else `unserved` says why not. `shown`: exemplars that stood before it.
+    """
+
+    id: str
+    at: Moment
+    query: str
+    answer: str
+    writer: str
+    asked_by: str
+    model: str
+    verdict: str
+    score: float
+    grades: dict[str, float]
+    reasons: list[str]
+    by: str
+    by_hand: bool
+    rubric: int
+    fit: float | None
+    served: bool
+    unserved: list[str]
+    shown: list[str]
+
+
+class PairList(Reply):
+    """A page of pairs, newest first; `next`: the cursor of the next page, "" at the end."""
+
+    pairs: list[PairShape]
+    next: str
+
+
+class GrowthPoint(Reply):
+    """How well pairs were helped by their first exemplars, 0 to 1, when a pool had so many; `untrained`: unlearned."""
+
+    size: int
+    helped: float
+    untrained: float
+
+
+class Growth(Reply):
+    """How a pool learned as it grew; no points where it is too small for that, and `why` says so."""
+
+    points: list[GrowthPoint]
+    why: str = ""
 
 
 class PoolShape(Reply):
@@ -108,15 +231,21 @@ class Done(Reply):
 
 
 @contextlib.asynccontextmanager
-async def open_pool(house: House, who: Who, name: str, *, new: bool = False) -> AsyncIterator[Pool]:
-    """Open a pool of the tenant's, for one of its members.
+async def open_pool(
+    house: House, who: Who, name: str, *, new: bool = False, untrained: bool = False
+) -> AsyncIterator[Pool]:
+    """Open a pool of the tenant's, for one of its members; `untrained`: as if it had learned nothing.
 
     Raises:
         NotFound: there is none, or the user is no member: who is none does not learn that it is there.
     """
     from mindstream.sharing.pool import Pool
+    from mindstream.sharing.ranking import Retriever
 
-    async with Pool.open(house.ground(who).store, name, embed=house.embedder, clock=house.clock) as pool:
+    ranks = Retriever() if untrained else None
+    async with Pool.open(
+        house.ground(who).store, name, embed=house.embedder, clock=house.clock, retriever=ranks
+    ) as pool:
         if not new and (not await pool.exists() or not is_member(await pool.state(), who.user)):
             raise NotFound(f"there is no pool {name!r} here")
         yield pool
@@ -154,7 +283,7 @@ async def get(house: House, who: Who, ask: PoolName) -> PoolShape:
 @operation("pools.recall", "read", "POST /users/{user}/pools/{pool}/recall", mcp="recall_exemplars", cli="pool recall")
 async def recall(house: House, who: Who, ask: PoolRecallRequest) -> ExemplarList:
     """Return how others answered what is like a question."""
-    async with open_pool(house, who, ask.pool) as pool:
+    async with open_pool(house, who, ask.pool, untrained=ask.untrained) as pool:
         found = await pool.recall(ask.query, ask.k, reader=who.user)
     shown = [ExemplarShape(id=each.id, query=each.query, answer=each.answer, writer=each.writer) for each in found]
     return ExemplarList(exemplars=shown)
@@ -195,4 +324,105 @@ async def _shape(pool: Pool) -> PoolShape:
     return PoolShape(
         pool=pool.name, domain=created.domain if created else "", owner=created.owner if created else "",
         members=sorted(state.members), exemplars=len(state.standings), rubrics=len(state.rubrics),
+    )  # fmt: skip
+
+
+# What a pool goes by, and what became of what was offered.
+
+
+@operation("pools.details", "read", "GET /users/{user}/pools/{pool}/details")
+async def details(house: House, who: Who, ask: PoolName) -> PoolDetails:
+    """Say what a pool goes by: its rubrics, who is trusted, what it has learned."""
+    async with open_pool(house, who, ask.pool) as pool:
+        state = await pool.state()
+    sources = [
+        SourceShape(
+            source=name, pairs=each.pairs, orders=each.orders, trusted=each.by_person, foreign=each.foreign_share
+        )
+        for name, each in sorted(state.sources.items())
+    ]  # fmt: skip
+    created = state.created
+    return PoolDetails(
+        pool=ask.pool, domain=created.domain if created else "", owner=created.owner if created else "",
+        rubrics=_rubrics(state), sources=sources, versions=_versions(state),
+    )  # fmt: skip
+
+
+@operation("pools.pairs", "read", "GET /users/{user}/pools/{pool}/pairs", cli="pool why")
+async def pairs(house: House, who: Who, ask: PairsRequest) -> PairList:
+    """List what was offered to a pool: who wrote it, how it was graded and why, whether it is served."""
+    first = read_number(ask.cursor)
+    async with open_pool(house, who, ask.pool) as pool:
+        state = await pool.state()
+        found = [each for each in _readable(state, who.user) if ask.verdict in ("", _verdict(each))]
+        shown = [_pair(state, each, who.user, pool.guarded) for each in found[first : first + ask.limit]]
+    more = first + ask.limit < len(found)
+    return PairList(pairs=shown, next=write_cursor(str(first + ask.limit)) if more else "")
+
+
+@operation("pools.growth", "read", "GET /users/{user}/pools/{pool}/growth", cli="pool curve")
+async def growth(house: House, who: Who, ask: PoolName) -> Growth:
+    """Measure how a pool learned as it grew: how well its own pairs are helped, at each tenth of its size."""
+    from mindstream.sharing.growth import growth_curve
+
+    async with open_pool(house, who, ask.pool) as pool:
+        try:
+            found = await growth_curve(pool, who.user)
+        except InputError as error:
+            return Growth(points=[], why=str(error))
+    return Growth(points=[GrowthPoint(**asdict(each)) for each in found])
+
+
+@operation("pools.trust", "write", "POST /users/{user}/pools/{pool}/trust")
+async def trust(house: House, who: Who, ask: TrustRequest) -> Done:
+    """Say whether a source is to be trusted; the pool's owner does."""
+    async with open_pool(house, who, ask.pool) as pool:
+        await pool.trust(ask.source, ask.trusted, who.user)
+    return Done()
+
+
+def _rubrics(state: PoolState) -> list[RubricShape]:
+    return [
+        RubricShape(
+            version=number, threshold=each.threshold,
+            criteria=[CriterionShape(**one.model_dump()) for one in each.criteria],
+        )
+        for number, each in enumerate(state.rubrics, 1)
+    ]  # fmt: skip
+
+
+def _versions(state: PoolState) -> list[VersionShape]:
+    return [
+        VersionShape(
+            number=each.number, learned_from=each.learned_from, helps=each.held_out, before=each.before, held=each.held,
+            basis=each.basis,
+        )
+        for each in state.versions
+    ]  # fmt: skip
+
+
+def _readable(state: PoolState, reader: str) -> list[Standing]:
+    """Return what somebody may read of all that was offered, newest first; the owner may all of it."""
+    owner = state.created.owner if state.created else ""
+    newest_first = sorted(state.standings.values(), key=lambda each: -each.seq)
+    return [
+        each for each in newest_first
+        if reader == owner or all(state.may_read(reader, writer) for writer in each.writers)
+    ]  # fmt: skip
+
+
+def _verdict(standing: Standing) -> str:
+    return standing.verdict.verdict if standing.verdict else "none"
+
+
+def _pair(state: PoolState, standing: Standing, reader: str, guarded: bool) -> PairShape:
+    exemplar, verdict = standing.exemplar, standing.verdict
+    unserved = list(state.reasons_unserved(exemplar.id, reader, guarded))
+    return PairShape(
+        id=exemplar.id, at=standing.at, query=exemplar.query, answer=exemplar.answer, writer=exemplar.writer,
+        asked_by=exemplar.asked_by, model=exemplar.model, verdict=verdict.verdict if verdict else "",
+        score=verdict.score if verdict else 0.0, grades=verdict.grades if verdict else {},
+        reasons=list(verdict.reasons) if verdict else [], by=verdict.model if verdict else "",
+        by_hand=bool(verdict and verdict.by_hand), rubric=verdict.rubric if verdict else 0,
+        fit=verdict.fit if verdict else None, served=not unserved, unserved=unserved, shown=list(exemplar.examples),
     )  # fmt: skip

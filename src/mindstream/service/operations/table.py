@@ -24,7 +24,10 @@ from mindstream.service.operations.house import House
 from mindstream.service.operations.lasting.shape import OperationShape
 from mindstream.service.operations.who import Scope, Who
 
-ROOMS = ("minds", "memory", "memory_care", "plans", "life", "pools", "towns", "towns_embody", "logs", "errands")
+ROOMS = (
+    "people", "minds", "memories.memory", "memories.care", "plans", "life", "life_tasks", "pools", "towns",
+    "towns_seen", "towns_embody", "logs", "errands",
+)  # fmt: skip
 """The modules that declare operations, in the order in which doors list them."""
 
 

@@ -98,7 +98,7 @@ class Evaluation(Reply):
 
 
 class ResidentShape(Reply):
-    """What somebody does, and where."""
+    """What somebody does, and where; `lived_by`: the person who lives as them, "" nobody."""
 
     name: str
     doing: str
@@ -106,6 +106,7 @@ class ResidentShape(Reply):
     spot: list[int]
     asleep: bool
     talking_with: str
+    lived_by: str = ""
 
 
 class TownShape(Reply):
@@ -183,7 +184,10 @@ async def status(house: House, who: Who, ask: StatusRequest) -> TownShape:
         state, step = await look.at(ask.at)
         return TownShape(
             town=ask.town, name=look.setting.name, step=step, time=format_time(look.setting, step),
-            residents=[_resident(look.setting, each, step) for _, each in sorted(state.states.items())],
+            residents=[
+                _resident(look.setting, each, step)
+                for name, each in sorted(state.states.items()) if not _is_away(look.setting, each)
+            ],
             conditions={place: each.text for place, each in sorted(state.conditions.items())},
         )  # fmt: skip
 
@@ -193,10 +197,9 @@ async def why(house: House, who: Who, ask: WhyRequest) -> Why:
     """Say why somebody does what they do: what they saw, what came to mind, what they decided and had planned."""
     from mindstream.service import town as service
     from mindstream.town.inspect import why as reasons
-    from mindstream.town.inspect.history import read_history
     from mindstream.town.inspect.lookup import find_resident
 
-    history = await read_history(house.offered.town(who, ask.town))
+    history = await house.towns.of(house.offered.town(who, ask.town)).history()
     name = find_resident(history.setting, ask.resident)
     step = service.find_past_step(history.setting, ask.at, history.step) if ask.at else history.step
     reason = await asyncio.to_thread(reasons.explain, history, name, step)
@@ -260,9 +263,7 @@ async def evaluate(house: House, who: Who, ask: EvaluateRequest, one: Running) -
 @operation("towns.frames", "read", "GET /towns/{town}/frames")
 async def frames(house: House, who: Who, ask: FramesRequest) -> Frames:
     """Return moments of a town, for whoever draws it."""
-    from mindstream.town.inspect.history import read_history
-
-    history = await read_history(house.offered.town(who, ask.town))
+    history = await house.towns.of(house.offered.town(who, ask.town)).history()
     return await asyncio.to_thread(_frames, history, ask)
 
 
@@ -272,7 +273,10 @@ def _frames(history: History, ask: FramesRequest) -> Frames:
     shown = [
         Frame(
             step=step, time=setting.when(step).isoformat(),
-            residents=[_resident(setting, history.state(name, step), step) for name in history.names],
+            residents=[
+                _resident(setting, state, step)
+                for name in history.names if not _is_away(setting, state := history.state(name, step))
+            ],
         )
         for step in steps[: ask.limit]
     ]  # fmt: skip
@@ -283,5 +287,10 @@ def _resident(setting: Setting, state: ResidentState, step: int) -> ResidentShap
     spot = state.spot(max(step, 0))
     return ResidentShape(
         name=state.name, doing=state.act.what if state.act else "", place=str(setting.world.address_at(spot)),
-        spot=list(spot), asleep=state.asleep, talking_with=state.partner,
+        spot=list(spot), asleep=state.asleep, talking_with=state.partner, lived_by=state.embodied,
     )  # fmt: skip
+
+
+def _is_away(setting: Setting, state: ResidentState) -> bool:
+    """Tell whether somebody is a visitor who is not in the town."""
+    return setting.people[state.name].visits and not state.embodied

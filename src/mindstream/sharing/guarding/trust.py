@@ -85,6 +85,12 @@ class SourceRecord:
             told = np.log(SHARES + (1 - SHARES) * np.exp(_evidence(judged)))
             self.likelihoods = KEPT * self.likelihoods + told
 
+    @property
+    def foreign_share(self) -> float:
+        """Which share of its pairs has answers that belong to other queries, or to none, as far as anybody knows."""
+        weights = np.exp(self.likelihoods - self.likelihoods.max())
+        return float(weights @ SHARES / weights.sum())
+
     def doubt(self, judged: ExemplarJudged, source: str) -> str:
         """Say why a pair of this source is not served; "" where nothing speaks against it."""
         if self.by_person is not None:

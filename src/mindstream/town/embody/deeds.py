@@ -42,10 +42,11 @@ class Do(_Deed):
 
 
 class Say(_Deed):
-    """Say something to somebody, by the whole name."""
+    """Say something to somebody, by the whole name; `to_all`: all who are near and free hear and remember it."""
 
     text: str = Field(min_length=1, max_length=LONGEST_SAID)
     to: str
+    to_all: bool = False
 
 
 class End(_Deed):

@@ -7,7 +7,8 @@ await me.leave()
 
 What it does is what any resident's acts are: it takes its step, is seen, and is remembered. Time goes on only while
 something is awaited: `go` and `do` until it is done, `wait` as long as it says, and all of them end sooner where
-somebody begins to speak to it. With `waits=False` they take one step, and `wait` is called at a pace of one's own.
+somebody speaks to it, whose name they return. With `waits=False` they take one step, and `wait` is called at a pace of
+one's own.
 """
 
 from __future__ import annotations
@@ -15,18 +16,21 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mindstream.errors import InputError
+from mindstream.town.embody.access import find_open_place
 from mindstream.town.embody.deeds import LONGEST_DONE, LONGEST_SAID, Deed, Do, End, Go, Leave, Say
 from mindstream.town.embody.open_town import OpenTown
 from mindstream.town.embody.outlook import Surroundings, people_around, survey
-from mindstream.town.inspect.lookup import find_place, find_resident
+from mindstream.town.events import SpokenLine
+from mindstream.town.inspect.lookup import find_resident
 from mindstream.town.residents.person import Person
-from mindstream.town.residents.places import may_use, words_of
+from mindstream.town.residents.places import may_use
 from mindstream.town.residents.turn import Resident
 from mindstream.town.setting import Setting
-from mindstream.town.world.address import ARENA
 
 MINUTES = 15
 """So long something is done of which nobody says how long."""
+ALL = "all"
+"""What is said to all is said to this."""
 
 
 class Embodied:
@@ -52,33 +56,44 @@ class Embodied:
         state = self.resident.state
         return state.talks_with if state.talk else ""
 
-    async def go(self, place: str) -> None:
-        """Walk to a place, by its address or the end of it.
+    async def go(self, place: str) -> str:
+        """Walk to a place, by its address, the end of it, or its name in words.
+
+        Returns:
+            Who has spoken to one, so that it was broken off; "" nobody.
 
         Raises:
             InputError: there is no such place, it is closed, or nobody lets one in.
             ModelError, StorageError: see `Town.run`; the step has not happened.
         """
-        await self._do(Go(place=self._find(place)))
+        return await self._do(Go(place=find_open_place(self.town, self.resident.person, place)))
 
-    async def do(self, what: str, minutes: int = MINUTES, place: str = "") -> None:
-        """Do something, here or elsewhere. Raises: as `go`."""
-        await self._do(Do(what=_told(what, LONGEST_DONE), minutes=minutes, place=self._find(place) if place else ""))
+    async def do(self, what: str, minutes: int = MINUTES, place: str = "") -> str:
+        """Do something, here or elsewhere. Returns and raises: as `go`."""
+        there = find_open_place(self.town, self.resident.person, place) if place else ""
+        return await self._do(Do(what=_told(what, LONGEST_DONE), minutes=minutes, place=there))
 
     async def say(self, text: str, to: str = "") -> None:
-        """Say something to whom one talks with, or to the nearest who is awake; the answer is heard when this returns.
+        """Say something; the answer is heard when this returns.
+
+        Args:
+            to: a name; ALL: all who are near; "": whom one talks with, and all who are near where that is nobody. Of
+                all the nearest who is free is the one who answers, and the others remember it.
 
         Raises:
             InputError: nobody is called so, or is in sight.
         """
         told = _told(text, LONGEST_SAID)
-        near = [each.name for each in self._people() if not each.state.asleep]
-        whom = find_resident(self.town.setting, to) if to else self.talks_with or next(iter(near), "")
+        awake = [each for each in self._people() if not each.state.asleep]
+        near, step = [each.name for each in awake], max(self.town.step, 0)
+        to_all = to.casefold() == ALL or not (to or self.talks_with)
+        free = [each.name for each in awake if not each.state.is_talking(step)]
+        whom = self.talks_with or next(iter((*free, *near)), "") if to_all or not to else self._name(to)
         if not whom:
             raise InputError("nobody is in sight who could hear it")
         if whom not in near:
             raise InputError(f"{whom} is not in sight, or asleep" if whom != self.name else "that is you")
-        await self.perform(Say(text=told, to=whom))
+        await self.perform(Say(text=told, to=whom, to_all=to_all))
 
     async def decline(self) -> None:
         """Talk no more; where one has not said anything yet, do not answer.
@@ -90,12 +105,16 @@ class Embodied:
             raise InputError("nobody talks with you")
         await self.perform(End())
 
-    async def wait(self, minutes: float | None = None, *, until: int | None = None) -> None:
-        """Let time go by: so many minutes, up to a step, or until what one does is done; or somebody speaks to one."""
+    async def wait(self, minutes: float | None = None, *, until: int | None = None) -> str:
+        """Let time go by: so many minutes, up to a step, or until what one does is done, in a talk until that is over.
+
+        Returns:
+            Who has spoken to one, so that it ended before; "" nobody.
+        """
         now, profile = self.town.step, self.town.setting.profile
         if until is None and minutes is not None:
             until = now + max(1, round(minutes * 60 / profile.step_s))
-        await self._live({}, until)
+        return await self._live(until)
 
     async def look(self, since: int | None = None) -> Surroundings:
         """Return what is around, and what happened since a step; None: without what happened. Nothing is changed."""
@@ -111,71 +130,34 @@ class Embodied:
         """Do something in the next step, and live no further."""
         await self.town.live_with({self.name: deed}, self.town.step + 1, lambda: False, self.on_step)
 
-    async def _do(self, deed: Deed) -> None:
-        heard = self.talks_with
+    async def _do(self, deed: Deed) -> str:
+        heard = self.resident.state.talk
         await self.perform(deed)
-        if self.waits and self.talks_with in ("", heard):
-            await self._live({}, None)
+        return self._speaks_since(heard) or (await self._live(None) if self.waits else "")
 
-    async def _live(self, deeds: dict[str, Deed], until: int | None) -> None:
-        """Live up to a step, or until what one does has come to its end; at most until somebody speaks to one."""
-        state, heard = self.resident.state, self.talks_with
-        doing = state.act
+    async def _live(self, until: int | None) -> str:
+        """Live up to a step, or until what one does has come to its end; at most until somebody speaks to one: who."""
+        doing, heard = self.resident.state.act, self.resident.state.talk
 
         def stop() -> bool:
-            if self.talks_with != heard:
-                return True
-            return until is None and self.resident.state.act is not doing
+            is_done = until is None and self.resident.state.act is not doing
+            return is_done or bool(self._speaks_since(heard))
 
         end = doing.until if until is None and doing is not None else until or self.town.step + 1
         if end > self.town.step:
-            await self.town.live_with(deeds, end, stop, self.on_step)
+            await self.town.live_with({}, end, stop, self.on_step)
+        return self._speaks_since(heard)
 
-    def entrance(self, typed: str) -> str:
-        """Return where a visitor comes in.
+    def _speaks_since(self, heard: tuple[SpokenLine, ...]) -> str:
+        """Return who has said something to one since this was what was said; "" nobody."""
+        talk = self.resident.state.talk
+        return talk[-1].by if talk and talk != heard and talk[-1].by != self.name else ""
 
-        Raises:
-            InputError: there is no such place, or it is somebody's.
-        """
-        setting = self.town.setting
-        if typed:
-            return self._find(typed)
-        when = setting.when(max(self.town.step, 0))
-        open_to_all = [
-            str(each) for each in setting.world.places
-            if each.level == ARENA and may_use(setting, self.resident.person, str(each))
-            and setting.rules.is_open(each, when)
-        ]  # fmt: skip
-        if not open_to_all:
-            raise InputError(f"no place in {setting.name} is open now that anybody may go to: name one")
-        return open_to_all[0]
+    def _name(self, typed: str) -> str:
+        return find_resident(self.town.setting, typed)
 
     def _people(self) -> list[Resident]:
         return people_around(self.town, self.resident)
-
-    def _find(self, typed: str) -> str:
-        """Return a place by what is typed of it, where one may go there now.
-
-        Raises:
-            InputError: there is none, it is closed, or somebody's who is not there.
-        """
-        setting, place = self.town.setting, find_place(self.town.setting, typed)
-        address, person = setting.addresses[place], self.resident.person
-        if not may_use(setting, person, place) and not self._is_let_in(place):
-            raise InputError(f"{words_of(place)} is not open to you, and nobody is there who could let you in")
-        when = setting.when(max(self.town.step, 0))
-        if self.name not in setting.rules.owners(address) and not setting.rules.is_open(address, when):
-            raise InputError(f"{words_of(place)} is closed now")
-        return place
-
-    def _is_let_in(self, place: str) -> bool:
-        """Tell whether somebody is in a house, awake, who may be at a place of it."""
-        setting, house, step = self.town.setting, self.town.setting.addresses[place].upto(2), max(self.town.step, 0)
-        return any(
-            other is not self.resident and not other.state.asleep and may_use(setting, other.person, place)
-            and setting.world.address_at(other.state.spot(step)).is_within(house)
-            for other in self.town.residents.values()
-        )  # fmt: skip
 
 
 def _told(text: str, most: int) -> str:

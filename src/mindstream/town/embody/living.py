@@ -14,6 +14,7 @@ from mindstream.town.residents.plan import next_act, walk_to
 from mindstream.town.residents.rest_of_day import plan_rest
 from mindstream.town.residents.turn import Resident, ResidentTurn
 from mindstream.town.setting import Setting
+from mindstream.town.state import ResidentState
 from mindstream.town.world.address import ARENA
 from mindstream.town.world.walk import write_walk
 from mindstream.town.world.world import Spot
@@ -26,6 +27,13 @@ IMPORTANCE = 3.0
 def is_here(resident: Resident) -> bool:
     """Tell whether somebody is in the town: a visitor is while a person lives as it."""
     return not resident.person.visits or bool(resident.state.embodied)
+
+
+def doing(state: ResidentState) -> str:
+    """Say what somebody does; who has come to the end of a talk stands about until its next step."""
+    if state.act is None:
+        return ""
+    return STANDING if state.act.why == "talk" and not state.partner else state.act.what
 
 
 async def live_as(turn: ResidentTurn, deed: Deed | None, ended: bool, taken: Mapping[str, Spot]) -> None:

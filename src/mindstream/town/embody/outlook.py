@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 
 from pydantic import BaseModel, ConfigDict
 
-from mindstream.log.events import Logged
-from mindstream.memory.store.store import read_log
-from mindstream.town.embody.living import is_here
+from mindstream.town.embody.happened import Happening, happenings
+from mindstream.town.embody.living import doing, is_here
 from mindstream.town.embody.open_town import OpenTown
-from mindstream.town.events import Acted, Declined, Perceived, Released, Spoke, Talked, TasksPlanned
 from mindstream.town.residents.places import hours_on, known_places, may_use, words_of
 from mindstream.town.residents.sight import is_in_sight, nearest_spot
 from mindstream.town.residents.turn import Resident
 from mindstream.town.world.hours import DAY_MINUTES, clock
-
-SHOWN = tuple(each.kind for each in (Perceived, Spoke, Talked, Declined, TasksPlanned, Acted, Released))
 
 
 class _Shown(BaseModel):
@@ -62,20 +58,6 @@ class Line(_Shown):
     text: str
 
 
-class Happening(_Shown):
-    """Something that one has lived through.
-
-    Attributes:
-        kind: saw, heard, said, did, talked (a talk is over), unanswered (by whom: `who`), agreed, left.
-    """
-
-    step: int
-    time: str
-    kind: str
-    who: str = ""
-    text: str = ""
-
-
 class Planned(_Shown):
     """A part of the day's plan, with its times of the day."""
 
@@ -91,7 +73,7 @@ class Surroundings(_Shown):
     Attributes:
         until: when what one does ends; "" nobody knows.
         place: the address of the narrowest place one is in; `where` says it in words.
-        talks_with: who waits for what one says. talk: what was said so far.
+        talks_with: who waits for what one says; answer_by: until when, "" nobody does. talk: what was said so far.
         plan: what is left of the day's plan; agreed: what one has agreed to is in it.
     """
 
@@ -106,6 +88,7 @@ class Surroundings(_Shown):
     on_the_way: bool
     until: str
     talks_with: str
+    answer_by: str
     talk: tuple[Line, ...]
     people: tuple[PersonSeen, ...]
     things: tuple[ThingSeen, ...]
@@ -134,10 +117,11 @@ async def survey(town: OpenTown, resident: Resident, since: int | None) -> Surro
     place, act = setting.world.address_at(spot), state.act
     return Surroundings(
         name=resident.name, person=state.embodied, step=town.step, time=setting.when(step).isoformat(),
-        place=str(place), where=words_of(str(place)), spot=spot, doing=act.what if act else "",
+        place=str(place), where=words_of(str(place)), spot=spot, doing=doing(state),
         on_the_way=act is not None and not act.has_arrived(step),
         until=f"{setting.when(act.until):%H:%M}" if act and not act.why else "",
         talks_with=state.talks_with if state.talk else "",
+        answer_by=f"{setting.when(act.until - 1):%H:%M}" if act and state.talk else "",
         talk=tuple(Line(by=line.by, text=line.text) for line in state.talk),
         people=tuple(_seen(town, resident, other) for other in people_around(town, resident)),
         things=tuple(_things(town, resident)), places=tuple(_places(town, resident)), plan=tuple(_plan(town, resident)),
@@ -150,7 +134,7 @@ def _seen(town: OpenTown, resident: Resident, other: Resident) -> PersonSeen:
     there = state.spot(step)
     relation = next((each.what for each in resident.person.relations if each.name == other.name), "")
     return PersonSeen(
-        name=other.name, doing=state.act.what if state.act else "",
+        name=other.name, doing=doing(state),
         place=words_of(str(setting.world.address_at(there))),
         asleep=state.asleep, talks_with=state.partner, known_as=relation,
         distance=setting.world.distance(resident.state.spot(step), there),
@@ -198,36 +182,3 @@ def _plan(town: OpenTown, resident: Resident) -> Iterator[Planned]:
         if block.end > setting.minute(step):
             start, end = (clock(each % DAY_MINUTES) for each in (block.start, block.end))
             yield Planned(start=start, end=end, what=block.what, place=words_of(block.place) if block.place else "")
-
-
-async def happenings(town: OpenTown, resident: Resident, since: int) -> AsyncIterator[Happening]:
-    """Yield what somebody has lived through after a step, in order."""
-    await resident.written()
-    setting, key = town.setting, resident.memory.key
-    first = setting.moment(since)
-    async for row in read_log(town.store, key, kinds=SHOWN):
-        if row.at > first:
-            for kind, who, text in _lived(resident.name, row):
-                step = round((row.at - setting.start) / setting.profile.step_s)
-                yield Happening(step=step, time=setting.when(step).isoformat(), kind=kind, who=who, text=text)
-
-
-def _lived(name: str, row: Logged) -> Iterator[tuple[str, str, str]]:
-    """Yield what a row of somebody's is to itself: its kind, whom it is about, and words."""
-    match row.event:
-        case Perceived():
-            yield from (("saw", subject, f"{subject} {verb} {what}") for subject, verb, what in row.event.seen)
-        case Spoke() if row.event.line.by == name:
-            yield "said", row.event.partner, row.event.line.text
-        case Spoke():
-            yield "heard", row.event.line.by, row.event.line.text
-        case Talked():
-            yield "talked", row.event.partner, ""
-        case Declined():
-            yield "unanswered", row.event.by, ""
-        case TasksPlanned() if row.event.because:
-            yield "agreed", "", "; ".join(f"{clock(each.start % DAY_MINUTES)} {each.what}" for each in row.event.blocks)
-        case Acted() if row.event.act.why in ("", "plan", "react"):
-            yield "did", "", row.event.act.what
-        case Released():
-            yield "left", row.event.person, ""

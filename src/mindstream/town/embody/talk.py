@@ -6,7 +6,7 @@ Each line is written when it is said. When the talk is over, all of it is kept b
 from __future__ import annotations
 
 from mindstream.memory.store.record import Record, RecordDraft, normalised
-from mindstream.town.events import Declined, Spoke, SpokenLine
+from mindstream.town.events import Declined, Overheard, Spoke, SpokenLine
 from mindstream.town.prompts.paper.should_answer import ShouldAnswer
 from mindstream.town.residents.converse import OF_OTHER, OF_PEOPLE, come_to_mind, keep_said, say_line
 from mindstream.town.residents.turn import ResidentTurn
@@ -41,6 +41,20 @@ async def speak_unheard(turn: ResidentTurn, other: ResidentTurn, text: str) -> N
         _say(turn, other, SpokenLine(by=turn.name, text=text))
         return
     await _decline(turn, other, (SpokenLine(by=turn.name, text=text),), by=other.name, heard=False)
+
+
+async def hear(turn: ResidentTurn, speaker: str, to: str, text: str) -> None:
+    """Let somebody who is near remember what a person said to all; another one answers."""
+    (record,) = await turn.build(
+        RecordDraft(
+            text=f"{turn.name} heard {speaker} say: {text}", kind="thought", by=turn.name, importance=IMPORTANCE,
+            keywords=(speaker.lower(),),
+        )
+    )  # fmt: skip
+    heard = Overheard(
+        step=turn.step, speakers=(speaker, to), records=(record.id,), said=text, gathered=IMPORTANCE
+    )  # fmt: skip
+    turn.write(heard, (record,))
 
 
 async def approach(turn: ResidentTurn, other: ResidentTurn) -> None:

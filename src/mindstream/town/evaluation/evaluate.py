@@ -33,6 +33,8 @@ from mindstream.town.residents.interview import CONDITIONS, Condition, Interview
 
 AT_ONCE = 8
 JUDGE = "judge"
+MOST = "six"
+"""So many sentences an answer has at most."""
 FIRST = {"first": 1.0, "second": 0.0, "equal": 0.5}
 """What a verdict is worth for the answer that is shown first."""
 T = TypeVar("T")
@@ -162,7 +164,8 @@ class Evaluation:
 
     async def prompt(self, item: Item, condition: str) -> Prompt[str]:
         """Return what is asked of whoever answers for a resident."""
-        return (await self.interviewer.prepare(item.resident, item.question.text, condition))[0]  # type: ignore[arg-type]
+        prompt, _ = await self.interviewer.prepare(item.resident, item.question.text, condition)  # type: ignore[arg-type]
+        return prompt.model_copy(update={"most": MOST})
 
     async def judge(self, pairs: Sequence[Pair]) -> list[Judged]:
         """Have a model judge pairs, each in both orders; of the same words nobody is asked."""

@@ -73,7 +73,8 @@ def _lines(prompt: AnswerInterview) -> tuple[str, ...]:
         *([f"Lives in {prompt.home}."] if prompt.home else []),
         *([now] if now else []),
         *([f"In sight: {', '.join(prompt.near)}"] if prompt.near else []),
-        *(f"Planned for today: {each}" for each in prompt.day),
+        *(f"Was planned for today: {each}" for each in prompt.day[: prompt.begun]),
+        *(f"Planned for later today: {each}" for each in prompt.day[prompt.begun :]),
         *([f"Knows these places: {', '.join(prompt.places)}"] if prompt.places else []),
         *(f"Remembers: {each}" for each in prompt.memories if each not in prompt.identity),
     )

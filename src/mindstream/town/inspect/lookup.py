@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from mindstream.errors import InputError
 from mindstream.town.inspect.time_words import format_time, read_moment
+from mindstream.town.residents.places import words_of
 from mindstream.town.setting import Setting
 from mindstream.town.world.address import OBJECT
 
@@ -30,14 +31,24 @@ def find_resident(setting: Setting, typed: str) -> str:
 
 
 def find_place(setting: Setting, typed: str) -> str:
-    """Return the address of a place: whole, or the end of it.
+    """Return the address of a place: whole, the end of it, or in words ("quay of Landing", "Landing quay").
+
+    Where all that fit lie in one place, as the rooms of a house do, that one is meant.
 
     Raises:
         InputError: there is none, or several.
     """
-    return _find(
-        typed, [each for each in setting.addresses if ":" in each], f"there is no place in {setting.name} called"
-    )
+    places, wanted = [each for each in setting.addresses if ":" in each], typed.strip().casefold()
+    said = [each for each in places if wanted in _ways_to_say(each)]
+    if len(said) == 1 and typed not in places:
+        return said[0]
+    return _find(typed, places, f"there is no place in {setting.name} called")
+
+
+def _ways_to_say(place: str) -> tuple[str, ...]:
+    """Return a place in words, as lists print it, and from the widest to the narrowest, in small letters."""
+    words = words_of(place).casefold()
+    return words, f"the {words}", " ".join(place.split(":")[1:]).casefold()
 
 
 def find_object(setting: Setting, typed: str) -> str:
@@ -109,8 +120,9 @@ def _find(typed: str, names: Iterable[str], missing: str) -> str:
         [each for each in known if each.casefold().endswith(f":{wanted}")],
         [each for each in known if wanted in each.casefold().replace(":", " ").split()],
     ):
-        if len(fits) == 1:
-            return fits[0]
+        widest = min(fits, key=len, default="")
+        if fits and all(f"{each}:".startswith(f"{widest}:") for each in fits):
+            return widest
         if fits:
             raise InputError(f"{typed!r:.{LONGEST}} may be {_list(fits, MOST_FITS)}: say which")
     near = _nearest(wanted.rsplit(":", 1)[-1][:LONGEST], known)

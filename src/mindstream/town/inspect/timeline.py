@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from mindstream.errors import InputError
 from mindstream.log.events import Heard, Reflected, Remembered, Said
-from mindstream.town.events import Acted, Talked
+from mindstream.town.events import Acted, Declined, Overheard, SpokenLine, Talked
 from mindstream.town.inspect.history import History
 from mindstream.town.residents.places import with_article, words_of
 
@@ -23,7 +23,7 @@ class Moment:
     Attributes:
         end: the step at which it was over; that of its beginning where it took no time.
         tasks: the parts of what was done, in order.
-        aside: what is kept of a talk; it is left out where not all is asked for.
+        aside: what is kept of a talk, or heard of one; it is left out where not all is asked for.
         place, because: where, and what led to it; "" where it does not matter.
     """
 
@@ -128,16 +128,26 @@ def _wider(before: Moment, each: Moment) -> str:
 def _moments(history: History, name: str) -> Iterator[Moment]:
     yield from _acts(history, name)
     for step, talk in history.events(name, Talked):
-        said = " / ".join(f"{line.by.split()[0]}: “{line.text}”" for line in talk.lines)
-        yield Moment(step, step, f"talks with {talk.partner}: {said}")
+        yield Moment(step, step, f"talks with {talk.partner}: {_said(talk.lines)}")
         kept = [history.by_id[name].get(id_) for id_ in talk.records]
         if thoughts := [each.text for each in kept if each is not None and each.kind == "thought"]:
             yield Moment(step, step, f"keeps in mind: {' '.join(thoughts)}", aside=True)
+    for step, declined in history.events(name, Declined):
+        silent = "who does not answer" if declined.by != name else f"and {name.split()[0]} does not answer"
+        spoke = "speaks to" if declined.by != name else "is spoken to by"
+        yield Moment(step, step, f"{spoke} {declined.partner}, {silent}: {_said(declined.lines)}")
+    for step, heard in history.events(name, Overheard):
+        if heard.said:
+            yield Moment(step, step, f"hears {heard.speakers[0]} say to all: “{heard.said}”", aside=True)
     for step, reflected in history.events(name, Reflected):
         thoughts = [each.text for id_ in reflected.thoughts if (each := history.by_id[name].get(id_)) is not None]
         if thoughts:
             yield Moment(step, step, f"reflects: {' '.join(thoughts)}")
     yield from _from_outside(history, name)
+
+
+def _said(lines: Sequence[SpokenLine]) -> str:
+    return " / ".join(f"{line.by.split()[0]}: “{line.text}”" for line in lines)
 
 
 def _acts(history: History, name: str) -> Iterator[Moment]:

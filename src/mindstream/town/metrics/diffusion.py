@@ -15,7 +15,7 @@ from typing import Literal
 
 from mindstream.memory.store.record import Record
 from mindstream.town.inspect.history import History
-from mindstream.town.metrics.fact import Fact, Key
+from mindstream.town.metrics.fact import Fact, Key, is_first
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,23 @@ def _descent(history: History, fact: Fact) -> dict[Key, Key | None]:
         if parent is not None:
             origins[name, record.id] = parent
     return origins
+
+
+def count_knowers(history: History) -> dict[str, int]:
+    """Return each memory with which somebody began, and how many know it by now; what was passed on most first."""
+    facts: dict[Key, frozenset[str]] = {}
+    knowers: dict[str, set[str]] = {}
+    for name, record in _in_order(history):
+        if is_first(record):
+            known = frozenset({record.text})
+        else:
+            parents = [*((name, id_) for id_ in record.evidence), *((record.by, id_) for id_ in _told(record))]
+            known = frozenset[str]().union(*(facts.get(each, ()) for each in parents))
+        if known:
+            facts[name, record.id] = known
+        for fact in known:
+            knowers.setdefault(fact, set()).add(name)
+    return {fact: len(names) for fact, names in sorted(knowers.items(), key=lambda each: -len(each[1]))}
 
 
 def _in_order(history: History) -> Iterator[tuple[str, Record]]:

@@ -26,11 +26,16 @@ class AnswerInterview(Prompt[str]):
     memories: tuple[str, ...] = ()
     day: tuple[str, ...] = ()
     """The day's plan, whole around now; empty where plans are switched off."""
+    begun: int = 0
+    """So many of its lines have begun; it is not told."""
+    asleep: bool = False
     near: tuple[str, ...] = ()
     """Who is in sight."""
     places: tuple[str, ...] = ()
     """Houses and shops that it knows."""
     question: str
+    most: str = "four"
+    """So many sentences at most."""
     lines: tuple[str, ...] = ()
     """What was asked and answered before, `name: words`."""
 

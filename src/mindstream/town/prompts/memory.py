@@ -46,9 +46,10 @@ class Memory(BaseModel):
         if at is None:
             return self.said
         until = f"{at.end:%H:%M}" if at.end.date() == at.start.date() else f"{at.end:%Y-%m-%d %H:%M}"
+        unnamed = [name for name in at.who if name not in self.text]
         parts = (
             at.what not in self.text and at.what, self.where and f"at {self.where}",
             f"{at.start:%A %Y-%m-%d %H:%M} to {until}",
-            at.host and f"host: {at.host}", at.who and f"comes: {', '.join(at.who)}",
+            at.host and f"host: {at.host}", unnamed and f"comes: {', '.join(at.who)}",
         )  # fmt: skip
         return f"{self.said} ({', '.join(part for part in parts if part)})"

@@ -27,6 +27,8 @@ class ShouldAct(YesNo, Question):
     """The town's file says that nothing is to be done about it."""
     uses_it: bool = False
     """What it does now, or next, is done there."""
+    at_it: bool = False
+    """It says so otherwise: what it does may be what is to be done about it."""
     in_charge: bool = False
     """It lives or works there."""
     others: tuple[str, ...] = ()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from html import escape
+from collections.abc import Iterable
 
-from mindstream.town.inspect.drawing import STYLE
+from mindstream.town.inspect.layers import Layers, Name
 from mindstream.town.world.graph import PlaceWorld, spread
 
 WIDE, HIGH = 14, 8
@@ -47,28 +47,24 @@ class PlaceMap:
         ends = {end: i for i, end in enumerate(self._world.ends)}
         return [[ends[road.start], ends[road.end], road.steps] for road in self._world.roads]
 
-    def draw(self) -> str:
-        """Draw it as an `<svg class="town">` in the colours of the maps of tiles."""
-        wide, high = self.size
+    def layers(self) -> Layers:
+        """Return what is drawn: roads, a box for each place, and over it its name and that of what is around it."""
         roads = "".join("M{:g} {:g}L{:g} {:g}".format(*self._middles[a], *self._middles[b]) for a, b, _ in self.roads())
-        return "\n".join([
-            f'<svg xmlns="http://www.w3.org/2000/svg" class="town" viewBox="0 0 {wide} {high}" role="img"'
-            f' aria-label="{escape(self._world.name)}"><style>{STYLE.read_text("utf-8")}</style>',
-            f'<rect class="meadow" width="{wide}" height="{high}"/><path class="roads ways" d="{roads}"/>',
-            *(self._draw_place(i) for i in range(len(self._middles))),
-            "</svg>\n",
-        ])  # fmt: skip
+        corner, wide, high = 0.8, WIDE - 1.6, HIGH - 1.6
+        sites = "".join(
+            f"M{x - wide / 2:g} {y - HIGH / 2:g}h{wide:g}q{corner:g} 0 {corner:g} {corner:g}v{high:g}q0 {corner:g}-{corner:g}"
+            f" {corner:g}h-{wide:g}q-{corner:g} 0-{corner:g}-{corner:g}v-{high:g}q0-{corner:g} {corner:g}-{corner:g}z"
+            for x, y in self._middles
+        )
+        names = [name for i in range(len(self._middles)) for name in self._names(i)]
+        return Layers((("roads", roads), ("site", sites)), (), tuple(names))
 
-    def _draw_place(self, i: int) -> str:
+    def _names(self, i: int) -> Iterable[Name]:
         x, y = self._middles[i]
         address = self._world.ends[i]
-        last, around = _short(address.last), _short(address.names[-2]) if address.level > 2 else ""
-        return (
-            f'<g><title>{escape(", ".join(address.names[:0:-1]))}</title><rect class="floor site" x="{x - WIDE / 2:g}"'
-            f' y="{y - HIGH / 2:g}" width="{WIDE}" height="{HIGH}" rx=".8"/>'
-            f'<text font-size="1.8" x="{x:g}" y="{y - HIGH / 2 - 0.7:g}">{escape(last)}</text>'
-            f'<text class="around" font-size="1.3" x="{x:g}" y="{y - HIGH / 2 - 2.7:g}">{escape(around)}</text></g>'
-        )
+        yield Name(x, round(y - HIGH / 2 - 0.7, 1), 1.8, (_short(address.last),))
+        if address.level > 2:
+            yield Name(x, round(y - HIGH / 2 - 2.7, 1), 1.3, (_short(address.names[-2]),))
 
 
 def _short(name: str) -> str:

@@ -107,13 +107,17 @@ class Interviewer:
         memories = await self._recall(name, question, lines, condition, asked_in)
         plans, sees = condition in ("full", "no_reflection"), condition != "none"
         when = self.setting.when(max(self.step, 0))
+        minute = when.hour * 60 + when.minute
+        day = day_lines(self.setting, state, self.step, minute) if plans else ()
+        begun = [each for each in state.blocks if each.start <= minute]
+        begun_lines = day_lines(self.setting, state.model_copy(update={"blocks": tuple(begun)}), self.step, minute)
         prompt = AnswerInterview(
             who=name, identity=person.identity(state.currently if plans else ""), home=words_of(person.home),
             when=f"{when:%A, %B} {when.day}, {when.year}, {when:%H:%M}",
             doing=state.act.what if state.act and sees else "",
             place=self._place(state) if sees else "",
             memories=tuple(self._words(each.record) for each in memories),
-            day=day_lines(self.setting, state, self.step, when.hour * 60 + when.minute) if plans else (),
+            day=day, begun=min(len(day), len(begun_lines)), asleep=state.asleep and sees,
             near=self._near(name) if sees else (), places=_houses(state) if sees else (),
             question=question, lines=tuple(lines),
         )  # fmt: skip

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.town.events import Block, TasksPlanned
 from mindstream.town.paper.plan import begin_day
+from mindstream.town.prompts.plan_day import AT_HOME
 from mindstream.town.prompts.see_to import Remedy, SeeTo
 from mindstream.town.prompts.should_act import ShouldAct
 from mindstream.town.residents.occupancy import OCCUPIED
@@ -33,6 +34,10 @@ async def react_to_things(turn: ResidentTurn, others: Mapping[str, ResidentState
     if _leave_to_another(turn, others):
         return True
     for percept in _undecided(turn):
+        if turn.lives_in_scenes and _is_left(turn, percept, others):
+            continue
+        if _put_off(turn, percept, others):
+            return True
         recalled = await turn.recall(percept.text, RECALLED, touch=False)
         memories = turn.beyond_identity(each.record for each in recalled if "plan" not in each.record.keywords)
         question = _question(turn, percept, others, memories)
@@ -76,6 +81,52 @@ def _leave_to_another(turn: ResidentTurn, others: Mapping[str, ResidentState]) -
     return True
 
 
+def _is_left(turn: ResidentTurn, percept: Percept, others: Mapping[str, ResidentState]) -> bool:
+    """Leave a thing that is no danger, without asking, to others who see to it, or where there is nothing to do."""
+    act, rules = turn.state.act, turn.setting.conditions
+    if percept.danger or (act is not None and act.needs(percept.place)):
+        return False
+    taken = percept.object == OCCUPIED or rules.is_fine(percept.object)
+    return taken or any(_mends(other, percept.place) for other in others.values())
+
+
+def _put_off(turn: ResidentTurn, percept: Percept, others: Mapping[str, ResidentState]) -> bool:
+    """Put off what needs a thing of which one has told today whoever looks after it; tell whether it is put off."""
+    state, step = turn.state, turn.step
+    act, minute = state.act, turn.setting.minute(step)
+    if act is None or act.why != "plan" or not act.needs(percept.place):
+        return False
+    if percept.danger or percept.object == OCCUPIED or _is_in_charge(turn, percept.place):
+        return False
+    if any(_mends(other, percept.place) for other in others.values()) or not _has_told(turn, percept):
+        return False
+    later = next((each for each in state.blocks if each.start > minute and each.place != act.place), None)
+    if later is None:
+        return False
+    now = later.model_copy(update={"start": minute, "minutes": later.end - minute})
+    if later.asleep:
+        now = Block(start=minute, minutes=later.start - minute, what=AT_HOME, place=turn.person.home, fine=True)
+    turn.write(TasksPlanned(step=step, blocks=(now,), because=percept.text))
+    begin(turn, now, because=percept.text)
+    return True
+
+
+def _has_told(turn: ResidentTurn, percept: Percept) -> bool:
+    """Tell whether somebody has done what it can about a thing today, in the condition in which it is."""
+    midnight = turn.setting.step_at(turn.setting.day(turn.step), 0)
+    return any(
+        each.why == "wait" and each.sees_to == percept.place
+        and percept.since <= midnight + each.start * turn.profile.a_minute < turn.step
+        for each in turn.state.blocks
+    )  # fmt: skip
+
+
+def _is_in_charge(turn: ResidentTurn, place: str) -> bool:
+    """Tell whether somebody lives or works where a thing is."""
+    owns = turn.name in turn.setting.rules.owners(turn.setting.addresses[place])
+    return owns or is_home(turn.person, place) or turn.person.has_duty_in(sector_of(place))
+
+
 def _mends(other: ResidentState, place: str) -> bool:
     return other.act is not None and other.act.why == "react" and other.act.sees_to == place
 
@@ -86,12 +137,11 @@ def _question(
     """Ask whether to act on a thing that is not as it should be."""
     act = turn.state.act
     assert act is not None
-    place, rules = percept.place, turn.setting.rules
-    owns = turn.name in rules.owners(turn.setting.addresses[place])
+    place = percept.place
     return ShouldAct(
         who=turn.name, identity=turn.identity, doing=act.what, sees=percept.text, danger=percept.danger,
-        uses_it=act.needs(place),
-        in_charge=owns or is_home(turn.person, place) or turn.person.has_duty_in(sector_of(place)),
+        uses_it=act.needs(place), at_it=turn.lives_in_scenes and act.needs(place),
+        in_charge=_is_in_charge(turn, place),
         taken=percept.object == OCCUPIED, fine=turn.setting.conditions.is_fine(percept.object),
         others=tuple(sorted(name for name, other in others.items() if _mends(other, percept.place))),
         memories=memories,

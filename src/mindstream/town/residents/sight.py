@@ -25,7 +25,8 @@ def look(name: str, where: Whereabouts, residents: Mapping[str, Resident], step:
         Percept(*_deed(residents[other].state, act, profile.compat), where.spots[other], who=other, place=act.place)
         for other in where.residents_around(name)
         if other != name and is_in_sight(setting, spot, where.spots[other]) and (act := residents[other].state.act)
-    ]
+        and (act.why != "talk" or residents[other].state.partner)  # a talk that is over is nothing to see
+    ]  # fmt: skip
     others = people_seen(seen, residents)
     if profile.lives == "paper":
         seen += _used_things(setting, spot, others, step)

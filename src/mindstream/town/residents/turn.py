@@ -16,6 +16,7 @@ from mindstream.memory.recall.recall import Recalled, Recollection, recaller_of
 from mindstream.memory.store.record import Kind, Record, RecordDraft
 from mindstream.memory.store.store import Commit, Entry, Revision
 from mindstream.models.ask import ask
+from mindstream.models.cause import Cause, calls_for
 from mindstream.models.decide import Question, decide
 from mindstream.models.prompt import Prompt
 from mindstream.models.roles import Models
@@ -237,9 +238,10 @@ class ResidentTurn:
 
     @contextmanager
     def failing(self, prompt: str) -> Iterator[None]:
-        """Say of an answer that cannot be had or used whose it was, and to what."""
+        """Say of a call whose it is, and of an answer that cannot be had or used to what it would have been."""
         try:
-            yield
+            with calls_for(Cause(resident=self.name, step=self.step)):
+                yield
         except BudgetSpent:
             raise
         except ModelError as error:

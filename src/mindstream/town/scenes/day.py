@@ -32,12 +32,13 @@ async def plan_scenes(turn: ResidentTurn, day: int) -> None:
     date = turn.setting.when(turn.step)
     records, dated = await _come_to_mind(turn, date)
     known = _places(turn, date, dated)
+    shown = tuple(each for address, each in known.items() if address.rpartition(":")[0] not in known)
     said = say_date(date)
     reply = await turn.ask(
         PlanScenes(
             who=turn.name, identity=identity(turn), date=said, weather=weather_on(turn.setting, turn.step),
             memories=show(records, [f"{datetime.fromtimestamp(each.created, UTC):%A}" for each in records]),
-            yesterday=turn.state.broad, places=tuple(known.values()), usual=_usual(turn, date),
+            yesterday=turn.state.broad, places=shown, usual=_usual(turn, date),
         )
     )  # fmt: skip
     broad = tuple(f"{item.start} {item.what}" for item in reply.items)

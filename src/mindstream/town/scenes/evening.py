@@ -19,6 +19,8 @@ from mindstream.town.scenes.who import identity
 
 OF_A_DAY: tuple[Kind, ...] = ("observation", "thought", "note")
 LOOKED_THROUGH, SHOWN, RECALLED = 120, 16, 4
+MOST = 3
+"""So many insights are kept of an evening."""
 LONGEST = 400
 """So many characters of a memory are shown."""
 WORTH = 10.0
@@ -90,11 +92,11 @@ def _shown(record: Record) -> str:
 
 def _thoughts(turn: ResidentTurn, evening: Evening, records: Sequence[Record]) -> list[RecordDraft]:
     """Return insights as thoughts, with their evidence; what follows from what is kept to oneself is kept, too."""
-    drafts = []
+    drafts = list[RecordDraft]()
     for each in evening.insights:
         numbers = [number for number in dict.fromkeys(each.because) if 0 < number <= len(records)]
         evidence = [records[number - 1] for number in numbers]
-        if not evidence:
+        if not evidence or len(drafts) == MOST:
             continue
         secret = each.secret or any(record.data.get(SECRET) for record in evidence)
         own = turn.name.casefold() in each.text.casefold()

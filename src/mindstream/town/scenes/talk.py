@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from typing import Literal
 
 from mindstream.memory.store.record import Record, RecordDraft, normalised
 from mindstream.town.compat import talk_end
-from mindstream.town.events import Met, Perceived, SpokenLine, Talked
+from mindstream.town.events import Block, Met, Perceived, SpokenLine, Talked
 from mindstream.town.prompts.scenes.let_on import Briefing, LetOn
 from mindstream.town.prompts.scenes.talk_scene import Scene, SceneMemory, Side, TalkScene
 from mindstream.town.prompts.take_from_talk import Agreed, Learned, Taken
@@ -20,11 +20,12 @@ from mindstream.town.residents.perceive import PEOPLE
 from mindstream.town.residents.places import words_of
 from mindstream.town.residents.plan import take_up
 from mindstream.town.residents.shown import show
-from mindstream.town.residents.surroundings import housemates, weather_on
+from mindstream.town.residents.surroundings import weather_on
 from mindstream.town.residents.turn import ResidentTurn
+from mindstream.town.scenes.changes import change_day, line_of, rest_of_day
 from mindstream.town.scenes.naming import by_words, find_place
 from mindstream.town.scenes.secrets import secrets_of
-from mindstream.town.scenes.who import identity, public_identity
+from mindstream.town.scenes.who import doing, identity, is_known, last_met, public_identity, relation_to
 from mindstream.town.world.address import ARENA
 
 LONGEST = 700
@@ -43,14 +44,16 @@ async def converse_in_scene(first: ResidentTurn, second: ResidentTurn, near: Seq
     place, both = _place(first), (first, second)
     minds = [await _come_to_mind(turn, other, place) for turn, other in (both, (second, first))]
     briefs = [await _brief(turn, other, place, near) for turn, other in (both, (second, first))]
-    places = list(dict.fromkeys((*meeting_places(first, second.name), *meeting_places(second, first.name))))
-    sides = _sides(both, minds, briefs)
+    known = dict.fromkeys((*meeting_places(first, second.name), *meeting_places(second, first.name)))
+    places = [each for each in known if first.setting.addresses[each].level == ARENA]
+    plans = _number_plans(both, briefs, sum(map(len, minds)))
+    sides = _sides(both, minds, briefs, plans)
     before = first.tokens
     scene = await first.ask(
         TalkScene(
             sides=sides, when=first.date_and_time, weather=weather_on(first.setting, first.step), place=words_of(place),
-            near=tuple(each.name for each in near), before=_last_met(first, second.name),
-            strangers=not (_knows(first, second.name) or _knows(second, first.name)),
+            near=tuple(each.name for each in near), before=last_met(first, second.name),
+            strangers=not (is_known(first, second.name) or is_known(second, first.name)),
             places=tuple(map(words_of, places)),
         )
     )  # fmt: skip
@@ -60,7 +63,7 @@ async def converse_in_scene(first: ResidentTurn, second: ResidentTurn, near: Seq
     lines = _lines(scene, both, minds) if talked else ()
     until = talk_end(first.setting, first.step, [(line.by, line.text) for line in lines])
     for at, (one, other) in enumerate((both, (second, first))):
-        await _keep(one, other, scene, lines, until, minds[1 - at], places)
+        await _keep(one, other, scene, lines, until, minds[1 - at], places, plans[at])
     for each in near:
         await _overhear(each, first, second, scene, talked)
 
@@ -96,49 +99,45 @@ async def _brief(turn: ResidentTurn, other: ResidentTurn, place: str, near: Sequ
     secrets = await secrets_of(turn)
     if not secrets:
         return None
-    about = [each.record.text for each in await turn.recall(other.name, OF_OTHER, kinds=OF_PEOPLE, touch=False)]
+    recalled = (each.record for each in await turn.recall(other.name, OF_OTHER, kinds=OF_PEOPLE, touch=False))
+    about = (each.text for each in recalled if "plan" not in each.keywords and each.text not in secrets)
     return await turn.ask(
         LetOn(
             who=turn.name, identity=identity(turn), secrets=secrets, memories=tuple(about), other=other.name,
-            relation=turn.relation(other.name), place=words_of(place), near=tuple(each.name for each in near),
+            relation=relation_to(turn, other.name), when=turn.date_and_time, place=words_of(place),
+            near=tuple(each.name for each in near), plan=tuple(map(line_of, rest_of_day(turn))),
         )
     )  # fmt: skip
 
 
 def _sides(
-    both: tuple[ResidentTurn, ResidentTurn], minds: Sequence[Sequence[Record]], briefs: Sequence[Briefing | None]
-) -> tuple[Side, Side]:
+    both: tuple[ResidentTurn, ResidentTurn], minds: Sequence[Sequence[Record]], briefs: Sequence[Briefing | None],
+    plans: Sequence[Mapping[int, Block]],
+) -> tuple[Side, Side]:  # fmt: skip
     """Return the two as the talk may show them; memories are numbered through."""
     sides, number = [], 1
-    for turn, other, mind, brief in zip(both, both[::-1], minds, briefs, strict=True):
+    for turn, other, mind, brief, plan in zip(both, both[::-1], minds, briefs, plans, strict=True):
         shared, shown = turn.state.shared.get(other.name, frozenset()), []
         for record, memory in zip(mind, show(mind), strict=True):
             shown.append(f"{number}. {memory.line[:LONGEST]}{' (told before)' if record.id in shared else ''}")
             number += 1
         told = [*brief.lets_on, *([f"({brief.bearing})"] if brief.bearing else [])] if brief else []
         text = public_identity(turn, keeps_secrets=brief is not None)
-        sides.append(Side(who=turn.name, text=text, doing=_doing(turn), memories=(*shown, *told)))
+        lines = tuple(f"{at}. {line_of(block)}" for at, block in plan.items())
+        sides.append(Side(who=turn.name, text=text, doing=doing(turn), memories=(*shown, *told), plan=lines))
     return sides[0], sides[1]
 
 
-def _doing(turn: ResidentTurn) -> str:
-    """Say what somebody is at: where it is on its way to, or how the thing is that it uses."""
-    act = turn.state.act
-    if act is None or not act.place:
-        return turn.doing
-    if not act.has_arrived(turn.step):
-        return f"{act.what} (on the way: {words_of(act.place)})"
-    return f"{act.what} ({act.place.rpartition(':')[2]}: {act.state})" if act.state else act.what
-
-
-def _knows(turn: ResidentTurn, other: str) -> bool:
-    return bool(turn.relation(other)) or other in housemates(turn.setting, turn.person)
-
-
-def _last_met(turn: ResidentTurn, other: str) -> str:
-    """Return when somebody last was in a scene with another, in the town's time; "" never."""
-    last = turn.state.scenes.get(other)
-    return "" if last is None else f"{turn.setting.when(last):%A %H:%M}"
+def _number_plans(
+    both: Sequence[ResidentTurn], briefs: Sequence[Briefing | None], number: int
+) -> tuple[dict[int, Block], dict[int, Block]]:
+    """Return what each has before it today, as far as the talk may show it, numbered on from the memories."""
+    plans = []
+    for turn, brief in zip(both, briefs, strict=True):
+        shown = [each for n, each in enumerate(rest_of_day(turn), 1) if brief is None or n in brief.plan]
+        plans.append(dict(enumerate(shown, number + 1)))
+        number += len(shown)
+    return plans[0], plans[1]
 
 
 def _lines(
@@ -163,7 +162,7 @@ def _who(both: Sequence[ResidentTurn], said: str) -> str:
 
 async def _keep(
     one: ResidentTurn, other: ResidentTurn, scene: Scene, lines: tuple[SpokenLine, ...], until: int,
-    theirs: Sequence[Record], places: Sequence[str],
+    theirs: Sequence[Record], places: Sequence[str], plan: Mapping[int, Block],
 ) -> None:  # fmt: skip
     """Write into one's stream what was said, what is kept of it and what was agreed on; the day changes by that."""
     kept = [each for each in scene.remember if _who((one, other), each.who) == one.name and each.text.strip()]
@@ -203,6 +202,8 @@ async def _keep(
         () if lines else records,
     )  # fmt: skip
     _learn_places(one, scene, places)
+    why = kept[0].text.strip() if kept else f"{one.name} met {other.name}"
+    change_day(one, {each.number: each for each in scene.changes}, plan, why)
     for each in every:
         if each.appointment and each.comes:
             take_up(one, each.appointment, each.text)

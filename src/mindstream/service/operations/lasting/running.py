@@ -13,8 +13,9 @@ from pydantic import BaseModel, JsonValue
 
 from mindstream.chance import token
 from mindstream.clock import Clock, Moment
-from mindstream.errors import Conflict, MindstreamError
+from mindstream.errors import Conflict, InputError, MindstreamError
 from mindstream.log.names import StreamKey
+from mindstream.planning.plan import Plan
 from mindstream.service.operations.lasting.kept import KEPT_S, MOST, KeptOperation, KeptOperations
 from mindstream.service.operations.lasting.shape import Note, OperationShape, State, Wanted
 from mindstream.service.operations.refusals import NotFound
@@ -25,6 +26,23 @@ AT_ONCE = 16
 NOTES = 100
 AGAIN = "the server ended while it went on: ask for it again"
 RESUMED = "the server ended while it went on: resume the run {run!r}"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A yes or no; `instead`: the plan that is to be run in the place of the one that was asked about."""
+
+    yes: bool
+    instead: Plan | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Something that waits for a yes, and what says whether another plan would do."""
+
+    wanted: Wanted
+    answer: asyncio.Future[Decision]
+    check: Callable[[Plan], None]
 
 
 @dataclass(eq=False)
@@ -54,7 +72,7 @@ class Running:
     is_cancelled: bool = False
     task: asyncio.Task[None] | None = None
     _notes: deque[Note] = field(default_factory=lambda: deque(maxlen=NOTES))
-    _asked: dict[str, tuple[Wanted, asyncio.Future[bool]]] = field(default_factory=dict)
+    _asked: dict[str, Waiting] = field(default_factory=dict)
 
     def tell(self, text: str) -> None:
         """Note how far it is."""
@@ -66,10 +84,14 @@ class Running:
         self.run = run
         self.tell_all(self)
 
-    async def ask(self, wanted: Wanted) -> bool:
-        """Wait until somebody says yes or no."""
-        answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self._asked[wanted.id] = (wanted, answer)
+    async def ask(self, wanted: Wanted, check: Callable[[Plan], None] = lambda _: None) -> Decision:
+        """Wait until somebody says yes or no.
+
+        Args:
+            check: raises InputError for a plan that cannot be run in the place of the one that is asked about.
+        """
+        answer: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
+        self._asked[wanted.id] = Waiting(wanted, answer, check)
         self.state = "waiting"
         self.tell_all(self)
         try:
@@ -77,18 +99,26 @@ class Running:
         finally:
             self._settle(wanted.id)
 
-    def answer(self, yes: bool, id_: str = "") -> str:
+    def answer(self, yes: bool, id_: str = "", instead: Plan | None = None) -> str:
         """Say yes or no to what waits for it; return its id.
+
+        Args:
+            instead: the plan that is to be run in the place of the one that waits.
 
         Raises:
             NotFound: nothing waits, or not this.
+            InputError: that plan cannot be run; it waits as before.
         """
         named = id_ or next(iter(self._asked), "")
         if named not in self._asked:
             raise NotFound("nothing of that id waits for a yes")
-        _, answer = self._asked[named]
-        if not answer.done():
-            answer.set_result(yes)
+        waiting = self._asked[named]
+        if instead is not None:
+            if waiting.wanted.what != "plan":
+                raise InputError(f"{named} is a call, and no plan: say yes or no to it")
+            waiting.check(instead)
+        if not waiting.answer.done():
+            waiting.answer.set_result(Decision(yes, instead))
         self._settle(named)
         return named
 
@@ -101,7 +131,7 @@ class Running:
         """Return it as doors show it."""
         return OperationShape(
             id=self.id, operation=self.operation, user=self.user, run=self.run, state=self.state, began=self.began,
-            ended=self.ended, progress=list(self._notes), waits_for=[wanted for wanted, _ in self._asked.values()],
+            ended=self.ended, progress=list(self._notes), waits_for=[each.wanted for each in self._asked.values()],
             result=self.result, problem=self.problem[:2_000],
         )  # fmt: skip
 

@@ -16,6 +16,7 @@ class Briefing(BaseModel):
 
     lets_on: list[Annotated[str, Field(max_length=300)]] = Field(default_factory=list, max_length=3)
     bearing: str = Field("", max_length=100)
+    plan: list[int] = Field(default_factory=list, max_length=20)
 
 
 class LetOn(Prompt[Briefing]):
@@ -28,9 +29,12 @@ class LetOn(Prompt[Briefing]):
     secrets: tuple[str, ...]
     memories: tuple[str, ...] = ()
     other: str
-    relation: str = ""
+    relation: str
+    when: str
     place: str
     near: tuple[str, ...] = ()
+    plan: tuple[str, ...] = ()
+    """What lies before it today, numbered from 1: the talk sees of it what the reply names."""
 
 
 @rule(LetOn)

@@ -13,7 +13,7 @@ class SceneInsight(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     text: str = Field(min_length=1, max_length=400)
-    because: list[int] = Field(max_length=20, description="The numbers of the memories that support it.")
+    because: list[int] = Field(max_length=20, description="The numbers of the memories on which it rests.")
     weight: int = Field(5, ge=1, le=10)
     secret: bool = False
 

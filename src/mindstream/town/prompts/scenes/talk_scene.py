@@ -44,15 +44,26 @@ class SceneMemory(BaseModel):
     weight: int = Field(3, ge=1, le=10)
 
 
+class SceneChange(BaseModel):
+    """A part of one's day that the talk has overtaken."""
+
+    model_config = ConfigDict(frozen=True)
+
+    number: int
+    becomes: str = Field(min_length=1, max_length=200, description="What is done in those hours now.")
+    place: str = Field("", max_length=200, description="A name from the list; empty: where it was.")
+
+
 class Scene(BaseModel):
     """What happened between two people."""
 
     model_config = ConfigDict(frozen=True)
 
     talk: bool
-    lines: list[SceneLine] = Field(default_factory=list, max_length=12)
     declined_by: str = Field("", max_length=200)
+    lines: list[SceneLine] = Field(default_factory=list, max_length=12)
     agreed: list[SceneAgreed] = Field(default_factory=list, max_length=4)
+    changes: list[SceneChange] = Field(default_factory=list, max_length=8)
     places: list[str] = Field(default_factory=list, max_length=8)
     remember: list[SceneMemory] = Field(default_factory=list, max_length=8)
     overheard: str = Field("", max_length=400)
@@ -69,6 +80,7 @@ class Side(BaseModel):
     Attributes:
         text: who that is, as far as it may be told.
         memories: what comes to mind of the other and of this place, each after its number.
+        plan: what lies before it today, what it is at first, each after its number.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -77,10 +89,11 @@ class Side(BaseModel):
     text: str
     doing: str
     memories: tuple[str, ...] = ()
+    plan: tuple[str, ...] = ()
 
 
 class TalkScene(Prompt[Scene]):
-    """What happens between two people who are at the same place?"""
+    """What happens between two people who are at the same place? The first comes up to the second."""
 
     role: ClassVar[str] = "talker"
 

@@ -12,7 +12,7 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Kind, Record
 from mindstream.service.operations.cursors import read_number, write_cursor
 from mindstream.service.operations.house import House
-from mindstream.service.operations.receipts import MemoryShape, RecallResult, show_memory, show_recalled
+from mindstream.service.operations.memories.receipts import MemoryShape, RecallResult, show_memory, show_recalled
 from mindstream.service.operations.refusals import NotFound
 from mindstream.service.operations.shapes import Ask, Page, Reply
 from mindstream.service.operations.table import operation

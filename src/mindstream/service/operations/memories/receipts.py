@@ -16,6 +16,7 @@ class MemoryShape(Reply):
     """A memory as doors show it. Times are seconds since 1970 UTC.
 
     `status`: `holds`, `superseded` (by `superseded_by`), `forgotten` (faded into the archive), `ended`.
+    `derived_from`: ids; `seq`: the row of the log that it came from, 0 where there is none.
     """
 
     id: str
@@ -27,6 +28,8 @@ class MemoryShape(Reply):
     importance: float | None = None
     status: str = "holds"
     superseded_by: str | None = None
+    derived_from: list[str] = Field([])
+    seq: int = 0
     keywords: list[str] = Field([])
     data: dict[str, JsonValue] = Field({})
 
@@ -78,7 +81,7 @@ def show_memory(record: Record, now: Moment) -> MemoryShape:
     return MemoryShape(
         id=record.id, text=record.text, kind=record.kind, created=record.created, by=record.by, session=record.episode,
         importance=record.importance, status=status, superseded_by=record.superseded_by,
-        keywords=list(record.keywords), data=dict(record.data),
+        derived_from=list(record.evidence), seq=record.seq, keywords=list(record.keywords), data=dict(record.data),
     )  # fmt: skip
 
 

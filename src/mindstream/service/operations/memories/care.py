@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from pydantic import Field
 
 from mindstream.clock import Moment
+from mindstream.log.events import Slept as SleptRow
 from mindstream.memory.curation.curation import Drawn
+from mindstream.memory.fading import curve, rehearsals
+from mindstream.memory.lifecycle.nights import PastNight, read_nights
+from mindstream.memory.lifecycle.sleep import DRAWN, count_fading
 from mindstream.memory.memory import Memory
+from mindstream.memory.store.record import FADING
 from mindstream.memory.store.store import read_all
 from mindstream.minds.calls import CallLog
 from mindstream.models.rules import Rules
 from mindstream.reasoners.reflect.reflect import reflect as reflect_on
+from mindstream.service.operations.cursors import read_number, write_cursor
 from mindstream.service.operations.house import House
 from mindstream.service.operations.lasting.running import Running
-from mindstream.service.operations.memory import ForgetResult, MemoryId, find, show_removal
-from mindstream.service.operations.receipts import MemoryShape, show_memory
+from mindstream.service.operations.memories.memory import ForgetResult, MemoryId, find, show_removal
+from mindstream.service.operations.memories.receipts import MemoryShape, show_memory
 from mindstream.service.operations.refusals import NotOffered
-from mindstream.service.operations.shapes import Ask, NoQuestion, Reply
+from mindstream.service.operations.shapes import Ask, NoQuestion, Page, Reply
 from mindstream.service.operations.table import operation
 from mindstream.service.operations.who import Who
 
@@ -52,6 +60,69 @@ class Lineage(Reply):
     from_: list[MemoryShape] = Field(serialization_alias="from")
     into: list[MemoryShape]
     cut: bool
+
+
+class Laws(Reply):
+    """The laws of fading (see memory/fading): a return counts later than first_s * base ** level after the last one.
+
+    From `lasting_level` on a memory lasts. One that was not returned for `asleep_s` loses a level when a sleep draws
+    it, for `passed_over_s` when others are returned before it.
+    """
+
+    first_s: float
+    base: float
+    cap_s: float
+    passed_over_s: float
+    asleep_s: float
+    lasting_level: int
+
+
+class HowHeld(Reply):
+    """How well a memory is held.
+
+    `fades`: it can; `returned`: when it last was (at first: written); `counts_again`: from when on a return makes it
+    stronger. `curve`: days from its last return, and the chance that it is held still where nobody asks for it, with a
+    sleep each day that draws it with the chance `drawn`. `rehearsals_s`: the earliest returns that would make a new
+    memory last. `nights`: the sleeps that weakened or forgot it.
+    """
+
+    fades: bool
+    level: int
+    lasting: bool
+    returned: Moment
+    now: Moment
+    counts_again: Moment
+    laws: Laws | None
+    drawn: float
+    curve: list[tuple[float, float]]
+    rehearsals_s: list[float]
+    nights: list[int]
+
+
+class NightShape(Reply):
+    """A sleep, by the row of the log in which it began: what it looked at, forgot, weakened and merged; its dream.
+
+    Lists are ids; `undone`: it was taken back.
+    """
+
+    sleep: int
+    at: Moment
+    looked_at: int
+    forgotten: list[str]
+    weakened: list[str]
+    merged_into: list[str]
+    dream: str
+    dream_id: str
+    dreamt_by: str
+    errors: list[str]
+    undone: bool
+
+
+class NightList(Reply):
+    """A page of sleeps, newest first; `next`: the cursor of the next page, "" at the end."""
+
+    nights: list[NightShape]
+    next: str
 
 
 class ForgetAboutRequest(Ask):
@@ -109,6 +180,53 @@ async def correct(house: House, who: Who, ask: CorrectRequest) -> Corrected:
     )  # fmt: skip
 
 
+@operation("memory.strength", "read", "GET /users/{user}/memories/{id}/strength")
+async def strength(house: House, who: Who, ask: MemoryId) -> HowHeld:
+    """Say how well a memory is held, by which laws, and how likely it is held still after so many days."""
+    memory, now = await house.memory(who), house.clock.now()
+    await memory.settle()
+    record, laws = await find(memory, ask.id), memory.strength
+    can_fade = await count_fading(memory)
+    drawn = min(1.0, DRAWN / max(1, can_fade))
+    fades = record.kind in FADING and laws is not None and not record.lasting and record.forgotten is None
+    return HowHeld(
+        fades=fades, level=record.level, lasting=record.lasting, returned=record.accessed, now=now,
+        counts_again=record.accessed + (laws.interval_s(record.level) if laws and record.level > 0 else 0.0),
+        laws=Laws(**asdict(laws), lasting_level=laws.lasting_level) if laws else None,
+        rehearsals_s=rehearsals(laws) if laws else [], drawn=drawn,
+        curve=[tuple(point) for point in curve(laws, max(0, record.level), drawn=drawn)] if laws and fades else [],
+        nights=[night.begun for night in await read_nights(memory) if _touched(night, record.id)],
+    )  # fmt: skip
+
+
+def _touched(night: PastNight, id_: str) -> bool:
+    fading = night.step("fading")
+    return fading is not None and "undo" not in night.steps and id_ in (*fading.weakened, *fading.records)
+
+
+@operation("memory.nights", "read", "GET /users/{user}/nights")
+async def nights(house: House, who: Who, ask: Page) -> NightList:
+    """List the sleeps of a memory, newest first: what was forgotten, held less well, merged, and the dream."""
+    memory, before = await house.memory(who), read_number(ask.cursor)
+    found = [each for each in reversed(await read_nights(memory)) if not before or each.begun < before]
+    shown, more = found[: ask.limit], len(found) > ask.limit
+    return NightList(
+        nights=[_show_night(each) for each in shown], next=write_cursor(str(shown[-1].begun)) if more else ""
+    )
+
+
+def _show_night(night: PastNight) -> NightShape:
+    fading, dream, merged = night.step("fading"), night.step("dream"), night.step("duplicates")
+    steps = [step for row in night.steps.values() if isinstance(step := row.event, SleptRow)]
+    return NightShape(
+        sleep=night.begun, at=night.steps["fading"].at, looked_at=fading.looked_at if fading else 0,
+        forgotten=list(fading.records) if fading else [], weakened=list(fading.weakened) if fading else [],
+        dream=dream.text if dream else "", dream_id=dream.records[0] if dream and dream.records else "",
+        dreamt_by=dream.model if dream else "", merged_into=list(merged.records) if merged else [],
+        errors=[step.error for step in steps if step.error], undone="undo" in night.steps,
+    )  # fmt: skip
+
+
 @operation(
     "memory.history", "read", "GET /users/{user}/memories/{id}/history", mcp="memory_history", cli="memory history"
 )
@@ -126,7 +244,7 @@ async def lineage(house: House, who: Who, ask: MemoryId) -> Lineage:
     """Return what a memory was drawn from, and what was drawn from it."""
     memory, now = await house.memory(who), house.clock.now()
     record = await find(memory, ask.id)
-    drawn = list(_flat(await memory.evidence_of(ask.id)))[1:]
+    drawn = list({each.record.id: each for each in _flat(await memory.evidence_of(ask.id))}.values())[1:]
     into = await _drawn_from(memory, ask.id)
     below = await memory.store.records(memory.key, into[:MOST_LINEAGE])
     return Lineage(

@@ -1,0 +1,1 @@
+"""Operations on what is remembered: found with receipts, cared for, forgotten."""

@@ -1,0 +1,78 @@
+"""Serve the studio's pages: files that ship with the package, below /studio/. They hold nothing of anybody's."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response
+
+STATIC = Path(__file__).parent / "static"
+PREFIX = "/studio/"
+RECORDED = "/recorded"
+"""Where recordings that ship are read, if they are added (see studio/recorded)."""
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+KINDS = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".json": "application/json",
+    ".png": "image/png",
+}
+"""What is served, by the end of its name; whatever else lies there (types, licences) is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageFile:
+    """A file of the studio as it is sent."""
+
+    body: bytes
+    kind: str
+    etag: str
+
+
+def read_pages(folder: Path = STATIC) -> dict[str, PageFile]:
+    """Read all files that are served, by their path below /studio/."""
+    return {
+        path.relative_to(folder).as_posix(): read_page(path)
+        for path in sorted(folder.rglob("*"))
+        if path.suffix in KINDS and path.name != "jsconfig.json"
+    }
+
+
+def read_page(path: Path) -> PageFile:
+    """Read one of them."""
+    body = path.read_bytes()
+    return PageFile(body, KINDS[path.suffix], f'"{hashlib.sha256(body).hexdigest()[:32]}"')
+
+
+def add_studio(api: Starlette, folder: Path = STATIC) -> None:
+    """Add the pages to an application; a browser asks each time whether one has changed."""
+    pages = read_pages(folder)
+
+    async def page(request: Request) -> Response:
+        found = pages.get(request.path_params["path"] or "index.html")
+        if found is None:
+            return Response("there is no such page", 404, media_type="text/plain")
+        headers = {"content-security-policy": POLICY, "cache-control": "no-cache", "etag": found.etag}
+        if request.headers.get("if-none-match") == found.etag:
+            return Response(None, 304, headers)
+        return Response(found.body, 200, headers | {"content-type": found.kind})
+
+    async def about(_: Request) -> Response:
+        is_recorded = any(getattr(route, "path", "") == RECORDED for route in api.routes)
+        return JSONResponse({"recorded": is_recorded}, headers={"cache-control": "no-store"})
+
+    async def front(_: Request) -> Response:
+        return RedirectResponse(PREFIX)
+
+    api.add_route(PREFIX.rstrip("/"), front, include_in_schema=False)
+    api.add_route(PREFIX + "about.json", about, include_in_schema=False)
+    api.add_route(PREFIX + "{path:path}", page, include_in_schema=False)

@@ -1,0 +1,136 @@
+/**
+ * The public API, as pages ask it: `ask` once, `useQuery` while a component is there.
+ *
+ * `base` is "" for the server itself, "/recorded" for the recordings that ship (the same API, only to be read). After a
+ * lost connection or a restart of the server each open query is asked again.
+ */
+import { signal, useCallback, useEffect, useRef, useState } from "./html.js";
+import { connection, onRow } from "./events.js";
+import { base, user } from "./state.js";
+
+/**
+ * @typedef {{method?: "GET" | "POST" | "DELETE", path: string, query?: Record<string, string | number | boolean>,
+ *   body?: Record<string, unknown>}} Ask  `path` below /api/v1; `{user}` in it is who the link names
+ */
+
+/** What the API says of a request that it refuses (RFC 9457); `status` 0: nobody answers. */
+export class Problem extends Error {
+  /** @param {number} status @param {string} type @param {string} detail */
+  constructor(status, type, detail) {
+    super(detail);
+    this.status = status;
+    this.type = type;
+  }
+}
+
+/** @param {Ask} one */
+export function addressOf({ path, query = {} }) {
+  const filled = path.replace("{user}", encodeURIComponent(user.value));
+  const words = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)])).toString();
+  return `${base.value}/api/v1${filled}${words ? `?${words}` : ""}`;
+}
+
+/**
+ * Ask once.
+ * @template T
+ * @param {Ask} one @param {AbortSignal} [until]
+ * @returns {Promise<T>}
+ * @throws {Problem}
+ */
+export async function ask(one, until) {
+  const { method = one.body ? "POST" : "GET", body } = one;
+  /** @type {RequestInit} */
+  const init = { method, headers: { accept: "application/json" } };
+  if (until) init.signal = until;
+  if (method === "POST") {
+    init.headers = { accept: "application/json", "content-type": "application/json" };
+    init.body = JSON.stringify(body ?? {});
+  }
+  let answer;
+  try {
+    answer = await fetch(addressOf(one), init);
+  } catch (error) {
+    if (until?.aborted) throw error;
+    throw new Problem(0, "lost", "The server does not answer. This page goes on as soon as it does.");
+  }
+  const told = await answer.json().catch(() => ({}));
+  if (answer.ok) return /** @type {T} */ (told);
+  throw new Problem(answer.status, String(told.type ?? ""), String(told.detail ?? told.title ?? answer.statusText));
+}
+
+/**
+ * Begin what takes its time, and wait until it has ended.
+ * @param {Ask} one @param {(progress: string) => void} [tell]
+ * @returns {Promise<any>} its result
+ * @throws {Problem} it was refused, or failed
+ */
+export async function askAndWait(one, tell = () => {}) {
+  /** @type {any} */
+  let operation = await ask(one);
+  while (!["done", "failed", "cancelled", "interrupted"].includes(operation.state)) {
+    tell(operation.progress.at(-1)?.text ?? operation.state);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    operation = await ask({ path: `/operations/${encodeURIComponent(operation.id)}` });
+  }
+  if (operation.state === "done") return operation.result;
+  throw new Problem(500, operation.state, operation.problem?.detail ?? operation.problem ?? operation.state);
+}
+
+/** @type {Set<() => void>} */
+const open = new Set();
+
+/** Ask every open query again: something has changed, or the server is back. */
+export function askAllAgain() {
+  for (const each of [...open]) each();
+}
+connection.subscribe((now) => { if (now === "back") askAllAgain(); });
+
+/** How many queries wait for an answer; tests and the shell look at it. */
+export const waiting = signal(0);
+
+/**
+ * Ask, and again when the question changes, when rows of these kinds are written, or when the server is back. What was
+ * answered stays until the next answer is there.
+ * @template T
+ * @param {Ask | null} one null: nothing is asked yet
+ * @param {{on?: string[]}} [when] kinds of rows that change the answer
+ * @returns {{data: T | undefined, problem: Problem | undefined, asking: boolean, again: () => void}}
+ */
+export function useQuery(one, { on = [] } = {}) {
+  const key = one && JSON.stringify([addressOf(one), one]);
+  const [kept, keep] = useState(/** @type {{key?: string | null, data?: T, problem?: Problem}} */ ({}));
+  const latest = useRef(one);
+  latest.current = one;
+  const going = useRef(/** @type {AbortController | null} */ (null));
+
+  const again = useCallback(() => {
+    const asked = latest.current;
+    going.current?.abort();
+    if (!asked) return;
+    const stop = going.current = new AbortController();
+    waiting.value += 1;
+    ask(asked, stop.signal)
+      .then((data) => keep({ key, data: /** @type {T} */ (data) }), (error) => {
+        if (!stop.signal.aborted) keep((before) => ({ ...(before.key === key ? before : {}), key, problem: error }));
+      })
+      .finally(() => { waiting.value -= 1; });
+  }, [key]);
+
+  useEffect(() => {
+    again();
+    open.add(again);
+    return () => { open.delete(again); going.current?.abort(); };
+  }, [again]);
+
+  useEffect(() => (on.length && one ? onRow(on, debounce(again)) : undefined), [again, on.join()]);
+  const problem = kept.key === key ? kept.problem : undefined;
+  return { data: one ? kept.data : undefined, problem, asking: kept.key !== key, again };
+}
+
+const SOON_MS = 120;
+
+/** @param {() => void} act */
+function debounce(act) {
+  let timer = 0;
+  return () => { clearTimeout(timer); timer = window.setTimeout(act, SOON_MS); };
+}

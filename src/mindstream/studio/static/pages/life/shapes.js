@@ -1,0 +1,20 @@
+/**
+ * What the API gives of a life.
+ *
+ * @typedef {{number: number, text: string, standing: "open" | "waiting" | "done" | "stopped", until: number | null, result: string}} Task
+ * @typedef {{id: string, text: string, late: boolean}} Question
+ * @typedef {{id: string, tool: string, arguments: string, foreign: boolean}} Wish a call that waits for leave
+ * @typedef {{calls: number, tokens: number, usd: number, usd_today: number}} Spent
+ * @typedef {{order: string, at: number}} Due
+ * @typedef {{goal: string, orders: string[], lived: boolean, halted: string, turn: number, in_turn: boolean, tasks: Task[],
+ *   questions: Question[], leave_wanted: Wish[], spent: Spent, due?: Due[]}} Life
+ * @typedef {import("../../events.js").Row} Row
+ */
+
+/** Rows of the log that the diary tells of. */
+export const DIARY = [
+  "life_began", "turn_began", "turn_ended", "task_changed", "questioned", "answered", "leave_asked", "leave_given", "commanded",
+  "rested", "noticed", "heard", "folded",
+];
+/** Rows after which a life stands otherwise. */
+export const CHANGING = [...DIARY, "replied", "observed", "beat", "leave_used"];

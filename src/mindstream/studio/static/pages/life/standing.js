@@ -1,0 +1,84 @@
+/** How a life stands: its goal, whether it is lived, what it has spent; pause, go on, stop, let it live, say something. */
+import { html, useState } from "../../html.js";
+import { ask, askAllAgain, askAndWait } from "../../api.js";
+import { counted, dollars, whole } from "../../format.js";
+import { askChange } from "../../parts/dialog.js";
+import { ReadFailure } from "../../parts/failure.js";
+
+/** @typedef {import("./shapes.js").Life} Life */
+
+/** What it does now, in words. @param {Life} life */
+export function standingOf({ lived, halted, turn, in_turn, tasks }) {
+  if (halted) return `At rest: ${halted}.`;
+  if (lived) return in_turn ? `At work, in turn ${turn}.` : `Lived, after turn ${turn}; it waits for what comes.`;
+  const open = tasks.some(({ standing }) => standing === "open");
+  return open ? "Nobody lives it now: let it live." : "Nothing is left to do now.";
+}
+
+/** @param {{life: Life, editable: boolean}} props */
+export function Standing({ life, editable }) {
+  const { spent } = life;
+  return html`
+    <section class="stack" aria-label="How it stands">
+      <p class="goal words">${life.goal}</p>
+      <p role="status">${standingOf(life)} <span class="soft small number">${counted(life.turn, "turn")}, ${counted(spent.calls, "call")} of models, ${whole(spent.tokens)} tokens, ${dollars(spent.usd)}</span></p>
+      ${editable && html`<${Acts} life=${life} /><${Say} />`}
+    </section>`;
+}
+
+/** @param {"pause" | "resume" | "stop"} order */
+const give = (order) => ask({ path: "/users/{user}/life/pause", body: { order } }).then(askAllAgain);
+
+/** @param {{life: Life}} props */
+function Acts({ life }) {
+  const [told, tell] = useState("");
+  const [turns, setTurns] = useState(5);
+  const live = async () => {
+    tell("It begins …");
+    try {
+      const done = /** @type {{ended: string}} */ (await askAndWait({ path: "/users/{user}/life/live", body: { turns } }, tell));
+      tell(ENDS[done.ended] ?? done.ended);
+    } catch (error) {
+      tell(/** @type {Error} */ (error).message);
+    }
+    askAllAgain();
+  };
+  const stop = () => askChange({
+    title: "Stop this life?", verb: "Stop it", grave: true,
+    preview: async () => html`<p>It stops before its next step. Its memories, ledger and diary stay; it can be let go on.</p>`,
+    act: () => give("stop"),
+  });
+  return html`
+    <div class="row">
+      ${life.halted
+        ? html`<button class="main" onClick=${() => give("resume")}>Let it go on</button>`
+        : html`
+          ${!life.lived && html`
+            <button class="main" onClick=${live}>Let it live</button>
+            <label class="row"><span class="small soft">at most</span>
+              <input class="short" type="number" min="1" max="1000" value=${turns} onInput=${(/** @type {any} */ event) => setTurns(Number(event.target.value) || 1)} />
+              <span class="small soft">turns</span></label>`}
+          <button onClick=${() => give("pause")}>Pause</button>
+          <button class="grave" onClick=${stop}>Stop</button>`}
+      <span class="soft small" role="status">${told}</span>
+    </div>`;
+}
+
+/** @type {Record<string, string>} */
+const ENDS = { done: "Nothing is left to do.", turns: "It has lived as many turns as were wished.", time: "Its time is over.", halted: "It rests.", waiting: "It waits." };
+
+function Say() {
+  const [text, type] = useState("");
+  const [problem, tell] = useState(/** @type {Error | null} */ (null));
+  /** @param {Event} event */
+  const say = (event) => {
+    event.preventDefault();
+    ask({ path: "/users/{user}/life/say", body: { text } }).then(() => { type(""); tell(null); askAllAgain(); }, tell);
+  };
+  return html`
+    <form class="row" onSubmit=${say}>
+      <input class="grow" aria-label="Say something to it" placeholder="Say something to it" value=${text} maxlength="100000" onInput=${(/** @type {any} */ event) => type(event.target.value)} />
+      <button disabled=${!text.trim()}>Say</button>
+    </form>
+    ${problem && html`<${ReadFailure} problem=${problem} />`}`;
+}

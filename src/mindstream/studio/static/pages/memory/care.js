@@ -1,0 +1,86 @@
+/** Correct a memory, or forget it: what goes with it is shown first. */
+import { html, useState } from "../../html.js";
+import { ask, askAllAgain } from "../../api.js";
+import { base, change } from "../../state.js";
+import { counted } from "../../format.js";
+import { askChange } from "../../parts/dialog.js";
+
+/** @typedef {import("./shapes.js").Memory} Memory @typedef {import("./shapes.js").Removal} Removal */
+
+/** @param {string} id */
+const pathOf = (id) => `/users/{user}/memories/${encodeURIComponent(id)}`;
+
+/** @param {{memory: Memory}} props */
+export function Care({ memory }) {
+  const [correcting, setCorrecting] = useState(false);
+  if (base.value) return null;
+  return html`
+    <div class="row">
+      ${memory.status === "holds" && html`<button aria-expanded=${correcting} onClick=${() => setCorrecting(!correcting)}>Correct</button>`}
+      <button class="grave" onClick=${() => askForget(memory)}>Forget</button>
+    </div>
+    ${correcting && html`<${Correcting} memory=${memory} done=${() => setCorrecting(false)} />`}`;
+}
+
+/** @param {{memory: Memory, done: () => void}} props */
+function Correcting({ memory, done }) {
+  const [text, type] = useState(memory.text);
+  /** @param {Event} event */
+  const correct = (event) => {
+    event.preventDefault();
+    askChange({
+      title: "Correct this memory?",
+      verb: "Correct it",
+      preview: async () => html`
+        <p>This is said from now on:</p><p class="words card">${text}</p>
+        <p>The old words become its history:</p><p class="words card soft">${memory.text}</p>`,
+      act: async () => {
+        const made = /** @type {{memory: Memory}} */ (await ask({ path: `${pathOf(memory.id)}/correct`, body: { text } }));
+        done();
+        change({ id: made.memory.id });
+        askAllAgain();
+      },
+    });
+  };
+  return html`
+    <form class="stack" onSubmit=${correct}>
+      <label><span>What it should say</span>
+        <textarea maxlength="100000" value=${text} onInput=${(/** @type {any} */ event) => type(event.target.value)} />
+      </label>
+      <div><button class="main" disabled=${!text.trim() || text === memory.text}>Look at the change</button></div>
+    </form>`;
+}
+
+/** @param {Memory} memory */
+function askForget(memory) {
+  askChange({
+    title: "Forget this for good?",
+    verb: "Forget it",
+    grave: true,
+    preview: () => showRemoval(memory),
+    act: async () => {
+      await ask({ method: "DELETE", path: pathOf(memory.id) });
+      change({ id: "" });
+      askAllAgain();
+    },
+  });
+}
+
+/** @param {Memory} memory */
+async function showRemoval(memory) {
+  const removal = /** @type {Removal} */ (await ask({ method: "DELETE", path: pathOf(memory.id), query: { dry_run: true } }));
+  const read = (/** @type {string[]} */ ids) => Promise.all(ids.slice(0, 50).map((id) => /** @type {Promise<Memory>} */ (ask({ path: pathOf(id) }))));
+  const [drawn, changed] = await Promise.all([read(removal.drawn), read(removal.changed)]);
+  return html`
+    <p class="words card">${memory.text}</p>
+    <p>It cannot be brought back. ${drawn.length + removal.items.length ? "With it goes what was drawn from it alone:" : "Nothing else goes with it."}</p>
+    <${Going} memories=${drawn} />
+    ${removal.items.length > 0 && html`<p>Of what is believed:</p><ul class="list">${removal.items.map((text) => html`<li class="words">${text}</li>`)}</ul>`}
+    ${changed.length > 0 && html`<p>${counted(changed.length, "memory", "memories")} stay, without these words:</p><${Going} memories=${changed} />`}`;
+}
+
+/** @param {{memories: Memory[]}} props */
+function Going({ memories }) {
+  if (!memories.length) return null;
+  return html`<ul class="list">${memories.map(({ id, text, kind }) => html`<li key=${id}><span class="words">${text}</span> <span class="tag">${kind}</span></li>`)}</ul>`;
+}

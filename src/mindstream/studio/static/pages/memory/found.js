@@ -1,0 +1,46 @@
+/** What a question brings up, best first, each with why. */
+import { html } from "../../html.js";
+import { useQuery } from "../../api.js";
+import { change, params } from "../../state.js";
+import { ago, number, percent } from "../../format.js";
+import { Empty } from "../../parts/empty.js";
+import { ReadFailure } from "../../parts/failure.js";
+import { Receipt } from "../../parts/receipt.js";
+import { Why } from "../../parts/why.js";
+import { CHANGING } from "./shapes.js";
+
+/** @typedef {import("./shapes.js").Recalled} Recalled */
+
+const MOST = 20;
+
+/** @param {{query: string, moment: number | undefined}} props */
+export function Found({ query, moment }) {
+  const body = { query, k: MOST, touch: false, ...(moment === undefined ? {} : { as_of: moment }) };
+  const { data, problem, again } = useQuery({ path: "/users/{user}/memories/recall", body }, { on: CHANGING });
+  const found = /** @type {{memories: Recalled[], certainty: number} | undefined} */ (data);
+  if (problem) return html`<${ReadFailure} problem=${problem} again=${again} />`;
+  if (!found) return html`<p class="soft">It remembers …</p>`;
+  if (!found.memories.length) {
+    return html`<${Empty} title="Nothing comes to mind"><p>Ask in other words, or look through the whole life.</p><//>`;
+  }
+  return html`
+    <p class="soft small" role="status">${found.memories.length} memories, best first. It is ${percent(found.certainty)} sure that one of them answers.</p>
+    <ol class="list">${found.memories.map((one) => html`<${FoundOne} key=${one.id} one=${one} />`)}</ol>`;
+}
+
+/** @param {{one: Recalled}} props */
+function FoundOne({ one: { id, text, kind, receipt } }) {
+  return html`
+    <li>
+      <button class="item words clip" aria-pressed=${params.value.id === id} onClick=${() => change({ id })}>${text}</button>
+      <div class="row small soft">
+        <span class="tag">${kind}</span>
+        <span>${ago(receipt.age_s)}</span>
+        <span class="number">score ${number(receipt.score)}</span>
+        <${Why} title="Why this came to mind" about=${text}>
+          <p class="words card">${text}</p>
+          <${Receipt} receipt=${receipt} />
+        <//>
+      </div>
+    </li>`;
+}

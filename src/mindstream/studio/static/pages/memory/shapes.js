@@ -1,0 +1,15 @@
+/**
+ * What the API gives of memories.
+ *
+ * @typedef {{id: string, text: string, kind: string, created: number, by: string, session: string,
+ *   importance: number | null, status: string, superseded_by: string | null, derived_from: string[], seq: number, keywords: string[],
+ *   data: Record<string, unknown>}} Memory
+ * @typedef {{id: string, text: string, kind: string, receipt: import("../../parts/receipt.js").ReceiptShape}} Recalled
+ * @typedef {{memory: Memory, from: Memory[], into: Memory[], cut: boolean}} Lineage
+ * @typedef {{sleep: number, at: number, looked_at: number, forgotten: string[], weakened: string[], merged_into: string[],
+ *   dream: string, dream_id: string, dreamt_by: string, errors: string[], undone: boolean}} Night
+ * @typedef {{forgotten: boolean, asked: string[], drawn: string[], changed: string[], items: string[]}} Removal
+ */
+
+/** Rows of the log after which a memory may be another. */
+export const CHANGING = ["heard", "said", "follow_up", "thought", "remembered", "belief_changed", "corrected", "slept", "reflected"];

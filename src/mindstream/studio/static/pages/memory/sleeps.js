@@ -1,0 +1,109 @@
+/** The sleeps of a mind: what each forgot and dreamt; sleep now, read the dream, undo it. */
+import { html, useState } from "../../html.js";
+import { ask, askAllAgain, askAndWait, useQuery } from "../../api.js";
+import { base, change } from "../../state.js";
+import { counted, timeOf } from "../../format.js";
+import { askChange } from "../../parts/dialog.js";
+import { ReadFailure } from "../../parts/failure.js";
+import { Icon } from "../../parts/icons.js";
+import { closeSheet, openSheet } from "../../parts/sheet.js";
+import { Table } from "../../parts/table.js";
+
+/** @typedef {import("./shapes.js").Night} Night @typedef {import("./shapes.js").Memory} Memory */
+
+const MOST_READ = 50;
+
+/** @param {string} id */
+const pathOf = (id) => `/users/{user}/memories/${encodeURIComponent(id)}`;
+
+export function Sleeps() {
+  const { data, problem, again } = useQuery({ path: "/users/{user}/nights", query: { limit: 20 } }, { on: ["slept"] });
+  const nights = /** @type {{nights: Night[]} | undefined} */ (data)?.nights ?? [];
+  return html`
+    <section class="stack" aria-label="Sleep">
+      <p class="soft">Asleep, a mind lets go of what it has not used for long, and dreams of it.</p>
+      ${!base.value && html`<div class="row"><${SleepNow} /></div>`}
+      ${problem && html`<${ReadFailure} problem=${problem} again=${again} />`}
+      ${nights.length > 0 && html`<${Table} caption="Sleeps, the newest first" columns=${COLUMNS} rows=${nights} />`}
+    </section>`;
+}
+
+/** @type {import("../../parts/table.js").Column<Night>[]} */
+const COLUMNS = [
+  { title: "when", of: ({ at }) => timeOf(at) },
+  { title: "looked at", of: ({ looked_at }) => looked_at, numeric: true },
+  { title: "held less well since", of: ({ weakened }) => weakened.length, numeric: true },
+  { title: "forgotten", of: ({ forgotten }) => forgotten.length, numeric: true },
+  { title: "", of: (night) => html`<${Acts} night=${night} />` },
+];
+
+/** @param {{night: Night}} props */
+function Acts({ night }) {
+  const touched = night.forgotten.length + night.weakened.length + night.merged_into.length > 0;
+  return html`
+    <span class="row">
+      ${(touched || night.dream) && html`<button class="link" onClick=${() => openNight(night)}>${night.dream ? "Read the dream" : "Look at it"}</button>`}
+      ${night.undone ? html`<span class="soft">undone</span>` : !base.value && html`<button class="link" onClick=${() => askUndo(night)}>Undo</button>`}
+    </span>`;
+}
+
+/** @param {Night} night */
+function openNight(night) {
+  openSheet({ title: `The sleep of ${timeOf(night.at)}`, body: () => html`<${Inside} night=${night} />` });
+}
+
+/** @param {{night: Night}} props */
+function Inside({ night }) {
+  return html`
+    ${night.dream && html`
+      <h3>The dream</h3><p class="words card">${night.dream}</p>
+      ${night.dreamt_by && html`<p class="soft small">dreamt by ${night.dreamt_by}</p>`}`}
+    <${Touched} title="Forgotten: out of reach, kept in the archive" ids=${night.forgotten} />
+    <${Touched} title="Held less well since" ids=${night.weakened} />
+    <${Touched} title="Near duplicates became one" ids=${night.merged_into} />
+    ${night.errors.map((error) => html`<p class="problem words">${error}</p>`)}`;
+}
+
+/** @param {{title: string, ids: string[]}} props */
+function Touched({ title, ids }) {
+  if (!ids.length) return null;
+  return html`<h3>${title}</h3><ul class="list">${ids.slice(0, MOST_READ).map((id) => html`<${One} key=${id} id=${id} />`)}</ul>`;
+}
+
+/** @param {{id: string}} props */
+function One({ id }) {
+  const { data, problem } = useQuery({ path: pathOf(id) });
+  const memory = /** @type {Memory | undefined} */ (data);
+  const open = () => { closeSheet(); change({ id }); };
+  if (problem) return html`<li class="soft">It is forgotten for good.</li>`;
+  return html`<li>${memory && html`<button class="item words clip" onClick=${open}>${memory.text}</button>`}</li>`;
+}
+
+/** @param {Night} night */
+function askUndo({ sleep, at, forgotten, weakened }) {
+  askChange({
+    title: `Undo the sleep of ${timeOf(at)}?`,
+    verb: "Undo it",
+    preview: async () => html`
+      <p>${counted(forgotten.length, "memory that it forgot is", "memories that it forgot are")} held again, and ${counted(weakened.length, "memory", "memories")} as well as before.</p>
+      <p>What it made, its dream too, goes to the archive. What was recalled or forgotten since stays as it is.</p>`,
+    act: async () => { await ask({ path: "/users/{user}/memories/undo-sleep", body: { sleep } }); askAllAgain(); },
+  });
+}
+
+function SleepNow() {
+  const [told, tell] = useState("");
+  const sleep = () => askChange({
+    title: "Let this mind sleep now?",
+    verb: "Sleep",
+    preview: async () => html`
+      <p>Twenty memories are drawn. Those that nobody has recalled for two weeks are held less well, and the weakest are forgotten: out of reach, kept in the archive. A dream is made of what is forgotten.</p>
+      <p>The sleep can be undone.</p>`,
+    act: async () => {
+      const done = /** @type {{dream: string}} */ (await askAndWait({ path: "/users/{user}/memories/sleep", body: {} }, tell));
+      tell(done.dream ? "It has slept, and dreamt." : "It has slept. Nothing was forgotten, so there is no dream.");
+      askAllAgain();
+    },
+  });
+  return html`<button onClick=${sleep}><span class="row"><${Icon} name="sleep" />Sleep now</span></button><span class="soft small" role="status">${told}</span>`;
+}

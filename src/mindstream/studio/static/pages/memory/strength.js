@@ -1,0 +1,32 @@
+/** How well a memory is held, and its forgetting curve: what is predicted if nobody recalls it any more. */
+import { html } from "../../html.js";
+import { useQuery } from "../../api.js";
+import { ago, lasting, percent } from "../../format.js";
+import { Chart } from "../../parts/chart.js";
+import { CHANGING } from "./shapes.js";
+
+/**
+ * @typedef {{fades: boolean, level: number, lasting: boolean, returned: number, now: number, counts_again: number,
+ *   laws: {lasting_level: number, asleep_s: number} | null, drawn: number, curve: [number, number][]}} Held
+ */
+
+/** @param {{id: string}} props */
+export function Strength({ id }) {
+  const { data } = useQuery({ path: `/users/{user}/memories/${encodeURIComponent(id)}/strength` }, { on: CHANGING });
+  const held = /** @type {Held | undefined} */ (data);
+  if (!held) return null;
+  if (held.lasting) return html`<h3>How well it is held</h3><p class="soft">It has been recalled so often that it lasts.</p>`;
+  if (!held.fades) return html`<h3>How well it is held</h3><p class="soft">Memories of this kind do not fade.</p>`;
+  const half = held.curve.find(([, kept]) => kept < 0.5);
+  const last = held.curve.at(-1);
+  const words = half
+    ? `If nobody recalls it, it is forgotten as likely as not after ${half[0]} days.`
+    : `If nobody recalls it, it is still held after ${last?.[0] ?? 0} days with a chance of ${percent(last?.[1] ?? 1)}.`;
+  const left = held.counts_again - held.now;
+  return html`
+    <${Chart} title="How it will fade" xs=${held.curve.map(([day]) => day)} from=${0} to=${1.02}
+      curves=${[{ label: "held", values: held.curve.map(([, kept]) => kept) }]}
+      sayX=${(/** @type {number} */ day) => `${day} d`} sayY=${percent} words=${words} />
+    <p class="soft small">Level ${held.level} of ${held.laws?.lasting_level}; recalled last ${ago(held.now - held.returned)}.
+      ${left > 0 ? ` A recall makes it stronger again in ${lasting(left)}.` : " The next recall makes it stronger."}</p>`;
+}

@@ -1,0 +1,100 @@
+/** A life on a time line: memories by day, newest first, of one kind or of all. */
+import { html, useEffect, useState } from "../../html.js";
+import { ask, useQuery } from "../../api.js";
+import { base, change, params, user } from "../../state.js";
+import { clockOf, counted, dayOf } from "../../format.js";
+import { Empty } from "../../parts/empty.js";
+import { ReadFailure } from "../../parts/failure.js";
+import { CHANGING } from "./shapes.js";
+import { Strip } from "./strip.js";
+
+/** @typedef {import("./shapes.js").Memory} Memory @typedef {{memories: Memory[], next: string}} Page */
+
+const A_PAGE = 100;
+const PATH = "/users/{user}/memories";
+/** @type {[string, string][]} */
+const KINDS = [["", "everything"], ["chat", "what was said"], ["note", "notes"], ["thought", "thoughts"], ["belief", "beliefs"], ["observation", "what was seen"], ["dream", "dreams"], ["plan", "plans"]];
+
+/** @param {{moment: number | undefined}} props */
+export function TimeLine({ moment }) {
+  const kinds = params.value.kind ?? "";
+  const query = { limit: A_PAGE, ...(kinds ? { kinds } : {}) };
+  const { data, problem, again } = useQuery({ path: PATH, query }, { on: CHANGING });
+  const first = /** @type {Page | undefined} */ (data);
+  const [more, keep] = useState(/** @type {Page | null} */ (null));
+  useEffect(() => keep(null), [user.value, kinds, base.value]);
+  if (problem) return html`<${ReadFailure} problem=${problem} again=${again} />`;
+  if (!first) return null;
+  const known = new Set(first.memories.map(({ id }) => id));
+  const all = [...first.memories, ...(more?.memories ?? []).filter(({ id }) => !known.has(id))];
+  const shown = all.filter(({ created }) => moment === undefined || created <= moment);
+  const next = more ? more.next : first.next;
+  const earlier = async () => {
+    const page = /** @type {Page} */ (await ask({ path: PATH, query: { ...query, cursor: next } }));
+    keep({ memories: [...(more?.memories ?? []), ...page.memories], next: page.next });
+  };
+  if (!shown.length && !next && !kinds) return html`<${Nothing} moment=${moment} />`;
+  return html`
+    <div class="row"><${KindChoice} kinds=${kinds} /><span class="soft small" role="status">${counted(shown.length, "memory", "memories")}${next ? ", and earlier ones" : ""}</span></div>
+    <${Strip} memories=${shown} />
+    <${Days} memories=${shown} />
+    ${next && html`<div><button onClick=${earlier}>Earlier</button></div>`}`;
+}
+
+/** @param {{kinds: string}} props */
+function KindChoice({ kinds }) {
+  return html`
+    <select aria-label="Which memories" value=${kinds} onChange=${(/** @type {any} */ event) => change({ kind: event.target.value })}>
+      ${KINDS.map(([kind, words]) => html`<option value=${kind}>${words}</option>`)}
+    </select>`;
+}
+
+/** @param {{memories: Memory[]}} props */
+function Days({ memories }) {
+  /** @type {Map<string, Memory[]>} */
+  const days = new Map();
+  for (const one of memories) days.set(dayOf(one.created), [...(days.get(dayOf(one.created)) ?? []), one]);
+  return [...days].map(([day, some]) => html`
+    <section key=${day} class="stack day" id=${`day-${day}`}>
+      <h2>${day}</h2>
+      <ol class="list">${some.map((one) => html`<${Entry} key=${one.id} one=${one} />`)}</ol>
+    </section>`);
+}
+
+/** @param {{one: Memory}} props */
+function Entry({ one: { id, text, kind, created, status } }) {
+  return html`
+    <li>
+      <button class="item words clip" aria-pressed=${params.value.id === id} onClick=${() => change({ id })}>${text}</button>
+      <div class="row small soft">
+        <span class="tag">${kind}</span><span class="number">${clockOf(created)}</span>${status !== "holds" && html`<span>${status}</span>`}
+      </div>
+    </li>`;
+}
+
+/** @param {{moment: number | undefined}} props */
+function Nothing({ moment }) {
+  if (moment !== undefined) return html`<${Empty} title="Nothing was remembered yet at that moment"><p>Move the slider on.</p><//>`;
+  if (base.value) return html`<${Empty} title="Nothing of this is in the recording"><p>Choose another mind.</p><//>`;
+  return html`
+    <${Empty} title=${`Nothing is remembered of ${user.value} yet`}>
+      <p>Whatever is said in a talk is remembered. You can also write something down here:</p>
+      <${WriteDown} />
+    <//>`;
+}
+
+function WriteDown() {
+  const [text, type] = useState("");
+  const [problem, tell] = useState(/** @type {Error | null} */ (null));
+  /** @param {Event} event */
+  const keepIt = (event) => {
+    event.preventDefault();
+    ask({ path: PATH, body: { text } }).then(() => type(""), tell);
+  };
+  return html`
+    <form class="row" onSubmit=${keepIt}>
+      <input class="grow" aria-label="Something to remember" value=${text} maxlength="100000" onInput=${(/** @type {any} */ event) => type(event.target.value)} />
+      <button class="main" disabled=${!text.trim()}>Remember</button>
+    </form>
+    ${problem && html`<${ReadFailure} problem=${problem} />`}`;
+}

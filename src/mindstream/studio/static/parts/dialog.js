@@ -1,0 +1,58 @@
+/** Before something is changed: what it will change is shown first, then it is asked for. */
+import { html, signal, useEffect, useRef, useState } from "../html.js";
+import { ReadFailure } from "./failure.js";
+import { Icon } from "./icons.js";
+
+/**
+ * @typedef {{title: string, verb: string, grave?: boolean, preview: () => Promise<any>, act: () => Promise<unknown>}} Change
+ *   `preview` gives nodes that show what would change; `act` does it
+ */
+
+const asked = signal(/** @type {Change | null} */ (null));
+
+/** Show what a change would do, and do it if that is wanted. @param {Change} change */
+export function askChange(change) { asked.value = change; }
+
+export function ChangeDialog() {
+  return asked.value && html`<${Opened} change=${asked.value} />`;
+}
+
+/** @param {{change: Change}} props */
+function Opened({ change }) {
+  const place = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  const [seen, see] = useState(/** @type {any} */ (null));
+  const [problem, tell] = useState(/** @type {Error | null} */ (null));
+  const [busy, setBusy] = useState(false);
+  const leave = () => { place.current?.close(); asked.value = null; };
+  useEffect(() => {
+    place.current?.showModal();
+    change.preview().then(see, tell);
+  }, [change]);
+  /** @param {Event} event */
+  const act = async (event) => {
+    event.preventDefault();
+    setBusy(true);
+    try {
+      await change.act();
+      leave();
+    } catch (error) {
+      tell(/** @type {Error} */ (error));
+      setBusy(false);
+    }
+  };
+  return html`
+    <dialog ref=${place} aria-labelledby="change-title" onClose=${leave}>
+      <form onSubmit=${act}>
+        <header>
+          <h2 id="change-title">${change.title}</h2>
+          <button type="button" class="quiet icon" onClick=${leave} aria-label="Close"><${Icon} name="close" /></button>
+        </header>
+        ${seen ?? (!problem && html`<p class="soft">It is looked at what this would change …</p>`)}
+        ${problem && html`<${ReadFailure} problem=${problem} />`}
+        <div class="row">
+          <button class=${change.grave ? "grave" : "main"} disabled=${!seen || busy}>${change.verb}</button>
+          <button type="button" class="quiet" onClick=${leave}>Leave it</button>
+        </div>
+      </form>
+    </dialog>`;
+}

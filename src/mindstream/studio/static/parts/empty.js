@@ -1,0 +1,15 @@
+/** What stands where there is nothing yet: it says so, and what to do; a recording of the page is offered. */
+import { html } from "../html.js";
+import { base, linkToRecording, page, recordings } from "../state.js";
+
+/** @param {{title: string, children?: any}} props */
+export function Empty({ title, children }) {
+  const offered = base.value ? [] : recordings.value.filter((each) => each.page === page.value);
+  return html`
+    <section class="empty">
+      <h2>${title}</h2>
+      ${children}
+      ${offered.length > 0 && html`<p class="soft">Or look at what is recorded:</p>`}
+      ${offered.map((one) => html`<a href=${linkToRecording(one)}>${one.title}</a>`)}
+    </section>`;
+}

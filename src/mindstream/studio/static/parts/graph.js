@@ -1,0 +1,100 @@
+/** A graph, laid out by dagre (fetched when the first is drawn), drawn as SVG; each node is a button. */
+import { html, signal, useEffect, useMemo, useRef } from "../html.js";
+
+const dagre = signal(/** @type {typeof import("../vendor/dagre.js").default | null} */ (null));
+
+/**
+ * @typedef {{id: string, text: string, note?: string, state?: "now" | "ran" | "failed" | ""}} Node
+ * @typedef {{from: string, to: string}} Edge
+ * @typedef {{title: string, nodes: Node[], edges: Edge[], down?: boolean, onOpen?: (id: string) => void, words: string}} GraphProps
+ */
+
+const LETTERS = 26;
+const LINES = 3;
+const [WIDTH, LINE, PAD] = [208, 17, 12];
+
+/** Break a text into at most three lines. @param {string} text */
+export function linesOf(text) {
+  /** @type {string[]} */
+  const lines = [];
+  for (const word of text.slice(0, 400).split(/\s+/)) {
+    const last = lines[lines.length - 1];
+    if (last !== undefined && last.length + word.length < LETTERS) lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(word);
+  }
+  const kept = lines.slice(0, LINES).map((line) => (line.length > LETTERS + 2 ? `${line.slice(0, LETTERS)}…` : line));
+  if (lines.length > LINES) kept[LINES - 1] = `${kept[LINES - 1]?.replace(/…$/, "")} …`;
+  return kept;
+}
+
+/** @param {NonNullable<typeof dagre.value>} by @param {Node[]} nodes @param {Edge[]} edges @param {boolean} down */
+function layOut(by, nodes, edges, down) {
+  const graph = new by.graphlib.Graph();
+  graph.setGraph({ rankdir: down ? "TB" : "LR", nodesep: 18, ranksep: 44, marginx: 2, marginy: 2 });
+  graph.setDefaultEdgeLabel(() => ({}));
+  const drawn = nodes.map((node) => {
+    const lines = linesOf(node.text);
+    const height = PAD * 2 + LINE * (lines.length + (node.note ? 1 : 0)) - 3;
+    graph.setNode(node.id, { width: WIDTH, height });
+    return { node, lines, height };
+  });
+  const known = new Set(nodes.map(({ id }) => id));
+  for (const { from, to } of edges) if (known.has(from) && known.has(to)) graph.setEdge(from, to);
+  by.layout(graph);
+  const place = (/** @type {{node: Node}} */ { node }) => { const { x, y } = graph.node(node.id); return down ? y * 1e6 + x : x * 1e6 + y; };
+  return { graph, drawn: drawn.sort((a, b) => place(a) - place(b)) };
+}
+
+/** @param {{x: number, y: number}[]} points */
+const pathOf = (points) => `M${points.map(({ x, y }) => `${x.toFixed(1)} ${y.toFixed(1)}`).join("L")}`;
+
+/** @param {{x: number, y: number}[]} points the last two say where the tip points */
+function tipOf(points) {
+  const [a, b] = points.slice(-2);
+  if (!a || !b) return "";
+  const turn = Math.atan2(b.y - a.y, b.x - a.x);
+  const at = (/** @type {number} */ by) => `${(b.x - 7 * Math.cos(turn + by)).toFixed(1)} ${(b.y - 7 * Math.sin(turn + by)).toFixed(1)}`;
+  return `M${b.x.toFixed(1)} ${b.y.toFixed(1)}L${at(0.45)}L${at(-0.45)}z`;
+}
+
+/** @param {{drawn: {node: Node, lines: string[], height: number}, x: number, y: number, onOpen?: ((id: string) => void) | undefined}} props */
+function Box({ drawn: { node, lines, height }, x, y, onOpen }) {
+  const role = onOpen ? { role: "button", tabindex: 0 } : {};
+  /** @param {KeyboardEvent} event */
+  const press = (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); onOpen?.(node.id); } };
+  const texts = [...(node.note ? [node.note] : []), ...lines];
+  return html`
+    <g ...${role} class=${node.state ?? ""} transform=${`translate(${x - WIDTH / 2} ${y - height / 2})`} onClick=${() => onOpen?.(node.id)} onKeyDown=${press}>
+      <rect width=${WIDTH} height=${height} rx="6" />
+      <text>${texts.map((text, at) => html`<tspan class=${node.note && at === 0 ? "soft" : ""} x=${PAD} y=${PAD + 10 + LINE * at}>${text}${" "}</tspan>`)}</text>
+    </g>`;
+}
+
+/** @param {GraphProps} props */
+export function Graph({ title, nodes, edges, down = false, onOpen, words }) {
+  const place = useRef(/** @type {SVGSVGElement | null} */ (null));
+  const by = dagre.value;
+  useEffect(() => { if (!by) import("../vendor/dagre.js").then((made) => { dagre.value = made.default; }); }, []);
+  const laid = useMemo(() => by && layOut(by, nodes, edges, down), [by, JSON.stringify([nodes, edges, down])]);
+  /** Arrow keys go from node to node. @param {KeyboardEvent} event */
+  const walk = (event) => {
+    const step = ["ArrowRight", "ArrowDown"].includes(event.key) ? 1 : ["ArrowLeft", "ArrowUp"].includes(event.key) ? -1 : 0;
+    const all = /** @type {SVGGElement[]} */ ([...(place.current?.querySelectorAll("[role=button]") ?? [])]);
+    const next = all[all.indexOf(/** @type {any} */ (document.activeElement)) + step];
+    if (step && next) { event.preventDefault(); next.focus(); }
+  };
+  if (!laid) return null;
+  const { graph, drawn } = laid;
+  const { width = 1, height = 1 } = graph.graph();
+  return html`
+    <figure class="graph" aria-label=${title}>
+      <svg ref=${place} width=${width} height=${height} viewBox=${`0 0 ${width} ${height}`} onKeyDown=${walk} role="group" aria-label=${words}>
+        ${graph.edges().map((/** @type {any} */ each) => {
+          const { points } = graph.edge(each);
+          return html`<path class="edge" d=${pathOf(points)} /><path class="tip" d=${tipOf(points)} />`;
+        })}
+        ${drawn.map((each) => { const { x, y } = graph.node(each.node.id); return html`<${Box} drawn=${each} x=${x} y=${y} onOpen=${onOpen} />`; })}
+      </svg>
+      <figcaption>${words}</figcaption>
+    </figure>`;
+}

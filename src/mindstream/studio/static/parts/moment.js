@@ -1,0 +1,12 @@
+/** The time of the moment that a link names: of its row of the log. */
+import { useQuery } from "../api.js";
+import { seq } from "../state.js";
+
+/** @returns {number | undefined} seconds since 1970; undefined: the newest, or not known yet */
+export function useMoment() {
+  const at = seq.value;
+  const wanted = at === "newest" ? null : { path: "/users/{user}/log", query: { after: at - 1, limit: 1 } };
+  const { data } = useQuery(wanted);
+  const rows = /** @type {{rows: {at: number}[]} | undefined} */ (data)?.rows;
+  return at === "newest" ? undefined : rows?.[0]?.at;
+}

@@ -1,0 +1,66 @@
+/** The navigation beside each page, whose page it is, and light or dark; the head of a page. */
+import { html, useId } from "../html.js";
+import { PAGES } from "../pages.js";
+import { base, go, linkTo, page, recordings, theme, user, users } from "../state.js";
+import { Icon } from "./icons.js";
+import { SaidHow } from "./said_how.js";
+
+/** @type {import("../state.js").Theme[]} */
+const THEMES = ["system", "light", "dark"];
+const THEME_ICONS = { system: "system", light: "sun", dark: "moon" };
+
+export function Aside() {
+  return html`
+    <div class="aside">
+      <span class="brand">mindstream</span>
+      <nav class="nav" aria-label="Pages">
+        ${PAGES.map(({ name, title, icon }) => html`
+          <a href=${linkTo(name)} aria-current=${page.value === name ? "page" : undefined}>
+            <${Icon} name=${icon} />${title}
+          </a>`)}
+      </nav>
+      <div class="foot"><${Whose} /><${ThemeSwitch} /></div>
+    </div>`;
+}
+
+const RECORDED = "recorded:";
+
+/** Whose mind is looked at: one that is kept here, or a recorded one. */
+function Whose() {
+  const id = useId();
+  const here = [...new Set([...(base.value ? [] : [user.value]), ...users.value])];
+  const recorded = [...new Set(recordings.value.map((each) => each.user).filter(Boolean))];
+  const now = base.value ? RECORDED + user.value : user.value;
+  /** @param {any} event */
+  const choose = ({ target: { value } }) => {
+    const of = value.startsWith(RECORDED) ? { user: value.slice(RECORDED.length), from: "recorded" } : { user: value, from: "" };
+    go(page.value, { ...of, seq: "" });
+  };
+  /** @param {string} prefix @param {string} name */
+  const option = (prefix, name) => html`<option value=${prefix + name} selected=${prefix + name === now}>${name}</option>`;
+  return html`
+    <label for=${id}><span>Whose mind</span>
+      <select id=${id} value=${now} onChange=${choose}>
+        ${recorded.length ? html`<optgroup label="kept here">${here.map((name) => option("", name))}</optgroup>` : here.map((name) => option("", name))}
+        ${recorded.length > 0 && html`<optgroup label="recorded, to be looked at">${recorded.map((name) => option(RECORDED, name))}</optgroup>`}
+      </select>
+    </label>`;
+}
+
+function ThemeSwitch() {
+  const now = theme.value;
+  const next = THEMES[(THEMES.indexOf(now) + 1) % THEMES.length] ?? "system";
+  const words = now === "system" ? "as the system" : now;
+  return html`
+    <button class="quiet icon" onClick=${() => { theme.value = next; }} title=${`Colours: ${words}`} aria-label=${`Colours: ${words}. Change`}>
+      <${Icon} name=${THEME_ICONS[now]} />
+    </button>`;
+}
+
+/**
+ * The head of a page: its title, right of it how what is shown came about, and a sentence that says what it is for.
+ * @param {{title: string, children?: any}} props
+ */
+export function Head({ title, children }) {
+  return html`<header class="head"><h1>${title}</h1><${SaidHow} />${children && html`<p>${children}</p>`}</header>`;
+}

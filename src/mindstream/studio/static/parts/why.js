@@ -1,0 +1,9 @@
+/** Why: one gesture everywhere. A button "why" opens the side sheet, which says what something rests on. */
+import { html } from "../html.js";
+import { openSheet } from "./sheet.js";
+
+/** @param {{title: string, about: string, children: any}} props `about`: of what, for whoever hears the page */
+export function Why({ title, about, children }) {
+  const open = () => openSheet({ title, body: () => children });
+  return html`<button class="link small" onClick=${open} aria-haspopup="dialog" aria-label=${`Why: ${about.slice(0, 80)}`}>why</button>`;
+}

@@ -1,0 +1,90 @@
+/**
+ * What a page is about, as its link says it: `#/memory?user=ann&seq=120`.
+ *
+ * A link holds the page, whose it is (`user`), the moment (`seq`, a row of the log; without it the newest), `from=recorded`
+ * for what ships, and what a page adds of its own. Everything is read from the link, so reload and Back are right.
+ */
+import { computed, effect, signal } from "./html.js";
+
+/** @typedef {Record<string, string>} Params */
+/** @typedef {"newest" | number} Seq */
+
+/** What goes along from page to page. */
+const KEPT = ["user", "seq", "from"];
+
+const hash = signal(window.location.hash);
+window.addEventListener("hashchange", () => { hash.value = window.location.hash; });
+
+/** @param {string} text @returns {{page: string, params: Params}} */
+export function readLink(text) {
+  const [path = "", query = ""] = text.replace(/^#\/?/, "").split("?", 2);
+  return { page: path, params: Object.fromEntries(new URLSearchParams(query)) };
+}
+
+/** @param {string} page @param {Params} params */
+export function writeLink(page, params) {
+  const kept = Object.entries(params).filter(([, value]) => value !== "");
+  const query = new URLSearchParams(kept).toString();
+  return `#/${page}${query ? `?${query}` : ""}`;
+}
+
+export const link = computed(() => readLink(hash.value));
+export const page = computed(() => link.value.page);
+export const params = computed(() => link.value.params);
+/** Users that the server knows, newest first; filled by the shell. */
+export const users = signal(/** @type {string[]} */ ([]));
+/**
+ * What ships to be looked at before anything is begun; filled by the shell.
+ * @typedef {{page: string, title: string, who: string, user: string, town: string, pool: string, timed: boolean}} Recording
+ */
+export const recordings = signal(/** @type {Recording[]} */ ([]));
+export const user = computed(() => params.value.user || users.value[0] || "you");
+export const base = computed(() => (params.value.from === "recorded" ? "/recorded" : ""));
+/** The moment that is shown. */
+export const seq = computed(() => {
+  const given = Number(params.value.seq);
+  return /** @type {Seq} */ (Number.isSafeInteger(given) && given > 0 ? given : "newest");
+});
+
+/**
+ * Make a link to a page: whose and which moment stay as they are unless they are named.
+ * @param {string} to
+ * @param {Record<string, string | number>} [more] an empty string takes away
+ */
+export function linkTo(to, more = {}) {
+  const here = params.value;
+  const kept = Object.fromEntries(KEPT.filter((name) => here[name]).map((name) => [name, here[name] ?? ""]));
+  const given = Object.fromEntries(Object.entries(more).map(([name, value]) => [name, String(value)]));
+  return writeLink(to, { ...kept, ...given });
+}
+
+/** The link to a recording. @param {Recording} one */
+export const linkToRecording = ({ page: to, user: of, town, pool }) => writeLink(to, { from: "recorded", user: of, town, pool });
+
+/** @param {string} to @param {Record<string, string | number>} [more] */
+export function go(to, more = {}) {
+  window.location.hash = linkTo(to, more);
+}
+
+/**
+ * Change what this page's link says; without a step for Back where `quietly` (a slider that is drawn).
+ * @param {Record<string, string | number>} changes @param {{quietly?: boolean}} [how]
+ */
+export function change(changes, { quietly = false } = {}) {
+  const given = Object.fromEntries(Object.entries(changes).map(([name, value]) => [name, String(value)]));
+  const next = writeLink(page.value, { ...params.value, ...given });
+  if (quietly) window.history.replaceState(null, "", next);
+  else window.history.pushState(null, "", next);
+  hash.value = next;
+}
+
+/** @typedef {"system" | "light" | "dark"} Theme */
+const THEME = "mindstream.theme";
+const kept = window.localStorage.getItem(THEME);
+export const theme = signal(/** @type {Theme} */ (kept === "light" || kept === "dark" ? kept : "system"));
+effect(() => {
+  const root = document.documentElement;
+  if (theme.value === "system") delete root.dataset.theme;
+  else root.dataset.theme = theme.value;
+  window.localStorage.setItem(THEME, theme.value);
+});

@@ -1,0 +1,2 @@
+import dagre from "@dagrejs/dagre";
+export default dagre;

@@ -1,0 +1,56 @@
+"""Where a person who lives in a town may go now, and where a visitor comes in."""
+
+from __future__ import annotations
+
+from mindstream.errors import InputError
+from mindstream.town.embody.open_town import OpenTown
+from mindstream.town.inspect.lookup import find_place
+from mindstream.town.residents.person import Person
+from mindstream.town.residents.places import may_use, words_of
+from mindstream.town.world.address import ARENA
+
+
+def find_entrance(town: OpenTown, person: Person, typed: str) -> str:
+    """Return where a visitor comes in: what is typed, or a place that is open to all.
+
+    Raises:
+        InputError: there is no such place, or it is somebody's.
+    """
+    setting = town.setting
+    if typed:
+        return find_open_place(town, person, typed)
+    when = setting.when(max(town.step, 0))
+    open_to_all = [
+        str(each) for each in setting.world.places
+        if each.level == ARENA and may_use(setting, person, str(each)) and setting.rules.is_open(each, when)
+    ]  # fmt: skip
+    if not open_to_all:
+        raise InputError(f"no place in {setting.name} is open now that anybody may go to: name one")
+    return open_to_all[0]
+
+
+def find_open_place(town: OpenTown, person: Person, typed: str) -> str:
+    """Return a place by what is typed of it, where one may go there now.
+
+    Raises:
+        InputError: there is none, it is closed, or somebody's who is not there.
+    """
+    setting, place = town.setting, find_place(town.setting, typed)
+    address = setting.addresses[place]
+    if not may_use(setting, person, place) and not _is_let_in(town, person, place):
+        raise InputError(f"{words_of(place)} is not open to you, and nobody is there who could let you in")
+    when = setting.when(max(town.step, 0))
+    if person.name not in setting.rules.owners(address) and not setting.rules.is_open(address, when):
+        raise InputError(f"{words_of(place)} is closed now")
+    return place
+
+
+def _is_let_in(town: OpenTown, person: Person, place: str) -> bool:
+    """Tell whether somebody is in a house, awake, who may be at a place of it."""
+    setting, step = town.setting, max(town.step, 0)
+    house = setting.addresses[place].upto(2)
+    return any(
+        name != person.name and not other.state.asleep and may_use(setting, other.person, place)
+        and setting.world.address_at(other.state.spot(step)).is_within(house)
+        for name, other in town.residents.items()
+    )  # fmt: skip

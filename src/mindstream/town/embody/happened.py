@@ -1,0 +1,115 @@
+"""What somebody as whom a person lives has lived through, told from its rows."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from typing import NamedTuple
+
+from pydantic import BaseModel, ConfigDict
+
+from mindstream.log.events import Logged
+from mindstream.memory.store.store import read_log
+from mindstream.town.embody.open_town import OpenTown
+from mindstream.town.events import (
+    Acted,
+    Declined,
+    Overheard,
+    Perceived,
+    Released,
+    Spoke,
+    SpokenLine,
+    Talked,
+    TasksPlanned,
+)
+from mindstream.town.residents.turn import Resident
+from mindstream.town.world.hours import DAY_MINUTES, clock
+
+TOLD = tuple(
+    each.kind for each in (Perceived, Overheard, Spoke, Talked, Declined, TasksPlanned, Acted, Released)
+)  # fmt: skip
+
+
+class Happening(BaseModel):
+    """Something that one has lived through.
+
+    Attributes:
+        kind: saw, heard, said, did, talked (a talk is over), unanswered (by `who`; `text`: the other), agreed, left.
+        waited: the other has waited for what one says, and waits no longer.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    step: int
+    time: str
+    kind: str
+    who: str = ""
+    text: str = ""
+    waited: bool = False
+
+
+async def happenings(town: OpenTown, resident: Resident, since: int) -> AsyncIterator[Happening]:
+    """Yield what somebody has lived through after a step, in order."""
+    await resident.written()
+    setting, key, telling = town.setting, resident.memory.key, _Telling(resident.name)
+    first = setting.moment(since)
+    async for row in read_log(town.store, key, kinds=TOLD):
+        told = list(telling.tell(row))
+        if row.at > first:
+            step = round((row.at - setting.start) / setting.profile.step_s)
+            time = setting.when(step).isoformat()
+            for each in told:
+                yield Happening(
+                    step=step, time=time, kind=each.kind, who=each.who, text=each.text, waited=each.waited
+                )  # fmt: skip
+
+
+class _Told(NamedTuple):
+    kind: str
+    who: str = ""
+    text: str = ""
+    waited: bool = False
+
+
+class _Telling:
+    """Tells the rows of somebody in order, and knows what of a talk was told line by line."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._told: list[SpokenLine] = []
+        self._stood = -1
+        """The step at which it last came to the end of what it did, and did nothing else."""
+
+    def tell(self, row: Logged) -> Iterator[_Told]:
+        """Yield what a row is to whose it is."""
+        match row.event:
+            case Perceived():
+                yield from (_Told("saw", subject, f"{subject} {verb} {what}") for subject, verb, what in row.event.seen)
+            case Overheard() if row.event.said:
+                yield _Told("heard", row.event.speakers[0], row.event.said)
+            case Spoke() | Talked() | Declined():
+                yield from self._tell_talk(row.event)
+            case TasksPlanned() if row.event.because:
+                planned = (f"{clock(each.start % DAY_MINUTES)} {each.what}" for each in row.event.blocks)
+                yield _Told("agreed", "", "; ".join(planned))
+            case Acted() if row.event.act.why in ("", "plan", "react"):
+                yield _Told("did", "", row.event.act.what)
+            case Acted() if row.event.act.why == "wait":
+                self._stood = row.event.step
+            case Released():
+                yield _Told("left", row.event.person)
+
+    def _tell_talk(self, event: Spoke | Talked | Declined) -> Iterator[_Told]:
+        if isinstance(event, Spoke):
+            self._told.append(event.line)
+            yield self._line(event.line, event.partner)
+            return
+        before, self._told = self._told, []
+        waited = self._stood == event.step and event.lines[-1].by != self.name
+        if isinstance(event, Talked):
+            yield _Told("talked", event.partner, "", waited)
+            return
+        yield from (self._line(line, event.partner) for line in event.lines if line not in before)
+        yield _Told("unanswered", event.by, event.partner, waited)
+
+    def _line(self, line: SpokenLine, partner: str) -> _Told:
+        return _Told("said", partner, line.text) if line.by == self.name else _Told("heard", line.by, line.text)

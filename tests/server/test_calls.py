@@ -1,0 +1,148 @@
+"""Every call of a model: whose it was, for which row of the log, what it cost; where that is kept, word by word."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from fake_endpoint import KEY, Asked, Fails, FakeEndpoint, Says
+from hamlet import PROSE
+from served import Served
+
+from mindstream.service.operations.offered import Offered
+from mindstream.service.town import begin, find_setting, read_profile
+from mindstream.settings import Settings
+
+USER = "/api/v1/users/ann"
+
+
+@pytest.fixture
+def served(folder: Path, door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A server that keeps what models were asked and answered."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    settings = Settings(model=f"{door.url}#any", keep_prompts=True)
+    with Served(folder, settings=settings) as running:
+        yield running
+
+
+def say(client: httpx.Client, text: str) -> int:
+    """Say something, wait for the answer, and return the row of what was heard."""
+    with client.stream("POST", f"{USER}/send", json={"text": text}, headers={"Accept": "text/event-stream"}) as answer:
+        rows = [json.loads(line[5:]) for line in answer.iter_lines() if line.startswith("data:")]
+    return next(int(row["seq"]) for row in rows if row["event"] == "heard")
+
+
+def calls(client: httpx.Client, **asked: Any) -> list[dict[str, Any]]:
+    """Return all calls, page by page."""
+    found: list[dict[str, Any]] = []
+    cursor = ""
+    while True:
+        page = client.get(f"{USER}/calls", params={"limit": 2, "cursor": cursor, **asked}).json()
+        found += page["calls"]
+        if not (cursor := page["next"]):
+            return found
+
+
+def called(client: httpx.Client, role: str, **asked: Any) -> dict[str, Any]:
+    """Wait until there is a call of a role, and return the newest."""
+    for _ in range(400):
+        if found := calls(client, role=role, **asked):
+            return found[0]
+        asyncio.run(asyncio.sleep(0.05))
+    raise AssertionError(calls(client))
+
+
+def test_a_call_is_found_from_its_utterance_and_leads_back_to_it(client: httpx.Client, door: FakeEndpoint) -> None:
+    door.otherwise = Says("Good to hear from you, ann.")
+    first, second = say(client, "The owl sat on the roof."), say(client, "And it hooted.")
+    one = called(client, "talker", about=second)
+    assert one["about"] == [second] and one["kept"] and one["model"].endswith("any") and one["seconds"] >= 0
+    whole = client.get(f"{USER}/calls/{one['seq']}").json()
+    assert whole["answered"] == "Good to hear from you, ann."
+    assert "And it hooted." in "".join(each["text"] for each in whole["messages"])
+    assert [row["text"] for row in whole["about"]] == ["And it hooted."]
+    assert called(client, "talker", about=first)["seq"] < one["seq"]
+    trace = client.get(f"{USER}/traces/{second}").json()["rows"]
+    back = next(row for row in trace if row["seq"] == one["seq"])
+    assert back["event"] == "model_called" and "asked" not in back, "words are asked for one by one"
+    thinking = called(client, "reasoner")
+    assert set(thinking["about"]) <= {first, second} and thinking["about"]
+
+
+def test_calls_are_listed_newest_first_in_pages_and_by_what_they_are(client: httpx.Client, door: FakeEndpoint) -> None:
+    door.otherwise = Says("Yes.")
+    for number in range(4):
+        say(client, f"number {number}")
+    called(client, "reasoner")
+    found = calls(client, role="talker")
+    assert [each["seq"] for each in found] == sorted((each["seq"] for each in found), reverse=True) and len(found) >= 4
+    assert {each["prompt"] for each in calls(client, prompt="talk")} == {"talk"}
+    assert calls(client, role="nobody") == [] and calls(client, since=found[0]["at"] + 1e6) == []
+    assert len(calls(client, role="talker", until=found[2]["at"])) < len(found)
+    assert client.get("/api/v1/users/bob/calls").json()["calls"] == []
+    assert client.get(f"/api/v1/users/bob/calls/{found[0]['seq']}").status_code == 404
+    assert client.get(f"{USER}/calls/1").status_code == 404
+
+
+def test_what_failed_is_found(client: httpx.Client, door: FakeEndpoint) -> None:
+    door.otherwise = Fails(400)
+    say(client, "Hello?")
+    assert called(client, "talker", failed=True)["error"]
+
+
+def test_forgotten_words_are_gone_from_prompts_too(client: httpx.Client, door: FakeEndpoint) -> None:
+    door.otherwise = Says("I see.")
+    seq = say(client, "The treasure lies beneath the crooked pear tree.")
+    one = called(client, "talker", about=seq)
+    record = next(each for each in client.get(f"{USER}/memories").json()["memories"] if "pear" in each["text"])
+    client.delete(f"{USER}/memories/{record['id']}")
+    assert "pear" not in client.get(f"{USER}/calls/{one['seq']}").text
+
+
+def test_the_bill_is_by_day_and_role_and_says_what_may_be_spent(
+    served: Served, client: httpx.Client, door: FakeEndpoint
+) -> None:
+    door.otherwise = Says("Fine.")
+    say(client, "Hello!")
+    called(client, "talker")
+    bill = client.get("/api/v1/cost").json()
+    ((_, roles),) = bill["days"].items()
+    assert "talker" in [each["name"] for each in roles] and bill["limits"] is None
+    assert sum(each["calls"] for each in roles) == bill["total"]["calls"]
+    assert client.get("/api/v1/cost", headers=served.token("acme")).json()["days"] == {}
+
+
+def mind(asked: Asked) -> Says:
+    """Plan one thing for the day."""
+    return Says(json.dumps({"broad": ["work"], "items": [{"start": "00:00", "minutes": 1440, "what": "resting"}]}))
+
+
+def test_a_towns_calls_say_who_asked_and_when(
+    tmp_path: Path, door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    file = tmp_path / "hamlet.toml"
+    file.write_text(PROSE)
+    asyncio.run(begin(Settings(data=tmp_path / "hamlet"), find_setting(str(file), 1, read_profile((), ()))))
+    door.otherwise = mind
+    offered = Offered(towns={("local", "hamlet"): tmp_path / "hamlet"})
+    settings = Settings(model=f"{door.url}#any", keep_prompts=True)
+    with Served(tmp_path / "data", settings=settings, offered=offered) as served, served.client() as client:
+        one = client.post("/api/v1/towns/hamlet/run", json={"steps": 5}).json()
+        for _ in range(400):
+            if client.get(f"/api/v1/operations/{one['id']}").json()["state"] != "running":
+                break
+            asyncio.run(asyncio.sleep(0.05))
+        found = client.get("/api/v1/towns/hamlet/calls").json()["calls"]
+        assert found and {each["resident"] for each in found} <= {"Ada Brook", "Ben Hale", "Cleo Marsh"}
+        ada = client.get("/api/v1/towns/hamlet/calls", params={"resident": "ada", "step": 0}).json()["calls"]
+        assert ada and {(each["resident"], each["step"]) for each in ada} == {("Ada Brook", 0)}
+        whole = client.get(f"/api/v1/towns/hamlet/calls/{ada[0]['seq']}").json()
+        assert "Ada Brook" in "".join(each["text"] for each in whole["messages"]) and whole["answered"]
+        assert client.get("/api/v1/towns/hamlet/cost").json()["total"]["calls"] == len(
+            client.get("/api/v1/towns/hamlet/calls", params={"limit": 200}).json()["calls"]
+        )

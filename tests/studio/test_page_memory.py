@@ -1,0 +1,146 @@
+"""The Memory page: it finds, says why, opens what a memory rests on, by mouse and by keys, wide and narrow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from lived import FADED, SAID, THOUGHT, live_some_weeks
+from served import Served
+from studio import NARROW, WIDE, Studio, run_apart, serve_studio
+
+OpenStudio = Callable[..., Studio]
+KEY = "The spare key hangs behind the blue door."
+
+
+@pytest.fixture(scope="module", autouse=True)
+def remembered(served: Served) -> None:
+    with served.client() as client:
+        for text in (KEY, "Ann drinks tea at four, with milk.", "On Sundays the boat leaves at ten."):
+            client.post("/api/v1/users/ann/memories", json={"text": text}).raise_for_status()
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_a_search_shows_what_it_found_and_why(
+    studio: OpenStudio, node_tools: None, dark: bool, size: tuple[int, int]
+) -> None:
+    seen = studio(dark=dark, size=size)
+    seen.open("memory", user="ann")
+    seen.page.get_by_role("searchbox").fill("where is the key?")
+    seen.page.get_by_role("button", name="Search").click()
+    first = seen.page.get_by_role("region", name="What was found").get_by_role("listitem").first
+    assert KEY in first.inner_text()
+    first.get_by_role("button", name="Why").click()
+    sheet = seen.page.get_by_role("dialog", name="Why this came to mind")
+    sheet.wait_for()
+    assert "words" in sheet.inner_text() and "you said it" in sheet.inner_text()
+    assert seen.axe() == []
+    seen.page.keyboard.press("Escape")
+    first.get_by_role("button", name=KEY).first.click()
+    seen.page.get_by_role("complementary", name="The memory that is open").get_by_text("On nothing else").wait_for()
+    assert seen.axe() == []
+    assert seen.fits()
+
+
+def test_it_is_all_done_by_keys(studio: OpenStudio) -> None:
+    seen = studio()
+    seen.open("memory", user="ann")
+    seen.tab_to("searchbox", "Ask this memory")
+    seen.page.keyboard.type("when does the boat leave?")
+    seen.page.keyboard.press("Enter")
+    seen.tab_to("button", "Why: On Sundays")
+    seen.page.keyboard.press("Enter")
+    seen.page.get_by_role("dialog").wait_for()
+    seen.page.keyboard.press("Escape")
+    assert seen.page.evaluate("document.activeElement.textContent") == "why"
+
+
+def test_what_goes_is_shown_before_it_is_forgotten(studio: OpenStudio, served: Served, node_tools: None) -> None:
+    with served.client() as client:
+        made = client.post("/api/v1/users/bob/memories", json={"text": "Bob owes Ida ten crowns."}).json()["id"]
+        seen = studio()
+        seen.open("memory", user="bob", id=made)
+        opened = seen.page.get_by_role("complementary", name="The memory that is open")
+        opened.get_by_role("img", name="How it will fade").wait_for()
+        assert seen.page.locator(".u-over").count() == 1
+        opened.get_by_role("button", name="Forget").click()
+        dialog = seen.page.get_by_role("dialog", name="Forget this for good?")
+        dialog.get_by_text("Nothing else goes with it.").wait_for()
+        assert seen.axe() == []
+        seen.page.keyboard.press("Escape")
+        dialog.wait_for(state="detached")
+        assert client.get(f"/api/v1/users/bob/memories/{made}").status_code == 200
+        opened.get_by_role("button", name="Forget").click()
+        dialog.get_by_role("button", name="Forget it").click()
+        seen.page.get_by_role("heading", name="Nothing is remembered of bob yet").wait_for()
+        assert client.get(f"/api/v1/users/bob/memories/{made}").status_code == 404
+
+
+def test_a_correction_is_shown_and_then_holds(studio: OpenStudio, served: Served) -> None:
+    with served.client() as client:
+        made = client.post("/api/v1/users/cid/memories", json={"text": "Cid lives in Oslo."}).json()["id"]
+    seen = studio(size=NARROW)
+    seen.open("memory", user="cid", id=made)
+    seen.page.get_by_role("button", name="Correct", exact=True).click()
+    seen.page.get_by_label("What it should say").fill("Cid lives in Bergen.")
+    seen.page.get_by_role("button", name="Look at the change").click()
+    seen.page.get_by_role("dialog").get_by_role("button", name="Correct it").click()
+    seen.page.get_by_role("dialog").wait_for(state="detached")
+    seen.page.get_by_role("complementary").get_by_role("paragraph").get_by_text("Cid lives in Bergen.").wait_for()
+    assert seen.fits()
+
+
+def test_it_sleeps_when_asked_and_the_sleep_is_undone(studio: OpenStudio, served: Served, node_tools: None) -> None:
+    with served.client() as client:
+        client.post("/api/v1/users/dan/memories", json={"text": "Dan plays the oboe."}).raise_for_status()
+    seen = studio(dark=True)
+    seen.open("memory", user="dan")
+    seen.page.get_by_role("link", name="Sleep and dreams").click()
+    part = seen.page.get_by_role("region", name="Sleep")
+    part.get_by_role("button", name="Sleep now").click()
+    seen.page.get_by_role("dialog").get_by_text("Twenty memories are drawn.").wait_for()
+    seen.page.get_by_role("dialog").get_by_role("button", name="Sleep", exact=True).click()
+    part.get_by_role("row").nth(1).get_by_role("button", name="Undo").click()
+    seen.page.get_by_role("dialog").get_by_role("button", name="Undo it").click()
+    part.get_by_text("undone").wait_for()
+    assert seen.axe() == []
+
+
+def test_a_thought_opens_down_to_what_was_said(studio: OpenStudio, tmp_path: Path, node_tools: None) -> None:
+    run_apart(live_some_weeks(tmp_path / "data"))
+    with serve_studio(tmp_path / "data") as served:
+        seen = studio(url=served.url)
+        seen.open("memory", user="ann", kind="thought")
+        seen.page.get_by_role("button", name=THOUGHT).click()
+        opened = seen.page.get_by_role("complementary", name="The memory that is open")
+        opened.get_by_role("button", name=f"chat {SAID}").wait_for()
+        assert opened.locator("path.edge").count() == 4  # from what was said to two notes, from these to the thought
+        assert seen.axe() == []
+        opened.get_by_role("button", name=f"chat {SAID}").focus()
+        seen.page.keyboard.press("ArrowRight")
+        assert seen.page.evaluate("document.activeElement.textContent").startswith("note")
+        seen.page.keyboard.press("ArrowLeft")
+        seen.page.keyboard.press("Enter")
+        opened.get_by_text("it was said or written down as it stands").wait_for()
+        seen.open("memory", user="ann", view="sleep")
+        seen.page.get_by_role("button", name="Read the dream").click()
+        assert FADED in seen.page.get_by_role("dialog").inner_text()
+        seen.page.keyboard.press("Escape")
+        assert seen.axe() == []
+        seen.leave()
+
+
+def test_an_earlier_moment_knows_nothing_of_later_ones(studio: OpenStudio, served: Served) -> None:
+    with served.client() as client:
+        for text in ("Fay came first.", "Gil came second."):
+            client.post("/api/v1/users/fay/memories", json={"text": text}).raise_for_status()
+        first = client.get("/api/v1/users/fay/log", params={"limit": 1}).json()["rows"][0]["seq"]
+    seen = studio()
+    seen.open("memory", user="fay", seq=first)
+    seen.page.get_by_text("Fay came first.").wait_for()
+    assert "Gil came second." not in seen.page.get_by_role("main").inner_text()
+    seen.open("memory", user="fay", seq=first, q="who came?")
+    seen.page.get_by_role("region", name="What was found").get_by_text("Fay came first.").wait_for()
+    assert "Gil came second." not in seen.page.get_by_role("main").inner_text()

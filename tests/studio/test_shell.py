@@ -1,0 +1,88 @@
+"""The shell: a page is right again by itself after the server was away, nobody's words become markup, colours stay."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+from served import Served, ServerProcess
+from studio import HOSTILE, NARROW, WIDE, Studio
+
+OpenStudio = Callable[..., Studio]
+
+
+def remember(url: str, text: str, user: str = "ann") -> str:
+    made = httpx.post(f"{url}/api/v1/users/{user}/memories", json={"text": text}, timeout=30)
+    return str(made.raise_for_status().json()["id"])
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_a_page_is_right_again_after_a_restart(studio: OpenStudio, tmp_path: Path, how: signal.Signals) -> None:
+    with ServerProcess(tmp_path / "data", "--studio") as server:
+        port = int(server.url.rpartition(":")[2])
+        remember(server.url, "It was there before.")
+        seen = studio(url=server.url)
+        seen.open("memory", user="ann")
+        seen.page.get_by_text("It was there before.").wait_for()
+        remember(server.url, "It came while the page was open.")
+        seen.page.get_by_text("It came while the page was open.").wait_for()
+        server.end(how)
+        seen.page.get_by_text("The server does not answer.").wait_for()
+    with ServerProcess(tmp_path / "data", "--studio", port=port) as server:
+        remember(server.url, "It came after the restart.")
+        seen.page.get_by_text("It came after the restart.").wait_for(timeout=3_000)
+        assert not seen.page.get_by_text("The server does not answer.").is_visible()
+    seen.forgive("ERR_", "Failed to load resource")
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_hostile_texts_stay_texts(studio: OpenStudio, served: Served, size: tuple[int, int]) -> None:
+    ids = [remember(served.url, text, "eve") for text in HOSTILE]
+    seen = studio(size=size)
+    seen.open("memory", user="eve")
+    seen.page.get_by_role("listitem").nth(len(HOSTILE) - 1).wait_for()
+    shown = seen.page.get_by_role("region", name="Time line").inner_text()
+    assert all(text[:40] in shown for text in HOSTILE)
+    assert seen.fits()
+    for id_, text in zip(ids, HOSTILE, strict=True):
+        seen.open("memory", user="eve", id=id_, q=text)
+        opened = seen.page.get_by_role("complementary", name="The memory that is open")
+        opened.get_by_role("paragraph").first.wait_for()
+        assert opened.get_by_role("paragraph").first.inner_text() == text
+        assert seen.fits()
+    assert seen.page.title().startswith("Memory")
+    assert seen.page.locator("main img, main script").count() == 0
+
+
+def test_colours_are_the_system_s_until_somebody_chooses(studio: OpenStudio) -> None:
+    seen = studio(dark=True)
+    seen.open("memory", user="ann")
+    paper = "getComputedStyle(document.body).backgroundColor"
+    dark = seen.page.evaluate(paper)
+    seen.page.get_by_role("button", name="Colours").click()
+    light = seen.page.evaluate(paper)
+    assert (light, light != dark) == ("rgb(255, 255, 255)", True)
+    seen.page.reload()
+    seen.page.get_by_role("heading", level=1).wait_for()
+    assert seen.page.evaluate(paper) == light
+
+
+def test_a_link_to_no_page_comes_to_the_first(studio: OpenStudio) -> None:
+    seen = studio()
+    seen.open("nowhere", user="ann")
+    assert "#/memory?user=ann" in seen.page.url
+
+
+def test_what_is_not_drawn_is_not_fetched(studio: OpenStudio, served: Served) -> None:
+    remember(served.url, "Hal whistles.", "hal")
+    seen = studio()
+    fetched: list[str] = []
+    seen.page.on("request", lambda request: fetched.append(request.url))
+    seen.open("memory", user="hal")
+    seen.page.get_by_text("Hal whistles.").wait_for()
+    assert not [
+        url for url in fetched if "uplot.js" in url or "dagre.js" in url or "pages/life" in url and ".js" in url
+    ]
