@@ -118,7 +118,7 @@ def test_the_bill_is_by_day_and_role_and_says_what_may_be_spent(
 
 def mind(asked: Asked) -> Says:
     """Plan one thing for the day."""
-    return Says(json.dumps({"broad": ["work"], "items": [{"start": "00:00", "minutes": 1440, "what": "resting"}]}))
+    return Says(json.dumps({"items": [{"from": "00:00", "to": "24:00", "what": "resting", "place": ""}]}))
 
 
 def test_a_towns_calls_say_who_asked_and_when(

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+from typing import Any
+
 import httpx
+from fake_endpoint import FakeEndpoint, Says, Stalls
 from served import Served
 
 
@@ -22,6 +27,42 @@ def test_what_is_sent_is_acknowledged_when_it_is_on_disk(client: httpx.Client) -
     assert sent.json()["seq"] > 0
     held = client.get("/api/v1/users/ann/memories").json()["memories"]
     assert "Hello!" in [each["text"] for each in held]
+
+
+def test_who_answers_is_chosen_and_a_talk_says_where_it_began(client: httpx.Client) -> None:
+    answers = client.get("/api/v1/answers").json()
+    assert answers["pack"] == "sleep" and {"sleep", "tutor"} <= set(answers["packs"])
+    sent = client.post("/api/v1/users/ann/send", json={"text": "Hello!", "session": "monday", "pack": "tutor"}).json()
+    opened = client.get("/api/v1/users/ann/log", params={"kinds": "opened"}).json()["rows"]
+    assert [row["pack"] for row in opened] == ["tutor"]
+    (session,) = client.get("/api/v1/users/ann/sessions").json()["sessions"]
+    assert (session["session"], session["seq"]) == ("monday", sent["seq"])
+    refused = client.post("/api/v1/users/ann/send", json={"text": "Hello!", "pack": "nobody"})
+    assert refused.status_code == 404
+
+
+def test_an_answer_that_was_stopped_is_given_after_all(client: httpx.Client, door: FakeEndpoint) -> None:
+    door.otherwise = Stalls("")
+    sent = client.post("/api/v1/users/ann/send", json={"text": "How do I sleep better?"}).json()
+    ann = "/api/v1/users/ann"
+    until(lambda: any(each.body["messages"] for each in door.asked))
+    until(lambda: client.post(f"{ann}/cancel", json={}).json()["stopped"] > 0)
+    until(lambda: client.get(f"{ann}/log", params={"kinds": "model_called"}).json()["rows"])
+    door.otherwise = Says("Go to bed when you are sleepy.")
+    assert client.post(f"{ann}/answer-again", json={"seq": sent["seq"]}).json() == sent
+    said = until(lambda: client.get(f"{ann}/log", params={"kinds": "said"}).json()["rows"])
+    assert [(row["answers"], row["text"]) for row in said] == [(sent["seq"], "Go to bed when you are sleepy.")]
+    assert len(client.get(f"{ann}/log", params={"kinds": "heard"}).json()["rows"]) == 1
+    assert client.post(f"{ann}/answer-again", json={"seq": sent["seq"] + 1}).status_code == 404
+
+
+def until(look: Callable[[], Any]) -> Any:
+    """Return what is found as soon as there is something."""
+    for _ in range(600):
+        if found := look():
+            return found
+        time.sleep(0.05)
+    raise AssertionError("it did not come")
 
 
 def test_a_user_sees_nothing_of_another(client: httpx.Client) -> None:

@@ -63,8 +63,7 @@ def test_it_shows_goal_ledger_diary_orders(
 def test_a_first_goal_is_lived_by_stand_ins(studio: OpenStudio, served: Served) -> None:
     seen = studio()
     seen.open("life", user="bob")
-    seen.forgive("404")  # nobody has given it a goal
-    seen.page.get_by_role("heading", name="bob lives for nothing yet").wait_for()
+    seen.page.get_by_role("heading", name="bob has no goal yet").wait_for()
     seen.page.get_by_label("Its goal").fill("Find out when the boat leaves.")
     seen.page.get_by_role("button", name="Give it this goal").click()
     seen.page.get_by_role("dialog").get_by_role("button", name="Give it").click()
@@ -141,3 +140,20 @@ def test_hostile_texts_stay_texts(studio: OpenStudio, served: Served) -> None:
         assert seen.fits()
         assert seen.page.title().startswith("Life")
         assert seen.page.locator("main img, main script").count() == 0
+
+
+def test_a_recorded_life_is_only_looked_at(studio: OpenStudio, served: Served) -> None:
+    seen = studio()
+    seen.open("life", user="new")
+    seen.page.get_by_role("link", name="museum").click()
+    seen.page.get_by_role("region", name="How it stands").get_by_text("ferry Marta").wait_for()
+    assert "recorded" in seen.page.locator(".how").inner_text()
+    assert seen.page.get_by_role("button", name="Pause").count() == 0
+    assert seen.page.get_by_label("Another task").count() == 0
+    seen.page.get_by_role("slider").focus()
+    seen.page.keyboard.press("Home")
+    assert (
+        seen.page.get_by_text("At that moment it had no goal yet.")
+        .or_(seen.page.get_by_role("region", name="Diary"))
+        .first.is_visible()
+    )

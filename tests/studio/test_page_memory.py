@@ -144,3 +144,15 @@ def test_an_earlier_moment_knows_nothing_of_later_ones(studio: OpenStudio, serve
     seen.open("memory", user="fay", seq=first, q="who came?")
     seen.page.get_by_role("region", name="What was found").get_by_text("Fay came first.").wait_for()
     assert "Gil came second." not in seen.page.get_by_role("main").inner_text()
+
+
+def test_a_recorded_memory_is_only_looked_at(studio: OpenStudio, node_tools: None) -> None:
+    seen = studio(dark=True, size=NARROW)
+    seen.open("memory", user="ann", **{"from": "recorded"}, view="sleep")
+    seen.page.get_by_role("button", name="Read the dream").first.click()
+    seen.page.get_by_role("dialog").get_by_role("heading", name="The dream").wait_for()
+    assert seen.axe() == []
+    seen.page.keyboard.press("Escape")
+    assert seen.page.get_by_role("button", name="Sleep now").count() == 0
+    assert seen.page.get_by_role("button", name="Undo").count() == 0
+    assert seen.fits()

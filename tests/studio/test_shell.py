@@ -73,7 +73,7 @@ def test_colours_are_the_system_s_until_somebody_chooses(studio: OpenStudio) -> 
 def test_a_link_to_no_page_comes_to_the_first(studio: OpenStudio) -> None:
     seen = studio()
     seen.open("nowhere", user="ann")
-    assert "#/memory?user=ann" in seen.page.url
+    assert "#/talk?user=ann" in seen.page.url
 
 
 def test_what_is_not_drawn_is_not_fetched(studio: OpenStudio, served: Served) -> None:
@@ -84,5 +84,5 @@ def test_what_is_not_drawn_is_not_fetched(studio: OpenStudio, served: Served) ->
     seen.open("memory", user="hal")
     seen.page.get_by_text("Hal whistles.").wait_for()
     assert not [
-        url for url in fetched if "uplot.js" in url or "dagre.js" in url or "pages/life" in url and ".js" in url
+        url for url in fetched if "uplot.js" in url or "dagre.js" in url or ("pages/life" in url and ".js" in url)
     ]

@@ -22,7 +22,7 @@ def test_types_hold(node_tools: None) -> None:
 
 
 def test_pages_are_small() -> None:
-    assert sum(len(page.body) for page in read_pages().values()) < MOST_BYTES
+    assert sum(len(page.packed) for page in read_pages().values()) < MOST_BYTES
 
 
 def test_what_is_vendored_is_what_versions_says() -> None:

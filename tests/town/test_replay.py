@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 from hamlet import HAMLET, hamlet
 
+from mindstream.cli.app import app
 from mindstream.errors import InputError
+from mindstream.studio.saved_town import write_replay
 from mindstream.town.formats.town_file import parse_town
-from mindstream.town.replay import write_replay
 from mindstream.town.setting import Setting
 from mindstream.town.source import setting_of
 from mindstream.town.town import Town
@@ -63,7 +64,7 @@ async def test_the_same_log_gives_the_same_page(tmp_path: Path) -> None:
     assert await page(tmp_path / "b", hamlet(), tmp_path / "b.html") == first
     assert len(first) < 250_000
     tags, recording = read(first)
-    assert {"svg", "input", "button", "script"} <= set(tags.tags)
+    assert {"main", "style", "script"} <= set(tags.tags)
     assert "Ada Brook" in json.dumps(recording)
     assert not re.search(r"""(?:src|href)=["'](?:https?:)?//""", first), "it asks nobody for anything"
     assert "default-src 'none'" in first
@@ -92,3 +93,12 @@ async def test_a_part_can_be_played_and_what_was_not_lived_cannot(tmp_path: Path
         await asyncio.to_thread(diary.write_text, "<!doctype html>\n<p>Dear diary")
         with pytest.raises(InputError, match=r"diary\.html is there already: name another file"):
             await write_replay(town.store, town.setting, diary)
+
+
+async def test_the_studio_saves_the_same_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    whole = await page(tmp_path / "a", hamlet(), tmp_path / "a.html")
+    out = tmp_path / "b.html"
+    command = ["studio", "export", "--town", str(tmp_path / "a"), "--out", str(out), "--json"]
+    await asyncio.to_thread(app, command, standalone_mode=False)
+    assert json.loads(capsys.readouterr().out) == {"out": str(out), "bytes": len(whole.encode())}
+    assert await asyncio.to_thread(out.read_text, "utf-8") == whole

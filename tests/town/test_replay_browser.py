@@ -9,8 +9,8 @@ import pytest
 from chromium import PROGRAM, BrowserPage, browser_page
 from hamlet import HAMLET, hamlet
 
+from mindstream.studio.saved_town import write_replay
 from mindstream.town.formats.town_file import parse_town
-from mindstream.town.replay import write_replay
 from mindstream.town.setting import Setting
 from mindstream.town.source import setting_of
 from mindstream.town.town import Town
@@ -43,7 +43,7 @@ async def lived(folder: Path, setting: Setting) -> str:
 
 async def test_links_hands_and_keys_lead_to_moments(tmp_path: Path, page: BrowserPage) -> None:
     await page.open(f"{await lived(tmp_path, hamlet())}#t=2023-02-13T09:30&who=Ada+Brook")
-    state = "[document.querySelector('h2').textContent, document.getElementById('time').textContent]"
+    state = "[document.querySelector('h2').textContent, document.querySelector('.clock .now').textContent]"
     assert await page.evaluate(state) == ["Ada Brook", "09:30"]
     await page.press("ArrowRight")
     assert await page.evaluate(state) == ["Ada Brook", "09:31"]
@@ -54,14 +54,18 @@ async def test_links_hands_and_keys_lead_to_moments(tmp_path: Path, page: Browse
     assert await page.evaluate(state) == ["Cleo Marsh", "09:31"]
     assert await page.evaluate("location.hash") == "#t=2023-02-13T09%3A31%3A00&who=Cleo+Marsh"
     await page.press(" ")
-    await page.until("document.getElementById('time').textContent > '09:31'")
+    await page.until("document.querySelector('.clock .now').textContent > '09:31'")
     await page.press(" ")
-    assert await page.evaluate("document.getElementById('play').ariaLabel") == "Play"
+    assert await page.evaluate("document.querySelector('.play').ariaLabel") == "Play"
     await page.evaluate("location.hash = 't=1440&place=Oak+Cafe'")
     await page.until("document.querySelector('h2').textContent === 'Oak Cafe'")
-    assert await page.evaluate("document.getElementById('time').textContent") == "04:00"
-    colours = """[getComputedStyle(document.body).backgroundColor,
-      getComputedStyle(document.querySelector(".meadow")).fill]"""
+    assert await page.evaluate("document.querySelector('.clock .now').textContent") == "04:00"
+    colours = """(async () => {
+      for (let i = 0; i < 3; i++) await new Promise(requestAnimationFrame);
+      const pixel = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+      pixel.drawImage(document.querySelector("canvas"), 2, 2, 1, 1, 0, 0, 1, 1);
+      return [getComputedStyle(document.body).backgroundColor, pixel.getImageData(0, 0, 1, 1).data.join()];
+    })()"""
     light = await page.evaluate(colours)
     await page.press("d")
     dark = await page.evaluate(colours)
@@ -75,14 +79,14 @@ async def test_what_was_written_is_never_run(tmp_path: Path, page: BrowserPage) 
     await page.open(await lived(tmp_path, setting_of(parse_town(HOSTILE, Path()), seed=1)))
     look_everywhere = """(async () => {
       const rest = () => new Promise(requestAnimationFrame), buttons = (where) => [...document.querySelectorAll(where)];
-      document.getElementById("slider").value = 4319;
-      document.getElementById("slider").dispatchEvent(new Event("input"));
+      document.querySelector(".slider").value = 4319;
+      document.querySelector(".slider").dispatchEvent(new Event("input"));
       let seen = "";
       const open = async (where) => {
         for (const button of buttons(where)) {
           button.click();
           await rest();
-          seen += document.getElementById("panel").textContent;
+          seen += document.querySelector(".panel").textContent;
         }
       };
       await open("[role=tab]");

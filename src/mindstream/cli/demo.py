@@ -266,6 +266,7 @@ Without a model nobody here understands you, and the memory works: a file of you
 What follows is a talk by stand-ins. Ctrl-D leaves."""
 GO_ON = """
 Go on in a terminal: `{command} chat`, or one utterance a line: echo "I sleep badly" | {command} chat
+`{command} studio` opens pages to look at all of it: these recordings, and what is yours.
 `{command} demo plan`, life, town and pool play the other recordings; `{command} doctor` says what is missing."""
 
 

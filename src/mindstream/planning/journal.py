@@ -16,6 +16,7 @@ from pydantic import JsonValue, ValidationError
 
 from mindstream.clock import Moment
 from mindstream.errors import LeaseLost
+from mindstream.log.events import Logged
 from mindstream.memory import lease
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import Entry, Fence, WorkDone
@@ -177,13 +178,19 @@ async def read_run(stream: Memory, run: str) -> RunCheckpoint | None:
 async def read_runs(stream: Memory, only: str = "") -> dict[str, RunCheckpoint]:
     """Return the runs that the log holds, by name, the oldest first; `only` one of them where it is named."""
     found: dict[str, RunCheckpoint] = {}
+    for row in await read_rows(stream, only):
+        name = str(getattr(row.event, "run", ""))
+        found[name] = replace(_after(found.get(name) or RunCheckpoint(name), row.event), at=row.at)
+    return found
+
+
+async def read_rows(stream: Memory, only: str = "") -> list[Logged]:
+    """Return the rows of runs, oldest first; `only` one of them where it is named."""
+    found: list[Logged] = []
     after = 0
     while rows := await stream.store.events(stream.key, after, KINDS, A_PAGE):
         after = rows[-1].seq
-        for row in rows:
-            name = str(getattr(row.event, "run", ""))
-            if name and name == (only or name):
-                found[name] = replace(_after(found.get(name) or RunCheckpoint(name), row.event), at=row.at)
+        found += [row for row in rows if (name := getattr(row.event, "run", "")) and name == (only or name)]
     return found
 
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from mindstream import chance
 from mindstream.errors import BudgetSpent, InputError
 from mindstream.log.names import checked_name
-from mindstream.models.cause import Cause, calls_for
+from mindstream.models.cause import Cause, calls_for, current_cause
 from mindstream.models.model import Model
 from mindstream.models.roles import AnyModels, open_models
 from mindstream.models.wrappers.budget import Budget, Budgeted
 from mindstream.planning.allowance import Allowance
 from mindstream.planning.exemplars import find_exemplars
-from mindstream.planning.journal import GIVEN, REMEMBERED, RunCheckpoint, open_journal, outlast, read_run
+from mindstream.planning.journal import GIVEN, REMEMBERED, Journal, RunCheckpoint, open_journal, outlast, read_run
 from mindstream.planning.permission import one_at_a_time
 from mindstream.planning.plan import Plan
 from mindstream.planning.prompts.answer_from_evidence import QUOTED
@@ -85,7 +86,7 @@ async def solve(planner: Planner, task: str, plan: Plan | None = None, *, run: s
             begun.plan or plan or known, planner.own_knowledge,
         )  # fmt: skip
         because = GIVEN if plan and begun.plan is None else REMEMBERED if known else ""
-        with calls_for(Cause(rows=(journal.seq,))) if journal else nullcontext():
+        with calls_for(_cause(journal)):
             await _go_through(going, how, because, planner.seconds)
         solution = going.solution(how)
         if journal:
@@ -93,6 +94,12 @@ async def solve(planner: Planner, task: str, plan: Plan | None = None, *, run: s
         if plans and not known:
             await plans.keep(solution, specs)
     return solution
+
+
+def _cause(journal: Journal | None) -> Cause:
+    """Return what the run's calls are for: for what it was begun for, and for the run."""
+    cause = current_cause()
+    return cause if journal is None else replace(cause, rows=(*cause.rows, journal.seq))
 
 
 async def _go_through(going: PlanningRun, how: Strategy, because: str, seconds: float | None) -> None:

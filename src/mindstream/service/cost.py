@@ -80,12 +80,17 @@ class Bill:
     days: dict[str, dict[str, Total]]
 
 
-async def bill(store: LogStore, user: StreamKey | None = None) -> Bill:
-    """Add up the calls of a user; None: of all users of the data folder. Days are those of UTC."""
+async def bill(store: LogStore, user: StreamKey | None = None, upto: int | None = None) -> Bill:
+    """Add up the calls of a user; None: of all users of the data folder. Days are those of UTC.
+
+    `upto`: the last row of the log that counts; None: the newest.
+    """
     total = Total("all")
     parts: dict[By, dict[str, Total]] = {by: {} for by in BYS}
     days: dict[str, dict[str, Total]] = {}
     async for logged, call in _calls(store, user):
+        if upto is not None and logged.seq > upto:
+            break
         total.add(call)
         names: dict[By, str] = {
             "day": format_iso(logged.at)[:10], "user": shown_name(logged.mind), "role": call.role, "model": call.model,

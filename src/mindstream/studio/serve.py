@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+ALWAYS = {"content-security-policy": POLICY, "cache-control": "no-cache", "vary": "accept-encoding"}
 KINDS = {
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
@@ -31,9 +33,10 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class PageFile:
-    """A file of the studio as it is sent."""
+    """A file of the studio as it is sent, and packed by gzip as browsers take it."""
 
     body: bytes
+    packed: bytes
     kind: str
     etag: str
 
@@ -50,7 +53,8 @@ def read_pages(folder: Path = STATIC) -> dict[str, PageFile]:
 def read_page(path: Path) -> PageFile:
     """Read one of them."""
     body = path.read_bytes()
-    return PageFile(body, KINDS[path.suffix], f'"{hashlib.sha256(body).hexdigest()[:32]}"')
+    etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+    return PageFile(body, gzip.compress(body, mtime=0), KINDS[path.suffix], etag)
 
 
 def add_studio(api: Starlette, folder: Path = STATIC) -> None:
@@ -61,10 +65,13 @@ def add_studio(api: Starlette, folder: Path = STATIC) -> None:
         found = pages.get(request.path_params["path"] or "index.html")
         if found is None:
             return Response("there is no such page", 404, media_type="text/plain")
-        headers = {"content-security-policy": POLICY, "cache-control": "no-cache", "etag": found.etag}
+        headers = ALWAYS | {"etag": found.etag}
         if request.headers.get("if-none-match") == found.etag:
             return Response(None, 304, headers)
-        return Response(found.body, 200, headers | {"content-type": found.kind})
+        headers["content-type"] = found.kind
+        if "gzip" in request.headers.get("accept-encoding", ""):
+            return Response(found.packed, 200, headers | {"content-encoding": "gzip"})
+        return Response(found.body, 200, headers)
 
     async def about(_: Request) -> Response:
         is_recorded = any(getattr(route, "path", "") == RECORDED for route in api.routes)

@@ -1,4 +1,4 @@
-"""`mindstream studio`: the server with its pages, and a browser that shows them."""
+"""`mindstream studio`: the server with its pages, and a browser that shows them; pages that are saved to a file."""
 
 from __future__ import annotations
 
@@ -6,38 +6,43 @@ import asyncio
 import urllib.error
 import urllib.request
 import webbrowser
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from mindstream.cli.shell.flags import PLAIN, command, flag, switch
+from mindstream.cli.shell.flags import PLAIN, AsJson, bare, command, flag, switch
 from mindstream.cli.shell.output import say
 from mindstream.errors import InputError
 from mindstream.settings import Settings
 
-NOTES = """Where a server with the studio answers on that port already, its page is
-opened, and nothing is started. Nothing is asked of any other machine, but of
-the models that you name. What they are asked and answer while it runs is kept
-in the log, word by word (keep_prompts), so that the page Traces can show it."""
 app = typer.Typer(**PLAIN)
 
 
-@command(
+@bare(
     app,
-    "more_roles model roles fallback patience_s data pack gate timezone deadline_s prompts embedder"
+    "model roles fallback patience_s data pack gate timezone deadline_s prompts embedder"
     " budget_calls budget_tokens budget_usd",
     "mindstream studio",
     "mindstream studio --model openai:gpt-5-mini --town ville=./ville",
-    notes=NOTES,
+    "mindstream studio export --town ./ville --out ville.html",
     model="Who answers, in all roles [rules].",
 )
 def studio(
+    context: typer.Context,
     settings: Settings,
     port: Annotated[int, flag("N", "The server's port; 0 takes one that is free.", min=0, max=65_535)] = 8377,
     town: Annotated[list[str] | None, flag("NAME=DIR", "A town that is offered; repeatable.")] = None,
     no_open: Annotated[bool, switch("--no-open", "Only say where the page is.")] = False,
 ) -> None:
-    """Open the studio in a browser; the server is started if none answers."""
+    """Open the studio in a browser; the server is started if none answers.
+
+    Where a server with the studio answers on that port already, its page is opened, and nothing is started. Nothing is
+    asked of any other machine, but of the models that you name. What they are asked and answer while it runs is kept in
+    the log, word by word (keep_prompts), so that the page Traces can show it.
+    """
+    if context.invoked_subcommand is not None:
+        return
     from mindstream.server.missing import require_server
 
     require_server()
@@ -77,3 +82,23 @@ def is_served(address: str) -> bool:
         raise InputError(f"{address} answers, and has no studio: start it with --studio, or name a --port") from None
     except (OSError, ValueError):
         return False
+
+
+@command(
+    app,
+    "",
+    "mindstream studio export --town ./ville --out ville.html",
+    'mindstream studio export --town ./ville --from "Feb 14 16:00" --to "Feb 14 20:00" --out party.html',
+)
+def export(
+    town: Annotated[Path, flag("DIR", "The folder of the town that is saved.")],
+    out: Annotated[Path, flag("FILE", "The page that is written, in the place of an older one.")],
+    since: Annotated[str, flag("TIME", "Where it begins.", "--from")] = "",
+    until: Annotated[str, flag("TIME", "Where it ends.", "--to")] = "",
+    json: AsJson = False,
+) -> None:
+    """Save a page of the studio as one HTML file, for a colleague: it plays without a network, and asks nobody."""
+    from mindstream.cli.town.saves import write_page
+    from mindstream.settings import choose
+
+    write_page(choose({"data": town}).settings, out, since, until, json)

@@ -18,6 +18,7 @@ from mindstream.models.embedders.named import embedder
 from mindstream.service import town as towns
 from mindstream.service.folders import require_room_for_town
 from mindstream.settings import Settings
+from mindstream.studio.saved_town import write_replay
 from mindstream.text.counting import count_of
 from mindstream.town.formats.files import whole_folder
 from mindstream.town.formats.maps import find_map, load_map, save_map
@@ -27,7 +28,6 @@ from mindstream.town.formats.whispers import read_whispers
 from mindstream.town.inspect.lookup import find_span
 from mindstream.town.inspect.time_words import format_time
 from mindstream.town.journal_file import write_journal
-from mindstream.town.replay import write_replay
 from mindstream.town.saves.exporting import save_of_town
 from mindstream.town.saves.importing import begin_from_save
 from mindstream.town.saves.recorded import WORLDS, unpack_world

@@ -222,7 +222,7 @@ class Session:
 
     Attributes:
         lines: how many records it has.
-        opening: the beginning of the first one.
+        opening: the beginning of the first one; `seq`: its row of the log (0: it has none).
     """
 
     name: str
@@ -230,6 +230,7 @@ class Session:
     last: Moment
     lines: int
     opening: str
+    seq: int = 0
 
 
 async def list_sessions(stream: Stream) -> list[Session]:
@@ -242,10 +243,10 @@ async def list_sessions(stream: Stream) -> list[Session]:
     names = list(columns.episodes)
     opening = [columns.ids[at] for at in there[firsts]]
     records = await stream.store.records(stream.key, opening)
-    texts = {record.id: shortened(" ".join(record.text.split()), OPENING) for record in records}
+    began = {record.id: (shortened(" ".join(record.text.split()), OPENING), record.seq) for record in records}
     created = columns.created.values[there]
     found = [
-        Session(names[number], float(created[first]), float(created[last]), int(count), texts.get(id_, ""))
+        Session(names[number], float(created[first]), float(created[last]), int(count), *began.get(id_, ("", 0)))
         for number, first, last, count, id_ in zip(numbers, firsts, lasts, lines, opening, strict=True)
     ]
     return sorted(found, key=lambda session: session.first)

@@ -53,10 +53,11 @@ class TraceRequest(Ask):
 
 
 class CostRequest(Ask):
-    """Whose calls are added up; "": all of the tenant's; `by`: one way alone."""
+    """Whose calls are added up; "": all of the tenant's; `by`: one way alone; `upto`: no row after that one."""
 
     user: str = Field("", max_length=100)
     by: By | None = None
+    upto: int | None = Field(None, ge=0, le=2**62)
 
 
 class Limits(Reply):
@@ -85,7 +86,7 @@ class Cost(Reply):
 
 
 class CallsRequest(Page):
-    """A page of calls of models, newest first; of a role, a prompt, a model; what failed; from and to a time."""
+    """A page of calls of models, newest first: of a role, prompt, model; what failed; from and to a time, or a row."""
 
     role: str = Field("", max_length=100)
     prompt: str = Field("", max_length=100)
@@ -93,6 +94,7 @@ class CallsRequest(Page):
     failed: bool = False
     since: Moment | None = Field(None, ge=0, le=1e11, allow_inf_nan=False)
     until: Moment | None = Field(None, ge=0, le=1e11, allow_inf_nan=False)
+    upto: int | None = Field(None, ge=0, le=2**62)
     about: int | None = Field(None, ge=1, le=2**62)
     """Those for this row of the log alone."""
 
@@ -185,7 +187,7 @@ async def cost(house: House, who: Who, ask: CostRequest) -> Cost:
     """Say what calls of models came to: tokens, seconds, US dollars."""
     about = who.of(ask.user or who.only) if ask.user or who.only else who
     store = house.ground(about).store
-    found = await bill(store, store.key(about.name) if about.user else None)
+    found = await bill(store, store.key(about.name) if about.user else None, ask.upto)
     by = {each: [total.plain() for total in found.by[each]] for each in BYS if ask.by in (None, each)}
     return Cost(
         total=found.total.plain(), by={str(name): totals for name, totals in by.items()}, days=days_of(found),
@@ -214,6 +216,7 @@ async def list_calls(
     found: list[CallShape] = []
     last = await store.last(key, ModelCalled.kind)
     before = read_number(ask.cursor) or (last.seq + 1 if last is not None else 1)
+    before = before if ask.upto is None else min(before, ask.upto + 1)
     async for row in _newest(store, key, [ModelCalled.kind], before):
         if ask.since is not None and row.at < ask.since:
             break

@@ -17,16 +17,22 @@ from mindstream.memory.store.columns import KIND_CODES
 from mindstream.memory.store.record import Kind, Record
 from mindstream.service.operations.cursors import read_number, write_cursor
 from mindstream.service.operations.house import House
+from mindstream.service.operations.refusals import NotFound
 from mindstream.service.operations.shapes import Ask, Page, Reply
 from mindstream.service.operations.table import operation
 from mindstream.service.operations.who import Who
 
 
 class SendRequest(Ask):
-    """Something that is said to a mind; `session`: the conversation to go on with; none: the one that went on last."""
+    """Something that is said to a mind.
+
+    `session`: the conversation to go on with; none: the one that went on last. `pack`: who answers, of those that
+    `/answers` names; "": whoever the operator has chosen.
+    """
 
     text: str = Field(min_length=1, max_length=100_000)
     session: str | None = Field(None, min_length=1, max_length=100)
+    pack: str = Field("", max_length=100)
 
 
 class Sent(Reply):
@@ -42,22 +48,14 @@ async def answer(house: House, who: Who, ask: SendRequest) -> AsyncGenerator[Log
     Where another answer goes on in the same conversation, a `waiting` without a seq says so.
     Closing the generator breaks the answer off, not what was heard.
     """
-    async with house.mind(who, ask.session) as opened:
-        is_busy, task = opened.answers > 0, asyncio.current_task()
-        opened.answers += 1
-        if task is not None:
-            opened.answering.add(task)
-        try:
+    async with house.mind(who, ask.session, ask.pack) as opened:
+        with opened.answers_now() as is_busy:
             async with aclosing(opened.mind.hear(ask.text)) as rows:
                 async for row in rows:
                     yield row
                     if is_busy and isinstance(row.event, Heard):
                         queued = Waiting(text="", slots=("talker",), answers=row.seq, belief_version=0)
                         yield Logged(0, row.mind, row.at, "mindstream", queued)
-        finally:
-            opened.answers -= 1
-            if task is not None:
-                opened.answering.discard(task)
 
 
 @operation(
@@ -83,6 +81,35 @@ async def _hear(house: House, who: Who, ask: SendRequest, heard: asyncio.Future[
         async for row in rows:
             if isinstance(row.event, Heard) and not heard.done():
                 heard.set_result(Sent(seq=row.seq, session=row.event.session))
+
+
+class AgainRequest(Ask):
+    """What was heard, by its row of the log; `pack`: who answers, as in `send`."""
+
+    seq: int = Field(ge=1, le=2**62)
+    pack: str = Field("", max_length=100)
+
+
+@operation("minds.answer_again", "write", "POST /users/{user}/answer-again", status=202, wordless=True)
+async def answer_again(house: House, who: Who, ask: AgainRequest) -> Sent:
+    """Answer once more what was heard, as where its answer was stopped or failed. It is not heard again."""
+    memory = await house.memory(who)
+    found = await memory.store.events(memory.key, ask.seq - 1, [Heard.kind], 1)
+    if not found or found[0].seq != ask.seq or not isinstance(found[0].event, Heard):
+        raise NotFound(f"nothing was heard at {ask.seq} here")
+    session = found[0].event.session
+    if ask.pack:
+        house.speaker(ask.pack)  # which refuses an unknown one
+    house.begin(_answer_again(house, who, found[0], session, ask.pack))
+    return Sent(seq=ask.seq, session=session)
+
+
+async def _answer_again(house: House, who: Who, heard: Logged, session: str, pack: str) -> None:
+    async with house.mind(who, session, pack) as opened:
+        with opened.answers_now():
+            async with aclosing(opened.mind.answer_again(heard)) as rows:
+                async for _ in rows:
+                    pass
 
 
 class MindRequest(Ask):
@@ -121,13 +148,14 @@ class Cancelled(Reply):
 
 
 class SessionShape(Reply):
-    """A conversation: when it was, how many lines it has, how it began."""
+    """A conversation: when it was, how many lines it has, how it began; `seq`: the row of the log of its first line."""
 
     session: str
     first: Moment
     last: Moment
     lines: int
     opening: str
+    seq: int
 
 
 class Sessions(Page):
@@ -196,7 +224,9 @@ async def sessions(house: House, who: Who, ask: Sessions) -> SessionList:
     memory, at = await house.memory(who), read_number(ask.cursor)
     found = (await memory.sessions())[::-1]
     shown = [
-        SessionShape(session=each.name, first=each.first, last=each.last, lines=each.lines, opening=each.opening)
+        SessionShape(
+            session=each.name, first=each.first, last=each.last, lines=each.lines, opening=each.opening, seq=each.seq
+        )
         for each in found[at : at + ask.limit]
     ]
     more = at + ask.limit < len(found)

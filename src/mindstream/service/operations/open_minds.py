@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -53,6 +53,20 @@ class OpenMind:
     on_usage: Callable[[str, Usage], None] | None = None
     answers: int = 0
     answering: set[asyncio.Task[Any]] = field(default_factory=set)
+
+    @contextlib.contextmanager
+    def answers_now(self) -> Iterator[bool]:
+        """Count what this task does as an answer, which `break_off` breaks off; gives whether another one goes on."""
+        is_busy, task = self.answers > 0, asyncio.current_task()
+        self.answers += 1
+        if task is not None:
+            self.answering.add(task)
+        try:
+            yield is_busy
+        finally:
+            self.answers -= 1
+            if task is not None:
+                self.answering.discard(task)
 
     def break_off(self) -> int:
         """Break off the answers that go on; return how many."""

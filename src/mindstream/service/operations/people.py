@@ -18,11 +18,16 @@ class UserList(Reply):
 
 
 class Answers(Reply):
-    """Who answers in the roles that have no model of their own; `stand_ins`: no model does, rules stand in."""
+    """Who answers in the roles that have no model of their own; `stand_ins`: no model does, rules stand in.
+
+    `packs`: who can be talked to; `pack`: the one that the operator has chosen.
+    """
 
     model: str
     stand_ins: bool
     roles: dict[str, str]
+    packs: list[str]
+    pack: str
 
 
 @operation("people.users", "read", "GET /users")
@@ -41,5 +46,6 @@ async def answers(house: House, who: Who, ask: NoQuestion) -> Answers:  # noqa: 
     default = named.get(DEFAULT, Rules.name)
     return Answers(
         model=default, stand_ins=set(named.values()) <= {Rules.name},
-        roles={role: name for role, name in named.items() if role != DEFAULT},
+        roles={role: name for role, name in named.items() if role != DEFAULT}, packs=house.speaker_names(),
+        pack=house.own_speaker,
     )  # fmt: skip

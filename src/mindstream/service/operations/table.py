@@ -25,8 +25,8 @@ from mindstream.service.operations.lasting.shape import OperationShape
 from mindstream.service.operations.who import Scope, Who
 
 ROOMS = (
-    "people", "minds", "memories.memory", "memories.care", "plans", "life", "life_tasks", "pools", "towns",
-    "towns_seen", "towns_embody", "logs", "errands",
+    "people", "minds", "memories.memory", "memories.care", "plans", "plans_seen", "life", "life_tasks", "pools",
+    "towns", "towns_seen", "towns_embody", "logs", "errands",
 )  # fmt: skip
 """The modules that declare operations, in the order in which doors list them."""
 

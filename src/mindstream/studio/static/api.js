@@ -53,8 +53,8 @@ export async function ask(one, until) {
     if (until?.aborted) throw error;
     throw new Problem(0, "lost", "The server does not answer. This page goes on as soon as it does.");
   }
+  if (answer.ok) return /** @type {Promise<T>} */ (answer.json());
   const told = await answer.json().catch(() => ({}));
-  if (answer.ok) return /** @type {T} */ (told);
   throw new Problem(answer.status, String(told.type ?? ""), String(told.detail ?? told.title ?? answer.statusText));
 }
 
@@ -76,14 +76,23 @@ export async function askAndWait(one, tell = () => {}) {
   throw new Problem(500, operation.state, operation.problem?.detail ?? operation.problem ?? operation.state);
 }
 
+/** So long after a row a query is asked again: rows often come in company. */
+const SOON_MS = 120;
+
 /** @type {Set<() => void>} */
 const open = new Set();
 
 /** Ask every open query again: something has changed, or the server is back. */
 export function askAllAgain() {
-  for (const each of [...open]) each();
+  setTimeout(() => { for (const each of [...open]) each(); }, 0); // what is no longer shown has gone by then
 }
 connection.subscribe((now) => { if (now === "back") askAllAgain(); });
+
+/** For who reads more than a query does: be called when every query is asked again. @param {() => void} act */
+export function whenAskedAgain(act) {
+  open.add(act);
+  return () => { open.delete(act); };
+}
 
 /** How many queries wait for an answer; tests and the shell look at it. */
 export const waiting = signal(0);
@@ -110,7 +119,7 @@ export function useQuery(one, { on = [] } = {}) {
     const stop = going.current = new AbortController();
     waiting.value += 1;
     ask(asked, stop.signal)
-      .then((data) => keep({ key, data: /** @type {T} */ (data) }), (error) => {
+      .then((data) => { if (!stop.signal.aborted) keep({ key, data: /** @type {T} */ (data) }); }, (error) => {
         if (!stop.signal.aborted) keep((before) => ({ ...(before.key === key ? before : {}), key, problem: error }));
       })
       .finally(() => { waiting.value -= 1; });
@@ -122,15 +131,12 @@ export function useQuery(one, { on = [] } = {}) {
     return () => { open.delete(again); going.current?.abort(); };
   }, [again]);
 
-  useEffect(() => (on.length && one ? onRow(on, debounce(again)) : undefined), [again, on.join()]);
+  useEffect(() => {
+    if (!on.length || !one) return undefined;
+    let timer = 0;
+    const leave = onRow(on, () => { clearTimeout(timer); timer = window.setTimeout(again, SOON_MS); });
+    return () => { clearTimeout(timer); leave(); };
+  }, [again, on.join()]);
   const problem = kept.key === key ? kept.problem : undefined;
   return { data: one ? kept.data : undefined, problem, asking: kept.key !== key, again };
-}
-
-const SOON_MS = 120;
-
-/** @param {() => void} act */
-function debounce(act) {
-  let timer = 0;
-  return () => { clearTimeout(timer); timer = window.setTimeout(act, SOON_MS); };
 }

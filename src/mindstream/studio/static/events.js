@@ -38,12 +38,21 @@ export function listen(base, user) {
   newest.value = 0;
   if (base) {
     connection.value = "recorded";
-    return () => {};
+    const stop = new AbortController();
+    readNewest(base, user, stop.signal).catch(() => {});
+    return () => stop.abort();
   }
   const ended = new AbortController();
   connection.value = "opening";
   follow(user, ended.signal);
   return () => ended.abort();
+}
+
+/** A recording does not grow: its newest row is asked for once. @param {string} base @param {string} user @param {AbortSignal} until */
+async function readNewest(base, user, until) {
+  const answer = await fetch(`${base}/api/v1/users/${encodeURIComponent(user)}/log?newest=true&limit=1`, { signal: until });
+  const { rows } = await answer.json();
+  newest.value = rows[0]?.seq ?? 0;
 }
 
 /** @param {string} user @param {AbortSignal} until */

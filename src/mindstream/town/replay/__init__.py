@@ -1,5 +1,6 @@
-"""A town's recording as one HTML file that plays it: no network, no library, no key."""
+"""What a town's log tells, as a page plays it: timelines, and the ground that residents stand on."""
 
-from mindstream.town.replay.write import write_replay
+from mindstream.town.replay.ground import ground_of
+from mindstream.town.replay.recording import record
 
-__all__ = ["write_replay"]
+__all__ = ["ground_of", "record"]

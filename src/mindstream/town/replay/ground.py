@@ -16,8 +16,8 @@ def ground_of(setting: Setting) -> dict[str, object]:
 
     `map` has `grounds` (a kind, path data), `shapes` (path data), `things` (place, stuff, outline, shape, middles) and
     `names` (x, y, size, lines), from below to above. `tiles` are pairs of a place's number and how often it follows
-    itself, row by row; `boxes` are of each place at which roads end: number, x, y, width, height; `roads`: the positions
-    of their two ends in `boxes`, and their steps.
+    itself, row by row; `boxes` are of each place at which roads end: number, x, y, width, height; `roads`: the
+    positions of their two ends in `boxes`, and their steps.
     """
     world = setting.world
     if isinstance(world, TileWorld):

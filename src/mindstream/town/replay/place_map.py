@@ -10,6 +10,7 @@ from mindstream.town.world.graph import PlaceWorld, spread
 
 WIDE, HIGH = 14, 8
 """How large a place's box is; spots are drawn in these units, too."""
+CORNER = 0.8
 APART = 1.35
 """So many boxes lie between the middles of two places, at least."""
 ROUNDS = 200
@@ -50,10 +51,10 @@ class PlaceMap:
     def layers(self) -> Layers:
         """Return what is drawn: roads, a box for each place, and over it its name and that of what is around it."""
         roads = "".join("M{:g} {:g}L{:g} {:g}".format(*self._middles[a], *self._middles[b]) for a, b, _ in self.roads())
-        corner, wide, high = 0.8, WIDE - 1.6, HIGH - 1.6
+        c, wide, high = CORNER, WIDE - 2 * CORNER, HIGH - 2 * CORNER
         sites = "".join(
-            f"M{x - wide / 2:g} {y - HIGH / 2:g}h{wide:g}q{corner:g} 0 {corner:g} {corner:g}v{high:g}q0 {corner:g}-{corner:g}"
-            f" {corner:g}h-{wide:g}q-{corner:g} 0-{corner:g}-{corner:g}v-{high:g}q0-{corner:g} {corner:g}-{corner:g}z"
+            f"M{x - wide / 2:g} {y - HIGH / 2:g}h{wide:g}q{c:g} 0 {c:g} {c:g}v{high:g}q0 {c:g}-{c:g} {c:g}"
+            f"h-{wide:g}q-{c:g} 0-{c:g}-{c:g}v-{high:g}q0-{c:g} {c:g}-{c:g}z"
             for x, y in self._middles
         )
         names = [name for i in range(len(self._middles)) for name in self._names(i)]

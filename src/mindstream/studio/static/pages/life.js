@@ -21,15 +21,19 @@ import { Standing } from "./life/standing.js";
 export function Page() {
   const at = seq.value;
   const moment = useMoment();
-  const { data, problem, again } = useQuery({ path: "/users/{user}/life", query: at === "newest" ? {} : { at } }, { on: CHANGING });
-  const life = /** @type {Life | undefined} */ (problem ? undefined : data);
+  const begun = useQuery({ path: "/users/{user}/log", query: { kinds: "life_began", limit: 1 } }, { on: ["life_began"] });
+  const goals = /** @type {{rows: unknown[]} | undefined} */ (begun.asking ? undefined : begun.data)?.rows;
+  const asked = goals?.length ? { path: "/users/{user}/life", query: /** @type {Record<string, number>} */ (at === "newest" ? {} : { at }) } : null;
+  const told = useQuery(asked, { on: CHANGING });
+  const problem = begun.problem ?? told.problem;
+  const life = /** @type {Life | undefined} */ (told.data);
   /** @param {number} row */
   const label = (row) => (moment && row === at ? timeOf(moment) : `row ${row}`);
   return html`
     <div class="page">
       <${Head} title="Life">A goal that is pursued for long, turn by turn: what it works on, what it did, what it asks you.<//>
-      ${problem?.status === 404 && html`<${Begin} />`}
-      ${problem && problem.status !== 404 && html`<${ReadFailure} problem=${problem} again=${again} />`}
+      ${goals?.length === 0 && html`<${Begin} />`}
+      ${problem && html`<${ReadFailure} problem=${problem} again=${begun.problem ? begun.again : told.again} />`}
       ${life && !life.goal && html`<p class="soft">At that moment it had no goal yet.</p>`}
       ${life && html`<${TimeSlider} most=${newest.value} label=${label} />`}
       ${life?.goal && html`<${Whole} life=${life} editable=${!base.value && at === "newest"} />`}

@@ -26,7 +26,7 @@ export function Page() {
       <${Search} />
       ${!q && html`<${Tabs} name="view" label="Of this memory" views=${[["", "Time line"], ["sleep", "Sleep and dreams"]]} />`}
       ${!asleep && html`<${TimeSlider} most=${newest.value} label=${label} />`}
-      <div class="columns">
+      <div class=${asleep && !id ? "stack" : "columns"}>
         ${asleep ? html`<${Sleeps} />` : html`
           <section class="stack" aria-label=${q ? "What was found" : "Time line"}>
             ${ready && (q ? html`<${Found} query=${q} moment=${moment} />` : html`<${TimeLine} moment=${moment} />`)}

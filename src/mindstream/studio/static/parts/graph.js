@@ -6,36 +6,36 @@ const dagre = signal(/** @type {typeof import("../vendor/dagre.js").default | nu
 /**
  * @typedef {{id: string, text: string, note?: string, state?: "now" | "ran" | "failed" | ""}} Node
  * @typedef {{from: string, to: string}} Edge
- * @typedef {{title: string, nodes: Node[], edges: Edge[], down?: boolean, onOpen?: (id: string) => void, words: string}} GraphProps
+ * @typedef {{title: string, nodes: Node[], edges: Edge[], down?: boolean, slim?: boolean, onOpen?: (id: string) => void, words: string}} GraphProps
  */
 
-const LETTERS = 26;
 const LINES = 3;
-const [WIDTH, LINE, PAD] = [208, 17, 12];
+const [LINE, PAD] = [17, 12];
+const [BROAD, SLIM] = [{ width: 208, letters: 26 }, { width: 148, letters: 18 }];
 
-/** Break a text into at most three lines. @param {string} text */
-export function linesOf(text) {
+/** Break a text into at most three lines. @param {string} text @param {number} letters */
+export function linesOf(text, letters = BROAD.letters) {
   /** @type {string[]} */
   const lines = [];
   for (const word of text.slice(0, 400).split(/\s+/)) {
     const last = lines[lines.length - 1];
-    if (last !== undefined && last.length + word.length < LETTERS) lines[lines.length - 1] = `${last} ${word}`;
+    if (last !== undefined && last.length + word.length < letters) lines[lines.length - 1] = `${last} ${word}`;
     else lines.push(word);
   }
-  const kept = lines.slice(0, LINES).map((line) => (line.length > LETTERS + 2 ? `${line.slice(0, LETTERS)}…` : line));
+  const kept = lines.slice(0, LINES).map((line) => (line.length > letters + 2 ? `${line.slice(0, letters)}…` : line));
   if (lines.length > LINES) kept[LINES - 1] = `${kept[LINES - 1]?.replace(/…$/, "")} …`;
   return kept;
 }
 
-/** @param {NonNullable<typeof dagre.value>} by @param {Node[]} nodes @param {Edge[]} edges @param {boolean} down */
-function layOut(by, nodes, edges, down) {
+/** @param {NonNullable<typeof dagre.value>} by @param {Node[]} nodes @param {Edge[]} edges @param {boolean} down @param {typeof BROAD} box */
+function layOut(by, nodes, edges, down, { width, letters }) {
   const graph = new by.graphlib.Graph();
   graph.setGraph({ rankdir: down ? "TB" : "LR", nodesep: 18, ranksep: 44, marginx: 2, marginy: 2 });
   graph.setDefaultEdgeLabel(() => ({}));
   const drawn = nodes.map((node) => {
-    const lines = linesOf(node.text);
+    const lines = linesOf(node.text, letters);
     const height = PAD * 2 + LINE * (lines.length + (node.note ? 1 : 0)) - 3;
-    graph.setNode(node.id, { width: WIDTH, height });
+    graph.setNode(node.id, { width, height });
     return { node, lines, height };
   });
   const known = new Set(nodes.map(({ id }) => id));
@@ -57,25 +57,26 @@ function tipOf(points) {
   return `M${b.x.toFixed(1)} ${b.y.toFixed(1)}L${at(0.45)}L${at(-0.45)}z`;
 }
 
-/** @param {{drawn: {node: Node, lines: string[], height: number}, x: number, y: number, onOpen?: ((id: string) => void) | undefined}} props */
-function Box({ drawn: { node, lines, height }, x, y, onOpen }) {
+/** @param {{drawn: {node: Node, lines: string[], height: number}, width: number, x: number, y: number, onOpen?: ((id: string) => void) | undefined}} props */
+function Box({ drawn: { node, lines, height }, width, x, y, onOpen }) {
   const role = onOpen ? { role: "button", tabindex: 0 } : {};
   /** @param {KeyboardEvent} event */
   const press = (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); onOpen?.(node.id); } };
   const texts = [...(node.note ? [node.note] : []), ...lines];
   return html`
-    <g ...${role} class=${node.state ?? ""} transform=${`translate(${x - WIDTH / 2} ${y - height / 2})`} onClick=${() => onOpen?.(node.id)} onKeyDown=${press}>
-      <rect width=${WIDTH} height=${height} rx="6" />
+    <g ...${role} class=${node.state ?? ""} transform=${`translate(${x - width / 2} ${y - height / 2})`} onClick=${() => onOpen?.(node.id)} onKeyDown=${press}>
+      <rect width=${width} height=${height} rx="6" />
       <text>${texts.map((text, at) => html`<tspan class=${node.note && at === 0 ? "soft" : ""} x=${PAD} y=${PAD + 10 + LINE * at}>${text}${" "}</tspan>`)}</text>
     </g>`;
 }
 
 /** @param {GraphProps} props */
-export function Graph({ title, nodes, edges, down = false, onOpen, words }) {
+export function Graph({ title, nodes, edges, down = false, slim = false, onOpen, words }) {
   const place = useRef(/** @type {SVGSVGElement | null} */ (null));
+  const box = slim ? SLIM : BROAD;
   const by = dagre.value;
   useEffect(() => { if (!by) import("../vendor/dagre.js").then((made) => { dagre.value = made.default; }); }, []);
-  const laid = useMemo(() => by && layOut(by, nodes, edges, down), [by, JSON.stringify([nodes, edges, down])]);
+  const laid = useMemo(() => by && layOut(by, nodes, edges, down, box), [by, JSON.stringify([nodes, edges, down, slim])]);
   /** Arrow keys go from node to node. @param {KeyboardEvent} event */
   const walk = (event) => {
     const step = ["ArrowRight", "ArrowDown"].includes(event.key) ? 1 : ["ArrowLeft", "ArrowUp"].includes(event.key) ? -1 : 0;
@@ -93,7 +94,7 @@ export function Graph({ title, nodes, edges, down = false, onOpen, words }) {
           const { points } = graph.edge(each);
           return html`<path class="edge" d=${pathOf(points)} /><path class="tip" d=${tipOf(points)} />`;
         })}
-        ${drawn.map((each) => { const { x, y } = graph.node(each.node.id); return html`<${Box} drawn=${each} x=${x} y=${y} onOpen=${onOpen} />`; })}
+        ${drawn.map((each) => { const { x, y } = graph.node(each.node.id); return html`<${Box} drawn=${each} width=${box.width} x=${x} y=${y} onOpen=${onOpen} />`; })}
       </svg>
       <figcaption>${words}</figcaption>
     </figure>`;

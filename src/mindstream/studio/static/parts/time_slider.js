@@ -3,21 +3,27 @@ import { html, useId } from "../html.js";
 import { change, seq } from "../state.js";
 import { Icon } from "./icons.js";
 
-/** @param {{most: number, least?: number, label?: (seq: number) => string}} props `most`: the newest row */
-export function TimeSlider({ most, least = 1, label = (at) => `row ${at}` }) {
+/**
+ * @param {{most: number, least?: number, stops?: number[], label?: (seq: number) => string}} props `most`: the newest row;
+ *   `stops`: the rows at which it halts, in order; without them at each
+ */
+export function TimeSlider({ most, least = 1, stops, label = (at) => `row ${at}` }) {
   const id = useId();
-  const at = seq.value === "newest" ? most : Math.min(seq.value, most);
+  const [first, last] = stops ? [0, stops.length - 1] : [least, most];
+  const at = seq.value;
+  const place = at === "newest" ? last : stops ? Math.max(0, stops.findLastIndex((each) => each <= at)) : Math.min(at, most);
+  const shown = stops ? stops[place] ?? most : place;
   /** @param {any} event */
   const move = (event) => {
     const to = Number(event.target.value);
-    change({ seq: to >= most ? "" : to }, { quietly: true });
+    change({ seq: to >= last ? "" : stops ? stops[to] ?? "" : to }, { quietly: true });
   };
-  if (most <= least) return null;
+  if (last <= first) return null;
   return html`
     <div class="slider">
       <label for=${id} class="hidden-words">The moment that is shown</label>
-      <input id=${id} type="range" min=${least} max=${most} value=${at} onInput=${move} aria-valuetext=${label(at)} />
-      <output for=${id}>${seq.value === "newest" ? "the newest" : label(at)}</output>
+      <input id=${id} type="range" min=${first} max=${last} value=${place} onInput=${move} aria-valuetext=${label(shown)} />
+      <output for=${id}>${seq.value === "newest" ? "the newest" : label(shown)}</output>
       <button class="quiet icon" disabled=${seq.value === "newest"} onClick=${() => change({ seq: "" })} aria-label="To the newest" title="To the newest"><${Icon} name="newest" /></button>
     </div>`;
 }

@@ -21,7 +21,7 @@ export function Standing({ life, editable }) {
   return html`
     <section class="stack" aria-label="How it stands">
       <p class="goal words">${life.goal}</p>
-      <p role="status">${standingOf(life)} <span class="soft small number">${counted(life.turn, "turn")}, ${counted(spent.calls, "call")} of models, ${whole(spent.tokens)} tokens, ${dollars(spent.usd)}</span></p>
+      <p role="status">${standingOf(life)} <span class="soft small number">${counted(life.turn, "turn")}, ${counted(spent.calls, "call")} of models, ${whole(spent.tokens)} tokens${spent.usd > 0 && `, ${dollars(spent.usd)}`}</span></p>
       ${editable && html`<${Acts} life=${life} /><${Say} />`}
     </section>`;
 }

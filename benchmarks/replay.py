@@ -1,0 +1,125 @@
+"""How quick a town's page is, in Chromium without a window and without a graphics card.
+
+    python benchmarks/replay.py [--town smallville] [--copies 40] [--until 3000] [--seconds 5] [--json]
+
+`25`: a day of 8,640 steps. `1000`: copies of the town's people and map side by side, up to a step (living them takes a
+minute or two). Of each: seconds until the page can be used; frames a second while it plays, the whole map and somebody
+followed; the longest frame in ms while the slider is drawn over all of it in 600 frames; megabytes of the page's heap
+before and after. The load stands beside it: whatever else runs on the machine makes frames late.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import shutil
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from town_copies import copied_in_one
+
+from mindstream.studio.saved_town import write_replay
+from mindstream.town.packs import open_setting
+from mindstream.town.setting import Setting
+from mindstream.town.town import Town
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+PLAYED = """(seconds) => new Promise((done) => {
+  const gaps = []; let before = performance.now(); const end = before + 1000 * seconds;
+  const look = (now) => {
+    gaps.push(now - before); before = now;
+    now < end ? requestAnimationFrame(look) : done(gaps);
+  };
+  requestAnimationFrame(look);
+})"""
+SCRUBBED = """(frames) => new Promise((done) => {
+  const slider = document.querySelector(".slider"), [from, to] = [Number(slider.min), Number(slider.max)], gaps = [];
+  let i = 0, before = performance.now();
+  const draw = (now) => {
+    gaps.push(now - before); before = now;
+    slider.value = from + ((to - from) * i) / frames;
+    slider.dispatchEvent(new Event("input"));
+    i++ < frames ? requestAnimationFrame(draw) : done(gaps);
+  };
+  requestAnimationFrame(draw);
+})"""
+HEAP = "() => (window.gc?.(), performance.memory.usedJSHeapSize / 1e6)"
+
+
+async def write_page(setting: Setting, until: int, folder: Path) -> Path:
+    """Let a town live up to a step; return its page."""
+    async with Town.open(folder / "town", setting) as town:
+        await town.run(until=until)
+        return await write_replay(town.store, town.setting, folder / "town.html", until=until)
+
+
+def frames(gaps: list[float]) -> dict[str, float]:
+    """Say of the times between frames, in ms, how many there were a second, and the longest."""
+    gaps = gaps[2:]
+    return {
+        "a_second": round(1_000 * len(gaps) / sum(gaps), 1),
+        "p99_ms": round(sorted(gaps)[int(0.99 * len(gaps))], 1),
+        "longest_ms": round(max(gaps), 1),
+    }
+
+
+def look(browser: Any, page_file: Path, seconds: float, moment: int, who: str) -> dict[str, Any]:
+    """Play and scrub a page, and return what it took."""
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    page.goto(f"{page_file.as_uri()}#t={moment}")
+    page.wait_for_selector("html[data-ready]", timeout=120_000)
+    ready = page.evaluate("performance.now() / 1000")
+    page.wait_for_timeout(1_500)
+    heap = page.evaluate(HEAP)
+    page.keyboard.press(" ")
+    whole = page.evaluate(PLAYED, seconds)
+    page.evaluate(f"location.hash = 't={moment}&who={who}&follow='")
+    followed = page.evaluate(PLAYED, seconds)
+    page.keyboard.press(" ")
+    page.keyboard.press("Escape")
+    page.keyboard.press("0")
+    page.wait_for_timeout(500)
+    scrubbed = page.evaluate(SCRUBBED, 600)
+    return {
+        "page_kb": round(page_file.stat().st_size / 1_000), "ready_s": round(ready, 2), "whole": frames(whole),
+        "followed": frames(followed), "scrubbed": frames(scrubbed), "heap_mb": round(heap, 1),
+        "heap_mb_after": round(page.evaluate(HEAP), 1),
+    }  # fmt: skip
+
+
+def measure(given: argparse.Namespace) -> dict[str, Any]:
+    """Measure both towns."""
+    from playwright.sync_api import sync_playwright
+
+    setting, report = open_setting(given.town, seed=1), dict[str, Any](load=os.getloadavg()[0], cores=os.cpu_count())
+    who = next(iter(setting.people)).replace(" ", "+")
+    with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
+        folder = Path(name)
+        day = asyncio.run(write_page(setting, setting.profile.a_day, folder / "25"))
+        many = asyncio.run(write_page(copied_in_one(replace(setting), given.copies), given.until, folder / "1000"))
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--enable-precise-memory-info", "--js-flags=--expose-gc"]
+        )
+        report["25"] = look(browser, day, given.seconds, 12 * 360, who)
+        report["1000"] = look(browser, many, given.seconds, given.until - 300, f"{who}+1")
+        browser.close()
+    return report | {"load_after": os.getloadavg()[0]}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--town", default="smallville", help="a town of ours, or a file [%(default)s]")
+    parser.add_argument("--copies", type=int, default=40, help="copies in one town [%(default)s]")
+    parser.add_argument("--until", type=int, default=3_000, help="the step up to which they live [%(default)s]")
+    parser.add_argument("--seconds", type=float, default=5, help="how long is played [%(default)s]")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    given = parser.parse_args()
+    print(json.dumps(measure(given), indent=None if given.json else 1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+/** What each way took, in one table: the first thing that is seen of a task. */
+import { html } from "../../html.js";
+import { whole } from "../../format.js";
+import { Table } from "../../parts/table.js";
+import { openSheet } from "../../parts/sheet.js";
+import { Bill, costOf, took } from "./costs.js";
+
+/** @typedef {{run: import("./shapes.js").Run, calls: import("./shapes.js").Call[], seen: import("./fold.js").SeenRun}} SeenWay */
+
+/** @param {{seen: SeenWay[]}} props */
+export function Comparison({ seen }) {
+  /** @param {(spent: import("./shapes.js").Spent) => number} of */
+  const least = (of) => {
+    const all = seen.flatMap(({ seen: { spent, end } }) => (spent && end ? [of(spent)] : []));
+    return all.length > 1 && new Set(all).size > 1 ? Math.min(...all) : NaN;
+  };
+  const [tokens, seconds] = [least((spent) => spent.tokens), least((spent) => spent.seconds)];
+  /** @param {boolean} isLeast @param {string} text */
+  const marked = (isLeast, text) => (isLeast ? html`<b>${text}</b> <span class="tag">least</span>` : text);
+  /** @type {import("../../parts/table.js").Column<SeenWay>[]} */
+  const columns = [
+    { title: "Way", of: ({ run }) => html`<b>${run.how}</b>` },
+    { title: "Cost", numeric: true, of: (one) => html`<${Cost} one=${one} />` },
+    { title: "Tokens", numeric: true, of: ({ seen: { spent } }) => marked(spent?.tokens === tokens, whole(spent?.tokens ?? 0)) },
+    { title: "Time", numeric: true, of: ({ seen: { spent } }) => marked(spent?.seconds === seconds, took(spent?.seconds ?? 0)) },
+    { title: "Calls of models", numeric: true, of: ({ seen: { spent } }) => whole(spent?.model_calls ?? 0) },
+    { title: "Steps", numeric: true, of: ({ seen: { steps } }) => whole(steps.length) },
+  ];
+  return html`<section aria-label="What it took"><${Table} caption="What each way took" columns=${columns} rows=${seen} /></section>`;
+}
+
+/** @param {{one: SeenWay}} props */
+function Cost({ one: { run, seen: { spent }, calls } }) {
+  if (!spent) return html`<span class="soft">nothing yet</span>`;
+  const open = () => openSheet({ title: `What ${run.how} took`, body: () => html`<${Bill} spent=${spent} calls=${calls} />` });
+  return html`${costOf(spent, calls)} <button class="link small" onClick=${open} aria-haspopup="dialog" aria-label=${`Why: what ${run.how} took`}>why</button>`;
+}

@@ -1,0 +1,80 @@
+/** A plan that is being edited: its steps as they are typed, what is wrong with them, and what differs from before. */
+
+/** @typedef {import("./shapes.js").Plan} Plan @typedef {import("./shapes.js").Step} Step */
+/** @typedef {{id: string, tool: string, given: string, why: string, after: string}} Typed `given`: its arguments, as JSON */
+
+/** @param {Plan} plan @returns {Typed[]} */
+export function typedOf(plan) {
+  return (plan.steps ?? []).map(({ id, tool, arguments: given = {}, why = "", after = [] }) => ({
+    id, tool, given: JSON.stringify(given, null, 1), why, after: after.join(", "),
+  }));
+}
+
+/** A step more, with the first id that is free. @param {Typed[]} typed @returns {Typed[]} */
+export function withOneMore(typed) {
+  const taken = new Set(typed.map(({ id }) => id));
+  let number = 1;
+  while (taken.has(`E${number}`)) number += 1;
+  return [...typed, { id: `E${number}`, tool: typed.at(-1)?.tool ?? "calculator", given: "{}", why: "", after: "" }];
+}
+
+/**
+ * The plan that was typed; where it cannot be read, `faults` says why, by step.
+ * @param {string} task @param {Typed[]} typed @returns {{plan: Plan, faults: Map<string, string>}}
+ */
+export function readTyped(task, typed) {
+  /** @type {Map<string, string>} */
+  const faults = new Map();
+  const steps = typed.map(({ id, tool, given, why, after }) => {
+    if (!tool.trim()) faults.set(id, "Say which tool is called.");
+    const waits = after.split(/[\s,]+/).filter(Boolean);
+    const unknown = waits.find((each) => !typed.some((other) => other.id === each));
+    if (unknown) faults.set(id, `There is no step ${unknown} to wait for.`);
+    /** @type {Step} */
+    const step = { id, tool: tool.trim(), arguments: {} };
+    try {
+      const read = JSON.parse(given || "{}");
+      if (read === null || typeof read !== "object" || Array.isArray(read)) throw new Error("braces stand around it: {\"name\": …}");
+      step.arguments = read;
+    } catch (error) {
+      faults.set(id, `What it is called with is no JSON object: ${/** @type {Error} */ (error).message}`);
+    }
+    if (why.trim()) step.why = why.trim();
+    if (waits.length) step.after = waits;
+    return step;
+  });
+  return { plan: { task, steps }, faults };
+}
+
+/** @param {Step | undefined} step */
+const callOf = (step) => step && JSON.stringify([step.tool, step.arguments ?? {}, step.after ?? []]);
+
+/** What differs between two plans, a line a step. @param {Plan} before @param {Plan} after @returns {string[]} */
+export function differences(before, after) {
+  const old = new Map((before.steps ?? []).map((step) => [step.id, step]));
+  const now = new Map((after.steps ?? []).map((step) => [step.id, step]));
+  const gone = [...old.keys()].filter((id) => !now.has(id)).map((id) => `${id} is taken out`);
+  const rest = [...now].flatMap(([id, step]) => {
+    const was = old.get(id);
+    if (!was) return [`${id} is new: ${step.tool} ${JSON.stringify(step.arguments)}`];
+    return callOf(was) === callOf(step) ? [] : [`${id} was ${was.tool} ${JSON.stringify(was.arguments ?? {})}, and is ${step.tool} ${JSON.stringify(step.arguments)}`];
+  });
+  return [...gone, ...rest];
+}
+
+/** Save a plan to a file, which `mindstream plan run` and this page read. @param {Plan} plan */
+export function savePlan(plan) {
+  const address = URL.createObjectURL(new Blob([JSON.stringify(plan, null, 1)], { type: "application/json" }));
+  const link = document.createElement("a");
+  link.href = address;
+  link.download = "plan.json";
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(address), 1_000);
+}
+
+/** @param {string} text @returns {Plan} */
+export function readPlan(text) {
+  const found = JSON.parse(text);
+  if (!Array.isArray(found?.steps)) throw new Error("This file holds no plan: a plan has a list of steps.");
+  return { task: String(found.task ?? ""), steps: found.steps };
+}

@@ -1,0 +1,48 @@
+/** One step of a run: why it was planned, what it was called with, what it found. */
+import { html } from "../../html.js";
+import { openSheet } from "../../parts/sheet.js";
+import { took } from "./costs.js";
+import { ANSWER } from "./drawing.js";
+import { needsOf } from "./fold.js";
+
+/** @typedef {import("./fold.js").SeenStep} SeenStep @typedef {import("./fold.js").SeenRun} SeenRun */
+
+/** Open a step of a run in the side sheet. @param {SeenRun} seen @param {string} id */
+export function openStep(seen, id) {
+  const found = seen.steps.find(({ step }) => step.id === id);
+  if (found) openSheet({ title: `${id} · ${found.step.tool}`, body: () => html`<${Inside} one=${found} />` });
+  else if (id === ANSWER) openSheet({ title: "The answer", body: () => html`<${Answer} seen=${seen} />` });
+}
+
+/** @type {Record<SeenStep["state"], string>} */
+const STATES = { "": "not begun", now: "running", ran: "done", failed: "gave nothing" };
+
+/** @param {{one: SeenStep}} props */
+function Inside({ one: { step, began, found, state } }) {
+  const needs = needsOf(step);
+  return html`
+    ${step.why && html`<p class="words">${step.why}</p>`}
+    <dl class="facts">
+      <dt>state</dt><dd>${STATES[state]}</dd>
+      <dt>waits for</dt><dd>${needs.length ? needs.join(", ") : "nothing"}</dd>
+      ${found && html`<dt>took</dt><dd>${took(found.seconds ?? 0)}${(found.tries ?? 1) > 1 && `, in ${found.tries} tries`}</dd>`}
+      ${found?.foreign && html`<dt>whose words</dt><dd>strangers' (it is read as data, never as orders)</dd>`}
+    </dl>
+    <h3>As it was planned</h3>
+    <pre class="words card mono">${JSON.stringify(step.arguments ?? {}, null, 1)}</pre>
+    ${began && html`<h3>What it was called with</h3><pre class="words card mono">${typeof began.arguments === "string" ? began.arguments : JSON.stringify(began.arguments)}</pre>`}
+    ${found && html`<h3>${found.failed ? "Why it gave nothing" : "What it found"}</h3><p class="words card">${found.text}</p>`}`;
+}
+
+/** @param {{seen: SeenRun}} props */
+function Answer({ seen: { end, steps } }) {
+  if (!end) return html`<p class="soft">It has not been answered yet.</p>`;
+  return html`
+    <p class="words card">${end.answer || "There is none."}</p>
+    ${end.unanswered && html`<p><span class="soft">Not answered:</span> <span class="words">${end.unanswered}</span></p>`}
+    ${end.stopped && html`<p class="problem words">${end.stopped}</p>`}
+    <h3>It was answered from</h3>
+    <ul class="list">${steps.filter(({ found }) => found).map(({ step, found }) => html`
+      <li key=${step.id}><span class="tag">${step.id}</span> <span class="words clip">${found?.text}</span></li>`)}
+    </ul>`;
+}

@@ -1,0 +1,71 @@
+/** The tasks that were solved, newest first: in which ways, with what answer, at what cost. */
+import { html } from "../../html.js";
+import { base, change, linkTo } from "../../state.js";
+import { timeOf } from "../../format.js";
+import { Empty } from "../../parts/empty.js";
+import { Took } from "./costs.js";
+import { WAYS } from "./shapes.js";
+
+/** @typedef {import("./shapes.js").Run} Run */
+
+/** Put the runs of each task together, the newest task first, its newest run first. @param {Run[]} runs @returns {Run[][]} */
+export function tasksOf(runs) {
+  /** @type {Map<string, Run[]>} */
+  const found = new Map();
+  for (const run of [...runs].sort((a, b) => b.at - a.at)) found.set(run.task, [...(found.get(run.task) ?? []), run]);
+  return [...found.values()];
+}
+
+const ORDER = Object.keys(WAYS);
+
+/** The newest run of each way, in the order of the ways. @param {Run[]} runs newest first @returns {Run[]} */
+export function newestOfEach(runs) {
+  const newest = runs.filter((run, at) => runs.findIndex(({ how }) => how === run.how) === at);
+  return newest.sort((a, b) => ORDER.indexOf(a.how) - ORDER.indexOf(b.how));
+}
+
+/** @param {{runs: Run[]}} props */
+export function TaskList({ runs }) {
+  if (!runs.length) return html`<${Nothing} />`;
+  return html`
+    <section class="stack" aria-label="Tasks">
+      <h2>Tasks</h2>
+      <ol class="list">${tasksOf(runs).map((ofTask) => html`<${TaskLine} key=${ofTask[0]?.run} runs=${ofTask} />`)}</ol>
+    </section>`;
+}
+
+/** @param {{runs: Run[]}} props */
+function TaskLine({ runs }) {
+  const ways = newestOfEach(runs);
+  const open = () => change({ runs: ways.map(({ run }) => run).join(","), seq: "" });
+  return html`
+    <li class="stack tight">
+      <button class="item words clip" onClick=${open}>${runs[0]?.task || "A task that was forgotten"}</button>
+      ${ways.map((run) => html`
+        <div class="row small soft" key=${run.run}>
+          <span class="tag">${run.how}</span>
+          <${Took} spent=${run.spent} />
+          <span>${stateOf(run)}</span>
+          <span>${timeOf(run.at)}</span>
+        </div>`)}
+      ${runs[0]?.answer && html`<p class="words clip">${runs[0].answer}</p>`}
+    </li>`;
+}
+
+/** @param {Run} run */
+export function stateOf({ state, answer, unanswered, stopped }) {
+  if (state === "running") return "running";
+  if (state === "waiting") return "waits for you";
+  if (answer && (unanswered || stopped)) return "answered in part";
+  return answer ? "answered" : "no answer";
+}
+
+function Nothing() {
+  return html`
+    <${Empty} title="Nothing has been solved yet">
+      ${base.value
+        ? html`<p>This recording holds no plan.</p>`
+        : html`<p>Write a task above: its plan appears here, and lights up as its steps run. Or look at a recorded one first.</p>
+            <p><a href=${linkTo("plan", { from: "recorded", user: "", seq: "" })}>Look at recorded plans</a></p>`}
+    <//>`;
+}

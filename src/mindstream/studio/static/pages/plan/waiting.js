@@ -1,0 +1,65 @@
+/** What goes on and waits for a yes: a plan before it is run, a call that changes the world; and what failed to begin. */
+import { html, useState } from "../../html.js";
+import { ask, askAllAgain, useQuery } from "../../api.js";
+import { base, user } from "../../state.js";
+import { ReadFailure } from "../../parts/failure.js";
+import { Editor } from "./editor.js";
+
+/** @typedef {import("./shapes.js").Operation} Operation @typedef {import("./shapes.js").Wanted} Wanted @typedef {import("./shapes.js").Plan} Plan */
+
+/** The user's operations on plans, newest first; [] over recordings. @returns {Operation[]} */
+export function useOperations() {
+  const asked = base.value ? null : { path: "/operations" };
+  const { data } = useQuery(asked, { on: ["operation"] });
+  const found = /** @type {{operations: Operation[]} | undefined} */ (data)?.operations ?? [];
+  return found.filter((one) => one.operation.startsWith("plans.") && one.user === user.value);
+}
+
+/** @param {{operations: Operation[]}} props */
+export function Waiting({ operations }) {
+  const waiting = operations.flatMap((one) => one.waits_for.map((wanted) => ({ one, wanted })));
+  return html`
+    ${waiting.map(({ one, wanted }) => html`
+      <section class="card stack" key=${one.id + wanted.id} aria-label=${wanted.what === "plan" ? "A plan waits for you" : "A call waits for you"}>
+        ${wanted.what === "plan" ? html`<${PlanWaits} one=${one} wanted=${wanted} />` : html`<${CallWaits} one=${one} wanted=${wanted} />`}
+      </section>`)}`;
+}
+
+/** @param {Operation} one @param {Wanted} wanted @param {boolean} yes @param {Plan} [plan] */
+async function answer(one, wanted, yes, plan) {
+  await ask({ path: `/users/{user}/plans/${encodeURIComponent(one.id)}/approve`, body: { yes, id: wanted.id, ...(plan ? { plan } : {}) } });
+  askAllAgain();
+}
+
+/** @param {{one: Operation, wanted: Wanted}} props */
+function PlanWaits({ one, wanted }) {
+  const plan = /** @type {Plan} */ (wanted.data.plan ?? {});
+  return html`
+    <h2>A plan waits for you</h2>
+    <p class="words">${plan.task}</p>
+    <p class="soft small">Nothing of it has been run. Change what you like; it runs when you say so.</p>
+    <${Editor} plan=${plan} verb="Run it" run=${(/** @type {Plan} */ now, /** @type {boolean} */ isChanged) => answer(one, wanted, true, isChanged ? now : undefined)}>
+      <${Refuse} one=${one} wanted=${wanted} />
+    <//>`;
+}
+
+/** @param {{one: Operation, wanted: Wanted}} props */
+function CallWaits({ one, wanted }) {
+  return html`
+    <h2>A call waits for you</h2>
+    <p class="words">${wanted.id}: ${wanted.text}.</p>
+    <pre class="words mono">${JSON.stringify(wanted.data.arguments ?? {}, null, 1)}</pre>
+    ${wanted.data.foreign && html`<p class="problem">What it is called with was drawn from what strangers wrote.</p>`}
+    <div class="row">
+      <button class="main" onClick=${() => answer(one, wanted, true)}>Allow it</button>
+      <${Refuse} one=${one} wanted=${wanted} />
+    </div>`;
+}
+
+/** @param {{one: Operation, wanted: Wanted}} props */
+function Refuse({ one, wanted }) {
+  const [problem, tell] = useState(/** @type {Error | null} */ (null));
+  return html`
+    <button type="button" class="grave" onClick=${() => answer(one, wanted, false).catch(tell)}>Refuse</button>
+    ${problem && html`<${ReadFailure} problem=${problem} />`}`;
+}

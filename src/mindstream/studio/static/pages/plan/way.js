@@ -1,0 +1,61 @@
+/** One run of a task: its plan as it moves, its answer, and what can be done with it. */
+import { html, useState } from "../../html.js";
+import { ask, askAllAgain } from "../../api.js";
+import { askChange } from "../../parts/dialog.js";
+import { ReadFailure } from "../../parts/failure.js";
+import { runPlan, solve } from "./ask.js";
+import { savePlan } from "./draft.js";
+import { Drawing } from "./drawing.js";
+import { Editor } from "./editor.js";
+import { openStep } from "./step.js";
+import { stateOf } from "./task_list.js";
+
+/** @typedef {import("./comparison.js").SeenWay} SeenWay @typedef {import("./shapes.js").Plan} Plan */
+
+/** @param {{one: SeenWay, alone: boolean, canChange: boolean}} props */
+export function Way({ one, alone, canChange }) {
+  const { run, seen } = one;
+  return html`
+    <section class="stack way" aria-label=${`By ${run.how}`}>
+      <div class="row"><h3>${run.how}</h3><span class="soft small">${seen.end ? stateOf(run) : run.state === "running" ? "running" : seen.plan ? "under way" : "planning"}</span></div>
+      <${Drawing} title=${`The plan of ${run.how}`} steps=${seen.steps} end=${seen.end} down=${!alone} onOpen=${(/** @type {string} */ id) => openStep(seen, id)} />
+      ${seen.because.map((text) => html`<p class="soft small">${text}</p>`)}
+      ${seen.end && html`<${End} end=${seen.end} />`}
+      ${canChange && html`<${Next} one=${one} />`}
+    </section>`;
+}
+
+/** @param {{end: import("./shapes.js").Row}} props */
+function End({ end }) {
+  return html`
+    ${end.answer && html`<p class="words card answer">${end.answer}</p>`}
+    ${end.unanswered && html`<p class="small"><span class="soft">Not answered:</span> <span class="words">${end.unanswered}</span></p>`}
+    ${end.stopped && html`<p class="problem small words">${end.stopped}</p>`}`;
+}
+
+/** @param {{one: SeenWay}} props */
+function Next({ one: { run, seen } }) {
+  const [editing, edit] = useState(false);
+  const [problem, tell] = useState(/** @type {Error | null} */ (null));
+  const path = `/users/{user}/plans/${encodeURIComponent(run.run)}`;
+  /** @param {string} verb */
+  const act = (verb) => ask({ path: `${path}/${verb}`, body: {} }).then(askAllAgain, tell);
+  const plan = /** @type {Plan} */ ({ task: run.task, steps: seen.steps.map(({ step }) => step) });
+  const again = () => askChange({
+    title: "Solve it again?", verb: "Solve anew",
+    preview: async () => html`<p class="words card">${run.task}</p><p>It is planned anew, by ${run.how}. What was found before stays, to compare with.</p>`,
+    act: () => solve(run.task, [run.how], false),
+  });
+  const goes = Boolean(run.operation);
+  return html`
+    <div class="row">
+      ${goes && html`<button onClick=${() => act("stop")}>Stop</button>`}
+      ${!goes && !run.answer && html`<button onClick=${() => act("resume")}>Go on</button>`}
+      ${!goes && html`<button onClick=${again}>Solve it again</button>`}
+      ${seen.steps.length > 0 && html`
+        <button class="link small" aria-expanded=${editing} onClick=${() => edit(!editing)}>Edit and run this plan</button>
+        <button class="link small" onClick=${() => savePlan(plan)}>Save it to a file</button>`}
+    </div>
+    ${problem && html`<${ReadFailure} problem=${problem} />`}
+    ${editing && html`<${Editor} plan=${plan} verb="Run this plan" run=${(/** @type {Plan} */ now) => runPlan(now, run.task)} />`}`;
+}

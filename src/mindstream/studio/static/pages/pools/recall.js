@@ -1,0 +1,66 @@
+/** What a pool brings up for a question: before it had learned anything, and now. */
+import { html, useEffect, useState } from "../../html.js";
+import { useQuery } from "../../api.js";
+import { change, params } from "../../state.js";
+import { ReadFailure } from "../../parts/failure.js";
+import { pathOf } from "./shapes.js";
+
+/** @typedef {import("./shapes.js").Exemplar} Exemplar @typedef {import("./shapes.js").Details} Details */
+
+const MOST = 5;
+
+/** @param {{pool: string, details: Details}} props */
+export function Recall({ pool, details: { versions } }) {
+  const asked = params.value.q ?? "";
+  const [typed, type] = useState(asked);
+  useEffect(() => type(asked), [asked]);
+  /** @param {Event} event */
+  const search = (event) => { event.preventDefault(); change({ q: typed.trim() }); };
+  return html`
+    <form class="row" role="search" onSubmit=${search}>
+      <input class="grow" type="search" aria-label="A question" placeholder="A question like those that were answered" value=${typed} maxlength="10000" onInput=${(/** @type {any} */ event) => type(event.target.value)} />
+      <button class="main">Recall</button>
+    </form>
+    ${!versions.length && html`<p class="soft small">This pool has not learned yet, so both sides are alike. It begins with 60 pairs.</p>`}
+    ${asked ? html`<${BothSides} pool=${pool} query=${asked} />` : html`<p class="soft">Ask something: the examples that would stand before its answer appear here, as they would have before the pool learned, and as they do now.</p>`}`;
+}
+
+/** @param {{pool: string, query: string}} props */
+function BothSides({ pool, query }) {
+  const path = `${pathOf(pool)}/recall`;
+  const before = useQuery({ path, body: { query, k: MOST, untrained: true } });
+  const now = useQuery({ path, body: { query, k: MOST } });
+  const problem = before.problem ?? now.problem;
+  if (problem) return html`<${ReadFailure} problem=${problem} again=${() => { before.again(); now.again(); }} />`;
+  const [first, then] = [before, now].map(({ data }) => /** @type {{exemplars: Exemplar[]} | undefined} */ (data)?.exemplars);
+  if (!first || !then) return html`<p class="soft" role="status">It recalls …</p>`;
+  return html`
+    <div class="both">
+      <${Side} title="Before it learned" exemplars=${first} />
+      <${Side} title="Now" exemplars=${then} before=${first.map(({ id }) => id)} />
+    </div>`;
+}
+
+/** Where an exemplar stood before. @param {number} at @param {number} was -1: not among them */
+function moved(at, was) {
+  if (was === at) return "as before";
+  if (was < 0) return "new among them";
+  return was > at ? `up from ${was + 1}` : `down from ${was + 1}`;
+}
+
+/** @param {{title: string, exemplars: Exemplar[], before?: string[]}} props */
+function Side({ title, exemplars, before }) {
+  return html`
+    <section class="stack" aria-label=${title}>
+      <h3>${title}</h3>
+      ${!exemplars.length && html`<p class="soft">Nothing is shown to you.</p>`}
+      <ol class="list">
+        ${exemplars.map(({ id, query, answer, writer }, at) => html`
+          <li key=${id} class="stack tight">
+            <p class="words"><b>${at + 1}. ${query}</b></p>
+            <p class="words clip">${answer}</p>
+            <p class="soft small">by ${writer}${before && `, ${moved(at, before.indexOf(id))}`}</p>
+          </li>`)}
+      </ol>
+    </section>`;
+}

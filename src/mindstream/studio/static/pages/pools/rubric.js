@@ -1,0 +1,34 @@
+/** By what a pool's pairs are graded. */
+import { html, useState } from "../../html.js";
+import { Empty } from "../../parts/empty.js";
+import { Bar } from "../../parts/receipt.js";
+
+/** @typedef {import("./shapes.js").Details} Details */
+
+/** @param {{pool: string, details: Details}} props */
+export function RubricView({ pool, details: { rubrics } }) {
+  const [chosen, choose] = useState(0);
+  const rubric = rubrics[(chosen || rubrics.length) - 1];
+  if (!rubric) {
+    return html`<${Empty} title="No rubric is frozen">
+      <p>A rubric says by what answers are graded. Until its owner freezes one, nothing can be offered to this pool; its owner may lay pairs in by hand. This drafts one, to be edited and frozen:</p>
+      <p class="mono">mindstream pool rubric ${pool}</p>
+    <//>`;
+  }
+  const most = Math.max(...rubric.criteria.map(({ points }) => points));
+  return html`
+    ${rubrics.length > 1 && html`
+      <div class="row" role="group" aria-label="Which version">
+        ${rubrics.map(({ version }) => html`<button key=${version} aria-pressed=${version === rubric.version} onClick=${() => choose(version)}>Version ${version}</button>`)}
+      </div>`}
+    <p>A pair is let in with <b>${rubric.threshold}</b> points of 100.</p>
+    <ol class="list" aria-label="Criteria">
+      ${rubric.criteria.map(({ name, points, asks, others }) => html`
+        <li key=${name} class="criterion">
+          <h3 class="words">${name} ${others && html`<span class="tag">worth to others</span>`}</h3>
+          <span class="number soft small">up to ${points}</span>
+          <div class="share"><${Bar} value=${points} most=${most} /></div>
+          <p class="words">${asks}</p>
+        </li>`)}
+    </ol>`;
+}

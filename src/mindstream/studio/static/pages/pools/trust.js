@@ -1,0 +1,47 @@
+/** Who is trusted: where pairs come from, what speaks against a source, and what a person has said of it. */
+import { html } from "../../html.js";
+import { ask, askAllAgain } from "../../api.js";
+import { base, user } from "../../state.js";
+import { counted, percent } from "../../format.js";
+import { askChange } from "../../parts/dialog.js";
+import { Empty } from "../../parts/empty.js";
+import { pathOf } from "./shapes.js";
+import { Table } from "../../parts/table.js";
+
+/** @typedef {import("./shapes.js").Details} Details @typedef {import("./shapes.js").Source} Source */
+
+/** @param {{pool: string, details: Details}} props */
+export function Trust({ pool, details: { sources, owner } }) {
+  if (!sources.length) return html`<${Empty} title="Nothing came from anybody yet"><p>Who offers pairs is listed here, with what speaks for or against them.</p><//>`;
+  const mayChange = !base.value && user.value === owner;
+  /** @type {import("../../parts/table.js").Column<Source>[]} */
+  const columns = [
+    { title: "Who", of: ({ source }) => html`<span class="words">${source}</span>` },
+    { title: "Judged", numeric: true, of: ({ pairs }) => counted(pairs, "pair") },
+    { title: "Giving orders", numeric: true, of: ({ orders }) => orders || "none" },
+    { title: "Foreign answers", numeric: true, of: ({ foreign }) => percent(foreign) },
+    { title: "Trusted", of: ({ trusted }) => (trusted === null ? "by its pairs" : trusted ? "by a person" : "no, a person said") },
+    ...(mayChange ? [{ title: "", of: (/** @type {Source} */ source) => html`<${Choose} pool=${pool} source=${source} />` }] : []),
+  ];
+  return html`
+    <p class="soft measure">Of a source that a person trusts, all is shown; of one that a person does not trust, nothing. Of the others, each pair speaks for itself. Foreign answers: the likely share that belongs to no question of theirs; orders: pairs that tell their reader what to do.</p>
+    <${Table} caption="Where pairs come from" columns=${columns} rows=${sources} />
+    ${!mayChange && !base.value && html`<p class="soft small">${owner} owns this pool, and says who is trusted.</p>`}`;
+}
+
+/** @param {{pool: string, source: Source}} props */
+function Choose({ pool, source: { source, pairs, trusted } }) {
+  /** @param {boolean} to */
+  const choose = (to) => askChange({
+    title: to ? "Trust this source?" : "Trust this source no more?", verb: to ? "Trust it" : "Do not trust it", grave: !to,
+    preview: async () => html`
+      <p class="words card">${source}</p>
+      <p>${to ? `All ${counted(pairs, "pair")} of it that were let in are shown as examples, and what comes from it later, too.` : `None of its ${counted(pairs, "pair")} are shown as examples any more. You can trust it again.`}</p>`,
+    act: async () => { await ask({ path: `${pathOf(pool)}/trust`, body: { source, trusted: to } }); askAllAgain(); },
+  });
+  return html`
+    <div class="row">
+      ${trusted !== true && html`<button onClick=${() => choose(true)} aria-label=${`Trust ${source}`}>Trust</button>`}
+      ${trusted !== false && html`<button class="quiet" onClick=${() => choose(false)} aria-label=${`Do not trust ${source}`}>Do not trust</button>`}
+    </div>`;
+}

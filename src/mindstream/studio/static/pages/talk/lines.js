@@ -1,0 +1,111 @@
+/** The conversation: what was said, what was waited for, and how long it took; each answer says why. */
+import { html, useEffect, useLayoutEffect, useRef, useState } from "../../html.js";
+import { ask } from "../../api.js";
+import { onRow } from "../../events.js";
+import { base, linkTo, params, seq, user } from "../../state.js";
+import { clockOf } from "../../format.js";
+import { ReadFailure } from "../../parts/failure.js";
+import { Why } from "../../parts/why.js";
+import { lastOf, rowsOf, setStopped, spansOf, talkerState, tookOf } from "./exchanges.js";
+import { WhyAnswered, WhyWaited } from "./why_answered.js";
+import { took } from "./words.js";
+
+/** @typedef {import("./shapes.js").Row} Row @typedef {import("./shapes.js").Exchange} Exchange */
+
+/** @param {{exchanges: Exchange[], rows: Row[], at: number, pack: string}} props */
+export function Lines({ exchanges, rows, at, pack }) {
+  const end = useRef(/** @type {HTMLElement | null} */ (null));
+  const many = exchanges.reduce((sum, { rows: each }) => sum + each.length + 1, 0);
+  useLayoutEffect(() => end.current?.scrollIntoView({ block: "end" }), [many]);
+  const last = exchanges.at(-1);
+  const isLive = at === Infinity && !base.value;
+  return html`
+    <ol class="lines">
+      ${exchanges.map((one) => html`<${Lines.One} key=${one.heard.seq} one=${one} rows=${rows} pack=${pack} isLast=${isLive && one === last} />`)}
+      ${last && isLive && ["speaks", "waits"].includes(talkerState(last)) && html`<${Speaking} key=${`live ${last.heard.seq}`} one=${last} pack=${pack} end=${end} />`}
+    </ol>
+    <div ref=${end} />`;
+}
+
+/** @param {{one: Exchange, rows: Row[], pack: string, isLast: boolean}} props `isLast`: it can be gone on with */
+Lines.One = function One({ one, rows, pack, isLast }) {
+  const { heard } = one;
+  const said = lastOf(one, "said");
+  const waiting = rowsOf(one, "waiting")[0];
+  const state = talkerState(one);
+  return html`
+    <li class="line own">
+      <p class="row small soft"><span>${heard.by || user.value} <${Moment} row=${heard} /></span>${heard.record && html`<a class="push" href=${linkTo("memory", { id: heard.record, seq: "" })}>in memory</a>`}</p>
+      <p class="words">${heard.text}</p>
+    </li>
+    ${rowsOf(one, "alarmed").map((row) => html`<li class="line small problem">An alarm was heard: ${row.alarm} (${row.strength === "sure" ? "sure" : row.strength.replaceAll("_", " ")}).</li>`)}
+    ${waiting && html`<${Waited} one=${one} waiting=${waiting} />`}
+    ${said && html`
+      <li class="line">
+        <p class="small soft">${pack || said.by} <${Moment} row=${said} /></p>
+        <p class="words">${said.text}</p>
+        <p class="row small soft">
+          <span class="number">${timesInWords(one)}</span>
+          <${Why} title="What it was answered from" about=${said.text}><${WhyAnswered} one=${one} said=${said} rows=${rows} /><//>
+        </p>
+      </li>`}
+    ${state === "stopped" && html`<li class="row small soft"><span>It was not answered: it was stopped.</span>${isLast && html`<${Again} one=${one} pack=${pack} />`}</li>`}
+    ${rowsOf(one, "error").map((row) => html`<li class="line small problem words">Something failed (${row.where}): ${row.text}</li>`)}
+    ${rowsOf(one, "follow_up").map((row) => html`
+      <li class="line">
+        <p class="small soft">${pack}, after thinking <${Moment} row=${row} /></p>
+        <p class="words">${row.text}</p>
+        <p class="row small soft"><${Why} title="Why it added this" about=${row.text}><${WhyAnswered} one=${one} said=${row} rows=${rows} /><//></p>
+      </li>`)}`;
+};
+
+/** Go on where an answer was stopped. @param {{one: Exchange, pack: string}} props */
+function Again({ one, pack }) {
+  const [problem, tell] = useState(/** @type {Error | null} */ (null));
+  const answer = () => ask({ path: "/users/{user}/answer-again", body: { seq: one.heard.seq, pack } }).then(() => setStopped(one.heard.seq, false), tell);
+  return html`<button onClick=${answer}>Answer it after all</button>${problem && html`<${ReadFailure} problem=${problem} />`}`;
+}
+
+/** A link to the moment of a row. @param {{row: Row}} props */
+function Moment({ row }) {
+  return html`<a class="number moment" href=${linkTo("talk", { talk: params.value.talk ?? "", seq: row.seq })} aria-current=${seq.value === row.seq ? "true" : undefined} title="The talk as it stood then">${clockOf(row.at)}</a>`;
+}
+
+/** @param {{one: Exchange, waiting: Row}} props */
+function Waited({ one, waiting }) {
+  const span = spansOf(one).find(({ kind }) => kind === "wait");
+  return html`
+    <li class="line waited">
+      <p class="words soft">${waiting.text}</p>
+      <p class="row small soft">
+        <span>${span ? `It waited ${took(span.to - span.from)} for the reasoner` : "It waits for the reasoner"} (${waiting.slots.join(", ")}).</span>
+        <${Why} title="Why it waited" about=${waiting.text}><${WhyWaited} one=${one} waiting=${waiting} /><//>
+      </p>
+    </li>`;
+}
+
+/** @param {Exchange} one */
+function timesInWords(one) {
+  const whole = tookOf(one);
+  const first = spansOf(one).findLast(({ kind, first: each }) => kind === "talker" && each !== undefined)?.first;
+  const late = lastOf(one, "said")?.late ? ", before the thought was finished" : "";
+  return `${first === undefined ? "" : `first word after ${took(first)}, `}answered in ${took(whole ?? 0)}${late}`;
+}
+
+/** What is being said, piece by piece. @param {{one: Exchange, pack: string, end: {current: HTMLElement | null}}} props */
+function Speaking({ one, pack, end }) {
+  const [text, add] = useState("");
+  const [reads, setReads] = useState(false);
+  useEffect(() => onRow(["piece", "reading"], (row) => {
+    if (row.answers !== one.heard.seq) return;
+    if (row.event === "piece") add((before) => before + row.text);
+    setReads(row.event === "reading");
+  }), [one.heard.seq]);
+  useLayoutEffect(() => end.current?.scrollIntoView({ block: "end" }), [text.length]);
+  const waits = talkerState(one) === "waits";
+  return html`
+    <li class="line">
+      <p class="small soft">${pack} <span role="status">${text ? "speaks" : waits ? "waits for the reasoner" : reads ? "reads" : "is about to answer"}</span></p>
+      <p class="words" aria-live="off">${text}</p>
+    </li>`;
+}

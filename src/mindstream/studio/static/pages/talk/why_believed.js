@@ -1,0 +1,52 @@
+/** What a belief or a step of a plan rests on: the words, the thought that drew it, what tools gave, the call of the model. */
+import { html } from "../../html.js";
+import { useQuery } from "../../api.js";
+import { isPage } from "../../pages.js";
+import { linkTo } from "../../state.js";
+import { timeOf } from "../../format.js";
+import { thoughtBehind } from "./believed.js";
+import { Briefing } from "./why_answered.js";
+import { Tool } from "./thoughts.js";
+
+/** @typedef {import("./shapes.js").Row} Row */
+
+/** @param {{text: string, since: number, rows: Row[]}} props `since`: the row that brought it */
+export function WhyBelieved({ text, since, rows }) {
+  const thought = thoughtBehind(rows, since);
+  const about = /** @type {number[]} */ (thought?.about ?? []);
+  return html`
+    <p class="words card">${text}</p>
+    ${about.length > 0 && html`<h3>The words it rests on</h3>`}
+    ${about.map((seq) => html`<${Words} key=${seq} seq=${seq} known=${rows.find((row) => row.seq === seq && row.event === "heard")} />`)}
+    ${thought ? html`<${Thinking} thought=${thought} rows=${rows} />` : html`<p class="soft">It was written by itself, without a thought that is kept.</p>`}`;
+}
+
+/** What was said, at a row. @param {{seq: number, known: Row | undefined}} props */
+function Words({ seq, known }) {
+  const { data } = useQuery(known ? null : { path: "/users/{user}/log", query: { after: seq - 1, limit: 1, kinds: "heard" } });
+  const row = known ?? /** @type {{rows: Row[]} | undefined} */ (data)?.rows.find((each) => each.seq === seq);
+  if (!row) return null;
+  return html`
+    <figure class="stack">
+      <p class="words card">${row.text}</p>
+      <p class="row small soft"><span>${row.by}, ${timeOf(row.at)}</span><a href=${linkTo("memory", { id: row.record, seq: "" })}>in memory: correct or forget it</a></p>
+    </figure>`;
+}
+
+/** @param {{thought: Row, rows: Row[]}} props */
+function Thinking({ thought, rows }) {
+  const place = rows.indexOf(thought);
+  const before = rows.slice(0, place).findLastIndex((row) => row.event === "thought" && row.slot === thought.slot);
+  const during = rows.slice(before + 1, place);
+  const call = during.findLast((row) => row.event === "model_called" && row.role !== "talker");
+  const tools = during.filter((row) => row.event === "tool_called" && row.slot === thought.slot);
+  return html`
+    <h3>The thought that drew it</h3>
+    <p class="words card">${thought.text}</p>
+    <p class="row small soft">
+      <span>${thought.slot}${thought.model && `, by ${thought.model}`}, ${timeOf(thought.at)}</span>
+      ${call && isPage("traces") && html`<a href=${linkTo("traces", { call: call.seq, seq: "" })}>the call of the model</a>`}
+    </p>
+    <${Briefing} thought=${thought} />
+    ${tools.map((row) => html`<${Tool} key=${row.seq} call=${row} gave=${rows.find((each) => each.event === "observed" && each.id === row.id)} />`)}`;
+}

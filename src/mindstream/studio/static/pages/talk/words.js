@@ -1,0 +1,46 @@
+/** Rows of the log, and how long something took, in words. */
+import { lasting, millis, whole } from "../../format.js";
+
+/** @typedef {import("./shapes.js").Row} Row */
+
+/** @type {Record<string, (row: Row) => string>} */
+const WORDS = {
+  heard: () => "something was said",
+  waiting: () => "the talker waits",
+  said: () => "it was answered",
+  follow_up: () => "something was added",
+  left_unsaid: () => "something was left unsaid",
+  thought: ({ slot }) => `a thought of ${slot}`,
+  set_aside: ({ slot }) => `${slot} gave up`,
+  believed: ({ slot }) => `${slot} noted something`,
+  belief_changed: ({ version }) => `belief, version ${version}`,
+  plan_made: ({ version }) => `plan, version ${version}`,
+  tool_called: ({ tool }) => `${tool} was called`,
+  observed: ({ tool }) => `${tool} gave something`,
+  model_called: ({ role }) => `a model answered the ${role}`,
+  decided: ({ waits }) => (waits ? "decided: it waits" : "decided: it does not wait"),
+  judged: () => "judged what came of it",
+  alarmed: ({ alarm }) => `an alarm: ${alarm}`,
+  error: () => "something failed",
+};
+
+/** @param {Row} row */
+export const inWords = (row) => WORDS[row.event]?.(row) ?? row.event;
+
+/** How long: milliseconds below ten seconds. @param {number} seconds */
+export function took(seconds) {
+  if (seconds < 10) return millis(Math.max(0, seconds * 1000));
+  return seconds < 120 ? `${whole(seconds)} seconds` : lasting(seconds);
+}
+
+/** A field of a belief, or a value in one, as it is read. @param {unknown} value */
+export function plain(value) {
+  if (typeof value === "string") return value;
+  return value !== null && typeof value === "object" ? JSON.stringify(value) : String(value);
+}
+
+/** @param {string} name */
+export const spaced = (name) => name.replaceAll("_", " ");
+
+/** @param {string} text @param {number} most */
+export const clipped = (text, most) => (text.length > most ? `${text.slice(0, most)}…` : text);

@@ -1,0 +1,58 @@
+/** What changes a town: a whisper, a thing that is set, time that goes on. What it will change is shown first. */
+import { html, useState } from "../../html.js";
+import { ask } from "../../api.js";
+import { askChange } from "../../parts/dialog.js";
+import { conditionOf } from "../../town/moment.js";
+import { addressOf } from "../../town/places.js";
+
+/** @typedef {import("../../town/player.js").Player} Player */
+
+/** @param {{town: string, person: import("../../town/types.js").Person, soon: () => void}} props */
+export function Whisper({ town, person, soon }) {
+  const [text, type] = useState("");
+  const whisper = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    const said = text.trim();
+    if (!said) return;
+    askChange({
+      title: `Whisper to ${person.name}`, verb: "Whisper",
+      preview: async () => html`<p class="words card">${said}</p><p>${person.name} will have this in mind from the town’s next step on, as if it had always been there, and may act on it and tell it. It cannot be taken back.</p>`,
+      act: async () => {
+        await ask({ path: `/towns/${encodeURIComponent(town)}/whisper`, body: { resident: person.name, text: said } });
+        type("");
+        soon();
+      },
+    });
+  };
+  return html`
+    <form class="whisper" onSubmit=${whisper}>
+      <input aria-label=${`Whisper to ${person.name}`} placeholder="Whisper a thought: a whole sentence" value=${text} maxlength="10000" onInput=${(/** @type {any} */ event) => type(event.target.value)} />
+      <button disabled=${!text.trim()}>Whisper</button>
+    </form>`;
+}
+
+/** @param {{town: string, player: Player, place: number, soon: () => void}} props */
+export function SetThing({ town, player, place, soon }) {
+  const [condition, type] = useState("");
+  const name = player.town.places[place]?.[1] ?? "", address = `${player.town.places[0]?.[1]}:${addressOf(player.town, place)}`;
+  const set = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    const now = conditionOf(player.town, place, player.town.last), wanted = condition.trim();
+    askChange({
+      title: `Set ${name}`, verb: "Set it",
+      preview: async () => html`
+        <dl class="facts"><dt>now</dt><dd class="words">${now || "as it should be"}</dd><dt>then</dt><dd class="words">${wanted || "as it should be"}</dd></dl>
+        <p>From the town’s next step on; whoever comes by sees it and may do something about it.</p>`,
+      act: async () => {
+        await ask({ path: `/towns/${encodeURIComponent(town)}/set`, body: { object: address, condition: wanted } });
+        type("");
+        soon();
+      },
+    });
+  };
+  return html`
+    <form class="whisper" onSubmit=${set}>
+      <input aria-label=${`The condition of ${name}`} placeholder="Its condition: leaking. Empty: as it should be" value=${condition} maxlength="300" onInput=${(/** @type {any} */ event) => type(event.target.value)} />
+      <button>Set</button>
+    </form>`;
+}

@@ -1,0 +1,56 @@
+/** A town's recording as it grows: all of it once, then what is new, a little later each time where nothing is. */
+import { ask } from "../../api.js";
+import { base } from "../../state.js";
+
+/** @typedef {{whole: boolean, step: number, next: string, recording: any}} Answer */
+/** @typedef {{whole: (recording: any) => void, part: (recording: any) => void, failed: (error: Error | null) => void}} Told */
+
+const LEAST_MS = 700, MOST_MS = 3_000;
+
+export class Feed {
+  /** @param {string} name @param {Told} told */
+  constructor(name, told) {
+    this.path = `/towns/${encodeURIComponent(name)}/recording`;
+    this.told = told;
+    this.next = "";
+    this.wait = LEAST_MS;
+    this.timer = 0;
+    this.ended = new AbortController();
+    this.onseen = () => { if (!document.hidden) this.soon(); };
+    document.addEventListener("visibilitychange", this.onseen);
+    this.read();
+  }
+
+  /** Ask at once: something was done. */
+  soon() {
+    clearTimeout(this.timer);
+    this.wait = LEAST_MS;
+    this.read();
+  }
+
+  async read() {
+    const { signal } = this.ended, asked = this.next;
+    try {
+      const found = /** @type {Answer} */ (await ask({ path: this.path, query: asked ? { since: asked } : {} }, signal));
+      if (signal.aborted || asked !== this.next) return;
+      const same = found.next === this.next;
+      this.next = found.next;
+      if (found.whole) this.told.whole(found.recording);
+      else if (!same) this.told.part(found.recording);
+      this.wait = same ? Math.min(MOST_MS, this.wait * 1.5) : LEAST_MS;
+      this.told.failed(null);
+    } catch (error) {
+      if (signal.aborted) return;
+      this.wait = LEAST_MS;
+      this.told.failed(/** @type {Error} */ (error));
+    }
+    clearTimeout(this.timer);
+    if (!base.value) this.timer = window.setTimeout(() => { if (!document.hidden) this.read(); }, this.wait);
+  }
+
+  close() {
+    this.ended.abort();
+    clearTimeout(this.timer);
+    document.removeEventListener("visibilitychange", this.onseen);
+  }
+}

@@ -1,0 +1,68 @@
+/** What the studio adds to a town's player: why, who knows what, who knows whom, whispers, things that are set. */
+import { html, render } from "../../html.js";
+import { base } from "../../state.js";
+import { openSheet } from "../../parts/sheet.js";
+import { CallsOfStep } from "../../parts/calls_behind.js";
+import { make } from "../../town/elements.js";
+import { actAt, entryAt } from "../../town/moment.js";
+import { SetThing, Whisper } from "./changes.js";
+import { Facts } from "./facts.js";
+import { Relations } from "./relations.js";
+import { Reasons } from "./reasons.js";
+
+/** @typedef {import("../../town/player.js").Player} Player @typedef {import("../../town/types.js").View} View */
+
+/**
+ * A component as a part of the player's panel; it is told the step.
+ * @param {(step: number) => any} draw
+ * @returns {View}
+ */
+export function component(draw) {
+  const node = make("div", { class: "stack" });
+  let shown = -2;
+  return {
+    node,
+    update(step) {
+      if (step === shown) return;
+      shown = step;
+      render(draw(step), node);
+    },
+    close() { render(null, node); },
+  };
+}
+
+/** The steps at which was thought of what somebody does now: it began, it was decided, the day was planned. @param {import("../../town/types.js").Person} person @param {number} step */
+function stepsBehind(person, step) {
+  const found = [actAt(person, step)?.[0], entryAt(person.decisions, step)?.[0], entryAt(person.plans, step)?.[0]];
+  return [...new Set(found.filter((each) => each !== undefined))];
+}
+
+/**
+ * @param {string} town @param {() => void} soon
+ * @returns {import("../../town/player.js").Options}
+ */
+export function optionsFor(town, soon) {
+  return {
+    why: (person, step) => make("button", {
+      type: "button", class: "link small", "aria-haspopup": "dialog", "aria-label": `Why: ${person.name}`,
+      onclick: () => openSheet({ title: `Why ${person.name} does that`, body: () => html`
+        <${Reasons} town=${town} resident=${person.name} step=${step} />
+        ${stepsBehind(person, step).map((each) => html`<${CallsOfStep} key=${each} town=${town} resident=${person.name} step=${each} />`)}` }),
+    }, "why"),
+    lists: (player) => ({
+      facts: ["Who knows", () => component((step) => html`<${Facts} town=${town} player=${player} step=${step} />`)],
+      relations: ["Relations", () => component((step) => html`<${Relations} town=${town} player=${player} step=${step} />`)],
+    }),
+    extra: (kind, number, player) => (base.value ? null : extra(town, soon, kind, number, player)),
+  };
+}
+
+/**
+ * @param {string} town @param {() => void} soon @param {"resident" | "place"} kind @param {number} number @param {Player} player
+ * @returns {View | null}
+ */
+function extra(town, soon, kind, number, player) {
+  if (kind === "resident") return component(() => html`<${Whisper} town=${town} person=${player.town.people[number]} soon=${soon} />`);
+  const isThing = (player.town.children[number] ?? []).length === 0;
+  return isThing ? component(() => html`<${SetThing} town=${town} player=${player} place=${number} soon=${soon} />`) : null;
+}

@@ -1,0 +1,43 @@
+/** Why somebody does something: percept, what came to mind with its scores, the decision with its probability and draw, the plan. */
+import { html } from "../../html.js";
+import { useQuery } from "../../api.js";
+import { isPage } from "../../pages.js";
+import { linkTo } from "../../state.js";
+import { ReadFailure } from "../../parts/failure.js";
+
+/** @typedef {{text: string, because?: Reason[], kind?: string, since?: number, p?: number, draw?: number, score?: number}} Reason */
+
+/** @param {{town: string, resident: string, step: number}} props */
+export function Reasons({ town, resident, step }) {
+  const { data, problem, again } = useQuery({ path: `/towns/${encodeURIComponent(town)}/why`, query: { resident, at: `step ${step}` } });
+  const found = /** @type {{reason: Reason} | undefined} */ (data);
+  if (problem) return html`<${ReadFailure} problem=${problem} again=${again} />`;
+  if (!found) return html`<p class="soft">It is looked up …</p>`;
+  const { text, because = [], since = step } = found.reason;
+  return html`
+    <p class="words">${text}</p>
+    ${because.length > 0 ? html`<${Tree} reasons=${because} />` : html`<p class="soft">The log tells nothing more of it.</p>`}
+    ${isPage("traces") && html`<p class="small"><a href=${linkTo("traces", { town, resident, step: since, seq: "" })}>the calls of models behind it</a></p>`}`;
+}
+
+/** @param {{reasons: Reason[]}} props */
+function Tree({ reasons }) {
+  return html`
+    <ul class="reasons">
+      ${reasons.map((reason) => html`
+        <li>
+          <p class="words">${reason.text}</p>
+          ${reason.p !== undefined && reason.draw !== undefined && html`<${Draw} p=${reason.p} draw=${reason.draw} />`}
+          ${reason.because && html`<${Tree} reasons=${reason.because} />`}
+        </li>`)}
+    </ul>`;
+}
+
+/** A probability as a bar, and where the draw fell: a yes lies left of the mark's end. @param {{p: number, draw: number}} props */
+function Draw({ p, draw }) {
+  return html`
+    <svg class="draw" viewBox="0 0 100 8" preserveAspectRatio="none" role="img" aria-label=${`a yes up to ${p.toFixed(2)}; drawn was ${draw.toFixed(2)}`}>
+      <rect class="whole" width="100" height="8" /><rect class="part" width=${100 * p} height="8" />
+      <rect class="drawn" x=${Math.min(99, 100 * draw)} width="1" height="8" />
+    </svg>`;
+}

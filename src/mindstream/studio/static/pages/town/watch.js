@@ -1,0 +1,99 @@
+/** A town that is looked at: its recording, which grows while it lives, and the player that draws it. */
+import { html, useEffect, useRef, useState } from "../../html.js";
+import { Problem } from "../../api.js";
+import { base, change, linkTo, params, theme } from "../../state.js";
+import { ReadFailure } from "../../parts/failure.js";
+import { partsOf } from "../../town/links.js";
+import { Player } from "../../town/player.js";
+import { prepare } from "../../town/recording.js";
+import { extend } from "../../town/growing.js";
+import { Living } from "./living.js";
+import { optionsFor } from "./options.js";
+import { Feed } from "./feed.js";
+
+/** @typedef {import("../../town/player.js").Player} TownPlayer */
+
+const QUIET_MS = 250; // the link follows so much later
+const NAMES = /** @type {const} */ (["t", "who", "place", "see"]);
+
+/** What the link says of the town. */
+const said = () => new URLSearchParams(NAMES.map((name) => [name, params.value[name] ?? ""]).filter(([, value]) => value)).toString();
+
+/** @param {{name: string}} props */
+export function Watch({ name }) {
+  const [problem, tell] = useState(/** @type {Error | null} */ (null));
+  const [player, keep] = useState(/** @type {TownPlayer | null} */ (null));
+  const place = useRef(/** @type {HTMLDivElement | null} */ (null));
+  const written = useRef("");
+  const feed = useRef(/** @type {Feed | null} */ (null));
+
+  useEffect(() => {
+    /** @type {TownPlayer | null} */
+    let made = null;
+    const write = debounced((/** @type {TownPlayer} */ self) => { written.current = writeLink(self); });
+    const follow = feed.current = new Feed(name, {
+      whole(recording) {
+        made?.close();
+        const options = optionsFor(name, () => follow.soon());
+        made = new Player(prepare(recording), { ...options, href: (target) => linkTo("town", { town: name, ...named(made, target) }), told: (self, resting) => { if (resting) write(self); } });
+        show(made, place.current);
+        written.current = said();
+        keep(made);
+        tell(null);
+      },
+      part(recording) {
+        if (!made) return;
+        const before = made.town.last;
+        extend(made.town, recording);
+        made.renew(before);
+      },
+      failed: tell,
+    });
+    return () => { follow.close(); made?.close(); };
+  }, [name, base.value]);
+
+  useEffect(() => {
+    if (player && said() !== written.current) player.open(new URLSearchParams(written.current = said()));
+  }, [player, said()]);
+  useEffect(() => {
+    const dark = matchMedia("(prefers-color-scheme: dark)"), restyle = () => player?.restyle();
+    restyle();
+    dark.addEventListener("change", restyle);
+    return () => dark.removeEventListener("change", restyle);
+  }, [player, theme.value]);
+
+  return html`
+    ${problem && !(player && isLost(problem)) && html`<${ReadFailure} problem=${problem} again=${() => feed.current?.soon()} />`}
+    ${player && html`<${Living} name=${name} player=${player} soon=${() => feed.current?.soon()} />`}
+    <div class="town-place" ref=${place} />`;
+}
+
+/** Nobody answers: the shell says so, and what is drawn stays. @param {Error} problem */
+const isLost = (problem) => problem instanceof Problem && problem.status === 0;
+
+/** @param {TownPlayer} player @param {HTMLElement | null} place */
+function show(player, place) {
+  if (!place) return;
+  place.replaceChildren(player.node);
+  player.stage.resize();
+  player.restyle();
+  player.open(new URLSearchParams(said()));
+}
+
+/** @param {TownPlayer | null} player @param {import("../../town/links.js").Target} target */
+function named(player, target) {
+  return player ? Object.fromEntries(partsOf(player.town, target)) : {};
+}
+
+/** Let the link name what is looked at; returns what it says then. @param {TownPlayer} player */
+function writeLink(player) {
+  const parts = Object.fromEntries(partsOf(player.town, { ...player.state, t: player.step }));
+  change({ ...Object.fromEntries(NAMES.map((name) => [name, ""])), ...parts }, { quietly: true });
+  return said();
+}
+
+/** @template T @param {(value: T) => void} act */
+function debounced(act) {
+  let timer = 0;
+  return (/** @type {T} */ value) => { clearTimeout(timer); timer = window.setTimeout(() => act(value), QUIET_MS); };
+}

@@ -1,0 +1,57 @@
+/**
+ * What the API gives of calls of models.
+ *
+ * @typedef {{seq: number, at: number, role: string, prompt: string, model: string, input_tokens: number, output_tokens: number,
+ *   cached_tokens: number, seconds: number, first_part_s: number | null, cost_usd: number | null, cut: string, error: string,
+ *   mended: boolean, about: number[], resident: string, step: number | null, kept: boolean}} Call
+ * @typedef {import("../../events.js").Row} Row
+ * @typedef {{call: Call, messages: {role: string, text: string}[], answered: string, about: Row[]}} CallWords
+ * @typedef {{name: string, calls: number, failed: number, broken_off: number, input_tokens: number, output_tokens: number,
+ *   cached_tokens: number, seconds: number, cost_usd: number | null, free: number, unpriced: number}} Total
+ * @typedef {{of: "token" | "server", tokens: number | null, usd: number | null, spent_tokens: number | null, spent_usd: number | null}} Limits
+ * @typedef {{total: Total, by: Record<string, Total[]>, days: Record<string, Total[]>, limits: Limits | null}} Cost
+ */
+import { params } from "../../state.js";
+
+/** Whose calls they are: a town's, where the link names one, or those of the user's mind. */
+export const sourcePath = () => (params.value.town ? `/towns/${encodeURIComponent(params.value.town)}` : "/users/{user}");
+
+/** Who broke it off wanted the answer no longer. */
+export const BROKEN_OFF = "broken off";
+
+/** @param {Call} call */
+export const isFailed = ({ error }) => error !== "" && error !== BROKEN_OFF;
+
+/** @param {string} model */
+const isFree = (model) => model === "rules" || model.startsWith("playback:");
+
+/** Who answered, as it is said. @param {string} model */
+export function whoAnswered(model) {
+  if (model === "rules") return "a stand-in, by rules";
+  return model.startsWith("playback:") ? `a recording of ${model.slice("playback:".length)}` : model;
+}
+
+/** What a call cost: a price that nobody knows is no zero. @param {Call} call @param {(usd: number) => string} say */
+export function costOfCall({ model, cost_usd }, say) {
+  if (isFree(model)) return "free";
+  return cost_usd === null ? "price not known" : say(cost_usd);
+}
+
+/** @param {Total} total @param {(usd: number) => string} say */
+export function costOfAll({ calls, cost_usd, free, unpriced }, say) {
+  if (free === calls) return "free";
+  if (cost_usd === null) return "price not known";
+  return unpriced ? `${say(cost_usd)}, ${unpriced} without a known price` : say(cost_usd);
+}
+
+const UTC_DAY = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeZone: "UTC" });
+const DAY_S = 86_400;
+
+/** A day of the bill, which are those of UTC. @param {string} day as 2026-11-24 */
+export const utcDay = (day) => UTC_DAY.format(Date.parse(day));
+
+/** From when to when a day of the bill is. @param {string} day @returns {{since?: number, until?: number}} */
+export function timesOf(day) {
+  const since = Date.parse(day) / 1000;
+  return Number.isFinite(since) ? { since, until: since + DAY_S - 0.001 } : {};
+}

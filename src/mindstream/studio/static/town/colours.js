@@ -1,0 +1,44 @@
+// The colours of the style sheet, as a canvas wants them.
+
+const MAP = /** @type {const} */ (["meadow", "ways", "walls", "tree", "shade", "green", "paved", "tiled", "kitchen", "sleep", "shop", "treat", "learn", "hall",
+  "wood", "cloth", "steel", "plant", "water", "felt", "name", "halo", "night", "odd", "rim", "face-ink"]);
+const PAGE = /** @type {const} */ (["paper", "ink", "line", "accent"]);
+
+/** @typedef {(typeof PAGE)[number] | (typeof MAP)[number] | "font" | "face" | "asleep"} ColourName */
+/** @typedef {Record<ColourName, string>} Colours */
+
+/**
+ * Read the colours as they are now, light or dark; the map's by their own names, the page's by theirs.
+ * @param {HTMLElement} within
+ * @returns {Colours}
+ */
+export function readColours(within) {
+  const probe = document.createElement("i");
+  probe.hidden = true;
+  within.append(probe);
+  const found = noColours();
+  /** @type {(name: ColourName, token: string) => void} */
+  const read = (name, token) => {
+    probe.style.setProperty("color", `var(${token})`);
+    found[name] = getComputedStyle(probe).color;
+  };
+  for (const name of PAGE) read(name, `--${name}`);
+  for (const name of MAP) read(name, `--map-${name}`);
+  const style = getComputedStyle(within);
+  found.font = style.fontFamily;
+  found.face = style.getPropertyValue("--map-face");
+  found.asleep = style.getPropertyValue("--map-face-asleep");
+  probe.remove();
+  return found;
+}
+
+/** Before the style sheet was read. */
+export const noColours = () => /** @type {Colours} */ ({});
+
+/**
+ * Somebody's colour.
+ * @param {Colours} colours
+ * @param {number} hue
+ * @param {boolean} asleep
+ */
+export const faceOf = (colours, hue, asleep) => `oklch(${asleep ? colours.asleep : colours.face} ${hue})`;

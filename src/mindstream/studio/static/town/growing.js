@@ -1,0 +1,33 @@
+// A recording that goes on: what is new of it is added to what was there.
+
+import { happenings } from "./happenings.js";
+import { TIMELINES } from "./recording.js";
+
+/** @import { Recording } from "./types.js" */
+
+/**
+ * Add what came after a recording, in place; its first steps count from the entries before.
+ * @param {Recording} town
+ * @param {any} part  `last`, and the new entries of people, things, texts, blocks
+ */
+export function extend(town, part) {
+  town.texts.push(...part.texts);
+  town.blocks.push(...part.blocks);
+  append(town.things, part.things);
+  const byName = new Map(town.people.map((person) => [person.name, person]));
+  for (const more of part.people) {
+    const person = byName.get(more.name);
+    if (person) for (const name of TIMELINES) append(person[name], more[name] ?? []);
+  }
+  town.last = part.last;
+  town.feed = happenings(town);
+}
+
+/**
+ * @param {any[][]} timeline
+ * @param {any[][]} more
+ */
+function append(timeline, more) {
+  let step = timeline.at(-1)?.[0] ?? 0;
+  for (const [passed, ...entry] of more) timeline.push([step += passed, ...entry]);
+}

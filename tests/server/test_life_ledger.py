@@ -1,0 +1,48 @@
+"""What pages need of a life and of the house: its ledger is changed, its past is read, who is kept and who answers."""
+
+from __future__ import annotations
+
+import httpx
+
+USER = "/api/v1/users/ann"
+
+
+def tasks(answer: httpx.Response) -> list[tuple[str, str]]:
+    """Return what stands in the ledger, in its order."""
+    assert answer.status_code == 200, answer.text
+    return [(each["text"], each["standing"]) for each in answer.json()["tasks"]]
+
+
+def test_a_ledger_is_added_to_reordered_given_up_and_opened(client: httpx.Client) -> None:
+    client.post(f"{USER}/life/goal", json={"goal": "Mend the net."}).raise_for_status()
+    added = client.post(f"{USER}/life/tasks", json={"text": "Buy twine."})
+    assert tasks(added) == [("Mend the net.", "open"), ("Buy twine.", "open")]
+    numbers = {each["text"]: each["number"] for each in added.json()["tasks"]}
+    twine, net = numbers["Buy twine."], numbers["Mend the net."]
+    moved = client.post(f"{USER}/life/tasks/{twine}/move", json={"before": net})
+    assert tasks(moved)[0] == ("Buy twine.", "open")
+    assert ("Buy twine.", "stopped") in tasks(client.post(f"{USER}/life/tasks/{twine}/drop"))
+    assert ("Buy twine.", "open") in tasks(client.post(f"{USER}/life/tasks/{twine}/open"))
+    assert client.post(f"{USER}/life/tasks/99/drop").status_code == 422
+
+
+def test_a_life_is_shown_as_it_stood_after_a_row(client: httpx.Client) -> None:
+    client.post(f"{USER}/life/goal", json={"goal": "Mend the net."}).raise_for_status()
+    then = client.get(f"{USER}/log", params={"newest": True, "limit": 1}).json()["rows"][0]["seq"]
+    client.post(f"{USER}/life/tasks", json={"text": "Buy twine."}).raise_for_status()
+    assert tasks(client.get(f"{USER}/life", params={"at": then})) == [("Mend the net.", "open")]
+    assert client.get(f"{USER}/life", params={"at": 1}).json()["goal"] == "Mend the net."
+    assert len(tasks(client.get(f"{USER}/life"))) == 2
+
+
+def test_a_lineage_names_each_memory_once(client: httpx.Client) -> None:
+    made = client.post(f"{USER}/memories", json={"text": "The net is torn."}).json()["id"]
+    found = client.get(f"{USER}/memories/{made}/lineage").json()
+    assert (found["memory"]["derived_from"], found["from"], found["memory"]["seq"] > 0) == ([], [], True)
+
+
+def test_users_are_listed_and_who_answers_is_said(client: httpx.Client) -> None:
+    assert client.get("/api/v1/users").json() == {"users": []}
+    client.post(f"{USER}/memories", json={"text": "The net is torn."}).raise_for_status()
+    assert client.get("/api/v1/users").json() == {"users": ["ann"]}
+    assert set(client.get("/api/v1/answers").json()) >= {"model", "stand_ins", "roles"}

@@ -1,0 +1,47 @@
+"""Somebody who solves tasks and grades pairs, always alike: what an endpoint answers in the studio's tests."""
+
+from __future__ import annotations
+
+import json
+
+from fake_endpoint import Asked, Behaviour, Calls, Says
+
+from mindstream.sharing.grading.rubric import Criterion, Rubric
+
+TASK = "How much is six times seven, taken twice?"
+PLAN = """\
+Plan: Multiply the numbers.
+#E1 = calculator[6 * 7]
+Plan: Multiply them once more.
+#E2 = calculator[7 * 6]
+Plan: Add what was found.
+#E3 = calculator[#E1 + #E2]"""
+USAGE = (420, 60)
+RUBRIC = Rubric(
+    domain="Short answers on tea", threshold=60,
+    criteria=(
+        Criterion(name="True", points=60, asks="Is it true for ordinary cases?"),
+        Criterion(name="Of use", points=40, asks="Is it of use to the others, too?", others=True),
+    ),
+)  # fmt: skip
+
+
+def answer(asked: Asked) -> Behaviour:
+    """Answer as a planner, a worker, a solver or a scorer would."""
+    messages = asked.body["messages"]
+    words = json.dumps(messages, ensure_ascii=False)
+    if "Plan the task" in words:
+        return Says(PLAN, USAGE)
+    if "Think in a sentence" in words:
+        seen = sum(each["role"] == "tool" for each in messages)
+        calls = ("6 * 7", "42 + 42")
+        return Calls((("calculator", json.dumps({"expression": calls[seen]})),)) if seen < 2 else Says("84", USAGE)
+    if "from the evidence" in words:
+        return Says("84", USAGE)
+    points = (5, 5) if "Blue" in words else (55, 35)
+    reasons = ("It says a colour, and no heat.", "Nobody could use it.") if "Blue" in words else ("It is.", "It is.")
+    grades = [
+        {"criterion": each.name, "points": got, "reason": why}
+        for each, got, why in zip(RUBRIC.criteria, points, reasons, strict=True)
+    ]
+    return Says(json.dumps({"grades": grades}), USAGE)

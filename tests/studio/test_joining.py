@@ -1,0 +1,59 @@
+"""Modules become one script that does the same; a form that is not known is refused, not guessed."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from studio import NPM
+
+from mindstream.studio.joining import join_modules
+from mindstream.studio.saved_page import STATIC
+
+
+def write(folder: Path, **modules: str) -> Path:
+    for name, text in modules.items():
+        (folder / f"{name}.js").write_text(text, "utf-8")
+    return folder / "entry.js"
+
+
+@pytest.mark.skipif(NPM is None, reason="node is not installed: the joined script is not run")
+def test_what_is_joined_does_the_same(tmp_path: Path) -> None:
+    entry = write(
+        tmp_path,
+        entry='import { add, Counter as Count } from "./sums.js";\nimport { ONE } from "./one.js";\n'
+        "// said aloud\nconst count = new Count();\ncount.up();\nconsole.log(add(ONE, count.now), ONE);\n",
+        sums='import { ONE } from "./one.js";\n/** Adds.\n * @param {number} a */\n'
+        "export const add = (a, b) => a + b;\nexport class Counter { now = 0; up() { this.now += ONE; } }\n",
+        one='export const ONE = 1; // not "import"\n',
+    )
+    script = join_modules(entry)
+    assert "said aloud" not in script and "@param" not in script and script.count("const ONE") == 1
+    done = subprocess.run(["node", "-e", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["2", "1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('import one from "./one.js";\n', "is a form that is not joined"),
+        ('export * from "./one.js";\n', "is a form that is not joined"),
+        ('const later = import("./one.js");\n', "is a form that is not joined"),
+        ('import { two } from "./entry.js";\nexport const one = 1;\n', "imports itself"),
+    ],
+)
+def test_what_cannot_be_joined_is_refused(tmp_path: Path, text: str, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        join_modules(write(tmp_path, entry=text, one="export const one = 1;\n"))
+
+
+def test_the_town_needs_nothing_of_the_shell() -> None:
+    assert "vendor" not in join_modules(STATIC / "town" / "saved.js")
+
+
+def test_all_modules_of_a_town_are_asked_for_together() -> None:
+    folder = STATIC / "town"
+    there = {path.relative_to(folder).as_posix() for path in folder.rglob("*.js")} - {"all.js", "saved.js", "types.js"}
+    named = [line.split('"')[1] for line in (folder / "all.js").read_text("utf-8").splitlines() if "import" in line]
+    assert sorted(named) == sorted(f"./{each}" for each in there)

@@ -1,0 +1,194 @@
+"""The Plan page: what a task took is seen at once, a plan is edited before it runs, ways stand side by side."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from fake_endpoint import KEY, FakeEndpoint
+from served import Served
+from solving import TASK, answer
+from studio import HOSTILE, NARROW, WIDE, Studio, serve_studio
+
+OpenStudio = Callable[..., Studio]
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server whose planner, worker and solver are the double of an endpoint."""
+    with FakeEndpoint() as door, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_API_KEY", KEY)
+        door.otherwise = answer
+        with serve_studio(tmp_path_factory.mktemp("plan") / "data", model=f"{door.url}#any") as server:
+            yield server
+
+
+def ended(client: httpx.Client, id_: str) -> dict[str, Any]:
+    """Ask for an operation until it has ended, or waits for somebody."""
+    for _ in range(600):
+        found: dict[str, Any] = client.get(f"/api/v1/operations/{id_}").json()
+        if found["state"] != "running":
+            return found
+        time.sleep(0.05)
+    raise AssertionError(found)
+
+
+def solve(served: Served, user: str, *ways: str, task: str = TASK, approve: bool = False) -> list[dict[str, Any]]:
+    """Let a task be solved in these ways, one after the other."""
+    with served.client() as client:
+        ask = {"task": task, "approve": approve}
+        url = f"/api/v1/users/{user}/plans"
+        return [ended(client, client.post(url, json=ask | {"how": how}).json()["id"]) for how in ways]
+
+
+@pytest.fixture(scope="module")
+def three(served: Served) -> str:
+    """The names of three runs of one task, ann's, as a link has them."""
+    return ",".join(each["run"] for each in solve(served, "ann", "rewoo", "react", "plan-execute"))
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_three_ways_stand_side_by_side_with_what_each_took(
+    studio: OpenStudio, three: str, node_tools: None, dark: bool, size: tuple[int, int]
+) -> None:
+    seen = studio(dark=dark, size=size)
+    seen.open("plan", user="ann")
+    line = seen.page.get_by_role("region", name="Tasks").get_by_role("listitem").first
+    line.wait_for()
+    assert "tokens" in line.inner_text() and "price not known" in line.inner_text()
+    line.get_by_role("button", name=TASK).click()
+    took = seen.page.get_by_role("region", name="What it took")
+    took.get_by_text("react", exact=True).wait_for()
+    assert took.get_by_text("960").count() == 2 and took.get_by_text("least").count() == 2
+    for way in ("rewoo", "react", "plan-execute"):
+        part = seen.page.get_by_role("region", name=f"By {way}", exact=True)
+        assert part.locator(".card").inner_text() == "84"
+    took.get_by_role("button", name="Why: what rewoo took").click()
+    sheet = seen.page.get_by_role("dialog", name="What rewoo took")
+    sheet.get_by_role("table", name="The calls of models").wait_for()
+    assert seen.axe() == []
+    seen.page.keyboard.press("Escape")
+    assert seen.axe() == [] and seen.fits()
+
+
+def test_the_graph_is_lit_as_far_as_the_moment(studio: OpenStudio, served: Served, three: str) -> None:
+    run = three.split(",")[0]
+    with served.client() as client:
+        rows = client.get(f"/api/v1/users/ann/plans/{run}/rows").json()["rows"]
+    begun = next(row["seq"] for row in rows if row["event"] == "step_began")
+    seen = studio()
+    seen.open("plan", user="ann", runs=run, seq=begun)
+    graph = seen.page.get_by_role("figure", name="The plan of rewoo")
+    graph.get_by_text("at E1 now.").wait_for()  # it is begun while the rest is still being planned
+    assert graph.locator("g.now").count() == 1 and graph.locator("g.ran").count() == 0
+    seen.page.get_by_role("button", name="To the newest").click()
+    graph.get_by_text("3 of 3 steps done, answered.").wait_for()
+    assert graph.locator("g.ran").count() == 4
+    graph.get_by_role("button", name="E3").click()
+    sheet = seen.page.get_by_role("dialog", name="E3 · calculator")
+    assert "42 + 42" in sheet.inner_text() and "Add what was found." in sheet.inner_text()
+    assert sheet.get_by_text("E1, E2").is_visible()
+
+
+def test_a_plan_is_edited_and_approved_before_it_runs(
+    studio: OpenStudio, served: Served, node_tools: None, tmp_path: Path
+) -> None:
+    solve(served, "bob", "rewoo", approve=True)
+    seen = studio()
+    seen.open("plan", user="bob")
+    waits = seen.page.get_by_role("region", name="A plan waits for you")
+    first = waits.get_by_role("group", name="E1")
+    given = first.get_by_role("textbox", name="Called with")
+    given.fill("{not json")
+    waits.get_by_text("is no JSON object").wait_for()
+    assert waits.get_by_role("button", name="Run it").is_disabled()
+    given.fill('{"expression": "2 * 3"}')
+    with seen.page.expect_download() as saved:
+        waits.get_by_role("button", name="Save to a file").click()
+    saved.value.save_as(tmp_path / "plan.json")
+    assert json.loads((tmp_path / "plan.json").read_text("utf-8"))["steps"][0]["arguments"] == {"expression": "2 * 3"}
+    assert seen.axe() == []
+    waits.get_by_role("button", name="Run it").click()
+    dialog = seen.page.get_by_role("dialog", name="Run it?")
+    dialog.get_by_text("E1 was calculator").wait_for()
+    assert seen.axe() == []
+    dialog.get_by_role("button", name="Run it").click()
+    seen.page.get_by_role("button", name=TASK).click()
+    seen.page.get_by_text("3 of 3 steps done, answered.").wait_for()
+    with served.client() as client:
+        (run,) = client.get("/api/v1/users/bob/plans").json()["runs"]
+    assert run["plan"]["steps"][0]["arguments"] == {"expression": "2 * 3"}
+
+
+def test_it_is_asked_run_again_and_compared_by_keys(studio: OpenStudio, served: Served) -> None:
+    seen = studio()
+    seen.open("plan", user="cid")
+    seen.tab_to("textbox", "A task")
+    seen.page.keyboard.type(TASK)
+    seen.tab_to("button", "Solve it")
+    seen.page.keyboard.press("Enter")
+    seen.page.get_by_text("3 of 3 steps done, answered.").wait_for()
+    seen.tab_to("button", "Solve it again")
+    seen.page.keyboard.press("Enter")
+    seen.page.get_by_role("dialog", name="Solve it again?").get_by_text(TASK).wait_for()
+    seen.tab_to("button", "Solve anew")
+    seen.page.keyboard.press("Enter")
+    seen.page.get_by_role("dialog").wait_for(state="detached")
+    others = seen.page.get_by_role("region", name="Other runs of this task")
+    others.wait_for()
+    seen.tab_to("button", "Put rewoo")
+    seen.page.keyboard.press("Enter")
+    seen.page.get_by_text("3 of 3 steps done, answered.").nth(1).wait_for()
+    assert seen.page.get_by_role("region", name="By rewoo").count() == 2
+
+
+def test_a_plan_from_a_file_is_run(studio: OpenStudio, served: Served) -> None:
+    plan = {
+        "task": "Half of ten?",
+        "steps": [{"id": "E1", "tool": "calculator", "arguments": {"expression": "10 / 2"}}],
+    }
+    seen = studio(size=NARROW)
+    seen.open("plan", user="dan")
+    file = {"name": "plan.json", "mimeType": "application/json", "buffer": json.dumps(plan).encode()}
+    seen.page.get_by_label("Open a plan from a file").set_input_files(file)
+    seen.page.get_by_role("region", name="The plan of the file").get_by_role("button", name="Run this plan").click()
+    seen.page.get_by_role("dialog").get_by_role("button", name="Run this plan").click()
+    seen.page.get_by_text("1 of 1 step done, answered.").wait_for()
+    assert seen.fits()
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_hostile_words_stay_words(studio: OpenStudio, served: Served, size: tuple[int, int]) -> None:
+    user = f"eve{size[0]}"
+    with served.client() as client:
+        for at, text in enumerate(HOSTILE):
+            step = {"id": "E1", "tool": "calculator", "arguments": {"expression": text}, "why": text}
+            plan = {"task": f"{at} {text}", "steps": [step]}
+            ended(client, client.post(f"/api/v1/users/{user}/plans/run", json={"plan": plan}).json()["id"])
+        runs = client.get(f"/api/v1/users/{user}/plans").json()["runs"]
+    seen = studio(size=size)
+    seen.open("plan", user=user)
+    seen.page.get_by_role("region", name="Tasks").get_by_role("listitem").nth(len(HOSTILE) - 1).wait_for()
+    assert seen.fits()
+    for run in runs:
+        seen.open("plan", user=user, runs=run["run"])
+        graph = seen.page.get_by_role("figure", name="The plan of rewoo")
+        graph.get_by_role("button", name="E1").click()
+        sheet = seen.page.get_by_role("dialog", name="E1 · calculator")
+        assert sheet.get_by_role("paragraph").first.inner_text() == run["plan"]["steps"][0]["why"]
+        assert seen.fits()
+    assert seen.page.title().startswith("Plan")
+    assert seen.page.locator("main img, main script, aside img").count() == 0
+
+
+def test_where_nothing_was_solved_it_says_what_to_do(studio: OpenStudio, node_tools: None) -> None:
+    seen = studio(size=NARROW)
+    seen.open("plan", user="zoe")
+    seen.page.get_by_role("heading", name="Nothing has been solved yet").wait_for()
+    assert seen.axe() == [] and seen.fits()

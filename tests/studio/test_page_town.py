@@ -1,0 +1,211 @@
+"""The Town page in a real browser: watched and asked why, by hands and by keys; changed only after it was shown how."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hamlet import HAMLET
+from served import Served
+from studio import HOSTILE, NARROW, WIDE, Studio, serve_studio
+
+from mindstream.service.operations.offered import Offered
+from mindstream.town.formats.town_file import parse_town
+from mindstream.town.source import setting_of
+from mindstream.town.town import Town
+
+OpenStudio = Callable[..., Studio]
+NINE = 9 * 360
+FOX = "There is a fox in the garden."
+TEN_PAST_EIGHT = "2023-02-13T08:10"
+QUOTED = [each.replace('"', '\\"') for each in HOSTILE]
+SPOILT = (
+    HAMLET.replace("student of history", f"student of {QUOTED[0]} and {QUOTED[1]} and {QUOTED[2]}")
+    .replace("Elm House", "Elm <script>alert(1)</script>")
+    .replace("calm", QUOTED[3])
+)
+
+
+async def lived(folder: Path, text: str = HAMLET) -> None:
+    async with Town.open(folder, setting_of(parse_town(text, Path()), seed=1)) as town:
+        await town.run(until=NINE)
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server that offers a hamlet in which it is nine, and one whose texts are hostile."""
+    folder = tmp_path_factory.mktemp("towns")
+    with ThreadPoolExecutor(1) as apart:  # Playwright has a loop of its own in this thread
+        apart.submit(asyncio.run, lived(folder / "hamlet")).result()
+        apart.submit(asyncio.run, lived(folder / "spoilt", SPOILT)).result()
+    towns = {("local", name): folder / name for name in ("hamlet", "spoilt")}
+    with serve_studio(folder / "data", model="rules", offered=Offered(towns=towns)) as server:
+        yield server
+
+
+def watch(seen: Studio, **params: str) -> Any:
+    """Open a town; return Playwright's page when it is drawn."""
+    seen.open("town", **{"town": "hamlet", **params})
+    seen.page.locator(".town .transport").wait_for()
+    return seen.page
+
+
+def clock(page: Any) -> str:
+    return str(page.locator(".clock .now").inner_text())
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_a_moment_of_somebody_is_looked_at(
+    studio: OpenStudio, node_tools: None, dark: bool, size: tuple[int, int]
+) -> None:
+    seen = studio(dark=dark, size=size)
+    page = watch(seen, t=TEN_PAST_EIGHT, who="Ada Brook")
+    assert page.locator(".town h2").inner_text() == "Ada Brook" and clock(page) == "08:10"
+    page.get_by_role("button", name="Why: Ada Brook").click()
+    page.get_by_role("dialog").get_by_text("Ada Brook is ").first.wait_for()
+    page.keyboard.press("Escape")
+    assert seen.fits() and seen.axe() == []
+
+
+def test_keys_alone_play_and_lead_to_people(studio: OpenStudio) -> None:
+    seen = studio()
+    page = watch(seen, t=TEN_PAST_EIGHT)
+    page.keyboard.press("ArrowRight")
+    assert clock(page) == "08:11"
+    seen.tab_to("button", "Cleo Marsh:")
+    page.keyboard.press("Enter")
+    assert page.locator(".town h2").inner_text() == "Cleo Marsh"
+    page.wait_for_function("() => location.hash.includes('who=Cleo+Marsh')")
+    page.locator("main").focus()
+    page.keyboard.press(" ")
+    page.wait_for_function("() => document.querySelector('.clock .now').textContent > '08:11'")
+    page.keyboard.press(" ")
+    page.keyboard.press("Escape")
+    assert page.get_by_role("tab", name="Happenings").get_attribute("aria-selected") == "true"
+
+
+def test_a_link_and_back_lead_to_moments(studio: OpenStudio) -> None:
+    seen = studio()
+    page = watch(seen, t=TEN_PAST_EIGHT, place="Oak Cafe")
+    assert page.locator(".town h2").inner_text() == "Oak Cafe"
+    page.evaluate("location.hash = '#/town?town=hamlet&t=2023-02-13T07:30&who=Ben+Hale'")
+    page.wait_for_function("() => document.querySelector('.town h2')?.textContent === 'Ben Hale'")
+    assert clock(page) == "07:30"
+    page.go_back()
+    page.wait_for_function("() => document.querySelector('.town h2')?.textContent === 'Oak Cafe'")
+
+
+def test_who_knows_a_fact_and_who_knows_whom(studio: OpenStudio) -> None:
+    page = watch(studio(), t=TEN_PAST_EIGHT)
+    page.get_by_role("tab", name="Who knows").click()
+    page.get_by_role("button", name="Ada Brook is planning a reading evening").click()
+    page.locator(".town .panel .list").get_by_text("from the beginning").wait_for()
+    page.get_by_role("tab", name="Relations").click()
+    page.get_by_text("from the beginning").first.wait_for()
+
+
+def test_what_changes_a_town_is_shown_first(studio: OpenStudio, served: Served) -> None:
+    page = watch(studio(), t="2023-02-13T09:00", who="Ben Hale")
+    page.get_by_label("Whisper to Ben Hale").fill(FOX)
+    page.get_by_role("button", name="Whisper", exact=True).click()
+    shown = page.get_by_role("dialog")
+    assert FOX in shown.inner_text() and "cannot be taken back" in shown.inner_text()
+    with served.client() as client:
+        assert FOX not in client.get("/api/v1/towns/hamlet/recording").text
+        shown.get_by_role("button", name="Whisper").click()
+        shown.wait_for(state="detached")
+        assert FOX in client.get("/api/v1/towns/hamlet/recording").text
+    page.get_by_label("Moment of the recording").press("End")
+    page.get_by_role("tab", name="Memory").click()
+    page.get_by_label("Search memories").fill("fox")
+    page.get_by_text(FOX).first.wait_for()
+
+
+def test_it_lives_on_and_the_page_goes_along(studio: OpenStudio) -> None:
+    page = watch(studio(), t="2023-02-13T09:00")
+    page.get_by_role("button", name="1 hour").click()
+    page.wait_for_function("() => document.querySelector('.clock .now').textContent >= '09:59'")
+
+
+def test_somebody_is_lived_by_arrow_keys(studio: OpenStudio) -> None:
+    page = watch(studio())
+    page.get_by_label("Live as somebody").select_option("Cleo Marsh")
+    page.get_by_role("button", name="Begin").click()
+    mine = page.get_by_role("region", name="You are Cleo Marsh")
+    before = mine.locator(".small.words").first
+    before.wait_for()
+    stood = before.inner_text()
+    page.locator("main").focus()
+    for key in ("ArrowRight", "ArrowLeft", "ArrowUp", "ArrowDown"):
+        page.keyboard.press(key)
+        page.wait_for_timeout(300)
+        if before.inner_text() != stood:
+            break
+    assert before.inner_text() != stood
+    mine.get_by_role("button", name="Leave").click()
+    page.get_by_label("Live as somebody").wait_for()
+
+
+def test_a_lost_connection_mends_itself(studio: OpenStudio, served: Served) -> None:
+    seen = studio()
+    page = watch(seen, t="2023-02-13T09:00", who="Ada Brook")
+    page.context.set_offline(True)
+    page.wait_for_timeout(1_000)
+    with served.client() as client:
+        whisper = {"resident": "Ada Brook", "text": "The gate is open."}
+        client.post("/api/v1/towns/hamlet/whisper", json=whisper).raise_for_status()
+    page.context.set_offline(False)
+    page.wait_for_timeout(2_500)
+    page.get_by_label("Moment of the recording").press("End")
+    page.get_by_role("tab", name="Memory").click()
+    page.get_by_text("The gate is open.").first.wait_for()
+    seen.forgive("ERR_INTERNET_DISCONNECTED")
+
+
+def test_the_recorded_hamlet_is_there_to_look_at(studio: OpenStudio) -> None:
+    seen = studio()
+    seen.open("town", **{"from": "recorded", "t": "2025-09-26T16:00", "who": "Sava Danilov"})
+    seen.page.get_by_role("button", name="Why: Sava Danilov").click()
+    seen.page.get_by_role("dialog").get_by_text("what came to mind", exact=True).wait_for()
+    seen.page.keyboard.press("Escape")
+    assert seen.page.get_by_text("recorded").first.is_visible()
+    assert seen.page.get_by_role("button", name="1 hour").count() == 0
+
+
+def test_hostile_texts_stay_texts(studio: OpenStudio) -> None:
+    seen = studio(size=NARROW)
+    page = watch(seen, town="spoilt", t=TEN_PAST_EIGHT)
+    for tab in ("People", "Places", "Who knows", "Relations", "Happenings"):
+        page.get_by_role("tab", name=tab).click()
+        page.wait_for_timeout(100)
+        assert seen.fits(), tab
+    for name in ("Ada Brook", "Cleo Marsh"):
+        page.evaluate(f"location.hash = '#/town?town=spoilt&who={name.replace(' ', '+')}'")
+        page.wait_for_function(f"() => document.querySelector('.town h2')?.textContent === '{name}'")
+        for tab in ("Memory", "Talks", "About", "Now"):
+            page.get_by_role("tab", name=tab).click()
+            assert seen.fits(), tab
+    page.get_by_role("tab", name="About").click()
+    assert HOSTILE[0] in page.locator(".town .panel").inner_text()
+    assert page.title() == "Town · mindstream" and page.locator("img").count() == 0
+
+
+def test_who_stand_together_are_all_seen(studio: OpenStudio) -> None:
+    page = watch(studio())
+    crowd = """async (count) => {
+      const { spread } = await import("/studio/town/spread.js");
+      const put = () => spread(Array(count).fill(null).map(() => [100, 100]), 20);
+      const far = (one, two) => Math.hypot(one[0] - two[0], one[1] - two[1]);
+      const points = put(), again = put();
+      const apart = points.flatMap((one, i) => points.slice(0, i).map((two) => far(one, two)));
+      const most = Math.max(...points.map((point) => far(point, [100, 100])));
+      return [Math.min(...apart), most, JSON.stringify(points) === JSON.stringify(again)];
+    }"""
+    for count in (2, 3, 6, 7, 25):
+        nearest, farthest, same = page.evaluate(crowd, count)
+        assert nearest > 19 and farthest < 20 * count**0.5 and same, count

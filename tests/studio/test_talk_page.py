@@ -1,0 +1,233 @@
+"""The Talk page: what is said is answered, and beside it stands what goes on; any moment of it, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+from fake_endpoint import KEY, FakeEndpoint, Says, Stalls
+from served import Served
+from studio import HOSTILE, NARROW, WIDE, Studio, serve_studio
+
+OpenStudio = Callable[..., Studio]
+BADLY, COFFEE = "Hello, I sleep badly.", "I drink coffee at 9 pm."
+GOAL = "I go to bed at 1 and get up at 7, my goal is to sleep 8 hours. Make me a plan please?"
+KINDS = "said,thought"
+
+
+def say(served: Served, user: str, text: str, session: str = "first") -> int:
+    """Say something, and return its row of the log when it was answered and thought about."""
+    with served.client() as client:
+        sent = client.post(f"/api/v1/users/{user}/send", json={"text": text, "session": session})
+        seq = int(sent.raise_for_status().json()["seq"])
+        for _ in count():
+            rows = client.get(f"/api/v1/users/{user}/log", params={"after": seq, "kinds": KINDS}).json()["rows"]
+            if {row["event"] for row in rows} == set(KINDS.split(",")):
+                return seq
+    raise AssertionError("unreachable")
+
+
+@pytest.fixture(scope="module")
+def told(served: Served) -> list[int]:
+    """A talk of two utterances, and one of the next day; the rows of what was said."""
+    return [say(served, "ann", BADLY), say(served, "ann", GOAL), say(served, "ann", COFFEE, "second")]
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_what_is_said_is_answered_and_shown_from_within(
+    studio: OpenStudio, node_tools: None, dark: bool, size: tuple[int, int]
+) -> None:
+    seen = studio(dark=dark, size=size)
+    user = f"new{dark}{size[0]}"
+    seen.open("talk", user=user)
+    seen.page.get_by_role("heading", name="Nothing has been said yet").wait_for()
+    assert seen.axe() == []
+    seen.page.get_by_label("What you say").fill(BADLY)
+    seen.page.get_by_role("button", name="Say it").click()
+    talk = seen.page.get_by_role("region", name="The conversation")
+    talk.get_by_text("answered in").wait_for()
+    inside = seen.page.get_by_role("region", name="What goes on in the mind")
+    inside.get_by_text("poor sleep", exact=True).wait_for()
+    assert BADLY in talk.inner_text()
+    assert inside.locator(".fresh").first.inner_text() in ("goal_setting", "poor sleep")
+    inside.get_by_text("it is your turn").wait_for()
+    assert " ms" in inside.locator(".times").inner_text()
+    inside.get_by_role("button", name="Why: poor sleep").click()
+    sheet = seen.page.get_by_role("dialog", name="What this belief rests on")
+    sheet.get_by_text(BADLY).wait_for()
+    assert seen.axe() == [] and seen.fits()
+    seen.page.keyboard.press("Escape")
+    assert seen.axe() == [] and seen.fits()
+
+
+def test_a_link_holds_a_moment_and_the_keys_move_it(studio: OpenStudio, told: list[int]) -> None:
+    seen = studio()
+    seen.open("talk", user="ann", talk="first", seq=told[1])
+    talk = seen.page.get_by_role("region", name="The conversation")
+    inside = seen.page.get_by_role("region", name="What goes on in the mind")
+    talk.get_by_text(GOAL).wait_for()
+    assert talk.get_by_text("answered in").count() == 1
+    assert "sleep, version 1" in inside.inner_text() and "falling asleep slowly" not in inside.inner_text()
+    seen.page.get_by_role("slider", name="The moment that is shown").focus()
+    seen.page.keyboard.press("End")
+    talk.get_by_text("answered in").nth(1).wait_for()
+    assert "seq=" not in seen.page.url and "falling asleep slowly" in inside.inner_text()
+    seen.page.keyboard.press("Home")
+    talk.get_by_text(GOAL).wait_for(state="detached")
+    assert f"seq={told[0]}" in seen.page.url
+    seen.page.reload()
+    talk.get_by_text(BADLY).wait_for()
+    assert talk.get_by_text(GOAL).count() == 0
+    seen.page.get_by_role("button", name="Go on from the newest").click()
+    talk.get_by_text(GOAL).wait_for()
+
+
+def test_a_moment_alone_finds_its_talk_and_a_belief_of_an_earlier_one_its_words(
+    studio: OpenStudio, told: list[int]
+) -> None:
+    seen = studio()
+    seen.open("talk", user="ann", seq=told[1])
+    seen.page.get_by_role("region", name="The conversation").get_by_text(GOAL).wait_for()
+    seen.page.get_by_label("Which talk").select_option("second")
+    seen.page.get_by_role("region", name="The conversation").get_by_text(COFFEE).wait_for()
+    inside = seen.page.get_by_role("region", name="What goes on in the mind")
+    inside.get_by_role("button", name="Why: poor sleep").click()
+    sheet = seen.page.get_by_role("dialog")
+    sheet.get_by_text(BADLY).wait_for()
+    sheet.get_by_role("link", name="in memory").click()
+    seen.page.get_by_role("complementary", name="The memory that is open").get_by_text(BADLY).first.wait_for()
+
+
+def test_an_answer_says_why_by_keys_alone(studio: OpenStudio, node_tools: None) -> None:
+    seen = studio()
+    seen.open("talk", user="keys")
+    for text in (BADLY, GOAL, COFFEE, "What do you remember about me?"):
+        answered = seen.page.get_by_text("answered in").count()
+        seen.tab_to("textbox", "What you say")
+        seen.page.keyboard.type(text)
+        seen.page.keyboard.press("Enter")
+        seen.page.get_by_text("answered in").nth(answered).wait_for()
+        seen.page.get_by_text("it is your turn").wait_for()
+    talk = seen.page.get_by_role("region", name="The conversation")
+    waited = talk.get_by_text("for the reasoner (sleep)")
+    waited.last.wait_for()
+    for _ in range(60):
+        seen.page.keyboard.press("Shift+Tab")
+        if seen.page.evaluate("document.activeElement.closest('.waited') !== null"):
+            break
+    seen.page.keyboard.press("Enter")
+    sheet = seen.page.get_by_role("dialog", name="Why it waited")
+    sheet.get_by_text("There an answer waits until the reasoner has thought").wait_for()
+    assert "talker: talk" in sheet.inner_text() and seen.axe() == []
+    seen.page.keyboard.press("Escape")
+    assert seen.page.evaluate("document.activeElement.textContent") == "why"
+    seen.page.keyboard.press("Tab")  # to the moment of the answer
+    seen.page.keyboard.press("Tab")
+    seen.page.keyboard.press("Enter")
+    sheet = seen.page.get_by_role("dialog", name="What it was answered from")
+    sheet.get_by_text("What was believed").wait_for()
+    sheet.get_by_text("What these words bring to mind").wait_for()
+    assert seen.axe() == []
+
+
+def test_another_talk_is_begun_with_another_pack(studio: OpenStudio, served: Served, told: list[int]) -> None:
+    seen = studio()
+    seen.open("talk", user="ann")
+    seen.page.get_by_role("button", name="New talk").click()
+    seen.page.get_by_label("Who answers").select_option("tutor")
+    seen.page.get_by_label("What you say").fill("Teach me fractions.")
+    seen.page.keyboard.press("Enter")
+    talk = seen.page.get_by_role("region", name="The conversation")
+    talk.get_by_text("answered in").wait_for()
+    seen.page.get_by_text("answered by the pack “tutor”").wait_for()
+    with served.client() as client:
+        opened = client.get("/api/v1/users/ann/log", params={"kinds": "opened"}).json()["rows"][-1]
+    assert opened["pack"] == "tutor" and opened["session"] in seen.page.get_by_label("Which talk").input_value()
+    seen.page.get_by_label("Which talk").select_option("first")
+    talk.get_by_text(BADLY).wait_for()
+    assert talk.get_by_text("Teach me fractions.").count() == 0
+
+
+def test_hostile_texts_stay_texts(studio: OpenStudio, served: Served) -> None:
+    for text in HOSTILE:
+        say(served, "eve", text)
+    for size in (WIDE, NARROW):
+        seen = studio(size=size)
+        seen.open("talk", user="eve")
+        talk = seen.page.get_by_role("region", name="The conversation")
+        talk.get_by_text("answered in").nth(len(HOSTILE) - 1).wait_for()
+        shown = talk.inner_text()
+        assert all(text[:40] in shown for text in HOSTILE)
+        talk.get_by_role("button", name="Why: ").first.click()
+        seen.page.get_by_role("dialog").get_by_text("How long each part took").wait_for()
+        assert seen.fits() and seen.page.title().startswith("Talk")
+        assert seen.page.locator("main img, main script, aside img").count() == 0
+
+
+@pytest.fixture
+def door() -> Iterator[FakeEndpoint]:
+    with FakeEndpoint() as opened:
+        yield opened
+
+
+@pytest.fixture
+def spoken_for(door: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+    """A server whose minds are answered for by the double of an endpoint."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with serve_studio(tmp_path / "data", model=f"{door.url}#any") as server:
+        yield server
+
+
+def test_words_are_shown_as_they_come_and_an_answer_can_be_stopped_and_given_after_all(
+    spoken_for: Served, door: FakeEndpoint, studio: OpenStudio
+) -> None:
+    seen = studio(url=spoken_for.url)
+    door.otherwise = Stalls("Warm milk is")
+    seen.open("talk", user="ann")
+    seen.page.get_by_text("live, by").wait_for()
+    seen.page.get_by_label("What you say").fill("What helps?")
+    seen.page.keyboard.press("Enter")
+    talk = seen.page.get_by_role("region", name="The conversation")
+    talk.get_by_text("Warm milk is").wait_for()
+    talk.get_by_text("speaks").wait_for()
+    seen.page.get_by_role("button", name="Stop the answer").click()
+    talk.get_by_text("answered in").or_(talk.get_by_text("it was stopped")).first.wait_for()
+    door.otherwise = Stalls("")
+    seen.page.get_by_label("What you say").fill("And then?")
+    seen.page.keyboard.press("Enter")
+    talk.get_by_text("And then?").wait_for()
+    seen.page.get_by_role("button", name="Stop the answer").click()
+    talk.get_by_text("it was stopped").wait_for()
+    door.otherwise = Says("Go to bed when you are sleepy.")
+    talk.get_by_role("button", name="Answer it after all").click()
+    talk.get_by_text("Go to bed when you are sleepy.").wait_for()
+
+
+def test_what_was_said_while_the_connection_was_lost_is_there_afterwards(studio: OpenStudio, served: Served) -> None:
+    say(served, "ida", BADLY)
+    seen = studio()
+    seen.forgive("ERR_INTERNET_DISCONNECTED")
+    seen.open("talk", user="ida")
+    talk = seen.page.get_by_role("region", name="The conversation")
+    talk.get_by_text("answered in").wait_for()
+    seen.page.context.set_offline(True)
+    with served.client() as client:
+        client.post("/api/v1/users/ida/send", json={"text": COFFEE, "session": "first"}).raise_for_status()
+    seen.page.context.set_offline(False)
+    talk.get_by_text(COFFEE).wait_for(timeout=3_000)
+
+
+def test_the_recorded_talk_is_looked_at_and_not_written_to(studio: OpenStudio, node_tools: None) -> None:
+    seen = studio()
+    seen.open("talk", user="nobody")
+    seen.page.get_by_text("Or look at what is recorded:").wait_for()
+    seen.page.locator(".empty a").first.click()
+    talk = seen.page.get_by_role("region", name="The conversation")
+    talk.get_by_role("button", name="Why: ").first.wait_for()
+    assert "from=recorded" in seen.page.url and seen.page.get_by_label("What you say").count() == 0
+    talk.locator(".waited").get_by_role("button").first.click()
+    seen.page.get_by_role("dialog", name="Why it waited").get_by_text("What it waited for").wait_for()
+    assert seen.axe() == [] and seen.fits()
