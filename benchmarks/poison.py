@@ -214,7 +214,7 @@ def showing_evidence() -> Iterator[None]:
     """Show what was found to whoever mends a plan: the control."""
     kept = vars(running)["states_of"]
 
-    def states(plan: Plan, evidence: Mapping[str, Evidence], insufficient: Collection[str]) -> str:  # noqa: ARG001
+    def states(plan: Plan, evidence: Mapping[str, Evidence], *_: object) -> str:  # noqa: ARG001
         return "\n".join(f"{id}: {each.text}" for id, each in evidence.items())
 
     vars(running)["states_of"] = states

@@ -43,7 +43,7 @@ async def test_anything_else_is_looked_up_and_quoted_with_its_file(task: str, tm
     assert [step.tool for step in solution.plan.steps] == ["search_documents"]
     assert solution.is_quotation and solution.unanswered == "an answer: no model was there"
     assert solution.answer.startswith(
-        f"{QUOTED}\n\nmuseum.txt, lines 1-2:\nThe museum of Tornby opened in 1931.\nMISSING:"
+        f"{QUOTED}\n\nmuseum.txt, lines 1-2:\nThe museum of Tornby opened in 1931. MISSING:"
     )
 
 

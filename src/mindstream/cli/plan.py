@@ -18,19 +18,19 @@ from mindstream.cli import permission
 from mindstream.cli.screens.run import show_changes
 from mindstream.cli.shell.asking import is_answerable
 from mindstream.cli.shell.files import write_text
-from mindstream.cli.shell.flags import AsJson, Docs, Mcp, command, flag, group, split_names, word
+from mindstream.cli.shell.flags import AsJson, Docs, Mcp, command, flag, group, split_names, switch, word
 from mindstream.cli.shell.output import clean, complain, print_json, say, say_lines
 from mindstream.cli.solve import MODEL, ROLE, Replans, SolveOptions, Tools, flags_for, solve_task
 from mindstream.errors import InputError
 from mindstream.models.model import ToolSpec
 from mindstream.planning.check import check
 from mindstream.planning.drawing import outline
-from mindstream.planning.export import to_example, to_instruction
+from mindstream.planning.export import solved_plans, to_example, to_instruction
 from mindstream.planning.formats.read import read
 from mindstream.planning.formats.rewoo_text import write_plan
 from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.plan_file import read_named, read_plan
-from mindstream.service.solving import SolveSettings, find_faults, find_specs
+from mindstream.service.solving import SolveSettings, find_faults, find_runs, find_specs
 from mindstream.settings import Chosen, Settings
 from mindstream.text.counting import count_of
 
@@ -180,10 +180,16 @@ def edit(
     return FAULTY if faults else 0
 
 
-@command(app, "data", "mindstream plan export plan.json --tools web,llm >> exemplars.jsonl")
+@command(
+    app, "data user", "mindstream plan export plan.json --tools web,llm >> exemplars.jsonl",
+    "mindstream plan export --solved --docs ./reports > train.jsonl",
+)  # fmt: skip
 def export(
     settings: Settings,
-    file: PlanFile,
+    file: Annotated[Path | None, word("FILE", "A plan: JSON, or text in one of three forms.")] = None,
+    solved: Annotated[
+        bool, switch("--solved", "All plans of your runs that answered their task, as they were written.")
+    ] = False,
     task: TaskText = "",
     form: Annotated[
         Literal["chat", "instruction"], typer.Option("--form", help="As whom it is trained with.")
@@ -192,18 +198,26 @@ def export(
     docs: Docs = None,
     mcp: Mcp = None,
 ) -> None:
-    """Write a plan as a line to train a planner on.
+    """Write plans to train a planner on, a line each, in the words in which the runtime asks for them.
 
-    The line holds its task, its tools and the plan.
+    A line holds a task, the tools and the plan. Name the tools that they were made with.
     """
     specs = _find_specs(settings, tools, docs, mcp)
+    if solved == (file is not None):
+        raise InputError("name a plan's FILE, or say --solved for those of your runs")
+    write = to_example if form == "chat" else to_instruction
+    if file is None:
+        plans = solved_plans(asyncio.run(find_runs(settings)).values())
+        print_json(*(dict(write(plan, specs or _own_specs(plan))) for plan in plans))
+        complain(count_of(len(plans), "plan") + " of runs that answered their task")
+        return
     plan = read_plan(file, specs).plan
     if task:
         plan = plan.model_copy(update={"task": task})
     if not plan.task:
         raise InputError(f"{file} does not say what its task is: say it with --task")
     specs = specs or _own_specs(plan)
-    print_json(dict(to_example(plan, specs) if form == "chat" else to_instruction(plan, specs)))
+    print_json(dict(write(plan, specs)))
 
 
 def _find_specs(

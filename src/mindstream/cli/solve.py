@@ -71,7 +71,7 @@ ASKED_FROM_USD = 0.10
 class SolveOptions:
     """Strategy a task is solved: the flags of `solve` and of `plan run`."""
 
-    how: Annotated[Strategy, flag("WAY", "rewoo, react or plan-execute.")] = "rewoo"
+    how: Annotated[Strategy, flag("WAY", "rewoo, react, plan-execute; without tools: direct, cot.")] = "rewoo"
     tools: Tools = None
     docs: Docs = None
     mcp: Mcp = None
@@ -80,6 +80,10 @@ class SolveOptions:
     yes: Annotated[bool, switch("--yes", "Do not ask, however much it will cost.")] = False
     allow: Allow = None
     replans: Replans = 1
+    own_knowledge: Annotated[
+        bool, switch("--own-knowledge", "Where a tool fails, the model may say what it knows itself; it is marked.")
+    ] = False
+    fresh: Annotated[bool, switch("--fresh", "Plan anew, where a plan that solved such a task is remembered.")] = False
     tool_calls: Annotated[int | None, flag("N", "Call tools so often at most.", min=0)] = None
     seconds: Annotated[float | None, flag("S", "Stop after so many seconds.", min=0)] = None
     save: Annotated[Path | None, flag("FILE", "Keep the plan there, as JSON.")] = None
@@ -93,6 +97,7 @@ class SolveOptions:
         return SolveSettings(
             text, self.how, split_names(self.tools), tuple(self.docs or ()), tuple(self.mcp or ()), exemplars, pool,
             file=file, replans=self.replans, tool_calls=self.tool_calls, seconds=self.seconds, run=self.run,
+            fresh=self.fresh, own_knowledge=self.own_knowledge,
         )  # fmt: skip
 
     def way_on(self, chosen: Chosen, task: SolveSettings, *more: str) -> str:
@@ -106,7 +111,7 @@ class SolveOptions:
 
 
 NOTES = """A plan is written before anything of it runs (rewoo), mended on the way
-(plan-execute), or there is none (react). Steps that do not need each other
+(plan-execute), or there is none (react; direct and cot take no tools). Steps that do not need each other
 run at once. Every step is in the log: a run that was stopped goes on with
 --resume NAME, and the same tools.
 
@@ -163,8 +168,8 @@ def solve_task(chosen: Chosen, task: SolveSettings, options: SolveOptions, begun
     """Solve a task; return the exit code. `begun`: how far it had come."""
     if options.approve and (options.json or not is_answerable()):
         raise InputError("--approve asks, and nobody is there to be asked: run it in a terminal, without --json")
-    if options.approve and task.how == "react":
-        raise InputError("react makes no plan that could be approved before it acts: --how rewoo or plan-execute")
+    if options.approve and task.how in ("react", "direct", "cot"):
+        raise InputError(f"{task.how} makes no plan that could be approved: --how rewoo or plan-execute")
     if options.save and not options.save.absolute().parent.is_dir():
         raise InputError(
             f"{options.save} cannot be written: there is no folder {str(options.save.parent)!r}; make it first"
@@ -309,6 +314,8 @@ def _show(solution: Solution, screen: RunScreen, expected: Estimate, by_model: s
         console = Console(highlight=False)
         console.print(Text(clean(solution.answer)), soft_wrap=not console.is_terminal)
         sys.stdout.flush()
+    for id in solution.own:
+        screen.note(f"{id} ({solution.evidence[id].tool}) found nothing: the model said what it knows itself", "yellow")
     if solution.is_quotation:
         screen.note(f"a quotation, and no answer; a model answers from it:\n  {by_model}", "yellow")
     elif solution.unanswered:

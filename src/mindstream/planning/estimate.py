@@ -16,6 +16,7 @@ from mindstream.models.providers.prices import price
 from mindstream.models.shorten import estimate_tokens
 from mindstream.planning.plan import Plan
 from mindstream.planning.prompts.act_on_task import ActOnTask
+from mindstream.planning.prompts.answer_alone import AnswerAlone
 from mindstream.planning.prompts.answer_from_evidence import AnswerFromEvidence
 from mindstream.planning.prompts.make_plan import MakePlan, describe
 from mindstream.text.counting import count_of
@@ -77,6 +78,10 @@ def estimate(
             given = _words(ActOnTask, task, [describe(spec) for spec in tools], exemplars)
             seen = sum(given + turn * (EVIDENCE + STEP) for turn in range(steps + 1))
             asked = [RoleEstimate("worker", steps + 1, seen, steps * STEP + ANSWER), *own]
+        case "direct" | "cot":
+            asked = [
+                RoleEstimate("worker", 1, _words(AnswerAlone, task, (), exemplars), ANSWER * (1 + 2 * (how == "cot")))
+            ]
         case "plan-execute":
             rounds = len(plan.layers()) if plan else max(1, steps // 2)
             read = sum(_solving(task, steps * turn // rounds) for turn in range(1, rounds + 1))
@@ -93,7 +98,9 @@ def _solving(task: str, steps: int) -> int:
     return estimate_tokens(AnswerFromEvidence.words()) + estimate_tokens(task) + steps * (EVIDENCE + STEP)
 
 
-def _words(prompt: type[MakePlan | ActOnTask], task: str, tools: Sequence[str], more: Sequence[str]) -> int:
+def _words(
+    prompt: type[MakePlan | ActOnTask | AnswerAlone], task: str, tools: Sequence[str], more: Sequence[str]
+) -> int:
     return sum(map(estimate_tokens, (prompt.words(), task, *tools, *more)))
 
 

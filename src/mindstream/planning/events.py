@@ -71,6 +71,7 @@ class StepFound(SpendingEvent):
     arguments: Quotes[dict[str, JsonValue]] = Field(default_factory=dict)
     tries: int = 0
     seconds: float = 0.0
+    own: bool = False
 
 
 class Solved(SpendingEvent):

@@ -21,6 +21,7 @@ class Evidence:
         tool, arguments: what was called, with what other steps had found filled in.
         tries: how often the tool was called; 0: not at all.
         seconds: from the first call to the last result.
+        own: the tool failed, and this is what the model knows itself.
     """
 
     step: str
@@ -31,6 +32,7 @@ class Evidence:
     arguments: Mapping[str, JsonValue] = field(default_factory=dict)
     tries: int = 0
     seconds: float = 0.0
+    own: bool = False
 
 
 def still_valid(old: Plan, new: Plan, evidence: Mapping[str, Evidence]) -> dict[str, Evidence]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 
@@ -48,6 +48,8 @@ class Limits:
 
 
 LIMITS = Limits()
+Knows = Callable[[PlannedStep, Evidence], Awaitable[str]]
+"""Says what is known of a step that failed, "" where that is nothing."""
 
 
 class Executor:
@@ -56,6 +58,7 @@ class Executor:
     Args:
         run: the run's name, a part of the idempotency key of a call (see `key_of`).
         found: evidence from before; its steps are not run again.
+        instead: says what is known of a step that failed; None: it stays failed.
         take_call: counts one call of a tool, and what it costs; raises BudgetSpent where no more is allowed.
     """
 
@@ -69,11 +72,12 @@ class Executor:
         watchers: Sequence[RunWatcher] = (),
         found: Mapping[str, Evidence] | None = None,
         take_call: Callable[[float], None] = lambda _: None,
+        instead: Knows | None = None,
     ) -> None:
         self.evidence: dict[str, Evidence] = dict(found or {})
         self._tools = {tool.spec.name: tool for tool in checked_tools(tools)}
         self._run, self._limits, self._leave, self._watchers = run, limits or Limits(), leave, watchers
-        self._take_call = take_call
+        self._take_call, self._instead = take_call, instead
         self._written = 0
         self._free = asyncio.Semaphore(self._limits.at_once)
         self._free_of: dict[str, asyncio.Semaphore] = {}
@@ -148,6 +152,8 @@ class Executor:
 
     async def _run_step(self, step: PlannedStep) -> None:
         evidence = await self._find(step, {id: self._settled[id] for id in self._needs[step.id]})
+        if evidence.failed and self._instead and (known := await self._instead(step, evidence)):
+            evidence = replace(evidence, text=known, failed=False, own=True)
         await self._keep(evidence)
         del self._running[step.id]  # one that raised stays, for `finish` to raise it
 

@@ -41,10 +41,15 @@ def _parse(line: str, number: int) -> str:
         given = json.loads(line)
         if "messages" in given:
             by_role = {message["role"]: str(message["content"]) for message in given["messages"]}
-            task, plan = by_role["user"], by_role["assistant"]
+            task, plan = _untagged(by_role["user"]), by_role["assistant"]
         else:
             task, plan = str(given["input"]), str(given["output"])
     except (ValueError, LookupError, TypeError, RecursionError):
         wanted = '{"messages": […]} or {"input": …, "output": …}'
         raise InputError(f"line {number} is no exemplar: wanted {wanted}, as `plan export` writes it") from None
     return f"Question: {task}\n{plan}"
+
+
+def _untagged(task: str) -> str:
+    """Return a task without the tags in which the runtime puts it."""
+    return task.strip().removeprefix("<task>").removesuffix("</task>").strip()

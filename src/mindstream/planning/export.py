@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypedDict
 
 from mindstream.models.model import ToolSpec
-from mindstream.planning.formats.inputs import main_argument
 from mindstream.planning.formats.rewoo_text import write_plan
+from mindstream.planning.journal import RunCheckpoint
 from mindstream.planning.plan import Plan
+from mindstream.planning.prompts.make_plan import MakePlan, describe
 
 
 class ChatMessage(TypedDict):
@@ -32,29 +33,32 @@ class InstructionExample(TypedDict):
     output: str
 
 
-def write_instruction(tools: Sequence[ToolSpec]) -> str:
-    """Return what a planner is told, whatever its task: the form of a plan, and the tools."""
-    listed = "\n".join(f"{spec.name}[{main_argument(spec)}]: {' '.join(spec.description.split())}" for spec in tools)
-    return (
-        "Make a plan that solves the task step by step, before anything is done. For each step write why it is needed, "
-        "`Plan: …`, and on the next line the tool with its input, `#E1 = Tool[input]`. What a step finds is called "
-        f"#E1, #E2 and so on, and the inputs of later steps may name it.\n\nTools:\n{listed or '(none)'}"
-    )
-
-
 def to_example(plan: Plan, tools: Sequence[ToolSpec] = ()) -> ChatExample:
-    """Return a plan as a chat: what a planner is told, the task, the plan."""
-    instruction = to_instruction(plan, tools)
+    """Return a plan as the chat in which the runtime asks for it: what a planner is told, the task, the plan."""
+    asked = MakePlan(task=plan.task, tools=tuple(map(describe, tools))).messages()
+    written = write_plan(plan, tools, with_task=False).rstrip("\n")
     return {
         "messages": [
-            {"role": "system", "content": instruction["instruction"]},
-            {"role": "user", "content": instruction["input"]},
-            {"role": "assistant", "content": instruction["output"]},
+            *(ChatMessage(role=message.role, content=message.text) for message in asked),
+            ChatMessage(role="assistant", content=written),
         ]
     }
 
 
 def to_instruction(plan: Plan, tools: Sequence[ToolSpec] = ()) -> InstructionExample:
-    """Return a plan as the authors publish theirs: instruction, input, output."""
-    output = write_plan(plan, tools, with_task=False)
-    return {"instruction": write_instruction(tools), "input": plan.task, "output": output.rstrip("\n")}
+    """Return a plan in the form in which the authors publish theirs: instruction, input, output."""
+    told, _, written = (message["content"] for message in to_example(plan, tools)["messages"])
+    return {"instruction": told, "input": plan.task, "output": written}
+
+
+def solved_plans(runs: Iterable[RunCheckpoint]) -> list[Plan]:
+    """Return the plans of runs that answered their whole task by the plan as a planner wrote it, each once.
+
+    What was mended, given by a caller, remembered, stopped or left a part unanswered is none of them.
+    """
+    plans = {
+        run.plan.save(): run.plan.model_copy(update={"task": run.task}) for run in runs
+        if run.plan and run.plan.steps and run.how != "react" and run.given is None and not run.replans
+        and run.answer and not run.stopped and not run.unanswered and not run.remembered
+    }  # fmt: skip
+    return list(plans.values())

@@ -37,6 +37,8 @@ from mindstream.planning.plan import Plan, PlannedStep
 PLANNER = "planner"
 """Signs what a run writes."""
 KINDS = ("solving", "run_planned", "answer_missing", "plan_kept", "step_began", "step_found", "solved")
+REMEMBERED = "remembered"
+"""Why a plan is there that solved such a task before."""
 GIVEN = "it was given"
 """Why a plan is there that its caller brought."""
 A_PAGE = 1_000
@@ -48,6 +50,7 @@ class RunCheckpoint:
 
     Attributes:
         plan: the newest; None where it was not finished. `given`: the one that its caller brought.
+        remembered: its plan had solved such a task before.
         evidence: of the plan's steps; of what `failed`, too, where the run goes on in the middle of mending.
         replans: how often the plan was to be mended.
         missing: the steps for which it is still to be mended; () where it was, or was not to be.
@@ -62,6 +65,7 @@ class RunCheckpoint:
     how: str = ""
     plan: Plan | None = None
     given: Plan | None = None
+    remembered: bool = False
     evidence: dict[str, Evidence] = field(default_factory=dict)
     failed: dict[str, Evidence] = field(default_factory=dict)
     replans: int = 0
@@ -205,6 +209,7 @@ def _after(begun: RunCheckpoint, event: object) -> RunCheckpoint:
             held |= {"failed": {}, "missing": (), "kept": False}
             if event.because == GIVEN:
                 held["given"] = plan
+            held["remembered"] = event.because == REMEMBERED
         case AnswerMissing():
             held |= {"replans": begun.replans + 1, "missing": event.steps, "kept": False}
         case PlanKept():

@@ -28,7 +28,7 @@ class Planner:
     Attributes:
         models: one for all roles or its name, or a table by role: planner, solver, replanner (else who plans), for
             `react` worker. Of an empty table stand-ins answer, as where nothing is configured.
-        how: `rewoo`, `react` or `plan-execute`.
+        how: `rewoo`, `react` or `plan-execute`; without tools `direct`, or `cot` (chain of thought).
         memory: runs are written into its log; one that has a name and was broken off goes on where it stopped.
         exemplars: solved tasks that are shown to the planner, in the form of the way that is taken; or who finds them,
             asked once a call: a `Member` of a pool.
@@ -38,10 +38,11 @@ class Planner:
             made.
         seconds: how long a run may take; whoever goes on with it waits anew.
         replans: how often a run may mend its plan, after steps failed or the answer was missing.
+        own_knowledge: of a step that failed the model says what it knows itself; it is marked (`Solution.own`).
         leave: asked before a tool that changes the world is called; where nobody is named it is not.
         watchers: told of what goes on.
         remembered: a plan that solved a task of the same form is run without asking the planner, and one that is made
-            and ends well is kept (not for `react`, which plans nothing beforehand).
+            and ends well is kept (not where nothing is planned beforehand).
     """
 
     models: AnyModels
@@ -53,6 +54,7 @@ class Planner:
     tool_calls: int | None = None
     seconds: float | None = None
     replans: int = 1
+    own_knowledge: bool = False
     limits: Limits = LIMITS
     leave: Approver = refuse
     watchers: Sequence[RunWatcher] = ()

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import aclosing
 
-from mindstream.errors import InputError
+from mindstream.errors import InputError, ReplyInvalid
 from mindstream.models.ask import ask
 from mindstream.models.model import Model
 from mindstream.planning.allowance import Allowance
 from mindstream.planning.check import MOST_STEPS, StepChecker, check
 from mindstream.planning.difference import Change
+from mindstream.planning.drawing import describe_arguments
 from mindstream.planning.evidence import Evidence, still_valid
 from mindstream.planning.executor import Executor, Limits
 from mindstream.planning.formats.read import read
@@ -20,13 +21,16 @@ from mindstream.planning.permission import Approver
 from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.plan_task import write_steps
 from mindstream.planning.prompts.answer_from_evidence import AnswerFromEvidence, SolverAnswer, read_answer, show_steps
+from mindstream.planning.prompts.know_instead import KnowInstead
 from mindstream.planning.prompts.make_plan import describe
 from mindstream.planning.prompts.mend_plan import MendPlan, states_of
+from mindstream.planning.prompts.sort_found import Found, SortFound, sortable
 from mindstream.planning.solution import Solution
 from mindstream.planning.watcher import RunWatcher
 from mindstream.tools.tool import Tool
 from mindstream.tools.traits import traits_of
 
+CALL = 2_000
 NO_ANSWER, NOTHING = "the evidence does not hold the answer", "nothing"
 
 
@@ -40,6 +44,7 @@ class PlanningRun:
         answered: what was answered last; the whole task, or a part of it.
         given: the plan is the caller's, or the one that a run made that was broken off.
         replans: how often the plan may still be mended.
+        knows: of a step that failed the model says what it knows itself.
         missing: the steps for which it is to be mended, where the run was broken off before it was.
     """
 
@@ -57,6 +62,7 @@ class PlanningRun:
         name: str,
         begun: RunCheckpoint,
         plan: Plan | None,
+        knows: bool = False,
     ) -> None:
         self.task, self.tools, self.name = task, tools, name
         self._specs = [tool.spec for tool in tools]
@@ -66,7 +72,7 @@ class PlanningRun:
         self.replans = replans - begun.replans
         self.missing = begun.missing if self.replans >= 0 else ()
         self._is_kept = begun.kept
-        self.given = plan
+        self.given, self.knows = plan, knows
         self.plan = self.given or Plan(task=task)
         self.evidence: dict[str, Evidence] = begun.settled()
         self.changes: list[tuple[Change, ...]] = []
@@ -123,7 +129,7 @@ class PlanningRun:
                 await watcher.missed(insufficient)
         self.missing = ()
         plan = write_plan(self.plan, self._specs, with_task=False)
-        states = states_of(self.plan, self.evidence, insufficient)
+        states = states_of(self.plan, self.evidence, insufficient, await self._sort_found())
         prompt = MendPlan(task=self.task, tools=self.specs, plan=plan, states=states)
         text = await ask(self.model("replanner"), prompt, "replanner")
         steps = {step.id: step for step in self.plan.steps}
@@ -141,6 +147,19 @@ class PlanningRun:
         await self.tell(f"{', '.join(insufficient) or 'the plan'} did not give what was needed")
         return True
 
+    async def _sort_found(self) -> dict[str, Found]:
+        """Have what strangers wrote sorted by kinds, numbers and dates: so much of it whoever mends the plan is told.
+
+        Nothing, where a model that reads it gives no such list: it may be doing as what it reads says.
+        """
+        if not (steps := sortable(self.plan, self.evidence)):
+            return {}
+        try:
+            found = await ask(self.model("solver"), SortFound(task=self.task, steps=steps), "solver")
+        except ReplyInvalid:
+            return {}
+        return {each.step: each for each in found.steps}
+
     async def tell(self, because: str) -> None:
         """Tell the watchers of the plan as it stands now."""
         for watcher in self.watchers:
@@ -152,9 +171,15 @@ class PlanningRun:
         """Return what runs steps; what has been found is not looked for again."""
         self._executor = Executor(
             self.tools, run=self.name, limits=self.limits, leave=self.leave, watchers=self.watchers,
-            found=self.evidence, take_call=self.allowance.take_call,
+            found=self.evidence, take_call=self.allowance.take_call, instead=self._know if self.knows else None,
         )  # fmt: skip
         return self._executor
+
+    async def _know(self, step: PlannedStep, failed: Evidence) -> str:
+        """Have said what is known of a step that failed."""
+        call = f"{step.tool}: {describe_arguments(failed.arguments or step.arguments)[:CALL]}"
+        prompt = KnowInstead(why=step.why, call=call)
+        return (await ask(self.model("solver"), prompt, "solver")).text.strip()
 
     async def carry_out(self, steps: Sequence[PlannedStep], executor: Executor | None = None) -> None:
         """Run steps, and keep what they find; a step that cannot be called as planned fails with the reason.

@@ -46,5 +46,10 @@ class Solution:
         return any(each.foreign for each in self.evidence.values())
 
     @property
+    def own(self) -> tuple[str, ...]:
+        """The steps of which a tool found nothing, and the model said what it knows itself."""
+        return tuple(id for id, each in self.evidence.items() if each.own)
+
+    @property
     def missing(self) -> tuple[str, ...]:
         return tuple(id for id, each in self.evidence.items() if each.failed)

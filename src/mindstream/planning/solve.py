@@ -1,4 +1,4 @@
-"""Solves a task with tools, in one of three ways behind one call (Xu 2023; Yao 2023; Wang 2023)."""
+"""Solves a task, with tools in one of three ways or without, behind one call (Xu 2023; Yao 2023; Wang 2023)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from mindstream.models.roles import AnyModels, open_models
 from mindstream.models.wrappers.budget import Budget, Budgeted
 from mindstream.planning.allowance import Allowance
 from mindstream.planning.exemplars import find_exemplars
-from mindstream.planning.journal import GIVEN, Journal, RunCheckpoint, open_journal, outlast, read_run
+from mindstream.planning.journal import GIVEN, REMEMBERED, Journal, RunCheckpoint, open_journal, outlast, read_run
 from mindstream.planning.permission import one_at_a_time
 from mindstream.planning.plan import Plan
 from mindstream.planning.prompts.answer_from_evidence import QUOTED
 from mindstream.planning.run import PlanningRun
 from mindstream.planning.solution import Solution
+from mindstream.planning.strategies.alone import chain_of_thought, direct
 from mindstream.planning.strategies.plan_execute import plan_and_execute
 from mindstream.planning.strategies.react import react
 from mindstream.planning.strategies.rewoo import rewoo
@@ -31,8 +32,12 @@ from mindstream.tools.tool import checked_tools
 if TYPE_CHECKING:
     from mindstream.planning.planner import Planner
 
-Strategy: TypeAlias = Literal["rewoo", "react", "plan-execute"]
-WAYS = {"rewoo": rewoo, "react": react, "plan-execute": plan_and_execute}
+Strategy: TypeAlias = Literal["rewoo", "react", "plan-execute", "direct", "cot"]
+WAYS = {
+    "rewoo": rewoo, "react": react, "plan-execute": plan_and_execute, "direct": direct, "cot": chain_of_thought,
+}  # fmt: skip
+UNPLANNED = ("react", "direct", "cot")
+"""No plan is written beforehand in these, and one role answers."""
 
 
 async def solve(planner: Planner, task: str, plan: Plan | None = None, *, run: str = "") -> Solution:
@@ -57,7 +62,7 @@ async def solve(planner: Planner, task: str, plan: Plan | None = None, *, run: s
     told_before = memory if run else None  # nothing is written of a run that gets its name here
     run = checked_name(run or chance.token(), "run")
     allowance = Allowance(planner.budget or Budget(), planner.tool_calls)
-    roles = ("worker",) if how == "react" else ("planner", "solver")
+    roles = ("worker",) if how in UNPLANNED else ("planner", "solver")
     if told_before:
         await outlast(told_before, run)
         before = await read_run(told_before, run)
@@ -72,15 +77,15 @@ async def solve(planner: Planner, task: str, plan: Plan | None = None, *, run: s
         if plan:
             begun = begun.with_plan(plan)
         specs = [tool.spec for tool in planner.tools]
-        plans = planner.remembered if how != "react" and not plan and not begun.plan else None
+        plans = planner.remembered if how not in UNPLANNED and not plan and not begun.plan else None
         known = await plans.find(task, specs) if plans else None
         shown = await find_exemplars(planner.exemplars, task)
         going = PlanningRun(
             task, checked_tools(planner.tools), named, shown, allowance, planner.replans, planner.limits,
             one_at_a_time(planner.leave), (*([journal] if journal else []), *planner.watchers), run, begun,
-            begun.plan or plan or known,
+            begun.plan or plan or known, planner.own_knowledge,
         )  # fmt: skip
-        because = GIVEN if plan and begun.plan is None else "remembered" if known else ""
+        because = GIVEN if plan and begun.plan is None else REMEMBERED if known else ""
         with calls_for(_cause(journal)):
             await _go_through(going, how, because, planner.seconds)
         solution = going.solution(how)

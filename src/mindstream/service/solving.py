@@ -26,7 +26,8 @@ from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.plan_file import read_named, read_plan
 from mindstream.planning.planner import Planner
 from mindstream.planning.solution import Solution
-from mindstream.planning.solve import Strategy
+from mindstream.planning.solve import UNPLANNED, Strategy
+from mindstream.planning.strategies.remembered import RememberedPlans
 from mindstream.planning.watcher import RunWatcher
 from mindstream.service.memory import open_user_memory
 from mindstream.service.opening import answering, budget_of
@@ -55,6 +56,8 @@ class SolveSettings:
         pool: the name of a pool of plans, whose best are shown to the planner after those of `exemplars`.
         plan: what is run; no planner is asked.
         file: where the plan stands, and the task where `text` is empty.
+        own_knowledge: of a step that failed the model says what it knows itself.
+        fresh: a plan is made even where one that solved such a task is remembered.
     """
 
     text: str = ""
@@ -70,6 +73,8 @@ class SolveSettings:
     tool_calls: int | None = None
     seconds: float | None = None
     run: str = "run"
+    fresh: bool = False
+    own_knowledge: bool = False
 
 
 @dataclass
@@ -123,8 +128,10 @@ async def open_solver(settings: Settings, task: SolveSettings, approve: Approve 
         memory = (await opened.enter_async_context(open_user_memory(settings, new=True))).memory
         opened.push_async_callback(calls.flush, memory)
         model = _worker(models, budget)
-        if task.how == "react" and model is None:
-            raise SettingsError("react needs a model: name one with --model or --role worker=NAME, or say --how rewoo")
+        if task.how in UNPLANNED and model is None:
+            raise SettingsError(
+                f"{task.how} needs a model: name one with --model or --role worker=NAME, or say --how rewoo"
+            )
         means = Means(model, memory, settings.data, embed=settings.embedder)
         tools, refused = await open_tools(settings, _names(task, model), task.docs, task.mcp, means, approve, opened)
         task = _with_plan(task, [tool.spec for tool in tools])
@@ -132,7 +139,8 @@ async def open_solver(settings: Settings, task: SolveSettings, approve: Approve 
             exemplars += await find_exemplars(member, task.text) if member else ()
         planner = Planner(
             models=models, tools=tools, how=task.how, memory=memory, exemplars=exemplars, budget=budget,
-            tool_calls=task.tool_calls, seconds=task.seconds, replans=task.replans,
+            tool_calls=task.tool_calls, seconds=task.seconds, replans=task.replans, own_knowledge=task.own_knowledge,
+            remembered=None if task.fresh or model is None else RememberedPlans(memory),
         )  # fmt: skip
         yield Solver(task, models, planner, exemplars, refused)
 

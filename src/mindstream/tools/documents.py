@@ -22,6 +22,7 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import TAINTED, Record, RecordDraft
 from mindstream.memory.store.store import Entry, read_all
 from mindstream.models.embedders.embedder import Embedder
+from mindstream.tools.extracts import Passage, extract
 from mindstream.tools.folder import MOST_FILES, Folder, passages
 from mindstream.tools.tool import FunctionTool, Words, tool
 from mindstream.tools.traits import FROM_STRANGERS
@@ -30,7 +31,11 @@ MOST_PASSAGES, AT_ONCE = 20_000, 200
 SHOWN = 5
 PART = 6_000
 """So many characters of a document are given at once."""
-Count = Annotated[int, Field(ge=1, le=10)]
+PASSAGES, LINES = 8, 5
+"""From so many passages that a search finds, so many lines are given."""
+NAMED = 800
+"""So much is said of what a folder holds, in characters."""
+Count = Annotated[int, Field(ge=1, le=20)]
 LineNumber = Annotated[int, Field(ge=1, le=10_000_000)]
 
 
@@ -88,7 +93,8 @@ class Documents:
         news = [
             RecordDraft(
                 text=f"{name}, {each.place}:\n{each.headed}", kind="document", by=name[:200],
-                data={"file": name, "place": each.place, "hash": digest, "parts": parts, TAINTED: True},
+                data={"file": name, "place": each.place, "under": each.under, "hash": digest, "parts": parts,
+                      TAINTED: True},
             )
             for each in found
         ]  # fmt: skip
@@ -105,16 +111,28 @@ class Documents:
         more = f"; and {len(self.unread) - SHOWN:,} more" * (len(self.unread) > SHOWN)
         return [f"(not searched: {'; '.join([*self.unread.values()][:SHOWN])}{more})"] if self.unread else []
 
+    def _named(self) -> str:
+        """Name the files, as many as fit: whoever plans a search knows then what there is."""
+        names = list(self.folder.names())
+        shown = list[str]()
+        for name in names:
+            if sum(map(len, shown)) + len(name) > NAMED:
+                return f"{'; '.join(shown)}; and {len(names) - len(shown):,} more"
+            shown.append(name)
+        return "; ".join(shown) or "none yet"
+
     def tools(self) -> tuple[FunctionTool, ...]:
         """Make the tools `search_documents`, `list_documents` and `read_document`."""
 
-        async def search_documents(query: Words, count: Count = 3) -> str:
-            """Search the documents; returns the passages that fit best, each with its file and its place."""
+        async def search_documents(query: Words, count: Count = LINES) -> str:
             await self.refresh()
-            found = await self.memory.recall(query, count, kinds=["document"], touch=False)
+            found = await self.memory.recall(query, PASSAGES, kinds=["document"], touch=False)
             if not found:
                 raise ToolError(" ".join(["there is nothing to read in the folder", *self._skipped()]))
-            return "\n\n".join([each.record.text for each in found] + self._skipped())
+            held = [_passage(each.record) for each in found]
+            return "\n\n".join([await extract(held, query, count), *self._skipped()])
+
+        search_documents.__doc__ = f"Search the documents ({self._named()}); gives the few lines that fit best."
 
         async def list_documents() -> str:
             """List the documents, and which of them cannot be read."""
@@ -130,6 +148,13 @@ class Documents:
             return _part(document.lines, from_line)
 
         return tuple(tool(each, FROM_STRANGERS) for each in (search_documents, list_documents, read_document))
+
+
+def _passage(record: Record) -> Passage:
+    """Return a record of a document as the passage that it was made of."""
+    head, _, text = record.text.partition(":\n")
+    under = str(record.data.get("under") or "")
+    return Passage(head, under, text.removeprefix(f"# {under}\n\n"))
 
 
 def _part(lines: tuple[str, ...], from_line: int) -> str:

@@ -20,6 +20,7 @@ from mindstream.clock import Clock, SystemClock
 from mindstream.planning.difference import Change
 from mindstream.planning.drawing import describe_arguments
 from mindstream.planning.evidence import Evidence
+from mindstream.planning.journal import REMEMBERED
 from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.watcher import RunWatcher, Unwatched
 from mindstream.text.counting import count_of
@@ -74,7 +75,7 @@ class PlainScreen(QuietScreen):
     async def planned(self, plan: Plan, because: str) -> None:
         before, self._plan = self._plan, plan
         if before is None:
-            self.note(f"plan: {count_of(len(plan.steps), 'step')}")
+            self.note(f"{_kind(because)}: {count_of(len(plan.steps), 'step')}")
         else:
             show_changes(self.note, before.diff(plan), because)
 
@@ -112,6 +113,8 @@ class LiveScreen(PlainScreen):
 
     async def planned(self, plan: Plan, because: str) -> None:
         before, self._plan = self._plan, plan
+        if before is None and because == REMEMBERED:
+            self.note(_kind(because))
         again = set[str]()  # what is to be done anew
         if before is not None:
             changes = before.diff(plan)
@@ -207,6 +210,10 @@ class LiveScreen(PlainScreen):
         ascii_only = self.console.options.ascii_only
         marks = {"done": ("+" if ascii_only else "✓", "green"), "failed": ("x" if ascii_only else "✗", "bold red")}
         return Text(*marks.get(state, ("-" if ascii_only else "·", "dim")))
+
+
+def _kind(because: str) -> str:
+    return "a remembered plan (--fresh makes a new one)" if because == REMEMBERED else "plan"
 
 
 def show_changes(note: Note, changes: Sequence[Change], because: str) -> None:

@@ -24,14 +24,18 @@ BARE = re.compile(r"(?<=[:\[,])(\s*+)([#＃]E\d{1,4}|\$\{?\d{1,4}\}?)(?=\s*+[,}\
 """A reference in JSON that should stand in quotes."""
 WORDS: dict[str, JsonValue] = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None}
 ESCAPE, ESCAPED = re.compile(r"\\([\\\"'nt])"), {"n": "\n", "t": "\t"}
+IN_THE_PAPER = {"google": "web_search", "wolframalpha": "wolfram", "searchsotu": "search_documents"}
+"""What tools are called in the plans of Xu 2023, beside Wikipedia, LLM and Calculator."""
 OPENS, CLOSES, QUOTES = "([{", ")]}", "\"'"
 
 
 def find_spec(name: str, tools: Sequence[ToolSpec]) -> ToolSpec | None:
-    """Return the tool of that name, or the only one whose name differs in nothing but capitals."""
+    """Return the tool of that name, the only one whose name differs in nothing but capitals, or the paper's of it."""
     if exact := [spec for spec in tools if spec.name == name]:
         return exact[0]
-    alike = [spec for spec in tools if spec.name.casefold() == name.casefold()]
+    folded = name.casefold()
+    alike = [spec for spec in tools if spec.name.casefold() == folded]
+    alike = alike or [spec for spec in tools if spec.name == IN_THE_PAPER.get(folded)]
     return alike[0] if len(alike) == 1 else None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
@@ -20,16 +20,15 @@ MISSING = re.compile(
     re.MULTILINE,
 )
 NOT_RUN = "Not run yet."
+OWN = "(Not found; known without looking:) "
 LONGEST = 200
-SHORT = 100
-"""Evidence of so many characters is shown in the calls that it fills, and again where it was found twice; longer one is
-named there: it stands above."""
+SHORT = 60
+"""Evidence of so many characters is shown in the calls that it fills, and lines of so many again where they were found
+twice; longer ones stand above."""
 NAMING = ("", *":：—–-(")
 """What stands behind MISSING where it is no word of the answer."""
 QUOTED = "No model was there to answer; what was found is quoted:"
 """The first line of what is no answer, but passages as they stand."""
-START = 40
-"""So many characters tell which paragraph is meant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +59,24 @@ class Shown(BaseModel):
 
 
 def show_steps(plan: Plan, evidence: Mapping[str, Evidence]) -> tuple[Shown, ...]:
-    """Return the steps as the solver is to see them; a paragraph that was found twice stands in the first of them."""
+    """Return the steps as the solver is to see them; a line that was found twice stands in the first of them."""
     shown, holders = list[Shown](), dict[str, str]()
     for step in map(partial(_show_step, evidence=evidence), plan.steps):
-        parts = [] if step.failed else step.text.split("\n\n")
-        text = "\n\n".join(f"(as in {holders[part]}: {part[:START]}…)" if part in holders else part for part in parts)
-        holders = {part: step.id for part in parts if len(part) > SHORT} | holders
-        shown.append(step if step.failed else step.model_copy(update={"text": text}))
+        if not step.failed:
+            lines = step.text.splitlines()
+            parts = [_new_lines(part.splitlines(), holders) for part in step.text.split("\n\n")]
+            again = sorted({holders[line] for line in lines if line in holders})
+            more = [f"(more of it stands in {', '.join(again)})"] if again else []
+            holders |= {line: step.id for line in lines if len(line) > SHORT and line not in holders}
+            step = step.model_copy(update={"text": "\n\n".join([*filter(None, parts), *more])})
+        shown.append(step)
     return tuple(shown)
+
+
+def _new_lines(part: Sequence[str], holders: Mapping[str, str]) -> str:
+    """Return the lines of a part that stand nowhere yet; nothing where only what heads them is left."""
+    new = [line for line in part if line not in holders]
+    return "" if len(new) == 1 < len(part) else "\n".join(new)
 
 
 def _show_step(step: PlannedStep, evidence: Mapping[str, Evidence]) -> Shown:
@@ -84,7 +93,7 @@ def _show_step(step: PlannedStep, evidence: Mapping[str, Evidence]) -> Shown:
         id=step.id,
         why=step.why,
         call=f"{step.tool}[{called if len(called) <= LONGEST else called[: LONGEST - 1] + '…'}]",
-        text=failure if came.failed else came.text,
+        text=failure if came.failed else OWN * came.own + came.text,
         failed=came.failed,
     )
 

@@ -1,6 +1,7 @@
 """How shall the rest of the task be done, after some steps failed or the answer is missing?
 
-Whoever plans reads nothing that strangers wrote: only which steps failed, or did not hold the answer (see `states_of`).
+Whoever plans reads nothing that strangers wrote: only which steps failed or did not hold the answer, and what kinds of
+things, numbers and dates they found (see `states_of`, sort_found).
 So no evidence, whatever it says, can add a call to a plan (Debenedetti 2025, CaMeL).
 """
 
@@ -12,6 +13,7 @@ from typing import ClassVar
 from mindstream.models.prompt import Prompt, rule
 from mindstream.planning.evidence import Evidence
 from mindstream.planning.plan import Plan
+from mindstream.planning.prompts.sort_found import Found
 
 SHOWN = 300
 
@@ -28,19 +30,24 @@ class MendPlan(Prompt[str]):
     states: str
 
 
-def states_of(plan: Plan, evidence: Mapping[str, Evidence], insufficient: Collection[str]) -> str:
-    """Say a line a step what came of it, in words of our own; foreign evidence is not shown."""
-    return "\n".join(f"{step.id}: {_state(evidence.get(step.id), step.id in insufficient)}" for step in plan.steps)
+def states_of(
+    plan: Plan, evidence: Mapping[str, Evidence], insufficient: Collection[str], sorted_found: Mapping[str, Found]
+) -> str:
+    """Say a line a step what came of it, in words of our own; of foreign evidence what kind of thing it holds."""
+    return "\n".join(
+        f"{step.id}: {_state(evidence.get(step.id), step.id in insufficient, sorted_found.get(step.id))}"
+        for step in plan.steps
+    )
 
 
-def _state(evidence: Evidence | None, insufficient: bool) -> str:
+def _state(evidence: Evidence | None, insufficient: bool, found: Found | None) -> str:
     if evidence is None:
         return "not run yet"
     if evidence.failed:
         state = "failed" if evidence.tries else "not run"
         return state if evidence.foreign else f"{state}: {evidence.text[:SHOWN]}"
     lacks = ", does not hold the answer" if insufficient else ""
-    shown = "" if evidence.foreign else f": {evidence.text[:SHOWN]}"
+    shown = (f", {found}" if found else "") if evidence.foreign else f": {evidence.text[:SHOWN]}"
     return f"found {len(evidence.text)} characters{lacks}{shown}"
 
 

@@ -69,7 +69,7 @@ def _ended_well(solution: Solution) -> bool:
     """Tell whether a plan that was made beforehand answered it all, as it was made, and every step found something."""
     is_whole = len(solution.evidence) == len(solution.plan.steps) and not solution.missing
     is_whole = is_whole and not solution.unanswered and not solution.stopped and not solution.changes
-    return bool(solution.answer) and is_whole and solution.how != "react"
+    return bool(solution.answer) and is_whole and bool(solution.plan.steps) and solution.how != "react"
 
 
 def _plan_for(task: str, before: str, data: Mapping[str, JsonValue]) -> Plan | None:

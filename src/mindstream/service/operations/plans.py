@@ -34,17 +34,22 @@ if TYPE_CHECKING:
     from mindstream.planning.planner import Planner
     from mindstream.planning.solution import Solution
 
-Strategy: TypeAlias = Literal["rewoo", "react", "plan-execute"]
+Strategy: TypeAlias = Literal["rewoo", "react", "plan-execute", "direct", "cot"]
 """As planning/solve has it, which is loaded when something is solved: a server is to start at once."""
 
 
 class SolveRequest(Ask):
-    """A task; `approve`: the plan waits for a yes before it is run (not of `react`); `tools`: of those offered."""
+    """A task; `approve`: its plan waits for a yes (not where none is written: `react`, `direct`, `cot`).
+
+    `tools`: of those offered.
+    `fresh`: a plan is made even where one that solved such a task is remembered.
+    """
 
     task: str = Field(min_length=1, max_length=20_000)
     how: Strategy = "rewoo"
     tools: list[str] | None = Field(None, max_length=50)
     approve: bool = False
+    fresh: bool = False
     replans: int = Field(1, ge=0, le=10)
     tool_calls: int | None = Field(None, ge=0, le=1_000)
     seconds: float | None = Field(None, gt=0, le=86_400, allow_inf_nan=False)
@@ -122,8 +127,8 @@ class RunList(Reply):
 @operation("plans.solve", "write", "POST /users/{user}/plans", long=True, mcp="solve", cli="solve")
 async def solve(house: House, who: Who, ask: SolveRequest, one: Running) -> RunShape:
     """Solve a task with tools: a plan is made, perhaps approved, run step by step, and answered from what it found."""
-    if ask.approve and ask.how == "react":
-        raise InputError("react makes no plan that could be approved before it acts")
+    if ask.approve and ask.how in ("react", "direct", "cot"):
+        raise InputError(f"{ask.how} makes no plan that could be approved before it acts")
     one.name_run(token(10))
     async with open_planner(house, who, ask, one) as planner:
         plan = None
@@ -223,6 +228,7 @@ async def open_planner(house: House, who: Who, ask: SolveRequest, one: Running) 
     """
     from mindstream.models.wrappers.budget import Budget
     from mindstream.planning.planner import Planner
+    from mindstream.planning.strategies.remembered import RememberedPlans
     from mindstream.service.solving import open_tools
     from mindstream.tools.named import Means
 
@@ -239,6 +245,7 @@ async def open_planner(house: House, who: Who, ask: SolveRequest, one: Running) 
         yield Planner(
             models=models, tools=tools, how=ask.how, memory=memory, budget=Budget(), tool_calls=ask.tool_calls,
             seconds=ask.seconds, replans=ask.replans, watchers=[_Teller(one)], leave=_asking(one),
+            remembered=None if ask.fresh or means.model is None else RememberedPlans(memory),
         )  # fmt: skip
 
 
