@@ -65,6 +65,7 @@ def test_three_ways_stand_side_by_side_with_what_each_took(
     line.get_by_role("button", name=TASK).click()
     took = seen.page.get_by_role("region", name="What it took")
     took.get_by_text("react", exact=True).wait_for()
+    took.get_by_text("960").nth(1).wait_for()
     assert took.get_by_text("960").count() == 2 and took.get_by_text("least").count() == 2
     for way in ("rewoo", "react", "plan-execute"):
         part = seen.page.get_by_role("region", name=f"By {way}", exact=True)
