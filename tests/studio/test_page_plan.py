@@ -41,7 +41,7 @@ def ended(client: httpx.Client, id_: str) -> dict[str, Any]:
 def solve(served: Served, user: str, *ways: str, task: str = TASK, approve: bool = False) -> list[dict[str, Any]]:
     """Let a task be solved in these ways, one after the other."""
     with served.client() as client:
-        ask = {"task": task, "approve": approve}
+        ask = {"task": task, "approve": approve, "fresh": True}
         url = f"/api/v1/users/{user}/plans"
         return [ended(client, client.post(url, json=ask | {"how": how}).json()["id"]) for how in ways]
 

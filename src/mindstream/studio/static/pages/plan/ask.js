@@ -31,7 +31,7 @@ async function show(begun) {
 /** Begin to solve a task in these ways. @param {string} task @param {string[]} ways @param {boolean} look the plan is shown before it runs */
 export async function solve(task, ways, look) {
   await show(await Promise.all(ways.map((how) => /** @type {Promise<Operation>} */ (
-    ask({ path: "/users/{user}/plans", body: { task, how, approve: look && how !== "react" } })))));
+    ask({ path: "/users/{user}/plans", body: { task, how, fresh: true, approve: look && how !== "react" } })))));
 }
 
 /** Run a plan that is there. @param {Plan} plan @param {string} task */
