@@ -9,6 +9,7 @@ BIN := .venv/bin
 
 run: .venv/installed
 	@$(BIN)/mindstream demo --talk $(ARGS)
+	@echo "To watch it think, in a browser: $(BIN)/mindstream studio"
 
 test: .venv/tested
 	$(BIN)/ruff format --check .
@@ -33,7 +34,7 @@ clean:
 	$(PYTHON) -m venv .venv
 
 .venv/installed: pyproject.toml constraints.txt | .venv/bin/python
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e .
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[server]'
 	@touch $@
 
 .venv/tested: pyproject.toml constraints.txt | .venv/bin/python
