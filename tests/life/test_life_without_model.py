@@ -41,7 +41,7 @@ async def test_a_goal_is_looked_up_quoted_with_files_and_not_said_to_be_done(tmp
     keepers = "# The keepers\n\nThe last keeper of Sker, Tom Arlow, left in 1983.\n"
     ended, tasks, said = await live(tmp_path, GOAL, {"tower.md": tower, "keepers.md": keepers})
     brief = (tmp_path / "out" / "brief.md").read_text("utf-8")
-    assert "> # The light of Sker The tower of Sker was finished in 1874 by the engineer Anna Breck." in brief
+    assert "> The tower of Sker was finished in 1874 by the engineer Anna Breck." in brief
     assert "— tower.md, lines 1-3" in brief and "No model was there" in brief
     assert ended == "done" and tasks == {GOAL: "stopped"}
     assert said[0].startswith("Not done: without a model it was only looked up. written: brief.md")

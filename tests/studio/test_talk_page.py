@@ -192,7 +192,7 @@ def test_words_are_shown_as_they_come_and_an_answer_can_be_stopped_and_given_aft
     seen.page.get_by_label("What you say").fill("What helps?")
     seen.page.keyboard.press("Enter")
     talk = seen.page.get_by_role("region", name="The conversation")
-    talk.get_by_text("Warm milk is").wait_for()
+    talk.get_by_text("Warm milk is").wait_for(timeout=60_000)
     talk.get_by_text("speaks").wait_for()
     seen.page.get_by_role("button", name="Stop the answer").click()
     talk.get_by_text("answered in").or_(talk.get_by_text("it was stopped")).first.wait_for()

@@ -12,7 +12,7 @@ IMPORT = re.compile(r"""^import \{([^}]*)\} from "(\.[^"]+)";$""", re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:async )?function\b|class\b|const\b)", re.MULTILINE)
 NAME = re.compile(r"^export (?:async )?(?:function\*?|class|const) (\w+)", re.MULTILINE)
 NOTHING = re.compile(r"^export \{\};\n?", re.MULTILINE)
-LEFT = re.compile(r"^\s*(?:import|export)\b.*|\bimport\(", re.MULTILINE)
+LEFT = re.compile(r"^[ \t]*+(?:import|export)\b.*|\bimport\(", re.MULTILINE)
 COMMENT = re.compile(r"^[ \t]*(?://[^\n]*|/\*\*.*?\*/)[ \t]*\n", re.MULTILINE | re.DOTALL)
 
 

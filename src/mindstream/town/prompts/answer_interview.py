@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from mindstream.models.prompt import Prompt, rule
 
@@ -34,7 +34,7 @@ class AnswerInterview(Prompt[str]):
     places: tuple[str, ...] = ()
     """Houses and shops that it knows."""
     question: str
-    most: str = "four"
+    most: Literal["four", "six"] = "four"
     """So many sentences at most."""
     lines: tuple[str, ...] = ()
     """What was asked and answered before, `name: words`."""

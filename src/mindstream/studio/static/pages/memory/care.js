@@ -13,7 +13,7 @@ const pathOf = (id) => `/users/{user}/memories/${encodeURIComponent(id)}`;
 /** @param {{memory: Memory}} props */
 export function Care({ memory }) {
   const [correcting, setCorrecting] = useState(false);
-  if (base.value) return null;
+  if (base.value) return html`<p class="soft small">This is a recording. In a mind of your own you correct or forget it here, and what goes with it is shown first.</p>`;
   return html`
     <div class="row">
       ${memory.status === "holds" && html`<button aria-expanded=${correcting} onClick=${() => setCorrecting(!correcting)}>Correct</button>`}

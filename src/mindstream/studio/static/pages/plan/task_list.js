@@ -1,6 +1,6 @@
 /** The tasks that were solved, newest first: in which ways, with what answer, at what cost. */
 import { html } from "../../html.js";
-import { base, change, linkTo } from "../../state.js";
+import { base, change } from "../../state.js";
 import { timeOf } from "../../format.js";
 import { Empty } from "../../parts/empty.js";
 import { Took } from "./costs.js";
@@ -65,7 +65,6 @@ function Nothing() {
     <${Empty} title="Nothing has been solved yet">
       ${base.value
         ? html`<p>This recording holds no plan.</p>`
-        : html`<p>Write a task above: its plan appears here, and lights up as its steps run. Or look at a recorded one first.</p>
-            <p><a href=${linkTo("plan", { from: "recorded", user: "", seq: "" })}>Look at recorded plans</a></p>`}
+        : html`<p>Write a task above: its plan appears here, and lights up as its steps run.</p>`}
     <//>`;
 }
