@@ -9,7 +9,6 @@ BIN := .venv/bin
 
 run: .venv/installed
 	@$(BIN)/mindstream demo --talk $(ARGS)
-	@echo "To watch it think, in a browser: $(BIN)/mindstream studio"
 
 test: .venv/tested
 	$(BIN)/ruff format --check .
