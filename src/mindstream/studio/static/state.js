@@ -71,11 +71,12 @@ export function go(to, more = {}) {
  * @param {Record<string, string | number>} changes @param {{quietly?: boolean}} [how]
  */
 export function change(changes, { quietly = false } = {}) {
+  if (quietly && window.location.hash !== hash.value) return; // another link was followed meanwhile: it decides
   const given = Object.fromEntries(Object.entries(changes).map(([name, value]) => [name, String(value)]));
   const next = writeLink(page.value, { ...params.value, ...given });
   if (quietly) window.history.replaceState(null, "", next);
   else window.history.pushState(null, "", next);
-  hash.value = next;
+  hash.value = window.location.hash;
 }
 
 /** @typedef {"system" | "light" | "dark"} Theme */

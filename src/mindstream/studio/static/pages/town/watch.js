@@ -30,7 +30,8 @@ export function Watch({ name }) {
   useEffect(() => {
     /** @type {TownPlayer | null} */
     let made = null;
-    const write = debounced((/** @type {TownPlayer} */ self) => { written.current = writeLink(self); });
+    // A link that was followed meanwhile is opened, and never written over with what was looked at before.
+    const write = debounced((/** @type {TownPlayer} */ self) => { if (said() === written.current) written.current = writeLink(self); });
     const follow = feed.current = new Feed(name, {
       whole(recording) {
         made?.close();
