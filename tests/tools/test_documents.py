@@ -16,6 +16,7 @@ from pypdf import PdfWriter
 from mindstream.errors import ToolError
 from mindstream.models.model import Call
 from mindstream.tools.documents import Documents, open_documents
+from mindstream.tools.extracts import Portion, extract
 from mindstream.tools.folder import passages
 
 GARDEN = "# Garden\n\nTomatoes want sun.\n\n# Shed\n\nThe blue key opens the shed.\n"
@@ -68,7 +69,7 @@ async def call(documents: Documents, tool_name: str, /, **arguments: Any) -> str
 
 async def test_a_passage_is_found_with_its_file_and_place(documents: Documents) -> None:
     found = await call(documents, "search_documents", query="which key opens the shed?", count=1)
-    assert found.startswith("notes/garden.md, lines 1-7:\n") and "blue key" in found
+    assert found == "notes/garden.md, lines 1-7 (Shed):\nThe blue key opens the shed."
     assert await call(documents, "list_documents") == "boat.txt\nnotes/garden.md"
 
 
@@ -195,3 +196,21 @@ async def test_what_cannot_be_read_is_told(documents: Documents, files: Path) ->
     assert "image.png is no text" in listed
     assert {"odd.txt", "empty.txt", "boat.txt"} <= set(listed)
     assert "caf" in await call(documents, "search_documents", query="caf", count=5)
+
+
+async def test_a_row_comes_with_its_headings_and_columns() -> None:
+    text = """## Fares
+Prices from May.
+
+| Route | Adult | Child |
+|-------|------:|------:|
+| North quay | 12 | 6 |
+| South quay | 14 | 7 |
+### Winter
+No boats run in winter at all."""
+    portions = [Portion("boat.md, lines 3-12", "Ferry", text)]
+    assert await extract(portions, "South quay adult", 1) == (
+        "boat.md, lines 3-12 (Ferry › Fares):\n| Route | Adult | Child |\n| South quay | 14 | 7 |"
+    )
+    found = await extract(portions, "what about winter?", 1)
+    assert found == "boat.md, lines 3-12 (Ferry › Fares › Winter):\nNo boats run in winter at all."

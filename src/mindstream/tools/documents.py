@@ -22,7 +22,7 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import TAINTED, Record, RecordDraft
 from mindstream.memory.store.store import Entry, read_all
 from mindstream.models.embedders.embedder import Embedder
-from mindstream.tools.extracts import Passage, extract
+from mindstream.tools.extracts import Portion, extract
 from mindstream.tools.folder import MOST_FILES, Folder, passages
 from mindstream.tools.tool import FunctionTool, Words, tool
 from mindstream.tools.traits import FROM_STRANGERS
@@ -129,7 +129,7 @@ class Documents:
             found = await self.memory.recall(query, PASSAGES, kinds=["document"], touch=False)
             if not found:
                 raise ToolError(" ".join(["there is nothing to read in the folder", *self._skipped()]))
-            held = [_passage(each.record) for each in found]
+            held = [_portion(each.record) for each in found]
             return "\n\n".join([await extract(held, query, count), *self._skipped()])
 
         search_documents.__doc__ = f"Search the documents ({self._named()}); gives the few lines that fit best."
@@ -150,11 +150,11 @@ class Documents:
         return tuple(tool(each, FROM_STRANGERS) for each in (search_documents, list_documents, read_document))
 
 
-def _passage(record: Record) -> Passage:
-    """Return a record of a document as the passage that it was made of."""
+def _portion(record: Record) -> Portion:
+    """Return a record of a document as the part of it that it was made of."""
     head, _, text = record.text.partition(":\n")
     under = str(record.data.get("under") or "")
-    return Passage(head, under, text.removeprefix(f"# {under}\n\n"))
+    return Portion(head, under, text.removeprefix(f"# {under}\n\n"))
 
 
 def _part(lines: tuple[str, ...], from_line: int) -> str:

@@ -1,13 +1,15 @@
-"""The lines of some passages that fit a query best: so much of documents a tool gives, and a model reads."""
+"""The lines of some passages of documents that fit a query best: so much a tool gives, and a model reads."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 
 from mindstream.models.embedders.wordllama import shared_embedder
+from mindstream.text.headings import JOINT, find_headings, open_headings
 from mindstream.text.lexical import Lexical
 from mindstream.text.words import sentences, terms
 
@@ -18,26 +20,53 @@ POINTS = ("|", "- ", "* ", "+ ", "#")
 LIKENESS = 0.5
 """So much counts how like a query a line is beside the words that they share."""
 FIRST = 0.3
-"""So much more counts a line of the best passage than one of the last."""
+"""So much more counts a line of the best portion than one of the last."""
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
-    """A part of a document: `place` says which (`boat.md, lines 3-9`), `under` are its headings."""
+class Line:
+    """A row of a table (`columns` is the first one), a point of a list, or a paragraph; `under` are its headings."""
+
+    text: str
+    under: str
+    columns: str = ""
+
+    @property
+    def whole(self) -> str:
+        return " ".join(filter(None, (self.under, self.columns, self.text)))
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """A part of a document: `place` says which (`boat.md, lines 3-9`), `under` are the headings above it."""
 
     place: str
     under: str
     text: str
 
-    def lines(self) -> Iterator[str]:
-        """Yield rows of tables, points of lists, and paragraphs; what is long in parts of whole sentences."""
-        held = ""
-        for line in (" ".join(each.split()) for each in (*self.text.splitlines(), "")):
-            if not line or line.startswith(POINTS):
-                yield from _parts(held)
+    def lines(self) -> Iterator[Line]:
+        """Yield its lines, each with its headings; what is long in parts of whole sentences."""
+        held, columns, above = "", "", open_headings([], 1, self.under) if self.under else []
+        rows = [" ".join(each.split()) for each in (*self.text.splitlines(), "")]
+        for at, row in enumerate(rows):
+            under = JOINT.join(words for _, words in above)
+            if not row or row.startswith(POINTS):
+                yield from (Line(part, under) for part in _parts(held))
                 held = ""
-            if not line.startswith("#"):
-                held = f"{held} {line}".strip()
+            columns = columns if row.startswith("|") else ""
+            if row.startswith("#"):
+                above = next((open_headings(above, *found) for _, *found in find_headings([row])), above)
+            elif row.startswith("|") and _is_rule(rows[at + 1]):
+                columns = row
+            elif columns and not _is_rule(row):
+                yield Line(row, under, columns)
+            elif not columns:
+                held = f"{held} {row}".strip()
+
+
+def _is_rule(row: str) -> bool:
+    """Tell whether a row of a table only parts its first row from the others."""
+    return row.startswith("|") and "-" in row and not row.strip("|-: ")
 
 
 def _parts(paragraph: str) -> Iterator[str]:
@@ -51,28 +80,32 @@ def _parts(paragraph: str) -> Iterator[str]:
         yield held
 
 
-async def extract(passages: Sequence[Passage], query: str, count: int) -> str:
-    """Return so many lines of the passages, in their order, each portion under the place that it is from.
+async def extract(portions: Sequence[Portion], query: str, count: int) -> str:
+    """Return so many lines of the portions, in their order, below the place and headings that they are from.
 
-    A line is ranked by the words that it and its headings share with the query (BM25), by how like they are, and by the
-    rank of its passage.
+    A line is ranked by the words that it, its headings and its columns share with the query (BM25), by how like they
+    are, and by the rank of its portion.
     """
-    lines = [(rank, line) for rank, each in enumerate(passages) for line in each.lines()]
+    lines = [(rank, line) for rank, each in enumerate(portions) for line in each.lines()]
     if not lines:
-        return "\n\n".join(f"{passage.place}:\n{passage.text}" for passage in passages[:1])
-    headed = [f"{passages[rank].under} {line}" for rank, line in lines]
+        return "\n\n".join(f"{portion.place}:\n{portion.text}" for portion in portions[:1])
     index = Lexical()
-    for text in headed:
-        index.add(terms(text))
+    for _, line in lines:
+        index.add(terms(line.whole))
     words = index.scores(terms(query))
-    vectors = await shared_embedder().embed([query, *headed])
-    ranks = np.array([rank for rank, _ in lines]) / len(passages)
+    vectors = await shared_embedder().embed([query, *(line.whole for _, line in lines)])
+    ranks = np.array([rank for rank, _ in lines]) / len(portions)
     scores = words / max(float(words.max(initial=0.0)), 1e-9) + LIKENESS * (vectors[1:] @ vectors[0]) - FIRST * ranks
-    found: dict[int, list[str]] = {}
-    for at in sorted(np.argsort(-scores, kind="stable")[:count].tolist()):
-        found.setdefault(lines[at][0], []).append(lines[at][1])
-    return "\n\n".join("\n".join([_head(passages[rank]), *of]) for rank, of in found.items())
+    chosen = [lines[at] for at in sorted(np.argsort(-scores, kind="stable")[:count].tolist())]
+    by_head = groupby(chosen, key=lambda each: (portions[each[0]].place, each[1].under))
+    return "\n\n".join("\n".join(_shown(*head, [line for _, line in held])) for head, held in by_head)
 
 
-def _head(passage: Passage) -> str:
-    return f"{passage.place} ({passage.under}):" if passage.under else f"{passage.place}:"
+def _shown(place: str, under: str, lines: Sequence[Line]) -> Iterator[str]:
+    yield f"{place} ({under}):" if under else f"{place}:"
+    columns = ""
+    for line in lines:
+        if line.columns != columns:
+            columns = line.columns
+            yield from filter(None, [columns])
+        yield line.text
