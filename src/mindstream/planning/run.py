@@ -20,7 +20,13 @@ from mindstream.planning.journal import RunCheckpoint
 from mindstream.planning.permission import Approver
 from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.plan_task import write_steps
-from mindstream.planning.prompts.answer_from_evidence import AnswerFromEvidence, SolverAnswer, read_answer, show_steps
+from mindstream.planning.prompts.answer_from_evidence import (
+    AnswerFromEvidence,
+    Shown,
+    SolverAnswer,
+    read_answer,
+    show_steps,
+)
 from mindstream.planning.prompts.know_instead import KnowInstead
 from mindstream.planning.prompts.make_plan import describe
 from mindstream.planning.prompts.mend_plan import MendPlan, states_of
@@ -67,6 +73,7 @@ class PlanningRun:
         self.task, self.tools, self.name = task, tools, name
         self._specs = [tool.spec for tool in tools]
         self._checker = StepChecker(self._specs)
+        self._concluding = {tool.spec.name for tool in tools if traits_of(tool).concludes}
         self._changing = {tool.spec.name for tool in tools if traits_of(tool).changes}
         self.exemplars, self.leave, self.watchers = exemplars, leave, watchers
         self.replans = replans - begun.replans
@@ -129,7 +136,7 @@ class PlanningRun:
                 await watcher.missed(insufficient)
         self.missing = ()
         plan = write_plan(self.plan, self._specs, with_task=False)
-        states = states_of(self.plan, self.evidence, insufficient, await self._sort_found())
+        states = states_of(self.plan, self.evidence, insufficient, await self._sort_found(insufficient))
         prompt = MendPlan(task=self.task, tools=self.specs, plan=plan, states=states)
         text = await ask(self.model("replanner"), prompt, "replanner")
         steps = {step.id: step for step in self.plan.steps}
@@ -147,12 +154,12 @@ class PlanningRun:
         await self.tell(f"{', '.join(insufficient) or 'the plan'} did not give what was needed")
         return True
 
-    async def _sort_found(self) -> dict[str, Found]:
-        """Have what strangers wrote sorted by kinds, numbers and dates: so much of it whoever mends the plan is told.
+    async def _sort_found(self, insufficient: Collection[str]) -> dict[str, Found]:
+        """Have what strangers wrote, and was not enough, sorted by kinds, numbers, dates, for whoever mends the plan.
 
         Nothing, where a model that reads it gives no such list: it may be doing as what it reads says.
         """
-        if not (steps := sortable(self.plan, self.evidence)):
+        if not (steps := sortable(self.plan, self.evidence, insufficient)):
             return {}
         try:
             found = await ask(self.model("solver"), SortFound(task=self.task, steps=steps), "solver")
@@ -202,8 +209,16 @@ class PlanningRun:
     # Ending.
 
     async def answer(self) -> SolverAnswer:
-        """Have the task answered from what was found, as far as it goes."""
-        prompt = AnswerFromEvidence(task=self.task, steps=show_steps(self.plan, self.evidence))
+        """Have the task answered from what was found, as far as it goes.
+
+        What a step concluded is read instead of what it read, and this only where the answer lacks something.
+        """
+        whole, brief = (show_steps(self.plan, self.evidence, tools) for tools in ((), self._concluding))
+        answer = await self._answer(brief)
+        return await self._answer(whole) if answer.missing and brief != whole else answer
+
+    async def _answer(self, steps: tuple[Shown, ...]) -> SolverAnswer:
+        prompt = AnswerFromEvidence(task=self.task, steps=steps)
         return self.read(await ask(self.model("solver"), prompt, "solver"))
 
     async def ensure_answer(self) -> None:

@@ -11,8 +11,11 @@ from mindstream.models.ask import ask
 from mindstream.models.model import Model
 from mindstream.models.prompt import Prompt
 from mindstream.tools.tool import FunctionTool, tool
+from mindstream.tools.traits import Traits
 
 Instruction = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=40_000)]
+A_DAY_S = 86_400.0
+"""How long one call may take: the model has a patience of its own."""
 
 
 class AskModel(Prompt[str]):
@@ -33,4 +36,4 @@ def model_tool(model: Model) -> FunctionTool:
         except ModelError as error:
             raise ToolError(f"the model did not answer: {error}") from None
 
-    return tool(LLM)
+    return tool(LLM, Traits(timeout_s=A_DAY_S, concludes=True))

@@ -35,7 +35,6 @@ PASSAGES, LINES = 8, 5
 """From so many passages that a search finds, so many lines are given."""
 NAMED = 800
 """So much is said of what a folder holds, in characters."""
-Count = Annotated[int, Field(ge=1, le=20)]
 LineNumber = Annotated[int, Field(ge=1, le=10_000_000)]
 
 
@@ -124,15 +123,15 @@ class Documents:
     def tools(self) -> tuple[FunctionTool, ...]:
         """Make the tools `search_documents`, `list_documents` and `read_document`."""
 
-        async def search_documents(query: Words, count: Count = LINES) -> str:
+        async def search_documents(query: Words) -> str:
             await self.refresh()
             found = await self.memory.recall(query, PASSAGES, kinds=["document"], touch=False)
             if not found:
                 raise ToolError(" ".join(["there is nothing to read in the folder", *self._skipped()]))
             held = [_portion(each.record) for each in found]
-            return "\n\n".join([await extract(held, query, count), *self._skipped()])
+            return "\n\n".join([await extract(held, query, LINES), *self._skipped()])
 
-        search_documents.__doc__ = f"Search the documents ({self._named()}); gives the few lines that fit best."
+        search_documents.__doc__ = f"Give the few lines that fit a query best, of: {self._named()}."
 
         async def list_documents() -> str:
             """List the documents, and which of them cannot be read."""
@@ -143,7 +142,7 @@ class Documents:
             return "\n".join(lines + full) or "there are no documents"
 
         async def read_document(name: str, from_line: LineNumber = 1) -> str:
-            """Read a document by its name, from a line on; what is long comes in parts."""
+            """Read a whole document by its name, where no few lines do; what is long comes in parts."""
             _, document = await self.folder.read(name)
             return _part(document.lines, from_line)
 

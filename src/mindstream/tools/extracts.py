@@ -21,6 +21,8 @@ LIKENESS = 0.5
 """So much counts how like a query a line is beside the words that they share."""
 FIRST = 0.3
 """So much more counts a line of the best portion than one of the last."""
+LEAST = 0.4
+"""A line that fits less than so much of what the best one does is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ def _parts(paragraph: str) -> Iterator[str]:
 
 
 async def extract(portions: Sequence[Portion], query: str, count: int) -> str:
-    """Return so many lines of the portions, in their order, below the place and headings that they are from.
+    """Return so many lines of the portions at most, in their order, below the place and headings that they are from.
 
     A line is ranked by the words that it, its headings and its columns share with the query (BM25), by how like they
     are, and by the rank of its portion.
@@ -96,7 +98,8 @@ async def extract(portions: Sequence[Portion], query: str, count: int) -> str:
     vectors = await shared_embedder().embed([query, *(line.whole for _, line in lines)])
     ranks = np.array([rank for rank, _ in lines]) / len(portions)
     scores = words / max(float(words.max(initial=0.0)), 1e-9) + LIKENESS * (vectors[1:] @ vectors[0]) - FIRST * ranks
-    chosen = [lines[at] for at in sorted(np.argsort(-scores, kind="stable")[:count].tolist())]
+    best = np.argsort(-scores, kind="stable")[:count]
+    chosen = [lines[at] for at in sorted([best[0], *(at for at in best[1:] if scores[at] >= LEAST * scores[best[0]])])]
     by_head = groupby(chosen, key=lambda each: (portions[each[0]].place, each[1].under))
     return "\n\n".join("\n".join(_shown(*head, [line for _, line in held])) for head, held in by_head)
 

@@ -25,6 +25,7 @@ class Traits:
         at_once: so many of its calls go on side by side.
         batch: does several calls in one.
         cost_usd: what one call costs, where that is known.
+        concludes: what it gives is drawn from what it is handed: who reads the one need not read the other.
         ready: whether there is anything yet to call it for; a life does not show it before. None: always.
     """
 
@@ -36,6 +37,7 @@ class Traits:
     at_once: int = 8
     batch: Batch | None = None
     cost_usd: float | None = None
+    concludes: bool = False
     ready: Callable[[], bool] | None = None
 
 

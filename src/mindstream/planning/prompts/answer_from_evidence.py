@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
@@ -11,7 +11,7 @@ from typing import ClassVar
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from mindstream.models.prompt import Prompt, rule
-from mindstream.planning.arguments import Reference, Text, fill
+from mindstream.planning.arguments import Reference, Text, fill, find_references
 from mindstream.planning.evidence import Evidence
 from mindstream.planning.plan import Plan, PlannedStep
 
@@ -58,11 +58,22 @@ class Shown(BaseModel):
         return "\n".join(line for line in (f"{self.id}: {self.why}", self.call, self.text) if line)
 
 
-def show_steps(plan: Plan, evidence: Mapping[str, Evidence]) -> tuple[Shown, ...]:
-    """Return the steps as the solver is to see them; a line that was found twice stands in the first of them."""
+def show_steps(plan: Plan, evidence: Mapping[str, Evidence], concluding: Collection[str] = ()) -> tuple[Shown, ...]:
+    """Return the steps as the solver is to see them; a line that was found twice stands in the first of them.
+
+    `concluding`: tools whose results are read instead of what they were handed.
+    """
     shown, holders = list[Shown](), dict[str, str]()
+    drawn = {
+        reference.step: step.id
+        for step in plan.steps
+        if step.tool in concluding and step.id in evidence and not evidence[step.id].failed
+        for reference in find_references(step.arguments)
+    }
     for step in map(partial(_show_step, evidence=evidence), plan.steps):
-        if not step.failed:
+        if step.id in drawn and not step.failed and len(step.text) > LONGEST:
+            step = step.model_copy(update={"text": f"(read for {drawn[step.id]})"})
+        elif not step.failed:
             lines = step.text.splitlines()
             parts = [_new_lines(part.splitlines(), holders) for part in step.text.split("\n\n")]
             again = sorted({holders[line] for line in lines if line in holders})

@@ -10,7 +10,7 @@ from mindstream.models.model import ToolSpec
 from mindstream.models.prompt import Prompt, rule
 from mindstream.tools.algebra.formula import CONSTANTS, Apply, Name, Node, read_formulas
 
-LONGEST = 300
+LONGEST = 600
 """So much is said of a tool, in characters."""
 NO_LIMIT = 100_000
 """A greater maximum keeps nobody from anything."""

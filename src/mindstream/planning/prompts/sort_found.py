@@ -5,7 +5,7 @@ The values fit a schema (numbers, dates, kinds of things), so that no order can 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import date
 from typing import Annotated, ClassVar, Literal
 
@@ -61,7 +61,7 @@ def say_nothing(ask: SortFound) -> AllFound:  # noqa: ARG001
     return AllFound(steps=[])
 
 
-def sortable(plan: Plan, evidence: Mapping[str, Evidence]) -> tuple[Shown, ...]:
-    """Return the steps of which it is asked: those that found what strangers wrote."""
-    found = {id for id, each in evidence.items() if each.foreign and not each.failed}
+def sortable(plan: Plan, evidence: Mapping[str, Evidence], asked: Collection[str]) -> tuple[Shown, ...]:
+    """Return the steps of which it is asked: those of `asked` that found what strangers wrote."""
+    found = {id for id in asked if id in evidence and evidence[id].foreign and not evidence[id].failed}
     return tuple(step for step in show_steps(plan, evidence) if step.id in found)
