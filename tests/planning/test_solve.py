@@ -25,6 +25,7 @@ from mindstream.planning.plan import Plan
 from mindstream.planning.planner import Planner
 from mindstream.planning.prompts.answer_from_evidence import SolverAnswer, read_answer
 from mindstream.planning.solve import Strategy
+from mindstream.tools.ask_model import model_tool
 from mindstream.tools.tool import FunctionTool, tool
 from mindstream.tools.traits import Traits
 
@@ -77,6 +78,22 @@ async def test_the_solver_is_shown_a_passage_once_though_two_steps_found_it() ->
     shown = mind.asked[-1].messages[-1].text
     assert shown.count("its castles") == 4 and "(more of it stands in E1)" in shown
     assert "Elbe is a river." in shown and "Oder is a river." in shown and shown.count("rhine.md:") == 2
+
+
+async def test_what_a_step_concluded_is_read_instead_of_what_it_read_until_something_is_missing() -> None:
+    async def search(query: str) -> str:
+        """Search the shelf."""
+        return f"{query}: " + "the river is long and known for its castles; " * 8
+
+    mind = model(
+        make_plan="#E1 = search[Rhine]\n#E2 = LLM[what is it known for? #E1]\n#E3 = search[castles, #E2]",
+        ask_model="its castles",
+        answer_from_evidence=["MISSING E1: the length", "long"],
+    )
+    solution = await Planner(models=mind, tools=[tool(search), model_tool(mind)]).solve("How long is it?")
+    brief, whole = [each.messages[-1].text for each in mind.asked if each.prompt.label() == "answer_from_evidence"]
+    assert "Rhine: the river" not in brief and "(read for E2)" in brief and "castles, its castles: the river" in brief
+    assert "Rhine: the river" in whole and solution.answer == "long" and not solution.unanswered
 
 
 IN_PART = "Jannik Sinner.\n**MISSING E2:** the hometown"
