@@ -22,7 +22,8 @@ def wilson(hits: int, n: int) -> tuple[float, float]:
 def mcnemar(only_first: int, only_second: int) -> float:
     """Return the exact two-sided p of pairs of which so many only the first got right, so many only the second."""
     n, fewer = only_first + only_second, min(only_first, only_second)
-    return min(1.0, 2 * sum(math.comb(n, k) for k in range(fewer + 1)) / 2**n)
+    total: int = 2**n
+    return min(1.0, 2 * sum(math.comb(n, k) for k in range(fewer + 1)) / total)
 
 
 def holm(ps: Sequence[float]) -> list[float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Literal, cast, get_args
@@ -29,6 +30,7 @@ from mindstream.service.evaluation.plans import Evaluated, Expected, Wish
 from mindstream.service.town import is_free
 from mindstream.settings import Settings
 from mindstream.text.counting import count_of
+from mindstream.tools.mcp.pins import Approve
 
 app = group()
 Form = Literal["hotpotqa", "gsm8k", "strategyqa", "triviaqa", "plain"]
@@ -123,7 +125,7 @@ def evaluate(
     return _run(settings, wish, approve, json)
 
 
-def _approval(trust: bool, json: bool) -> service.Approve:
+def _approval(trust: bool, json: bool) -> Approve | None:
     screen = PlainScreen(Console(stderr=True, highlight=False))
     return server_approval(trust, Asker(screen) if asking.is_answerable() and not json else None, screen)
 
@@ -140,7 +142,7 @@ def _wish(data: Path, compared: Compared, means: Means) -> Wish:
     )  # fmt: skip
 
 
-async def _expect(settings: Settings, wish: Wish, approve: service.Approve) -> Expected:
+async def _expect(settings: Settings, wish: Wish, approve: Approve | None) -> Expected:
     async with service.open_evaluation(settings, wish, approve=approve) as opened:
         return await service.expect(opened)
 
@@ -158,7 +160,7 @@ def _has_leave(settings: Settings, expected: Expected) -> bool:
     return asking.confirm("Ask?")
 
 
-def _run(settings: Settings, wish: Wish, approve: service.Approve, json: bool) -> int:
+def _run(settings: Settings, wish: Wish, approve: Approve | None, json: bool) -> int:
     found: list[Evaluated] = []
 
     async def run() -> int:
@@ -183,11 +185,11 @@ def _show(found: Evaluated, wish: Wish) -> None:
     say(f"{found.data} ({found.form}): {count_of(found.questions, 'question')}{failing}")
     columns = ("way", "exact", "contained", "judged", "F1", "tokens", "cached at a tenth", "calls", "seconds", "USD")
     print_table(columns, [_cells(each) for each in found.findings.ways])
-    for each in found.findings.pairs:
-        say(_pair(each, found.findings.by))
-    for each in found.findings.control:
-        judged = "" if each.judged is None else f", judged {each.judged}"
-        say(f"control, {each.way}, answers of other questions: exact {each.exact}; contained {each.contained}{judged}")
+    if found.findings.pairs:
+        say(f"\nof two ways, {found.findings.by}:")
+        heads = ("ways", "only the first", "only the second", "p", "p by Holm", "tokens")
+        print_table(heads, [_pair_cells(each) for each in found.findings.pairs])
+    _show_control(found.findings.control)
     for each in found.findings.ways:
         if each.no_answer or each.failed:
             failed = f"{count_of(each.failed, 'call')} of tools failed as wished"
@@ -206,9 +208,21 @@ def _cells(each: WayFound) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _pair(each: PairFound, by: str) -> str:
-    tokens = "" if each.tokens is None else f"; tokens {each.tokens:.2f} : 1"
+def _pair_cells(each: PairFound) -> tuple[str, ...]:
+    tokens = "-" if each.tokens is None else f"{each.tokens:.2f} : 1"
     return (
-        f"{each.first} / {each.second}, {by}: only the first right {each.only_first}, only the second"
-        f" {each.only_second}; p = {each.p:.3g}, by Holm {each.adjusted:.3g}{tokens}"
-    )
+        f"{each.first} / {each.second}", str(each.only_first), str(each.only_second), f"{each.p:.3g}",
+        f"{each.adjusted:.3g}", tokens,
+    )  # fmt: skip
+
+
+def _show_control(control: Sequence[WayFound]) -> None:
+    """Say how many answers of other questions count as right: hardly any may, but of yes or no."""
+    if not control:
+        return
+    found = []
+    for name in ("exact", "contained", "judged"):
+        shares = [share for each in control if (share := getattr(each, name)) is not None]
+        if shares:
+            found.append(f"{name} {sum(each.hits for each in shares)} of {sum(each.of for each in shares)}")
+    say(f"\ncontrol, answers of other questions: {', '.join(found)}")

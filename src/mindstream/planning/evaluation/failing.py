@@ -55,7 +55,8 @@ class Failing:
 
     tool: Tool
     share: float
-    key: tuple[object, ...]
+    seed: int
+    question: str
     calls: int = 0
     failed: int = 0
 
@@ -69,7 +70,7 @@ class Failing:
 
     async def __call__(self, call: Call) -> str:
         self.calls += 1
-        if chance.fraction(*self.key, self.spec.name, self.calls) < self.share:
+        if chance.fraction(self.seed, self.question, self.spec.name, self.calls) < self.share:
             self.failed += 1
             raise ToolError(NOTHING)
         return await self.tool(call)
@@ -80,7 +81,7 @@ def with_failures(
 ) -> tuple[tuple[Tool, ...], list[Failing]]:
     """Return the tools as they fail on a question, and those that do."""
     failing = {
-        name: Failing(tool, failures[name], (seed, question))
+        name: Failing(tool, failures[name], seed, question)
         for tool in tools if (name := tool.spec.name) in failures
     }  # fmt: skip
     return tuple(failing.get(tool.spec.name, tool) for tool in tools), list(failing.values())

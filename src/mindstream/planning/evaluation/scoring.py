@@ -61,7 +61,9 @@ def _compared(kind: Kind, line: str, wanted: str) -> Score:
         contained = bool(decided) and (decided in YES) == positive
         exact = contained and len(said) == 1
         return Score(exact, contained, float(exact))
-    return Score(said == expected, bool(expected) and _holds(said, expected), _f1(said, expected))
+    if not expected:  # an alias of signs alone: nothing is an answer to it
+        return Score()
+    return Score(said == expected, _holds(said, expected), _f1(said, expected))
 
 
 def words_of(text: str, *, spaced: bool = False) -> list[str]:
