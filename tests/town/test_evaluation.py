@@ -14,6 +14,7 @@ import pytest
 from hamlet import hamlet, live
 
 from mindstream.errors import InputError, ModelUnavailable
+from mindstream.ledger import Ledger
 from mindstream.models.model import Part, Piece, Request
 from mindstream.models.roles import Models
 from mindstream.text.words import terms
@@ -21,7 +22,6 @@ from mindstream.town.evaluation.estimate import count_asked
 from mindstream.town.evaluation.evaluate import Design, Evaluation, Judged, judged_by_people
 from mindstream.town.evaluation.evidence import Answer
 from mindstream.town.evaluation.files import read_person, read_verdicts, write_questions
-from mindstream.town.evaluation.ledger import Ledger
 from mindstream.town.evaluation.pairs import SHUFFLED, Pair, pairs_of
 from mindstream.town.evaluation.questions import draw_questions, load_questions
 from mindstream.town.evaluation.report import Findings, report
@@ -194,7 +194,7 @@ async def test_what_cannot_be_read_is_left_out_and_counted(folder: Path) -> None
     async with Opened(folder, mind, replace(DESIGN, pairs=12), None) as evaluation:
         comparisons = evaluation.comparisons()
         judged = await evaluation.judge(pairs_of(comparisons, await evaluation.answer(comparisons)))
-        assert evaluation.unreadable > 0 and len(judged) < len(comparisons)
+        assert evaluation.asked.unreadable > 0 and len(judged) < len(comparisons)
 
 
 async def test_an_estimate_is_the_calls_that_come(folder: Path, tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mindstream.town.evaluation.ranks import chi2_above, dunn, holm, kruskal_wallis
+from mindstream.significance import holm
+from mindstream.town.evaluation.ranks import chi2_above, dunn, kruskal_wallis
 from mindstream.town.evaluation.trueskill import Game, Rating, rate, rate_game
 
 TAU = 25 / 300

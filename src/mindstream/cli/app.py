@@ -35,7 +35,7 @@ COMMANDS = {
     "gate": ("See how the gates do: when the talker waits for the reasoner.", "gate"),
     "prompts": ("List what models are asked, and in whose words.", "prompts"),
     "pack": ("Make a domain of your own, and check it.", "pack"),
-    "plan": ("Look at plans in files, change them, run them.", "plan"),
+    "plan": ("Look at plans in files, change them, run them; compare ways of solving.", "plan.files", "plan.evaluate"),
     "pool": (
         "Share exemplars among agents: pools, their rubrics, who may read what.", "pool", "pool_learning"
     ),

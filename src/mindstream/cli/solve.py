@@ -41,12 +41,13 @@ from mindstream.clock import format_iso
 from mindstream.errors import InputError, ModelError
 from mindstream.planning.check import check
 from mindstream.planning.estimate import Estimate
+from mindstream.planning.exemplars import NONE
 from mindstream.planning.journal import RunCheckpoint
 from mindstream.planning.permission import Approver, allow, refuse
 from mindstream.planning.plan import Plan
 from mindstream.planning.prompts.answer_from_evidence import QUOTED
 from mindstream.planning.solution import Solution
-from mindstream.planning.solve import Strategy
+from mindstream.planning.solve import UNPLANNED, Strategy
 from mindstream.planning.watcher import RunWatcher, Unwatched
 from mindstream.service.opening import unpriced
 from mindstream.service.solving import Solver, SolveSettings, find_runs, open_solver
@@ -54,7 +55,10 @@ from mindstream.settings import Chosen, Settings
 from mindstream.text.counting import count_of
 
 NO_ANSWER = 1
-EXEMPLARS = "Solved tasks to show the planner: texts with --- between them, or what `plan export` writes."
+EXEMPLARS = (
+    "Solved tasks to show the planner: shipped, none, or a FILE of texts with --- between them, or of what `plan"
+    " export` writes [none]."
+)
 TOOLS = (
     "Its tools: calculator, web, wikipedia, wolfram, read_page, llm, recall [calculator; llm with a model, else recall"
     " without --docs]."
@@ -90,9 +94,7 @@ class SolveOptions:
     run: Annotated[str, flag("NAME", "The run's name; one that was stopped goes on [a new one].")] = ""
     json: AsJson = False
 
-    def task(
-        self, text: str, *, file: Path | None = None, exemplars: Path | None = None, pool: str = ""
-    ) -> SolveSettings:
+    def task(self, text: str, *, file: Path | None = None, exemplars: str = NONE, pool: str = "") -> SolveSettings:
         """Return what is to be solved, and with what."""
         return SolveSettings(
             text, self.how, split_names(self.tools), tuple(self.docs or ()), tuple(self.mcp or ()), exemplars, pool,
@@ -141,7 +143,7 @@ def solve(
     chosen: Chosen,
     options: SolveOptions,
     words: Annotated[list[str] | None, word("TASK", "What is to be solved.")] = None,
-    exemplars: Annotated[Path | None, flag("FILE", EXEMPLARS)] = None,
+    exemplars: Annotated[str, flag("FILE", EXEMPLARS)] = NONE,
     pool: PoolName = "",
     resume: Annotated[str, flag("NAME", "Go on with a run that was stopped.")] = "",
     list_: Annotated[bool, switch("--list", "List the runs.")] = False,
@@ -168,7 +170,7 @@ def solve_task(chosen: Chosen, task: SolveSettings, options: SolveOptions, begun
     """Solve a task; return the exit code. `begun`: how far it had come."""
     if options.approve and (options.json or not is_answerable()):
         raise InputError("--approve asks, and nobody is there to be asked: run it in a terminal, without --json")
-    if options.approve and task.how in ("react", "direct", "cot"):
+    if options.approve and task.how in UNPLANNED:
         raise InputError(f"{task.how} makes no plan that could be approved: --how rewoo or plan-execute")
     if options.save and not options.save.absolute().parent.is_dir():
         raise InputError(

@@ -22,6 +22,7 @@ ROOM = Room(
         Role("worker", "answers where a step asks a model"),
         Role("solver", "answers from what the steps found"),
         Role("replanner", "mends the plan", ("planner",)),
+        Role("judge", "says whether an answer is right, in an evaluation"),
     ),
     events=_events,
 )

@@ -89,7 +89,7 @@ def estimate(
         case _:
             asked = [*planned, *own, RoleEstimate("solver", 1, _solving(task, steps), ANSWER)]
     real = tuple(each for each in asked if models[each.role] != "rules")
-    prices = [_price(models[each.role], each) for each in real]
+    prices = [cost_of(models[each.role], each.tokens_in, each.tokens_out) for each in real]
     cost = None if None in prices else sum(each or 0.0 for each in prices)
     return Estimate(real, cost, {each.role: models[each.role] for each in real})
 
@@ -104,9 +104,10 @@ def _words(
     return sum(map(estimate_tokens, (prompt.words(), task, *tools, *more)))
 
 
-def _price(name: str, asked: RoleEstimate) -> float | None:
+def cost_of(name: str, tokens_in: int, tokens_out: int) -> float | None:
+    """Return what so many tokens of a model cost in US dollars; None where that is not known."""
     try:
         at = address(name)
     except SettingsError:  # a recording
         return None
-    return price(at.model, at, asked.tokens_in, asked.tokens_out)
+    return price(at.model, at, tokens_in, tokens_out)

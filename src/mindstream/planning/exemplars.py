@@ -1,20 +1,49 @@
-"""Solved tasks that a planner is shown, read from a file."""
+"""Solved tasks that a planner is shown: those that ship, those of a file, or none."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 from mindstream.errors import InputError
 from mindstream.memory.recall.exemplars import SHOTS, Exemplars
+from mindstream.models.model import ToolSpec
+from mindstream.planning.formats.read import read
+from mindstream.planning.plan_file import read_named
 
 MOST = 64
+SHIPPED, NONE = "shipped", "none"
+SHIPPED_FILE = Path(__file__).with_name("exemplars.txt")
+SEARCH = "search"
+"""Stands in what ships for whichever tool takes a query."""
 
 
 async def find_exemplars(given: Sequence[str] | Exemplars, task: str) -> tuple[str, ...]:
     """Return the exemplars for a task: those that were given, or the best that are found."""
     return tuple(given) if isinstance(given, Sequence) else tuple(map(str, await given.examples(task, SHOTS)))
+
+
+def choose_exemplars(named: str, tools: Sequence[ToolSpec]) -> tuple[str, ...]:
+    """Return the exemplars that are named: `shipped`, `none` ("" too), or those of a file.
+
+    Raises:
+        InputError: the file cannot be read, or holds none.
+    """
+    if named in ("", NONE):
+        return ()
+    return shipped_exemplars(tools) if named == SHIPPED else read_exemplars(read_named(Path(named)))
+
+
+def shipped_exemplars(tools: Sequence[ToolSpec]) -> tuple[str, ...]:
+    """Return the exemplars that ship of which all tools are there, with the names that these have here."""
+    search = next((each.name for each in tools if "query" in each.parameters.get("properties", {})), "")
+    names = {each.name for each in tools} | ({SEARCH} if search else set())
+    return tuple(
+        each.replace(f"= {SEARCH}[", f"= {search}[") for each in read_exemplars(SHIPPED_FILE.read_text("utf-8"))
+        if {step.tool for step in read(each).plan.steps} <= names
+    )  # fmt: skip
 
 
 BETWEEN = re.compile(r"^-{3,}[ \t]*$", re.MULTILINE)

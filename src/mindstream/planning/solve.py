@@ -38,6 +38,7 @@ WAYS = {
 }  # fmt: skip
 UNPLANNED = ("react", "direct", "cot")
 """No plan is written beforehand in these, and one role answers."""
+WITHOUT_TOOLS = ("direct", "cot")
 
 
 async def solve(planner: Planner, task: str, plan: Plan | None = None, *, run: str = "") -> Solution:

@@ -19,11 +19,11 @@ from mindstream.models.rules import Rules
 from mindstream.models.wrappers.budget import Budget, Budgeted
 from mindstream.planning.check import Fault, check
 from mindstream.planning.estimate import Estimate, estimate
-from mindstream.planning.exemplars import find_exemplars, read_exemplars
+from mindstream.planning.exemplars import NONE, SHIPPED, choose_exemplars, find_exemplars
 from mindstream.planning.journal import RunCheckpoint, read_runs
 from mindstream.planning.permission import Approver, refuse
 from mindstream.planning.plan import Plan, PlannedStep
-from mindstream.planning.plan_file import read_named, read_plan
+from mindstream.planning.plan_file import read_plan
 from mindstream.planning.planner import Planner
 from mindstream.planning.solution import Solution
 from mindstream.planning.solve import UNPLANNED, Strategy
@@ -53,6 +53,7 @@ class SolveSettings:
             where there are no documents.
         docs: folders to be searched.
         mcp: servers, as command lines or URLs; whoever names a host lets it be asked.
+        exemplars: `shipped`, a file's name, or `none`; what ships are plans, and for ways that plan.
         pool: the name of a pool of plans, whose best are shown to the planner after those of `exemplars`.
         plan: what is run; no planner is asked.
         file: where the plan stands, and the task where `text` is empty.
@@ -65,7 +66,7 @@ class SolveSettings:
     tools: tuple[str, ...] | None = None
     docs: tuple[Path, ...] = ()
     mcp: tuple[str, ...] = ()
-    exemplars: Path | None = None
+    exemplars: str = NONE
     pool: str = ""
     plan: Plan | None = None
     file: Path | None = None
@@ -120,7 +121,8 @@ async def open_solver(settings: Settings, task: SolveSettings, approve: Approve 
         ToolError: no tool of the MCP servers may be called.
     """
     budget = budget_of(settings)
-    exemplars = read_exemplars(read_named(task.exemplars)) if task.exemplars else ()
+    wanted = NONE if task.exemplars == SHIPPED and task.how in UNPLANNED else task.exemplars
+    choose_exemplars(wanted, ())  # a file that cannot be used is told of before anything is opened
     calls = CallLog()
     async with AsyncExitStack() as opened:
         # the run counts, tools included
@@ -135,6 +137,7 @@ async def open_solver(settings: Settings, task: SolveSettings, approve: Approve 
         means = Means(model, memory, settings.data, embed=settings.embedder)
         tools, refused = await open_tools(settings, _names(task, model), task.docs, task.mcp, means, approve, opened)
         task = _with_plan(task, [tool.spec for tool in tools])
+        exemplars = choose_exemplars(wanted, [tool.spec for tool in tools])
         async with open_member(settings, task.pool, render=plan_shot) as member:
             exemplars += await find_exemplars(member, task.text) if member else ()
         planner = Planner(

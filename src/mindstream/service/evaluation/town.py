@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mindstream.errors import InputError
+from mindstream.ledger import Ledger
 from mindstream.models.rules import Rules
 from mindstream.models.wrappers.meter import Metered
 from mindstream.service.opening import answering
@@ -18,7 +19,6 @@ from mindstream.town.evaluation.estimate import count_asked
 from mindstream.town.evaluation.evaluate import JUDGE, Design, Evaluation, Judged, judged_by_people
 from mindstream.town.evaluation.evidence import gather_facts
 from mindstream.town.evaluation.files import write_answers
-from mindstream.town.evaluation.ledger import Ledger
 from mindstream.town.evaluation.page import build_page
 from mindstream.town.evaluation.pairs import Pair, pairs_of
 from mindstream.town.evaluation.questions import load_questions
@@ -191,7 +191,7 @@ async def evaluate(evaluation: Evaluation, wish: Wish, spent: Spent) -> Evaluate
         setting.name, step, format_time(setting, step),
         report(evaluation.conditions, judged, checked, evaluation.design.seed),
         evaluation.models.of("talker").name, judged_by, len(answers), len(pairs), len(judged), others,
-        evaluation.unreadable, spent,
+        evaluation.asked.unreadable, spent,
     )  # fmt: skip
 
 

@@ -41,10 +41,10 @@ async def count_asked(evaluation: Evaluation, comparisons: Sequence[Comparison])
         unknown = UNKNOWN in (pair.first.text, pair.second.text)
         orders = (pair.first.key, pair.second.key), (pair.second.key, pair.first.key)
         for keys, prompt in zip(orders, await evaluation.judge_prompts(pair), strict=True):
-            add(prompt, f"{each.item.key} {keys}" if unknown else evaluation.key(prompt))
+            add(prompt, f"{each.item.key} {keys}" if unknown else evaluation.asked.key(prompt))
     for answer in answers.values() if evaluation.design.claims else ():
         check = await evaluation.check_prompt(answer)
-        add(check, f"{answer.item.key} {answer.key}" if answer.text == UNKNOWN else evaluation.key(check))
+        add(check, f"{answer.item.key} {answer.key}" if answer.text == UNKNOWN else evaluation.asked.key(check))
     return counting
 
 
@@ -58,7 +58,7 @@ async def _expected(
         other = await _expected(evaluation, evaluation.shuffled_item(item), "full", add)
         return Answer(item, condition, other.text, other.key)
     prompt = await evaluation.prompt(item, condition)
-    key = evaluation.key(prompt)
+    key = evaluation.asked.key(prompt)
     kept = evaluation.ledger.find(key)
     add(prompt, key)
     return Answer(item, condition, kept["reply"] if kept else UNKNOWN, key)

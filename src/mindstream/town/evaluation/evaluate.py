@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from mindstream import chance
-from mindstream.errors import InputError, ReplyInvalid
-from mindstream.models.ask import ask
-from mindstream.models.model import Model, Request
+from mindstream.errors import InputError
+from mindstream.ledger import Ledger
+from mindstream.models.asked_once import AskedOnce, Told
 from mindstream.models.prompt import Prompt
-from mindstream.models.recording import fingerprint
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.town.evaluation.evidence import Answer, Item, gather_facts
-from mindstream.town.evaluation.ledger import Ledger
 from mindstream.town.evaluation.pairs import (
     PERSON,
     SHUFFLED,
@@ -31,14 +28,11 @@ from mindstream.town.prompts.check_claims import CheckClaims, Claims
 from mindstream.town.prompts.judge_pair import JudgePair, Verdict
 from mindstream.town.residents.interview import CONDITIONS, Condition, Interviewer
 
-AT_ONCE = 8
 JUDGE = "judge"
 MOST = "six"
 """So many sentences an answer has at most."""
 FIRST = {"first": 1.0, "second": 0.0, "equal": 0.5}
 """What a verdict is worth for the answer that is shown first."""
-T = TypeVar("T")
-R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -89,8 +83,7 @@ class Evaluation:
 
     Attributes:
         person: what a person answered, by resident and question id.
-        told: takes how many are done, of how many, and what is done now.
-        unreadable: how many replies could not be read, even when they were asked for again.
+        asked: who asks each of its questions once.
     """
 
     interviewer: Interviewer
@@ -100,8 +93,7 @@ class Evaluation:
     questions: Sequence[Question]
     ledger: Ledger
     person: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    told: Callable[[int, int, str], None] = lambda *_: None
-    unreadable: int = 0
+    told: Told = lambda *_: None
 
     def __post_init__(self) -> None:
         unknown = [each for each in self.design.conditions if each not in CONDITIONS]
@@ -109,7 +101,7 @@ class Evaluation:
             raise InputError(f"{unknown[0]!r} is no condition: known are {', '.join(CONDITIONS)}")
         self.names = self.design.residents or self.history.names
         self._event = find_event(self.history)
-        self._asked: dict[str, asyncio.Lock] = {}
+        self.asked = AskedOnce(self.models, self.ledger, self.told)
         if self.design.shuffled and len(self.history.names) < 2:
             raise InputError("nobody else lives there whose answers could be shuffled in")
 
@@ -142,7 +134,7 @@ class Evaluation:
     async def answer(self, comparisons: Sequence[Comparison]) -> dict[tuple[str, str, str], Answer]:
         """Return the answers that are compared, by resident, question and condition; what is not there is asked."""
         cells = list(dict.fromkeys((each.item, name) for each in comparisons for name in (each.first, each.second)))
-        done = await self._each("answering", cells, lambda cell: self._answer(*cell))
+        done = await self.asked.each("answering", cells, lambda cell: self._answer(*cell))
         return {(*each.item.key, each.condition): each for each in done if each is not None}
 
     async def _answer(self, item: Item, condition: str) -> Answer | None:
@@ -153,7 +145,7 @@ class Evaluation:
             other = await self._answer(self.shuffled_item(item), "full")
             return other and Answer(item, SHUFFLED, other.text, other.key)
         prompt = await self.prompt(item, condition)
-        kept = await self._kept(prompt, {"row": "answer", "resident": item.resident, "question": item.question.id,
+        kept = await self.asked.kept(prompt, {"row": "answer", "resident": item.resident, "question": item.question.id,
                                          "condition": condition}, lambda text: text)  # fmt: skip
         return kept and Answer(item, condition, kept[1], kept[0])
 
@@ -169,7 +161,7 @@ class Evaluation:
 
     async def judge(self, pairs: Sequence[Pair]) -> list[Judged]:
         """Have a model judge pairs, each in both orders; of the same words nobody is asked."""
-        done = await self._each("judging", pairs, self._judge)
+        done = await self.asked.each("judging", pairs, self._judge)
         return [each for each in done if each is not None]
 
     async def _judge(self, pair: Pair) -> Judged | None:
@@ -177,7 +169,7 @@ class Evaluation:
             return Judged(pair, 0.5)
         verdicts = []
         for turned, prompt in enumerate(await self.judge_prompts(pair)):
-            kept = await self._kept(prompt, {"row": "verdict", "resident": pair.item.resident,
+            kept = await self.asked.kept(prompt, {"row": "verdict", "resident": pair.item.resident,
                                              "question": pair.item.question.id}, _dumped)  # fmt: skip
             if kept is None:
                 return None
@@ -198,12 +190,12 @@ class Evaluation:
 
     async def check(self, answers: Iterable[Answer]) -> list[Checked]:
         """Have a model find what answers claim, and the fact that bears each claim out."""
-        done = await self._each("checking claims", list(answers), self._check)
+        done = await self.asked.each("checking claims", list(answers), self._check)
         return [each for each in done if each is not None]
 
     async def _check(self, answer: Answer) -> Checked | None:
         prompt = await self.check_prompt(answer)
-        kept = await self._kept(prompt, {"row": "claims", "resident": answer.item.resident,
+        kept = await self.asked.kept(prompt, {"row": "claims", "resident": answer.item.resident,
                                          "question": answer.item.question.id}, _dumped)  # fmt: skip
         if kept is None:
             return None
@@ -217,52 +209,6 @@ class Evaluation:
         return CheckClaims(
             who=item.resident, when=facts.when, facts=facts.lines, question=item.question.text, answer=answer.text
         )
-
-    def key(self, prompt: Prompt[Any]) -> str:
-        """Return what stands for a prompt, its words and who is asked."""
-        return fingerprint(Request(prompt, prompt.role), self._model(prompt).name)
-
-    def is_known(self, prompt: Prompt[Any]) -> bool:
-        """Tell whether it was asked before."""
-        return self.ledger.find(self.key(prompt)) is not None
-
-    def _model(self, prompt: Prompt[Any]) -> Model:
-        return self.models.of(prompt.role)
-
-    async def _kept(self, prompt: Prompt[R], row: dict[str, Any], dump: Callable[[R], Any]) -> tuple[str, Any] | None:
-        """Return the key and the reply, kept or asked now; None where it cannot be read."""
-        key = self.key(prompt)
-        async with self._asked.setdefault(key, asyncio.Lock()):  # two conditions may ask the very same
-            found = self.ledger.find(key)
-            if found is None:
-                try:
-                    reply = dump(await ask(self._model(prompt), prompt))
-                except ReplyInvalid:
-                    self.unreadable += 1
-                    return None
-                found = row | {"reply": reply, "model": self._model(prompt).name}
-                self.ledger.keep(key, found)
-        return key, found["reply"]
-
-    async def _each(self, doing: str, todo: Sequence[T], do: Callable[[T], Awaitable[R | None]]) -> list[R | None]:
-        """Do it for each, some at once; the first error ends it."""
-        turn, done = asyncio.Semaphore(AT_ONCE), 0
-
-        async def one(each: T) -> R | None:
-            nonlocal done
-            async with turn:
-                found = await do(each)
-            done += 1
-            self.told(done, len(todo), doing)
-            return found
-
-        tasks = [asyncio.ensure_future(one(each)) for each in todo]
-        try:
-            return list(await asyncio.gather(*tasks))
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _dumped(reply: Verdict | Claims) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Do groups differ, and which: Kruskal and Wallis 1952 over all, Dunn 1964 by pairs, mended for their number by Holm.
 
-Holm 1979 steps down. What scipy has of it is forty lines; the rest of scipy would be 100 MB for everybody.
+What scipy has of it is forty lines; the rest of scipy would be 100 MB for everybody.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
+
+from mindstream.significance import holm
 
 
 @dataclass(frozen=True)
@@ -69,16 +71,6 @@ def dunn(groups: Mapping[str, Sequence[float]]) -> tuple[Dunn, ...]:
         found.append((first, second, z, 2 * NormalDist().cdf(-abs(z))))
     adjusted = holm([p for *_, p in found])
     return tuple(Dunn(*each, q) for each, q in zip(found, adjusted, strict=True))
-
-
-def holm(ps: Sequence[float]) -> list[float]:
-    """Return p values mended for their number: step down, never falling, at most 1."""
-    order = sorted(range(len(ps)), key=lambda at: ps[at])
-    mended, highest = [0.0] * len(ps), 0.0
-    for place, at in enumerate(order):
-        highest = max(highest, min(1.0, ps[at] * (len(ps) - place)))
-        mended[at] = highest
-    return mended
 
 
 def chi2_above(x: float, df: int) -> float:

@@ -37,7 +37,7 @@ from mindstream.text.counting import count_of
 FAULTY = 1
 PlanFile = Annotated[Path, word("FILE", "A plan: JSON, or text in one of three forms.")]
 TaskText = Annotated[str, flag("WORDS", "What is to be solved [as the file says].", "--task")]
-app = group("Look at plans in files, change them, run them.")
+app = group("Look at plans in files, change them, run them; compare ways of solving on sets of questions.")
 
 
 @command(

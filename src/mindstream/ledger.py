@@ -1,4 +1,4 @@
-"""What was answered and judged, in a file beside the town: by what was asked, so that it is never asked twice."""
+"""What was answered and judged, in a file: by what was asked, so that it is never asked twice."""
 
 from __future__ import annotations
 

@@ -1,0 +1,87 @@
+"""Tools that fail as often as is wished, by a seed: on a question the n-th call of a tool fails for every way alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from mindstream import chance
+from mindstream.errors import InputError, ToolError
+from mindstream.models.model import Call, ToolSpec
+from mindstream.planning.formats.inputs import IN_THE_PAPER
+from mindstream.tools.tool import Tool
+from mindstream.tools.traits import Traits, traits_of
+
+NOTHING = "No evidence found."
+"""What the paper's tools say that fail."""
+NAMED = {"web": "web_search", "llm": "LLM", "docs": "search_documents", "documents": "search_documents", **IN_THE_PAPER}
+"""Names under which tools are opened, and the paper's."""
+
+
+def read_failures(given: Sequence[str]) -> dict[str, float]:
+    """Read `web=0.3` as how often which tool fails.
+
+    Raises:
+        InputError: it is no tool with a share of 0 to 1.
+    """
+    found = {}
+    for each in given:
+        name, _, share = each.partition("=")
+        try:
+            value = float(share)
+        except ValueError:
+            value = -1.0
+        if not name.strip() or not 0 <= value <= 1:
+            raise InputError(f"wanted a tool and how often it fails, as web=0.3, came {each[:80]!r}")
+        found[NAMED.get(name.strip().casefold(), name.strip())] = value
+    return found
+
+
+def check_failures(failures: Mapping[str, float], names: Sequence[str]) -> None:
+    """Refuse failures of tools that nobody calls.
+
+    Raises:
+        InputError: so it is.
+    """
+    for name in failures:
+        if name not in names:
+            there = f"there are {', '.join(names)}" if names else "these ways call none"
+            raise InputError(f"there is no tool {name!r} that could fail; {there}")
+
+
+@dataclass
+class Failing:
+    """A tool of which some calls find nothing."""
+
+    tool: Tool
+    share: float
+    seed: int
+    question: str
+    calls: int = 0
+    failed: int = 0
+
+    @property
+    def spec(self) -> ToolSpec:
+        return self.tool.spec
+
+    @property
+    def traits(self) -> Traits:
+        return replace(traits_of(self.tool), batch=None)  # else its calls would not pass here
+
+    async def __call__(self, call: Call) -> str:
+        self.calls += 1
+        if chance.fraction(self.seed, self.question, self.spec.name, self.calls) < self.share:
+            self.failed += 1
+            raise ToolError(NOTHING)
+        return await self.tool(call)
+
+
+def with_failures(
+    tools: Sequence[Tool], failures: Mapping[str, float], seed: int, question: str
+) -> tuple[tuple[Tool, ...], list[Failing]]:
+    """Return the tools as they fail on a question, and those that do."""
+    failing = {
+        name: Failing(tool, failures[name], seed, question)
+        for tool in tools if (name := tool.spec.name) in failures
+    }  # fmt: skip
+    return tuple(failing.get(tool.spec.name, tool) for tool in tools), list(failing.values())

@@ -1,0 +1,202 @@
+"""Questions with answers, read from files in the forms in which their makers publish them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StrictBool, StrictStr, ValidationError
+
+from mindstream import chance
+from mindstream.errors import InputError
+from mindstream.models.prompt import complaints
+from mindstream.paths import read_bytes
+from mindstream.planning.evaluation.scoring import NO, YES, Kind, is_number
+
+LARGEST = 1 << 30
+GSM8K = "####"
+"""Stands before the number in GSM8K's answers."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question with its answers.
+
+    Attributes:
+        text: as it is put. answers: each is right. kind: how they are compared.
+        context: documents that come with it: title, and lines.
+    """
+
+    id: str
+    text: str
+    answers: tuple[str, ...]
+    kind: Kind = "words"
+    context: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
+class _Row(BaseModel):
+    """A question as a set has it."""
+
+    model_config = ConfigDict(extra="ignore", populate_by_name=True)
+    wanted: ClassVar[str]
+
+    def to_question(self) -> Question:
+        """Return it as a question; one without an id is called by its row."""
+        raise NotImplementedError
+
+
+class _Hotpot(_Row):
+    wanted = "a JSON list of {_id, question, answer, context: [[title, [sentence, …]], …]}"
+
+    id: StrictStr = Field(alias="_id")
+    question: StrictStr
+    answer: StrictStr
+    context: list[tuple[str, list[str]]]
+
+    def to_question(self) -> Question:
+        documents = tuple((title, tuple(map(str.strip, lines))) for title, lines in self.context)
+        return Question(self.id, self.question, (self.answer,), context=documents)
+
+
+class _Gsm8k(_Row):
+    wanted = "JSON Lines of {question, answer}, where the answer ends with #### and a number"
+
+    question: StrictStr
+    answer: StrictStr = Field(pattern=rf"{GSM8K}\s*-?[\d.,]+\s*$")
+
+    def to_question(self) -> Question:
+        return Question("", self.question, (self.answer.rpartition(GSM8K)[2].strip(),), "number")
+
+
+class _Strategy(_Row):
+    wanted = "a JSON list of {qid, question, answer: true or false}"
+
+    qid: StrictStr
+    question: StrictStr
+    answer: StrictBool
+
+    def to_question(self) -> Question:
+        return Question(self.qid, f"{self.question} Answer yes or no.", ("yes" if self.answer else "no",), "yes_no")
+
+
+class _TriviaAnswer(BaseModel):
+    value: StrictStr = Field(alias="Value")
+    aliases: list[str] = Field([], alias="Aliases")
+    normalised: list[str] = Field([], alias="NormalizedAliases")
+
+
+class _Trivia(_Row):
+    wanted = "a JSON object {Data: [{QuestionId, Question, Answer: {Value, Aliases, NormalizedAliases}}, …]}"
+
+    id: StrictStr = Field(alias="QuestionId")
+    question: StrictStr = Field(alias="Question")
+    answer: _TriviaAnswer = Field(alias="Answer")
+
+    def to_question(self) -> Question:
+        known = dict.fromkeys((self.answer.value, *self.answer.aliases, *self.answer.normalised))
+        return Question(self.id, self.question, tuple(known), "trivia")
+
+
+class _Plain(_Row):
+    wanted = "CSV with the columns question and answer (or input and target), or JSON Lines of these"
+
+    id: StrictStr | int | None = None
+    question: StrictStr = Field(min_length=1, validation_alias=AliasChoices("question", "input"))
+    answer: StrictBool | int | float | StrictStr | list[str] = Field(validation_alias=AliasChoices("answer", "target"))
+
+    def to_question(self) -> Question:
+        if isinstance(self.answer, bool):
+            answers = ["yes" if self.answer else "no"]
+        else:
+            answers = self.answer if isinstance(self.answer, list) else [str(self.answer)]
+        if all(each.strip().casefold() in YES | NO for each in answers):
+            kind: Kind = "yes_no"
+        else:
+            kind = "number" if all(map(is_number, answers)) else "words"
+        return Question("" if self.id is None else str(self.id), self.question, tuple(answers), kind)
+
+
+FORMS: Mapping[str, type[_Row]] = {
+    "hotpotqa": _Hotpot, "gsm8k": _Gsm8k, "strategyqa": _Strategy, "triviaqa": _Trivia, "plain": _Plain,
+}  # fmt: skip
+
+
+def read_questions(file: Path, form: str = "") -> tuple[list[Question], str]:
+    """Read a set of questions; return it, and the form that it has. `form`: "" is told from the first row.
+
+    Raises:
+        InputError: it cannot be read, is in no such form, or a row has no answer; the message says what is wanted.
+    """
+    try:
+        text = read_bytes(file, LARGEST).decode("utf-8-sig")
+    except InputError as error:
+        raise InputError(f"{file} {error}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{file} is not UTF-8 text") from None
+    rows = _rows_of(text)
+    named = form or next((name for name, kind in FORMS.items() if rows and _fits(kind, rows[0])), "")
+    if not rows or not named:
+        forms = "".join(f"\n  {name}: {kind.wanted}" for name, kind in FORMS.items())
+        raise InputError(f"{file} holds no questions in a form that is known:{forms}")
+    return _unique(_read(file, rows, FORMS[named], named)), named
+
+
+def draw(questions: Sequence[Question], limit: int, seed: int) -> list[Question]:
+    """Draw so many (0: all), in their order; of one seed a larger draw holds the smaller ones."""
+    if not 0 < limit < len(questions):
+        return list(questions)
+    order = sorted(range(len(questions)), key=lambda at: chance.fraction(seed, "question", questions[at].id))
+    return [questions[at] for at in sorted(order[:limit])]
+
+
+def _rows_of(text: str) -> list[Any]:
+    """Return the rows of a text: of a JSON list, of the list `Data` of an object, of JSON Lines, or of CSV."""
+    if not text.lstrip().startswith(("[", "{")):
+        return list(csv.DictReader(io.StringIO(text)))
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        try:
+            return [json.loads(line) for line in text.splitlines() if line.strip()]
+        except (ValueError, RecursionError):
+            return []
+    if isinstance(found, dict):
+        found = found.get("Data", [found])
+    return found if isinstance(found, list) else []
+
+
+def _fits(kind: type[_Row], row: object) -> bool:
+    try:
+        kind.model_validate(row)
+    except ValidationError:
+        return False
+    return True
+
+
+def _read(file: Path, rows: Sequence[Any], kind: type[_Row], name: str) -> list[Question]:
+    found = []
+    for number, row in enumerate(rows, 1):
+        try:
+            question = kind.model_validate(row).to_question()
+        except ValidationError as error:
+            why = f"is not in the form {name} ({kind.wanted}): {complaints(error)}"
+            raise InputError(f"{file}, row {number} {why}") from None
+        found.append(replace(question, id=question.id or str(number)))
+    return found
+
+
+def _unique(questions: Iterable[Question]) -> list[Question]:
+    """Give each a name of its own."""
+    found: dict[str, Question] = {}
+    for each in questions:
+        name, number = each.id, 1
+        while name in found:
+            number += 1
+            name = f"{each.id}.{number}"
+        found[name] = replace(each, id=name)
+    return list(found.values())

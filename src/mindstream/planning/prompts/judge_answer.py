@@ -1,0 +1,29 @@
+"""Does an answer say what a right one says? Judged as in Xu 2023, 4.1; nobody stands in: words alone do not tell."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from mindstream.models.prompt import Prompt
+
+
+class Judgement(BaseModel):
+    """Whether an answer is right, and why."""
+
+    model_config = ConfigDict(frozen=True)
+
+    why: str = Field("", max_length=2_000)
+    right: bool
+
+
+class JudgeAnswer(Prompt[Judgement]):
+    """Is an answer right, by those that are known to be?"""
+
+    role: ClassVar[str] = "judge"
+    reply_tokens: ClassVar[int] = 300
+
+    question: str
+    expected: tuple[str, ...]
+    answer: str

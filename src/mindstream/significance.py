@@ -1,0 +1,36 @@
+"""Is a difference one? Wilson 1927 for a share, McNemar 1947 for pairs, Holm 1979 for several tests at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+Z = 1.959964
+"""So many deviations hold 95 %."""
+
+
+def wilson(hits: int, n: int) -> tuple[float, float]:
+    """Return the 95 % interval of a share; 0 to 1 where nothing was counted."""
+    if not n:
+        return 0.0, 1.0
+    share, z2 = hits / n, Z * Z
+    middle = (share + z2 / (2 * n)) / (1 + z2 / n)
+    half = Z * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n)) / (1 + z2 / n)
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def mcnemar(only_first: int, only_second: int) -> float:
+    """Return the exact two-sided p of pairs of which so many only the first got right, so many only the second."""
+    n, fewer = only_first + only_second, min(only_first, only_second)
+    total: int = 2**n
+    return min(1.0, 2 * sum(math.comb(n, k) for k in range(fewer + 1)) / total)
+
+
+def holm(ps: Sequence[float]) -> list[float]:
+    """Return p values mended for their number: step down, never falling, at most 1."""
+    order = sorted(range(len(ps)), key=lambda at: ps[at])
+    mended, highest = [0.0] * len(ps), 0.0
+    for place, at in enumerate(order):
+        highest = max(highest, min(1.0, ps[at] * (len(ps) - place)))
+        mended[at] = highest
+    return mended
