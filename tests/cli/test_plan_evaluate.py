@@ -1,4 +1,4 @@
-"""`mindstream plan evaluate`: priced, asked once however it is stopped, scored, judged, compared; tools fail as wished."""
+"""`mindstream plan evaluate`: priced, asked once however it is stopped, scored, judged; tools fail as wished."""
 
 from __future__ import annotations
 
