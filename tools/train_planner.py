@@ -38,6 +38,11 @@ def load(name: str) -> tuple[Any, Any]:
     kind = torch.bfloat16 if torch.cuda.is_available() and torch.cuda.is_bf16_supported() else torch.float32
     tokenizer = AutoTokenizer.from_pretrained(where[0], **where[1])
     model = AutoModelForCausalLM.from_pretrained(where[0], dtype=kind, **where[1])
+    if path.suffix == ".gguf":  # the same weights as a model that can be saved: it would count as quantised
+        weights, config = model.state_dict(), model.config
+        del config.quantization_config
+        model = AutoModelForCausalLM.from_config(config, dtype=kind)
+        model.load_state_dict(weights)
     return tokenizer, model.to("cuda" if torch.cuda.is_available() else "cpu")
 
 
