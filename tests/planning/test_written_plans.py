@@ -66,8 +66,8 @@ ROLES = dict.fromkeys(("planner", "worker", "solver", "replanner"), "openai:gpt-
 
 
 def test_exemplars_that_ship_are_sound_plans_of_the_tools_that_are_there(tmp_path: Path) -> None:
-    tools = [ToolSpec(name, "", {"properties": {argument: {"type": "string"}}, "required": [argument]})
-             for name, argument in (("calculator", "formula"), ("web_search", "query"), ("LLM", "instruction"))]  # fmt: skip
+    arguments = {"calculator": "formula", "web_search": "query", "LLM": "instruction"}
+    tools = [ToolSpec(name, "", {"properties": {each: {}}, "required": [each]}) for name, each in arguments.items()]
     shown = choose_exemplars("shipped", tools)
     plans = [read(each, tools).plan for each in shown]
     assert [len(plan.steps) for plan in plans] == [4, 3, 2, 0], "a calculation, a chain, a comparison, and none"
