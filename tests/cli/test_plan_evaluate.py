@@ -1,4 +1,4 @@
-"""`mindstream plan evaluate`: priced, asked once however it is stopped, scored, judged, compared; tools fail as wished."""
+"""`mindstream plan evaluate`: priced, asked once however it is stopped, scored, judged; tools fail as wished."""
 
 from __future__ import annotations
 
@@ -141,12 +141,14 @@ def test_tools_fail_as_often_as_wished_and_for_every_way_alike(door: FakeEndpoin
 
 def test_a_judge_sees_no_way_and_answers_of_other_questions_lose(door: FakeEndpoint, tmp_path: Path) -> None:
     door.otherwise = mind
-    judge = f"{door.url}#judge"
+    found(evaluate(door, tmp_path, "--how", "rewoo,direct", "--json"))
+    before, judge = len(door.chats), f"{door.url}#judge"
     row = found(evaluate(door, tmp_path, "--how", "rewoo,direct", "--judge", judge, "--control", "shuffled", "--json"))
     judged = {way: each["judged"]["hits"] for way, each in row["ways"].items()}
     assert judged == {"rewoo": 3, "direct": 0} and row["findings"]["by"] == "judged"
     assert [each["judged"]["hits"] for each in row["findings"]["control"]] == [0, 0]
     asked = [each.body for each in door.chats if each.body["model"] == "judge"]
+    assert len(asked) == len(door.chats) - before, "who judges later has nothing solved again"
     assert asked and not any("rewoo" in str(each) or "direct" in str(each) for each in asked)
     assert len(asked) == len({str(each) for each in asked}), "the same answer to the same question is judged once"
 

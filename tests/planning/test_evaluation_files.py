@@ -111,7 +111,8 @@ def test_answers_are_compared_as_the_sets_compare_them(
 
 def test_the_best_of_several_answers_counts_and_f1_is_that_of_shared_words() -> None:
     assert score("trivia", ("Rhine", "Rhein"), "the Rhein").exact
-    assert score("words", ("Ada Holm the painter",), "painter Ada") == Score(False, False, pytest.approx(0.8))
+    partly = score("words", ("Ada Holm the painter",), "painter Ada")
+    assert partly == Score(False, False, partly.f1) and partly.f1 == pytest.approx(0.8)
     assert words_of("The  cat's, a_hat") == ["cats", "ahat"] and words_of("The cat’s a_hat", spaced=True) == [
         "cat", "s", "hat"
     ]  # fmt: skip
@@ -120,8 +121,9 @@ def test_the_best_of_several_answers_counts_and_f1_is_that_of_shared_words() -> 
 
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_any_text_can_be_compared(answer: str, expected: str) -> None:
-    for kind in ("words", "trivia"):
-        found = score(kind, (expected,), answer)  # type: ignore[arg-type]
+    kinds: tuple[Kind, ...] = ("words", "trivia")
+    for kind in kinds:
+        found = score(kind, (expected,), answer)
         assert 0 <= found.f1 <= 1 and (found.contained or not found.exact)
     assert score("number", ("5",), answer).exact in (True, False)
 

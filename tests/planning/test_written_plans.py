@@ -16,10 +16,11 @@ from mindstream.models.embedders.named import embedder
 from mindstream.models.fake import FakeModel
 from mindstream.models.model import Call, ToolSpec
 from mindstream.planning.as_tool import planner_tool
+from mindstream.planning.check import check
 from mindstream.planning.estimate import estimate
-from mindstream.planning.exemplars import read_exemplars
+from mindstream.planning.exemplars import choose_exemplars, read_exemplars, shipped_exemplars
 from mindstream.planning.export import to_example
-from mindstream.planning.formats.read import read_any
+from mindstream.planning.formats.read import read, read_any
 from mindstream.planning.journal import read_run, read_runs
 from mindstream.planning.plan_task import plan_task
 from mindstream.planning.planner import Planner
@@ -62,6 +63,21 @@ def test_exemplars_are_texts_or_what_export_writes() -> None:
 
 
 ROLES = dict.fromkeys(("planner", "worker", "solver", "replanner"), "openai:gpt-5-mini")
+
+
+def test_exemplars_that_ship_are_sound_plans_of_the_tools_that_are_there(tmp_path: Path) -> None:
+    arguments = {"calculator": "formula", "web_search": "query", "LLM": "instruction"}
+    tools = [ToolSpec(name, "", {"properties": {each: {}}, "required": [each]}) for name, each in arguments.items()]
+    shown = choose_exemplars("shipped", tools)
+    plans = [read(each, tools).plan for each in shown]
+    assert [len(plan.steps) for plan in plans] == [4, 3, 2, 0], "a calculation, a chain, a comparison, and none"
+    assert all(plan.task and not check(plan, tools) for plan in plans[:3])
+    assert {step.tool for plan in plans for step in plan.steps} == {"calculator", "web_search", "LLM"}
+    assert plans[1].steps[2].needs == ("E2",) and plans[0].steps[3].needs == ("E3",)
+    assert shipped_exemplars(tools[1:2]) == shown[2:] and shipped_exemplars(tools[:1]) == shown[3:]
+    assert choose_exemplars("none", tools) == choose_exemplars("", tools) == ()
+    (tmp_path / "mine.txt").write_text(shown[2])
+    assert choose_exemplars(str(tmp_path / "mine.txt"), ()) == shown[2:3]
 
 
 def test_an_estimate_knows_the_way_the_words_and_the_price(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -211,7 +211,13 @@ Prices from May.
 No boats run in winter at all."""
     portions = [Portion("boat.md, lines 3-12", "Ferry", text)]
     assert await extract(portions, "South quay adult", 1) == (
-        "boat.md, lines 3-12 (Ferry › Fares):\n| Route | Adult | Child |\n| South quay | 14 | 7 |"
+        "boat.md, lines 3-12 (Ferry › Fares):\n| Route | Adult | Child |\n| North quay | 12 | 6 |\n| South quay | 14 | 7 |"
     )
     found = await extract(portions, "what about winter?", 1)
     assert found == "boat.md, lines 3-12 (Ferry › Fares › Winter):\nNo boats run in winter at all."
+
+
+async def test_what_is_left_out_between_two_lines_is_marked() -> None:
+    text = "| What | Price |\n|---|---|\n| blue apples | 12 |\n" + "| pears | 3 |\n" * 5 + "| blue plums | 7 |"
+    found = await extract([Portion("a.md", "", text)], "blue", 2)
+    assert found == "a.md:\n| What | Price |\n| blue apples | 12 |\n…\n| blue plums | 7 |"

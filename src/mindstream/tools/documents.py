@@ -27,7 +27,7 @@ from mindstream.tools.folder import MOST_FILES, Folder, passages
 from mindstream.tools.tool import FunctionTool, Words, tool
 from mindstream.tools.traits import FROM_STRANGERS
 
-MOST_PASSAGES, AT_ONCE = 20_000, 200
+MOST_PASSAGES, AT_ONCE = 20_000, 50
 SHOWN = 5
 PART = 6_000
 """So many characters of a document are given at once."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -23,6 +23,12 @@ FIRST = 0.3
 """So much more counts a line of the best portion than one of the last."""
 LEAST = 0.4
 """A line that fits less than so much of what the best one does is left out."""
+
+
+SMALL = 6
+"""A table of so many rows comes whole."""
+GAP = "…"
+"""Stands where lines between others are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +89,9 @@ def _parts(paragraph: str) -> Iterator[str]:
 
 
 async def extract(portions: Sequence[Portion], query: str, count: int) -> str:
-    """Return so many lines of the portions at most, in their order, below the place and headings that they are from.
+    """Return so many lines of the portions, in their order, below the place and headings that they are from.
+
+    Those that fit far less than the best are left out; a small table that a row is of comes whole.
 
     A line is ranked by the words that it, its headings and its columns share with the query (BM25), by how like they
     are, and by the rank of its portion.
@@ -99,16 +107,27 @@ async def extract(portions: Sequence[Portion], query: str, count: int) -> str:
     ranks = np.array([rank for rank, _ in lines]) / len(portions)
     scores = words / max(float(words.max(initial=0.0)), 1e-9) + LIKENESS * (vectors[1:] @ vectors[0]) - FIRST * ranks
     best = np.argsort(-scores, kind="stable")[:count]
-    chosen = [lines[at] for at in sorted([best[0], *(at for at in best[1:] if scores[at] >= LEAST * scores[best[0]])])]
-    by_head = groupby(chosen, key=lambda each: (portions[each[0]].place, each[1].under))
-    return "\n\n".join("\n".join(_shown(*head, [line for _, line in held])) for head, held in by_head)
+    fitting = {best[0], *(at for at in best[1:] if scores[at] >= LEAST * scores[best[0]])}
+    tables = [{at for at, _ in held} for _, held in groupby(enumerate(lines), key=_table)]
+    whole = [table for table in tables if 1 < len(table) <= SMALL and table & fitting]
+    chosen = sorted(fitting.union(*whole))
+    by_head = groupby(chosen, key=lambda at: (portions[lines[at][0]].place, lines[at][1].under))
+    return "\n\n".join("\n".join(_shown(*head, {at: lines[at][1] for at in held})) for head, held in by_head)
 
 
-def _shown(place: str, under: str, lines: Sequence[Line]) -> Iterator[str]:
+def _table(numbered: tuple[int, tuple[int, Line]]) -> tuple[int, str | int]:
+    """Tell rows of a table from those of another one; any other line stands for itself."""
+    at, (rank, line) = numbered
+    return rank, line.columns or at
+
+
+def _shown(place: str, under: str, lines: Mapping[int, Line]) -> Iterator[str]:
     yield f"{place} ({under}):" if under else f"{place}:"
     columns = ""
-    for line in lines:
+    for at, line in lines.items():
         if line.columns != columns:
             columns = line.columns
             yield from filter(None, [columns])
+        elif at - 1 not in lines and at > min(lines):
+            yield GAP
         yield line.text

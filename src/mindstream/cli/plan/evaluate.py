@@ -33,6 +33,8 @@ from mindstream.text.counting import count_of
 from mindstream.tools.mcp.pins import Approve
 
 app = group()
+MOST_PAIRS = 6
+"""So many pairs of ways are shown."""
 Form = Literal["hotpotqa", "gsm8k", "strategyqa", "triviaqa", "plain"]
 NOTES = """Forms, told from the file: HotpotQA (its contexts are the documents of each
 question), GSM8K, StrategyQA, TriviaQA as they are published; else CSV or JSON
@@ -185,10 +187,7 @@ def _show(found: Evaluated, wish: Wish) -> None:
     say(f"{found.data} ({found.form}): {count_of(found.questions, 'question')}{failing}")
     columns = ("way", "exact", "contained", "judged", "F1", "tokens", "cached at a tenth", "calls", "seconds", "USD")
     print_table(columns, [_cells(each) for each in found.findings.ways])
-    if found.findings.pairs:
-        say(f"\nof two ways, {found.findings.by}:")
-        heads = ("ways", "only the first", "only the second", "p", "p by Holm", "tokens")
-        print_table(heads, [_pair_cells(each) for each in found.findings.pairs])
+    _show_pairs(found)
     _show_control(found.findings.control)
     for each in found.findings.ways:
         if each.no_answer or each.failed:
@@ -206,6 +205,17 @@ def _cells(each: WayFound) -> tuple[str, ...]:
         each.way, str(each.exact), str(each.contained), judged, f"{each.f1:.2f}", f"{each.tokens:,.0f}",
         f"{each.tokens_at_a_tenth:,.0f}", f"{each.calls:.1f}", f"{each.seconds:.1f}", usd,
     )  # fmt: skip
+
+
+def _show_pairs(found: Evaluated) -> None:
+    """Show how ways differ by two; of many ways only how the others differ from the first."""
+    pairs, first = found.findings.pairs, found.findings.ways[0].way
+    shown = pairs if len(pairs) <= MOST_PAIRS else [each for each in pairs if each.first == first]
+    if not shown:
+        return
+    say(f"\nof two ways, {found.findings.by}{'' if len(shown) == len(pairs) else ' (all pairs: report.json)'}:")
+    heads = ("ways", "only the first", "only the second", "p", "p by Holm", "tokens")
+    print_table(heads, [_pair_cells(each) for each in shown])
 
 
 def _pair_cells(each: PairFound) -> tuple[str, ...]:

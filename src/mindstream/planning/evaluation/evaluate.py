@@ -117,7 +117,7 @@ class Evaluation:
 
     def key(self, question: Question, way: Way, specs: Sequence[ToolSpec]) -> str:
         """Return what a run is kept under: all that its answer rests on."""
-        names = sorted(self.asked.models.names.items())
+        names = [(role, self._named(role).name) for role in self._roles(way)]
         tools = () if way.how in WITHOUT_TOOLS else (*(spec.name for spec in specs), self.with_llm)
         failures = (self.seed, sorted(self.failures.items())) if self.failures and tools else ()
         context = question.context if tools and self.own_documents else ()
@@ -167,8 +167,7 @@ class Evaluation:
     async def _solve(self, question: Question, way: Way, documents: Sequence[Tool]) -> Outcome:
         key = self.key(question, way, self.specs())
         calls = RunCalls(self.asked.ledger, key)
-        roles = ("worker",) if way.how in UNPLANNED else ("planner", "solver", "replanner")
-        models = {role: self._model(calls, role) for role in roles}
+        models = {role: self._model(calls, role) for role in self._roles(way)}
         all_tools = () if way.how in WITHOUT_TOOLS else (*self.tools, *documents, *self.llm(calls))
         tools, failing = with_failures(all_tools, self.failures, self.seed, question.id)
         planner = Planner(
@@ -192,9 +191,17 @@ class Evaluation:
         self.asked.ledger.keep(key, {"row": "run", **asdict(outcome)})
         return outcome
 
+    def _roles(self, way: Way) -> tuple[str, ...]:
+        """Name who is asked; a judge is not one of them."""
+        if way.how in UNPLANNED:
+            return ("worker",)
+        return ("planner", "solver", "replanner", *(["worker"] if self.with_llm else []))
+
+    def _named(self, role: str) -> Model:
+        return self.asked.models.of(role, *(("planner",) if role == "replanner" else ()))
+
     def _model(self, calls: RunCalls, role: str) -> Model:
-        otherwise = ("planner",) if role == "replanner" else ()
-        return KeptModel(self.asked.models.of(role, *otherwise), calls)
+        return KeptModel(self._named(role), calls)
 
     @asynccontextmanager
     async def documents(self, question: Question) -> AsyncIterator[tuple[Tool, ...]]:

@@ -85,9 +85,10 @@ def show_steps(plan: Plan, evidence: Mapping[str, Evidence], concluding: Collect
 
 
 def _new_lines(part: Sequence[str], holders: Mapping[str, str]) -> str:
-    """Return the lines of a part that stand nowhere yet; nothing where only what heads them is left."""
-    new = [line for line in part if line not in holders]
-    return "" if len(new) == 1 < len(part) else "\n".join(new)
+    """Return the lines of a part that stand nowhere yet, below what heads them; nothing where there is none."""
+    head, *below = part or [""]
+    new = [line for line in below if line not in holders]
+    return "\n".join([head, *new]) if new or (not below and head not in holders) else ""
 
 
 def _show_step(step: PlannedStep, evidence: Mapping[str, Evidence]) -> Shown:

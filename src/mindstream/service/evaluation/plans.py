@@ -27,7 +27,7 @@ from mindstream.planning.evaluation.scoring import score
 from mindstream.planning.exemplars import NONE, SHIPPED, choose_exemplars
 from mindstream.planning.solve import UNPLANNED, WITHOUT_TOOLS, Strategy
 from mindstream.private_files import make_private_folder
-from mindstream.service.evaluation.town import Spent
+from mindstream.service.evaluation.spent import Spent
 from mindstream.service.opening import answering
 from mindstream.service.solving import open_tools
 from mindstream.settings import Settings

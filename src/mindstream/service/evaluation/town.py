@@ -11,7 +11,7 @@ from typing import Any
 from mindstream.errors import InputError
 from mindstream.ledger import Ledger
 from mindstream.models.rules import Rules
-from mindstream.models.wrappers.meter import Metered
+from mindstream.service.evaluation.spent import Spent
 from mindstream.service.opening import answering
 from mindstream.service.town import find_past_step, look_in
 from mindstream.settings import Settings
@@ -58,23 +58,6 @@ class Wish:
     out: Path | None = None
     pairs_out: Path | None = None
     answers_out: Path | None = None
-
-
-@dataclass
-class Spent:
-    """What models were asked, as they are metered."""
-
-    calls: int = 0
-    tokens: int = 0
-    usd: float | None = 0.0
-
-    def take(self, call: Metered) -> None:
-        """Count a call."""
-        self.calls += 1
-        if call.usage is not None:
-            self.tokens += call.usage.input_tokens + call.usage.output_tokens
-            cost = call.usage.cost_usd
-            self.usd = None if self.usd is None or cost is None else self.usd + cost
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,68 @@
+"""`mindstream plan export --solved`: the runs of a log that a planner solved by itself, in the words of its prompt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fake_endpoint import Asked, FakeEndpoint, Says
+from running import run
+
+PLAN = "Plan: Look.\n#E1 = search_documents[{}]"
+
+
+def test_what_was_solved_as_it_was_planned_is_exported_and_nothing_else(
+    door: FakeEndpoint, folder: Path, tmp_path: Path
+) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "rivers.txt").write_text("The Osk is 84 km long.")
+    tools: list[str | Path] = ["--docs", docs, "--tools", "calculator"]
+
+    def solve(task: str, *said: str, flags: tuple[str | Path, ...] = ()) -> None:
+        door.will(*map(Says, said))
+        run("solve", task, *tools, "--data", folder, "--model", f"{door.url}#m", *flags)
+
+    solve("How long is the Osk?", PLAN.format("Osk km long"), "84 km")
+    asked = next(each.body["messages"] for each in door.chats)
+    solve("How long is the osk in miles?", PLAN.format("Osk"), "52 miles")
+    lacks, sorted_found = "MISSING E1: it", '{"steps": []}'
+    solve("How deep is it?", PLAN.format("deep"), lacks, sorted_found, PLAN.format("depth"), lacks)
+    solve("How wide is it?", PLAN.format("wide"), lacks, sorted_found, PLAN.format("width"), "12 m")  # mended
+    solve("Who knows?", "Nobody.")  # no plan
+    solve("Which is it?", "The Osk.", flags=("--how", "react"))
+    solve("Where is it?", "There.", flags=("--how", "direct"))
+    solve("How long is the Osk?", "84 km")  # remembered
+    given = tmp_path / "given.txt"
+    given.write_text("Question: How far?\n#E1 = search_documents[far]\n")
+    door.will(Says("84 km"))
+    run("plan", "run", given, *tools, "--data", folder, "--model", f"{door.url}#m")
+    run("solve", "How is the Osk?", *tools, "--data", folder)  # nobody was there: a quotation
+    left = len(door.chats)
+    assert left == 2 + 2 + 5 + 5 + 1 + 1 + 1 + 1 + 1, "each was asked as this test takes it to be"
+
+    done = run("plan", "export", "--solved", *tools, "--data", folder)
+    tasks = [row["messages"][1]["content"] for row in done.rows]
+    assert tasks == ["<task>\nHow long is the Osk?\n</task>", "<task>\nHow long is the osk in miles?\n</task>"]
+    assert "2 plans of runs that answered their task" in done.err and len(door.chats) == left
+    told, put, written = done.rows[0]["messages"]
+    assert [told["content"], put["content"]] == [each["content"].rstrip("\n") for each in asked[:2]]
+    assert written["content"] == PLAN.format("Osk km long")
+
+
+def test_a_planner_of_ones_own_answers_for_its_role(door: FakeEndpoint, folder: Path, tmp_path: Path) -> None:
+    def answers(asked: Asked) -> Says:
+        planned = asked.body["model"] == "small"
+        return Says("Plan: Reckon.\n#E1 = calculator[6 * 7]" if planned else "42")
+
+    door.otherwise = answers
+    roles = (
+        "--role",
+        f"planner={door.url}#small",
+        "--role",
+        f"solver={door.url}#large",
+        "--role",
+        f"worker={door.url}#large",
+    )
+    done = run("solve", "How many?", "--tools", "calculator", *roles, "--data", folder)
+    assert (done.code, done.out) == (0, "42\n"), done.err
+    assert [each.body["model"] for each in door.chats] == ["small", "large"]
