@@ -211,7 +211,8 @@ Prices from May.
 No boats run in winter at all."""
     portions = [Portion("boat.md, lines 3-12", "Ferry", text)]
     assert await extract(portions, "South quay adult", 1) == (
-        "boat.md, lines 3-12 (Ferry › Fares):\n| Route | Adult | Child |\n| North quay | 12 | 6 |\n| South quay | 14 | 7 |"
+        "boat.md, lines 3-12 (Ferry › Fares):\n| Route | Adult | Child |\n"
+        "| North quay | 12 | 6 |\n| South quay | 14 | 7 |"
     )
     found = await extract(portions, "what about winter?", 1)
     assert found == "boat.md, lines 3-12 (Ferry › Fares › Winter):\nNo boats run in winter at all."

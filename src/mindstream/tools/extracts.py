@@ -63,7 +63,7 @@ class Portion:
                 held = ""
             columns = columns if row.startswith("|") else ""
             if row.startswith("#"):
-                above = next((open_headings(above, *found) for _, *found in find_headings([row])), above)
+                above = next((open_headings(above, level, words) for _, level, words in find_headings([row])), above)
             elif row.startswith("|") and _is_rule(rows[at + 1]):
                 columns = row
             elif columns and not _is_rule(row):
