@@ -219,6 +219,10 @@ No boats run in winter at all."""
 
 
 async def test_what_is_left_out_between_two_lines_is_marked() -> None:
-    text = "| What | Price |\n|---|---|\n| blue apples | 12 |\n" + "| pears | 3 |\n" * 5 + "| blue plums | 7 |"
+    text = (
+        "| What | Price |\n|---|---|\n| blue apples | 12 |\n"
+        + "| pears, of which there are many in autumn | 3 |\n" * 12
+        + "| blue plums | 7 |"
+    )
     found = await extract([Portion("a.md", "", text)], "blue", 2)
     assert found == "a.md:\n| What | Price |\n| blue apples | 12 |\n…\n| blue plums | 7 |"

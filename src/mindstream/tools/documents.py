@@ -142,7 +142,7 @@ class Documents:
             return "\n".join(lines + full) or "there are no documents"
 
         async def read_document(name: str, from_line: LineNumber = 1) -> str:
-            """Read a whole document by its name, where no few lines do; what is long comes in parts."""
+            """Read a whole document by its name, for what no few lines say: it costs much. Long ones come in parts."""
             _, document = await self.folder.read(name)
             return _part(document.lines, from_line)
 

@@ -7,40 +7,46 @@ from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
+from markdown_it import MarkdownIt
+from markdown_it.tree import SyntaxTreeNode
 
 from mindstream.models.embedders.wordllama import shared_embedder
-from mindstream.text.headings import JOINT, find_headings, open_headings
+from mindstream.text.headings import JOINT, open_headings
 from mindstream.text.lexical import Lexical
 from mindstream.text.words import sentences, terms
 
+READER = MarkdownIt("commonmark").enable("table")
 LONGEST = 220
-"""What is longer than this, in characters, is cut between its sentences."""
-POINTS = ("|", "- ", "* ", "+ ", "#")
-"""What begins so stands for itself."""
+"""A paragraph that is longer than this, in characters, is cut between its sentences."""
+WHOLE = 400
+"""A table, list or paragraph of so many characters comes whole."""
 LIKENESS = 0.5
 """So much counts how like a query a line is beside the words that they share."""
 FIRST = 0.3
 """So much more counts a line of the best portion than one of the last."""
 LEAST = 0.4
 """A line that fits less than so much of what the best one does is left out."""
-
-
-SMALL = 6
-"""A table of so many rows comes whole."""
 GAP = "…"
 """Stands where lines between others are left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A row of a table (`columns` is the first one), a point of a list, or a paragraph; `under` are its headings."""
+    """A row of a table (`columns` is the first one), a point of a list, or a paragraph or a part of it.
+
+    Attributes:
+        under: its headings.
+        block: the number of its table, list or paragraph in the portion.
+    """
 
     text: str
     under: str
+    block: int
     columns: str = ""
 
     @property
-    def whole(self) -> str:
+    def headed(self) -> str:
+        """The line below all that says what it is of."""
         return " ".join(filter(None, (self.under, self.columns, self.text)))
 
 
@@ -53,28 +59,37 @@ class Portion:
     text: str
 
     def lines(self) -> Iterator[Line]:
-        """Yield its lines, each with its headings; what is long in parts of whole sentences."""
-        held, columns, above = "", "", open_headings([], 1, self.under) if self.under else []
-        rows = [" ".join(each.split()) for each in (*self.text.splitlines(), "")]
-        for at, row in enumerate(rows):
+        """Yield its lines, each with its headings."""
+        above = open_headings([], 1, self.under) if self.under else []
+        for number, block in enumerate(SyntaxTreeNode(READER.parse(self.text)).children):
+            if block.type == "heading":
+                above = open_headings(above, int(block.tag[1:]), _words(block))
+                continue
             under = JOINT.join(words for _, words in above)
-            if not row or row.startswith(POINTS):
-                yield from (Line(part, under) for part in _parts(held))
-                held = ""
-            columns = columns if row.startswith("|") else ""
-            if row.startswith("#"):
-                above = next((open_headings(above, level, words) for _, level, words in find_headings([row])), above)
-            elif row.startswith("|") and _is_rule(rows[at + 1]):
-                columns = row
-            elif columns and not _is_rule(row):
-                yield Line(row, under, columns)
-            elif not columns:
-                held = f"{held} {row}".strip()
+            texts = list(_texts(block))
+            columns = texts.pop(0) if block.type == "table" else ""
+            yield from (Line(text, under, number, columns) for text in texts)
 
 
-def _is_rule(row: str) -> bool:
-    """Tell whether a row of a table only parts its first row from the others."""
-    return row.startswith("|") and "-" in row and not row.strip("|-: ")
+def _texts(block: SyntaxTreeNode) -> Iterator[str]:
+    """Yield the rows of a table, the points of a list, the parts of anything else."""
+    match block.type:
+        case "table":
+            rows = (node for node in block.walk() if node.type == "tr")
+            yield from (f"| {' | '.join(map(_words, row.children))} |" for row in rows)
+        case "bullet_list" | "ordered_list":
+            yield from (
+                f"{item.markup if item.info == '' else item.info + item.markup} {_words(item)}"
+                for item in block.children
+            )
+        case _:
+            yield from _parts(_words(block))
+
+
+def _words(node: SyntaxTreeNode) -> str:
+    """Return what is written in a node, on one line."""
+    written = (each.content for each in node.walk() if each.type in {"inline", "fence", "code_block", "html_block"})
+    return " ".join(" ".join(written).split())
 
 
 def _parts(paragraph: str) -> Iterator[str]:
@@ -91,34 +106,27 @@ def _parts(paragraph: str) -> Iterator[str]:
 async def extract(portions: Sequence[Portion], query: str, count: int) -> str:
     """Return so many lines of the portions, in their order, below the place and headings that they are from.
 
-    Those that fit far less than the best are left out; a small table that a row is of comes whole.
-
     A line is ranked by the words that it, its headings and its columns share with the query (BM25), by how like they
-    are, and by the rank of its portion.
+    are, and by the rank of its portion. Those that fit far less than the best are left out; a small table, list or
+    paragraph that one is of comes whole.
     """
     lines = [(rank, line) for rank, each in enumerate(portions) for line in each.lines()]
     if not lines:
         return "\n\n".join(f"{portion.place}:\n{portion.text}" for portion in portions[:1])
     index = Lexical()
     for _, line in lines:
-        index.add(terms(line.whole))
+        index.add(terms(line.headed))
     words = index.scores(terms(query))
-    vectors = await shared_embedder().embed([query, *(line.whole for _, line in lines)])
+    vectors = await shared_embedder().embed([query, *(line.headed for _, line in lines)])
     ranks = np.array([rank for rank, _ in lines]) / len(portions)
     scores = words / max(float(words.max(initial=0.0)), 1e-9) + LIKENESS * (vectors[1:] @ vectors[0]) - FIRST * ranks
     best = np.argsort(-scores, kind="stable")[:count]
     fitting = {best[0], *(at for at in best[1:] if scores[at] >= LEAST * scores[best[0]])}
-    tables = [{at for at, _ in held} for _, held in groupby(enumerate(lines), key=_table)]
-    whole = [table for table in tables if 1 < len(table) <= SMALL and table & fitting]
-    chosen = sorted(fitting.union(*whole))
-    by_head = groupby(chosen, key=lambda at: (portions[lines[at][0]].place, lines[at][1].under))
+    held = groupby(range(len(lines)), key=lambda at: (lines[at][0], lines[at][1].block))
+    blocks = [set(block) for _, block in held]
+    small = [block for block in blocks if block & fitting and sum(len(lines[at][1].text) for at in block) <= WHOLE]
+    by_head = groupby(sorted(fitting.union(*small)), key=lambda at: (portions[lines[at][0]].place, lines[at][1].under))
     return "\n\n".join("\n".join(_shown(*head, {at: lines[at][1] for at in held})) for head, held in by_head)
-
-
-def _table(numbered: tuple[int, tuple[int, Line]]) -> tuple[int, str | int]:
-    """Tell rows of a table from those of another one; any other line stands for itself."""
-    at, (rank, line) = numbered
-    return rank, line.columns or at
 
 
 def _shown(place: str, under: str, lines: Mapping[int, Line]) -> Iterator[str]:
