@@ -61,6 +61,13 @@ export function linkTo(to, more = {}) {
 /** The link to a recording. @param {Recording} one */
 export const linkToRecording = ({ page: to, user: of, town, pool }) => writeLink(to, { from: "recorded", user: of, town, pool });
 
+/** The link to a page of the navigation; from a recording that has nothing to show there, to one that has. @param {string} to */
+export function linkToPage(to) {
+  const there = base.value ? recordings.value.filter((each) => each.page === to) : [];
+  const [first] = there;
+  return first && !there.some((each) => each.user === user.value) ? linkToRecording(first) : linkTo(to);
+}
+
 /** @param {string} to @param {Record<string, string | number>} [more] */
 export function go(to, more = {}) {
   window.location.hash = linkTo(to, more);

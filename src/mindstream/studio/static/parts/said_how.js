@@ -10,10 +10,10 @@ export function SaidHow() {
   const answers = /** @type {Answers | undefined} */ (data);
   if (base.value) {
     const one = recordings.value.find((each) => each.page === page.value && (!each.user || each.user === user.value));
-    return html`<span class="how recorded">recorded${one?.who && `; ${one.who[0]?.toLowerCase()}${one.who.slice(1)} answered`}</span>`;
+    return html`<span class="how recorded">recorded${one?.who && `: ${one.who[0]?.toLowerCase()}${one.who.slice(1)}`}${one && !one.timed && html`<span title="It was played back, or answered by hand: how long a model takes is not seen here">, its seconds are no model’s</span>`}</span>`;
   }
   if (!answers) return null;
   return answers.stand_ins
-    ? html`<span class="how" title="No model is named: what stands in answers by rules">by stand-ins</span>`
-    : html`<span class="how live">live, by ${answers.model}</span>`;
+    ? html`<span class="how" title="No model is named: rules answer in its place">stand-ins: no model is named</span>`
+    : html`<span class="how live">live: ${answers.model}</span>`;
 }
