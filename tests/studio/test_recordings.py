@@ -11,6 +11,7 @@ import pytest
 from served import Served
 
 from mindstream.studio.recorded import MIND, PACKED, RECORDINGS, add_recorded
+from mindstream.studio.serve import add_studio
 
 API = "/recorded/api/v1"
 
@@ -19,6 +20,7 @@ API = "/recorded/api/v1"
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A server with the recordings, and nothing of its own."""
     serving = Served(tmp_path_factory.mktemp("studio") / "data", model="rules")
+    add_studio(serving.doors.api)
     add_recorded(serving.doors)
     with serving as running:
         yield running
@@ -38,8 +40,8 @@ def got(client: httpx.Client, path: str, **asked: Any) -> dict[str, Any]:
 
 
 def test_what_is_named_is_there(client: httpx.Client) -> None:
-    named = got(client, "/recordings")["recordings"]
-    assert named == [each.model_dump() for each in RECORDINGS.recordings]
+    named = client.get("/studio/about.json").json()["recordings"]
+    assert named == [each.model_dump() for each in RECORDINGS]
     users = got(client, "/users")["users"]
     for each in named:
         assert not each["user"] or each["user"] in users or each["page"] == "pools"
@@ -151,4 +153,4 @@ def test_a_token_is_wanted_where_it_is_elsewhere(tmp_path: Path) -> None:
 
 
 def test_recordings_say_who_answered() -> None:
-    assert {each.who for each in RECORDINGS.recordings} == {MIND, "Stand-ins"}
+    assert {each.who for each in RECORDINGS} == {MIND, "Stand-ins"}

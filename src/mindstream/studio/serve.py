@@ -1,4 +1,7 @@
-"""Serve the studio's pages: files that ship with the package, below /studio/. They hold nothing of anybody's."""
+"""Serve the studio's pages: files that ship with the package, below /studio/. They hold nothing of anybody's.
+
+So the entrance lets whoever asks have them without a token: it is on them that one is typed in.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ from pathlib import Path
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
+
+from mindstream.studio.joining import COMMENT
 
 STATIC = Path(__file__).parent / "static"
 PREFIX = "/studio/"
@@ -51,8 +56,10 @@ def read_pages(folder: Path = STATIC) -> dict[str, PageFile]:
 
 
 def read_page(path: Path) -> PageFile:
-    """Read one of them."""
+    """Read one of them; of our own scripts comments are left out, and the lines keep their numbers."""
     body = path.read_bytes()
+    if path.suffix == ".js" and path.parent.name != "vendor":
+        body = COMMENT.sub(lambda found: "\n" * found[0].count("\n"), body.decode()).encode()
     etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
     return PageFile(body, gzip.compress(body, mtime=0), KINDS[path.suffix], etag)
 
@@ -74,8 +81,8 @@ def add_studio(api: Starlette, folder: Path = STATIC) -> None:
         return Response(found.body, 200, headers)
 
     async def about(_: Request) -> Response:
-        is_recorded = any(getattr(route, "path", "") == RECORDED for route in api.routes)
-        return JSONResponse({"recorded": is_recorded}, headers={"cache-control": "no-store"})
+        inner = next((getattr(route, "app", None) for route in api.routes if getattr(route, "path", "") == RECORDED), None)
+        return JSONResponse({"recordings": getattr(inner, "listed", [])}, headers={"cache-control": "no-store"})
 
     async def front(_: Request) -> Response:
         return RedirectResponse(PREFIX)

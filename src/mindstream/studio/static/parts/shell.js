@@ -2,6 +2,7 @@
 import { html, useId } from "../html.js";
 import { PAGES } from "../pages.js";
 import { base, go, linkToPage, page, recordings, theme, user, users } from "../state.js";
+import { token, useToken, wanted } from "../token.js";
 import { Icon } from "./icons.js";
 import { SaidHow } from "./said_how.js";
 
@@ -19,8 +20,14 @@ export function Aside() {
             <${Icon} name=${icon} />${title}
           </a>`)}
       </nav>
-      <div class="foot"><${Whose} /><${ThemeSwitch} /></div>
+      <div class="foot">${!wanted.value && html`<${Whose} />`}<${ThemeSwitch} />${token.value && !wanted.value && html`<button class="link small" onClick=${signOut}>Sign out</button>`}</div>
     </div>`;
+}
+
+/** The token is let go of; the page asks anew, and so for another one. */
+function signOut() {
+  useToken("");
+  window.location.reload();
 }
 
 const RECORDED = "recorded:";
