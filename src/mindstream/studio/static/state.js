@@ -38,8 +38,9 @@ export const users = signal(/** @type {string[]} */ ([]));
  * @typedef {{page: string, title: string, who: string, user: string, town: string, pool: string, timed: boolean}} Recording
  */
 export const recordings = signal(/** @type {Recording[]} */ ([]));
-export const user = computed(() => params.value.user || users.value[0] || "you");
 export const base = computed(() => (params.value.from === "recorded" ? "/recorded" : ""));
+const theFirst = computed(() => (base.value ? recordings.value.find((each) => each.user)?.user : users.value[0]));
+export const user = computed(() => params.value.user || theFirst.value || "you");
 /** The moment that is shown. */
 export const seq = computed(() => {
   const given = Number(params.value.seq);

@@ -17,7 +17,7 @@ import { took } from "./words.js";
 export function Lines({ exchanges, rows, at, pack }) {
   const end = useRef(/** @type {HTMLElement | null} */ (null));
   const many = exchanges.reduce((sum, { rows: each }) => sum + each.length + 1, 0);
-  useLayoutEffect(() => end.current?.scrollIntoView({ block: "end" }), [many]);
+  useLayoutEffect(() => toTheEnd(end.current), [many]);
   const last = exchanges.at(-1);
   const isLive = at === Infinity && !base.value;
   return html`
@@ -26,6 +26,13 @@ export function Lines({ exchanges, rows, at, pack }) {
       ${last && isLive && ["speaks", "waits"].includes(talkerState(last)) && html`<${Speaking} key=${`live ${last.heard.seq}`} one=${last} end=${end} />`}
     </ol>
     <div ref=${end} />`;
+}
+
+/** Show what was said last; a recording that is narrower than its place begins at the top of the page. @param {HTMLElement | null} end */
+function toTheEnd(end) {
+  const pane = end?.closest(".pane");
+  if (pane && base.value) pane.scrollTop = pane.scrollHeight;
+  else end?.scrollIntoView({ block: "end" });
 }
 
 /** @param {{one: Exchange, rows: Row[], pack: string, isLast: boolean}} props `isLast`: it can be gone on with */
