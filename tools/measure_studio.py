@@ -88,7 +88,9 @@ def main() -> None:
     times = (args := parser.parse_args()).times
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     pages = read_pages().values()
-    print(f"all files: {sum(len(each.body) for each in pages):,} bytes, {sum(len(each.packed) for each in pages):,} packed")
+    print(
+        f"all files: {sum(len(each.body) for each in pages):,} bytes, {sum(len(each.packed) for each in pages):,} packed"
+    )
     with tempfile.TemporaryDirectory() as made, serving(Path(made) / "data") as own, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         found: dict[str, list[tuple[float, int, int]]] = {page: [] for page in PAGES}

@@ -34,7 +34,18 @@ from mindstream.coach.packs.load import load as load_pack
 from mindstream.life.life import Life, LifeConfig
 from mindstream.life.permission import Permits
 from mindstream.log.database import FILE
-from mindstream.log.events import BeliefChanged, Event, Heard, Logged, Opened, PlanChanged, Remembered, Said, Thought, Waiting
+from mindstream.log.events import (
+    BeliefChanged,
+    Event,
+    Heard,
+    Logged,
+    Opened,
+    PlanChanged,
+    Remembered,
+    Said,
+    Thought,
+    Waiting,
+)
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.memory.store.sqlite import SqliteStore

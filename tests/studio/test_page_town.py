@@ -215,7 +215,7 @@ def test_hostile_texts_stay_texts(studio: OpenStudio) -> None:
 def test_who_stand_together_are_all_seen(studio: OpenStudio) -> None:
     page = watch(studio())
     crowd = """async (count) => {
-      const { spread } = await import("/studio/town/spread.js");
+      const { spread } = (await import("/studio/pages/town.js")).modules["town/spread.js"];
       const put = () => spread(Array(count).fill(null).map(() => [100, 100]), 20);
       const far = (one, two) => Math.hypot(one[0] - two[0], one[1] - two[1]);
       const points = put(), again = put();

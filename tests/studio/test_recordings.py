@@ -89,9 +89,13 @@ def test_memory_is_found_traced_to_what_was_said_and_has_slept(client: httpx.Cli
 def test_a_task_was_solved_in_three_ways_and_each_call_can_be_read(client: httpx.Client) -> None:
     runs = got(client, "/users/dora/plans")["runs"]
     ways = {run["how"]: run for run in runs if run["task"].startswith("What is the hometown")}
-    assert set(ways) == {"rewoo", "react", "plan-execute"} and all(run["answer"].startswith("Sexten") for run in ways.values())
+    assert set(ways) == {"rewoo", "react", "plan-execute"} and all(
+        run["answer"].startswith("Sexten") for run in ways.values()
+    )
     assert all(run["spent"]["model_calls"] > 0 for run in runs) and any(run["unanswered"] for run in runs)
-    assert {(run["spent"]["cost_usd"], run["spent"]["unpriced"]) for run in runs} == {(0.0, 0)}, "played back, it is free"
+    assert {(run["spent"]["cost_usd"], run["spent"]["unpriced"]) for run in runs} == {(0.0, 0)}, (
+        "played back, it is free"
+    )
     calls = got(client, "/users/dora/calls")["calls"]
     whole = got(client, f"/users/dora/calls/{calls[0]['seq']}")
     assert calls[0]["kept"] and whole["messages"] and whole["answered"]

@@ -189,7 +189,9 @@ def test_words_are_shown_as_they_come_and_an_answer_can_be_stopped_and_given_aft
     door.otherwise = Stalls("Warm milk is")
     seen.open("talk", user="ann")
     seen.page.get_by_text("live: ").wait_for()
-    seen.page.wait_for_function("async () => (await import('/studio/events.js')).connection.value === 'live'")
+    seen.page.wait_for_function(
+        "async () => (await import('/studio/app.js')).modules['events.js'].connection.value === 'live'"
+    )
     seen.page.get_by_label("What you say").fill("What helps?")
     seen.page.keyboard.press("Enter")
     talk = seen.page.get_by_role("region", name="The conversation")

@@ -80,9 +80,7 @@ RECORDINGS = (
     RecordingShape(page="plan", user="dora", title="A question answered in three ways, and one in part", who=MIND),
     RecordingShape(page="life", user="museum", title="Two days of a museum's helper", who=MIND),
     RecordingShape(page="pools", user="olga", pool="tongues", title="Three tutors share what they found", who=MIND),
-    RecordingShape(
-        page="pools", user="olga", pool="answers", title="What a pool learns of 138 pairs", who="Stand-ins"
-    ),
+    RecordingShape(page="pools", user="olga", pool="answers", title="What a pool learns of 138 pairs", who="Stand-ins"),
     RecordingShape(page="traces", user="museum", title="Every call of that life, word by word", who=MIND),
 )
 """What is there to be looked at."""

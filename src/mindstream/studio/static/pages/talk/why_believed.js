@@ -7,7 +7,7 @@ import { base, linkTo } from "../../state.js";
 import { timeOf } from "../../format.js";
 import { thoughtBehind } from "./believed.js";
 import { Briefing } from "./briefing.js";
-import { Tool } from "./thoughts.js";
+import { Tool } from "./tool.js";
 import { reasonerOf } from "./words.js";
 
 /** @typedef {import("./shapes.js").Row} Row */
