@@ -2,9 +2,9 @@
 
     PYTHONPATH=src python tools/measure_studio.py --times 10
 
-Starts a server with the recordings over an empty data folder, and opens each page in a browser that has kept nothing, so
-many times, in turn. A page can be used when what it is for stands on the screen: the first line of a talk, the map of a
-town. Times are from asking for the page on, as the browser counts them.
+Starts a server with the recordings over an empty data folder, and opens each page in a browser that kept nothing, so
+many times, in turn. A page can be used when what it is for stands on the screen: the first line of a talk, the map of
+a town. Times are from asking for the page on, as the browser counts them.
 """
 
 from __future__ import annotations
@@ -87,10 +87,8 @@ def main() -> None:
     parser.add_argument("--url", help="a server that runs already [one is started]")
     times = (args := parser.parse_args()).times
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    pages = read_pages().values()
-    print(
-        f"all files: {sum(len(each.body) for each in pages):,} bytes, {sum(len(each.packed) for each in pages):,} packed"
-    )
+    whole, packed = (sum(len(getattr(each, size)) for each in read_pages().values()) for size in ("body", "packed"))
+    print(f"all files: {whole:,} bytes, {packed:,} packed")
     with tempfile.TemporaryDirectory() as made, serving(Path(made) / "data") as own, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         found: dict[str, list[tuple[float, int, int]]] = {page: [] for page in PAGES}

@@ -1,4 +1,4 @@
-"""Join the studio's modules: to one script for a page that is saved to a file, to one module for each page that is served.
+"""Join the studio's modules: to one script for a page that is saved, to one module for each page that is served.
 
 No build tool: it reads the few forms of `import` and `export` that the house writes, and refuses any other. Each module
 becomes a function that is called once, after those that it imports. Comments on lines of their own are left out.
@@ -75,7 +75,7 @@ def join_modules(entry: Path) -> str:
 
 
 def join_pages(folder: Path) -> tuple[dict[Path, str], set[Path]]:
-    """Return the modules that a browser asks for: the shell, and each page with what only it imports; and what is in them.
+    """Return the modules that a browser asks for, the shell and each page with what only it imports, and what is in them.
 
     What is vendored, and `html.js` above it, stays as it is. A page has what the shell imports from the shell's own.
 

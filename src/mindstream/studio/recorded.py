@@ -89,7 +89,7 @@ RECORDINGS = (
 class Recorded:
     """The API over the recordings: an ASGI application that opens at the first request, and is closed by `running`."""
 
-    listed = [each.model_dump() for each in RECORDINGS]
+    listed = tuple(each.model_dump() for each in RECORDINGS)
     """What there is: known before any of it is opened."""
 
     def __init__(self, packed: Path = PACKED) -> None:

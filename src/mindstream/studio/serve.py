@@ -84,7 +84,7 @@ def add_studio(api: Starlette, folder: Path = STATIC) -> None:
         inner = next(
             (getattr(route, "app", None) for route in api.routes if getattr(route, "path", "") == RECORDED), None
         )
-        return JSONResponse({"recordings": getattr(inner, "listed", [])}, headers={"cache-control": "no-store"})
+        return JSONResponse({"recordings": list(getattr(inner, "listed", ()))}, headers={"cache-control": "no-store"})
 
     async def front(_: Request) -> Response:
         return RedirectResponse(PREFIX)
