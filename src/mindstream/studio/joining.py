@@ -75,7 +75,7 @@ def join_modules(entry: Path) -> str:
 
 
 def join_pages(folder: Path) -> tuple[dict[Path, str], set[Path]]:
-    """Return the modules that a browser asks for, the shell and each page with what only it imports, and what is in them.
+    """Return what a browser asks for, the shell and each page with what only it imports, and which modules are in it.
 
     What is vendored, and `html.js` above it, stays as it is. A page has what the shell imports from the shell's own.
 
