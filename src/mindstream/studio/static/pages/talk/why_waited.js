@@ -14,15 +14,18 @@ const GATES = {
   talker: "by the talker itself, as it begins to answer (gate “talker”)",
 };
 
-/** What may stand before a gate's own reason. @type {[string, string][]} */
+const HINT = "a hint of danger; ";
+
+/** What may stand before a gate's own reason, and decides in its place. @type {[string, string][]} */
 const OVERRULED = [
   ["an alarm; ", "An alarm was heard, and an alarm waits for nobody."],
-  ["a hint of danger; ", "What was said hints at danger, and that is always thought about."],
   ["nothing can follow the answer; ", "It was asked for one answer, with nothing to follow: such an answer waits for the thought."],
 ];
 
-/** Why, as a sentence. @param {Row} decided @param {boolean} waited */
-export function becauseOf({ gate, phase, why }, waited) {
+/** Why, as a sentence. @param {Row} decided @param {boolean} waited @returns {string} */
+export function becauseOf(decided, waited) {
+  const { gate, phase, why } = decided;
+  if (why.startsWith(HINT)) return `${becauseOf({ ...decided, why: why.slice(HINT.length) }, waited)} It hints at danger, and so it is thought about in any case.`;
   const [, overruled] = OVERRULED.find(([words]) => why.startsWith(words)) ?? [];
   if (overruled) return overruled;
   const where = `the talk was in the phase “${spaced(phase)}”`;
