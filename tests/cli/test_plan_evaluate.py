@@ -123,6 +123,13 @@ def test_a_run_that_is_killed_goes_on_where_it_was(door: FakeEndpoint, tmp_path:
     assert row["ways"]["rewoo"]["calls"] == 2 and row["ways"]["rewoo"]["tokens"] == 530, "of what was before, too"
 
 
+def test_what_a_planner_took_that_does_not_end_is_counted(door: FakeEndpoint, tmp_path: Path) -> None:
+    endless = "\n".join(f"#E{n} = search_documents[one thing of many, number {n}]" for n in range(1, 400))
+    door.otherwise = Says(endless)
+    row = found(evaluate(door, tmp_path, "--how", "rewoo", "--limit", "1", "--replans", "0", "--json"))
+    assert row["ways"]["rewoo"]["tokens"] > 10 + 300, "the planner was broken off before it said what it took"
+
+
 def test_tools_fail_as_often_as_wished_and_for_every_way_alike(door: FakeEndpoint, tmp_path: Path) -> None:
     door.otherwise = mind
     flags = ("--how", "rewoo,react", "--replans", "0", "--json")

@@ -13,8 +13,9 @@ from pydantic import TypeAdapter
 from mindstream.clock import SystemClock
 from mindstream.errors import BudgetSpent
 from mindstream.ledger import Ledger
-from mindstream.models.model import Model, Part, Request, Usage
+from mindstream.models.model import Call, Model, Part, Piece, Request, Usage
 from mindstream.models.recording import fingerprint
+from mindstream.models.shorten import estimate_tokens, request_tokens
 from mindstream.models.wrappers.meter import Metered
 
 CLOCK = SystemClock()
@@ -84,13 +85,21 @@ class KeptModel:
             calls.halted = error
             raise
         finally:
-            used = metered or [part for part in heard if isinstance(part, Usage)]
+            used = metered or [part for part in heard if isinstance(part, Usage)] or _estimated(request, heard)
             calls.take(used)
         row: dict[str, Any] = {
             "row": "call", "prompt": request.prompt.label(), "parts": PARTS.dump_python(heard, mode="json"),
             "used": [asdict(each) for each in used], "seconds": CLOCK.elapsed() - began,
         }  # fmt: skip
         calls.ledger.keep(key, row)
+
+
+def _estimated(request: Request, heard: list[Part]) -> list[Usage]:
+    """Estimate what a call took that was broken off, or of which the endpoint told nothing."""
+    said = "".join(
+        part.text if isinstance(part, Piece) else part.arguments for part in heard if isinstance(part, Piece | Call)
+    )
+    return [Usage(request_tokens(request), estimate_tokens(said))] if said else []
 
 
 def _into(metered: list[Usage]) -> Any:
