@@ -11,7 +11,7 @@ from typing import Any
 
 from mindstream import chance
 from mindstream.clock import SystemClock
-from mindstream.errors import PromptTooLong, ReplyInvalid
+from mindstream.errors import ModelRefused, ReplyInvalid
 from mindstream.models.asked_once import AskedOnce
 from mindstream.models.model import Model, ToolSpec
 from mindstream.planning.evaluation.failing import with_failures
@@ -126,7 +126,7 @@ class Evaluation:
         context = question.context if tools and self.own_documents else ()
         shown = () if way.how in UNPLANNED else way.exemplars
         shown = (SHIPPED_FILE.read_text("utf-8"),) if shown is None else shown
-        terms = (self.replans, self.own_knowledge, self.named) if tools else ()
+        terms = (self.replans, self.own_knowledge, self.embed, self.named) if tools else ()
         return chance.keyed_token(
             32, "run", question.text, context, way.how, shown, tools, failures, terms, names, self._words
         )
@@ -181,7 +181,7 @@ class Evaluation:
             solution = await planner.solve(question.text)
             answer, stopped, unanswered = solution.answer, solution.stopped, solution.unanswered
             tool_calls = solution.spent.tool_calls
-        except (ReplyInvalid, PromptTooLong) as error:  # it is an answer that is wrong, and what it took is counted
+        except (ReplyInvalid, ModelRefused) as error:  # it is an answer that is wrong, and what it took is counted
             stopped = str(error)
         if calls.halted:
             raise calls.halted

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from mindstream.clock import SystemClock
-from mindstream.errors import BudgetSpent
+from mindstream.errors import BudgetSpent, ModelDenied, ModelError, ModelUnavailable
 from mindstream.ledger import Ledger
 from mindstream.models.model import Call, Model, Part, Piece, Request, Usage
 from mindstream.models.recording import fingerprint
@@ -19,6 +19,7 @@ from mindstream.models.shorten import estimate_tokens, request_tokens
 from mindstream.models.wrappers.meter import Metered
 
 CLOCK = SystemClock()
+HALTING = (BudgetSpent, ModelDenied, ModelUnavailable)
 PARTS = TypeAdapter(list[Part])
 USED = TypeAdapter(list[Usage])
 
@@ -30,7 +31,7 @@ class RunCalls:
     Attributes:
         usd: None once a price is not known.
         before_s: seconds that calls took which were made before the run was killed.
-        halted: why nothing more may be asked.
+        halted: why the run says nothing: a model cannot be had, or nothing more may be spent.
     """
 
     ledger: Ledger
@@ -41,7 +42,7 @@ class RunCalls:
     output_tokens: int = 0
     usd: float | None = 0.0
     before_s: float = 0.0
-    halted: BudgetSpent | None = None
+    halted: ModelError | None = None
     _asked: Counter[str] = field(default_factory=Counter)
 
     def key(self, request: Request, name: str) -> str:
@@ -81,7 +82,7 @@ class KeptModel:
                 async for part in parts:
                     heard.append(part)
                     yield part
-        except BudgetSpent as error:
+        except HALTING as error:  # a tool that asks a model may live with it, and the run may not
             calls.halted = error
             raise
         finally:
