@@ -16,7 +16,7 @@ import lzma
 import sqlite3
 import sys
 import tempfile
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -25,11 +25,27 @@ from pydantic import JsonValue
 
 from mindstream.clock import DAY_S, ManualClock
 from mindstream.coach.belief.belief import plan_slot
+from mindstream.coach.events import Judged
+from mindstream.coach.gates.gate import Situation
+from mindstream.coach.gates.keeper import BeliefGate, Gatekeeper
+from mindstream.coach.gates.outcomes import BY as GATE
+from mindstream.coach.gates.outcomes import decision_entry
 from mindstream.coach.packs.load import load as load_pack
 from mindstream.life.life import Life, LifeConfig
 from mindstream.life.permission import Permits
 from mindstream.log.database import FILE
-from mindstream.log.events import BeliefChanged, Heard, Logged, PlanChanged, Remembered, Said, Thought, Waiting
+from mindstream.log.events import (
+    BeliefChanged,
+    Event,
+    Heard,
+    Logged,
+    Opened,
+    PlanChanged,
+    Remembered,
+    Said,
+    Thought,
+    Waiting,
+)
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.memory.store.sqlite import SqliteStore
@@ -99,15 +115,32 @@ def played(path: Path) -> Models:
 
 
 class Talk:
-    """Puts a recorded talk into a memory: its rows, with the records that they tell of."""
+    """Puts a recorded talk into a memory: its rows, with the records that they tell of.
+
+    The recording leaves out what the gate decided. It was the gate `belief`, which decides by the phase alone: it is
+    asked again, and must decide as the talk went.
+    """
 
     def __init__(self, memory: Memory, clock: ManualClock) -> None:
         self._memory, self._clock = memory, clock
         self._pack = load_pack("sleep")
+        self._gate = Gatekeeper(BeliefGate(), self._pack)
+        self._came: dict[int, list[type[Event]]] = {}
+        self._said: dict[int, str] = {}
         self._known: dict[int, int] = {}
         self._heard: dict[int, str] = {}
         self._thinking: tuple[str, ...] = ()
         self._news: list[str] = []
+
+    async def open(self, rows: Sequence[Logged]) -> None:
+        """Begin the talk that these rows tell of."""
+        for thought in rows:
+            if isinstance(thought.event, Thought):
+                came = [type(row.event) for row in rows if row.at == thought.at]
+                self._came |= dict.fromkeys(thought.event.about, came)
+        self._said = {row.seq: row.event.text for row in rows if isinstance(row.event, Heard)}
+        models = {"talker": MIND, "reasoner": MIND}
+        await self._memory.commit(Entry(Opened(session=SESSION, pack=self._pack.name, models=models), "mindstream"))
 
     async def take(self, row: Logged) -> None:
         """Write a row; it names others by the numbers that they have now."""
@@ -126,13 +159,16 @@ class Talk:
             case Said():
                 record = await self._line(event.text, by, by_user=False)
                 changed = {"record": record.id, "answers": self._known[event.answers], "model": MIND}
-                return [Entry(event.model_copy(update=changed), by, (record,))]
+                decided = [] if event.waited else [await self._decision(event.answers, waits=False)]
+                return [Entry(event.model_copy(update=changed), by, (record,)), *decided]
             case Waiting():
-                return [Entry(event.model_copy(update={"answers": self._known[event.answers]}), by)]
+                waits = event.model_copy(update={"answers": self._known[event.answers]})
+                return [Entry(waits, by), await self._decision(event.answers, waits=True)]
             case Thought():
                 about = tuple(self._known[each] for each in event.about)
                 self._thinking = tuple(self._heard[each] for each in about)
-                return [Entry(event.model_copy(update={"about": about, "model": MIND}), by)]
+                thought = Entry(event.model_copy(update={"about": about, "model": MIND}), by)
+                return [thought, self._judgement(event.about[-1])]
             case BeliefChanged():
                 return await self._believe(event, by)
             case Remembered():
@@ -144,6 +180,22 @@ class Talk:
                 )  # fmt: skip
                 return [Entry(event, by, tuple(await self._memory.build_records([draft])))]
         return [Entry(event, by)]
+
+    async def _decision(self, heard: int, *, waits: bool) -> Entry:
+        """Ask the gate again about what was heard; raise AssertionError where it decides otherwise than it did."""
+        now = await self._memory.belief(self._pack.name, self._pack.belief)
+        value = now.value.model_dump(mode="json")
+        situation = Situation(self._said[heard], self._pack.phase(str(value.pop("phase", ""))), value)
+        decision = self._gate.decide(situation)
+        assert decision.waits is waits, (heard, decision)
+        return decision_entry(decision, self._gate.name, situation.phase.name, self._known[heard])
+
+    def _judgement(self, heard: int) -> Entry:
+        """Say what came of what was heard, as `judge_outcome` does: a plan is what an answer needs."""
+        came = self._came[heard]
+        needed, changed = PlanChanged in came, BeliefChanged in came
+        judged = Judged(about=self._known[heard], needed=needed, changed=changed, why="plan" if needed else "")
+        return Entry(judged, GATE)
 
     async def _line(self, text: str, by: str, *, by_user: bool) -> Record:
         """Make the record of something that was said."""
@@ -172,6 +224,7 @@ async def talk(folder: Path) -> None:
     clock, rows = ManualClock(EVENING), load_demo("coach").rows
     async with Memory.open(folder, "ann", clock=clock) as memory:
         talk = Talk(memory, clock)
+        await talk.open(rows)
         for row in rows:
             clock.advance(max(0.0, EVENING + row.at - rows[0].at - clock.now()))
             await talk.take(row)

@@ -12,6 +12,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
 from fake_endpoint import Asked, Calls, Fails, FakeEndpoint, Says, Stalls
 from question_sets import HOTPOT, write_set
 from running import COMMAND, Done, mistaken, run
@@ -103,7 +104,8 @@ def test_a_model_that_fails_or_a_limit_stops_it_and_the_same_command_goes_on(
     assert sorted(done.values()) == [1] * (len(done) - 1) + [2], "only the call that failed was made again"
 
 
-def test_a_run_that_is_killed_goes_on_where_it_was(door: FakeEndpoint, tmp_path: Path) -> None:
+@pytest.mark.parametrize("ended", [signal.SIGKILL, signal.SIGTERM])
+def test_a_run_that_is_killed_goes_on_where_it_was(ended: signal.Signals, door: FakeEndpoint, tmp_path: Path) -> None:
     def stalls(asked: Asked) -> Says | Calls | Stalls:
         return Stalls("It") if len(door.chats) == 6 else mind(asked)
 
@@ -111,16 +113,43 @@ def test_a_run_that_is_killed_goes_on_where_it_was(door: FakeEndpoint, tmp_path:
     data = write_set(tmp_path, "hotpotqa")
     where = ["--data", data, "--out", tmp_path / "out", "--model", f"{door.url}#m", "--tools", "", "--yes"]
     flags = ["--how", "rewoo,react", "--at-once", "1"]
-    process = subprocess.Popen([*COMMAND, "plan", "evaluate", *map(str, [*where, *flags])], stderr=subprocess.DEVNULL)
+    process = subprocess.Popen([*COMMAND, "plan", "evaluate", *map(str, [*where, *flags])], stderr=subprocess.PIPE)
     while len(door.chats) < 6:
         assert process.poll() is None
         time.sleep(0.02)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    process.send_signal(ended)
+    told = process.communicate()[1].decode()
+    assert ended == signal.SIGKILL or "stopped; what was asked is kept in" in told
     row = found(evaluate(door, tmp_path, *flags, "--json"))
     assert [each["exact"]["hits"] for each in row["ways"].values()] == [3, 3]
     assert len(door.chats) == 3 * (2 + 2) + 1 and row["spent"]["calls"] == 3 * (2 + 2) - 5
     assert row["ways"]["rewoo"]["calls"] == 2 and row["ways"]["rewoo"]["tokens"] == 530, "of what was before, too"
+
+
+def test_what_a_planner_took_that_does_not_end_is_counted(door: FakeEndpoint, tmp_path: Path) -> None:
+    endless = "\n".join(f"#E{n} = search_documents[one thing of many, number {n}]" for n in range(1, 400))
+    door.otherwise = Says(endless)
+    row = found(evaluate(door, tmp_path, "--how", "rewoo", "--limit", "1", "--replans", "0", "--json"))
+    assert row["ways"]["rewoo"]["tokens"] > 10 + 300, "the planner was broken off before it said what it took"
+
+
+def test_a_question_that_a_model_refuses_is_wrong_and_a_tool_s_model_that_is_gone_stops_all(
+    door: FakeEndpoint, tmp_path: Path
+) -> None:
+    refused = Fails(400, "not this one")
+    door.otherwise = lambda asked: refused if "Ada Holm" in str(asked.body["messages"][-1]) else mind(asked)
+    row = found(evaluate(door, tmp_path, "--how", "rewoo", "--json"))
+    assert row["ways"]["rewoo"]["exact"]["hits"] == 2 and row["ways"]["rewoo"]["no_answer"] == 1
+
+    def gone(asked: Asked) -> Says | Fails:
+        user = str(asked.body["messages"][-1]["content"])
+        return (
+            Fails(401, "no key") if "Think" in user else Says("#E1 = LLM[Think]" if "Tool[" in str(asked.body) else "x")
+        )
+
+    door.otherwise = gone
+    stopped = evaluate(door, tmp_path, "--how", "rewoo", "--tools", "llm", "--replans", "0")
+    assert stopped.code == 1 and "no key" in stopped.err
 
 
 def test_tools_fail_as_often_as_wished_and_for_every_way_alike(door: FakeEndpoint, tmp_path: Path) -> None:

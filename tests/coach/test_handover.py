@@ -219,6 +219,15 @@ async def test_what_was_asked_for_never_follows_where_one_answer_is_all(folder: 
         assert "<left_unsaid>\nDim the lights at nine.\n</left_unsaid>" in talker.asked[1].messages[-1].text
 
 
+async def test_the_log_says_that_an_answer_waited_since_nothing_can_follow_it(folder: Path) -> None:
+    models = thinking([], [SILENT], FakeModel({"talk": ["I see."]}))
+    async with Mind.open(folder, user="ann", models=models, responder=Coach.using(gate="belief")) as mind:
+        await mind.send("I have a cat")
+        (row,) = await rows(mind, "decided")
+        assert isinstance(row.event, Decided) and row.event.waits
+        assert row.event.why == f"nothing can follow the answer; phase {row.event.phase}"
+
+
 # With an endpoint.
 
 

@@ -19,6 +19,7 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Entry
+from mindstream.sharing import growth
 from mindstream.sharing.admission import Pair, lay_in
 from mindstream.sharing.grading.rubric import Criterion, Rubric
 from mindstream.sharing.pool import Pool
@@ -310,6 +311,32 @@ def test_it_is_said_what_became_of_each_pair_and_who_is_trusted(
     assert source["source"] == "asked by bob" and source["trusted"] is False and source["pairs"] == 1
     for room in ("details", "pairs", "growth"):
         assert client.get(f"/api/v1/users/eve/pools/tea/{room}").status_code == 404
+
+
+async def grown(data: Path, pairs: range) -> None:
+    """Lay pairs into a pool of ann's."""
+    async with SqliteStore(data) as store, Pool.open(store, "sums") as pool:
+        await lay_in(pool, [Pair(f"What is {at} plus {at}?", f"It is {2 * at}.") for at in pairs], "ann")
+        await pool.retriever.settle()
+
+
+def test_how_a_pool_learned_is_measured_once_for_what_it_holds(
+    folder: Path, client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured: list[str] = []
+    measure = growth.growth_curve
+
+    async def counted(pool: Pool, reader: str) -> list[growth.SizePoint]:
+        measured.append(reader)
+        return await measure(pool, reader)
+
+    monkeypatch.setattr(growth, "growth_curve", counted)
+    client.post(f"{USER}/pools/sums", json={"domain": "sums"})
+    asyncio.run(grown(folder, range(20)))
+    first, again = (client.get(f"{USER}/pools/sums/growth").json() for _ in range(2))
+    assert first == again and first["points"][-1]["size"] == 20 and measured == ["ann"]
+    asyncio.run(grown(folder, range(20, 24)))
+    assert client.get(f"{USER}/pools/sums/growth").json()["points"][-1]["size"] == 24 and measured == ["ann", "ann"]
 
 
 def test_whoever_has_a_log_is_among_the_users(client: httpx.Client, served: Served, door: FakeEndpoint) -> None:

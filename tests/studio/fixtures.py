@@ -88,4 +88,4 @@ def studio(browser: Browser, served: Served) -> Iterator[OpenStudio]:
         faults = [fault for _, each in opened for fault in each.found()]
         for context, _ in opened:
             context.close()
-    assert faults == []
+    assert faults == [], faults

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from studio import NPM
 
-from mindstream.studio.joining import join_modules
+from mindstream.studio.joining import join_modules, join_pages
 from mindstream.studio.saved_page import STATIC
 
 
@@ -52,8 +52,13 @@ def test_the_town_needs_nothing_of_the_shell() -> None:
     assert "vendor" not in join_modules(STATIC / "town" / "saved.js")
 
 
-def test_all_modules_of_a_town_are_asked_for_together() -> None:
-    folder = STATIC / "town"
-    there = {path.relative_to(folder).as_posix() for path in folder.rglob("*.js")} - {"all.js", "saved.js", "types.js"}
-    named = [line.split('"')[1] for line in (folder / "all.js").read_text("utf-8").splitlines() if "import" in line]
-    assert sorted(named) == sorted(f"./{each}" for each in there)
+def test_a_browser_asks_for_the_shell_and_a_page_and_no_module_is_there_twice() -> None:
+    made, joined = join_pages(STATIC)
+    assert {path.name for path in made} == {"app.js", *(path.name for path in (STATIC / "pages").glob("*.js"))}
+    shell = made[STATIC / "app.js"]
+    assert "shell[" not in shell and "'state.js': module" in shell and "/vendor/" not in shell.replace("import(", "")
+    for path, text in made.items():
+        if path.name != "app.js":
+            assert "shell['state.js']" in text and "'state.js': module" not in text, path
+    own = {path for path in STATIC.rglob("*.js") if path.parent.name != "vendor"}
+    assert {path.name for path in own - joined} == {"html.js", "saved.js", "types.js"}

@@ -55,7 +55,7 @@ def test_it_shows_goal_ledger_diary_orders(
     seen.page.get_by_role("region", name="How it stands").get_by_text(GOAL).wait_for()
     assert GOAL in seen.page.get_by_role("region", name="Ledger").inner_text()
     assert "count the boats" in seen.page.get_by_role("region", name="Standing orders").inner_text()
-    assert "It was given a goal" in seen.page.get_by_role("region", name="Diary").inner_text()
+    seen.page.get_by_role("region", name="Diary").get_by_text("It was given a goal").wait_for()
     assert seen.axe() == []
     assert seen.fits()
 

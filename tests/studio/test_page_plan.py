@@ -97,6 +97,24 @@ def test_the_graph_is_lit_as_far_as_the_moment(studio: OpenStudio, served: Serve
     assert sheet.get_by_text("E1, E2").is_visible()
 
 
+def test_a_recorded_task_says_that_it_was_free_and_how_it_ended_in_the_same_words(studio: OpenStudio) -> None:
+    seen = studio()
+    seen.open("plan", **{"from": "recorded", "user": "dora"})
+    line = seen.page.get_by_role("listitem").filter(has_text="How high is K2")
+    line.wait_for()
+    assert "cost: free" in line.inner_text() and "answered in part" in line.inner_text()
+    line.get_by_role("button").click()
+    took = seen.page.get_by_role("region", name="What it took")
+    took.get_by_text("free").wait_for()
+    way = seen.page.get_by_role("region", name="By rewoo")
+    way.get_by_text("steps done, answered in part.").wait_for()
+    assert way.get_by_text("answered in part").count() == 2
+    way.get_by_role("button", name="E1").first.click()
+    sheet = seen.page.get_by_role("dialog")
+    sheet.get_by_text("As it was planned").wait_for()
+    assert "{" not in sheet.locator("dl.card").first.inner_text()
+
+
 def test_a_plan_is_edited_and_approved_before_it_runs(
     studio: OpenStudio, served: Served, node_tools: None, tmp_path: Path
 ) -> None:

@@ -177,6 +177,23 @@ def test_the_recorded_hamlet_is_there_to_look_at(studio: OpenStudio) -> None:
     assert seen.page.get_by_role("button", name="1 hour").count() == 0
 
 
+def test_facts_narrow_while_one_types_and_say_who_is_told_later(studio: OpenStudio) -> None:
+    seen = studio()
+    seen.open("town", **{"from": "recorded", "t": "2025-09-26T08:00"})
+    seen.page.get_by_role("tab", name="Who knows").click()
+    listed = seen.page.locator(".town .panel .list li")
+    listed.nth(10).wait_for()
+    seen.page.get_by_role("searchbox", name="A fact").press_sequentially("films chair")
+    seen.page.get_by_text("1 fact holds these words").wait_for()
+    assert listed.count() == 1 and "Mitea Halchin shows his father's films" in listed.inner_text()
+    seen.page.keyboard.press("Enter")
+    seen.page.get_by_role("heading", name="Told later").wait_for()
+    later = seen.page.get_by_role("listitem").filter(has_text="Nichifor Pahom from Sava Danilov")
+    later.get_by_role("button", name="Fri 11:08").click()
+    seen.page.get_by_text("of 6 know it by now").wait_for()
+    assert later.locator("xpath=preceding::h3[text()='Told later']").count() == 0, "it has been told by then"
+
+
 def test_hostile_texts_stay_texts(studio: OpenStudio) -> None:
     seen = studio(size=NARROW)
     page = watch(seen, town="spoilt", t=TEN_PAST_EIGHT)
@@ -198,7 +215,7 @@ def test_hostile_texts_stay_texts(studio: OpenStudio) -> None:
 def test_who_stand_together_are_all_seen(studio: OpenStudio) -> None:
     page = watch(studio())
     crowd = """async (count) => {
-      const { spread } = await import("/studio/town/spread.js");
+      const { spread } = (await import("/studio/pages/town.js")).modules["town/spread.js"];
       const put = () => spread(Array(count).fill(null).map(() => [100, 100]), 20);
       const far = (one, two) => Math.hypot(one[0] - two[0], one[1] - two[1]);
       const points = put(), again = put();

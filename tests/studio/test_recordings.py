@@ -11,6 +11,7 @@ import pytest
 from served import Served
 
 from mindstream.studio.recorded import MIND, PACKED, RECORDINGS, add_recorded
+from mindstream.studio.serve import add_studio
 
 API = "/recorded/api/v1"
 
@@ -19,6 +20,7 @@ API = "/recorded/api/v1"
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A server with the recordings, and nothing of its own."""
     serving = Served(tmp_path_factory.mktemp("studio") / "data", model="rules")
+    add_studio(serving.doors.api)
     add_recorded(serving.doors)
     with serving as running:
         yield running
@@ -38,8 +40,8 @@ def got(client: httpx.Client, path: str, **asked: Any) -> dict[str, Any]:
 
 
 def test_what_is_named_is_there(client: httpx.Client) -> None:
-    named = got(client, "/recordings")["recordings"]
-    assert named == [each.model_dump() for each in RECORDINGS.recordings]
+    named = client.get("/studio/about.json").json()["recordings"]
+    assert named == [each.model_dump() for each in RECORDINGS]
     users = got(client, "/users")["users"]
     for each in named:
         assert not each["user"] or each["user"] in users or each["page"] == "pools"
@@ -62,6 +64,17 @@ def test_a_talk_is_told_with_what_was_believed_at_each_moment(client: httpx.Clie
     assert got(client, "/users/ann/plan")["beliefs"][0]["version"] == 6
 
 
+def test_an_answer_that_waited_says_why(client: httpx.Client) -> None:
+    rows = got(client, "/users/ann/log", limit=200, kinds="heard,waiting,decided,judged,said")["rows"]
+    decided = {row["answers"]: row for row in rows if row["event"] == "decided"}
+    judged = {row["about"]: row for row in rows if row["event"] == "judged"}
+    assert {row["answers"] for row in rows if row["event"] == "waiting"} == {
+        heard for heard, row in decided.items() if row["waits"]
+    }
+    assert len(decided) == len(judged) == 7 and {row["gate"] for row in decided.values()} == {"belief"}
+    assert any(row["needed"] for row in judged.values()) and not all(row["needed"] for row in judged.values())
+
+
 def test_memory_is_found_traced_to_what_was_said_and_has_slept(client: httpx.Client) -> None:
     asked = client.post(f"{API}/users/ann/memories/recall", json={"query": "where does she live?", "kinds": ["note"]})
     found = next(each for each in asked.json()["memories"] if "flat" in each["text"])
@@ -76,8 +89,13 @@ def test_memory_is_found_traced_to_what_was_said_and_has_slept(client: httpx.Cli
 def test_a_task_was_solved_in_three_ways_and_each_call_can_be_read(client: httpx.Client) -> None:
     runs = got(client, "/users/dora/plans")["runs"]
     ways = {run["how"]: run for run in runs if run["task"].startswith("What is the hometown")}
-    assert set(ways) == {"rewoo", "react", "plan-execute"} and {run["answer"] for run in ways.values()} == {"Sexten"}
+    assert set(ways) == {"rewoo", "react", "plan-execute"} and all(
+        run["answer"].startswith("Sexten") for run in ways.values()
+    )
     assert all(run["spent"]["model_calls"] > 0 for run in runs) and any(run["unanswered"] for run in runs)
+    assert {(run["spent"]["cost_usd"], run["spent"]["unpriced"]) for run in runs} == {(0.0, 0)}, (
+        "played back, it is free"
+    )
     calls = got(client, "/users/dora/calls")["calls"]
     whole = got(client, f"/users/dora/calls/{calls[0]['seq']}")
     assert calls[0]["kept"] and whole["messages"] and whole["answered"]
@@ -127,7 +145,7 @@ def test_nothing_of_it_can_be_changed_and_it_is_said_how_to_begin(served: Served
     assert client.get("/api/v1/users").json()["users"] == [], "they are no part of what is one's own"
     assert client.get(f"{API}/nothing").status_code == 404
     with client.stream("GET", f"{API}/events", params={"user": "ann", "after": 0}) as events:
-        assert next(line for line in events.iter_lines() if line.startswith("event:")) == "event: heard"
+        assert next(line for line in events.iter_lines() if line.startswith("event:")) == "event: opened"
 
 
 def test_a_token_is_wanted_where_it_is_elsewhere(tmp_path: Path) -> None:
@@ -139,4 +157,4 @@ def test_a_token_is_wanted_where_it_is_elsewhere(tmp_path: Path) -> None:
 
 
 def test_recordings_say_who_answered() -> None:
-    assert {each.who for each in RECORDINGS.recordings} == {MIND, "Stand-ins"}
+    assert {each.who for each in RECORDINGS} == {MIND, "Stand-ins"}

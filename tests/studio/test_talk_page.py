@@ -70,7 +70,7 @@ def test_a_link_holds_a_moment_and_the_keys_move_it(studio: OpenStudio, told: li
     inside = seen.page.get_by_role("region", name="What goes on in the mind")
     talk.get_by_text(GOAL).wait_for()
     assert talk.get_by_text("answered in").count() == 1
-    assert "sleep, version 1" in inside.inner_text() and "falling asleep slowly" not in inside.inner_text()
+    assert "version 1" in inside.inner_text() and "falling asleep slowly" not in inside.inner_text()
     seen.page.get_by_role("slider", name="The moment that is shown").focus()
     seen.page.keyboard.press("End")
     talk.get_by_text("answered in").nth(1).wait_for()
@@ -112,7 +112,7 @@ def test_an_answer_says_why_by_keys_alone(studio: OpenStudio, node_tools: None) 
         seen.page.get_by_text("answered in").nth(answered).wait_for()
         seen.page.get_by_text("it is your turn").wait_for()
     talk = seen.page.get_by_role("region", name="The conversation")
-    waited = talk.get_by_text("for the reasoner (sleep)")
+    waited = talk.get_by_text("for the reasoner’s thought")
     waited.last.wait_for()
     for _ in range(60):
         seen.page.keyboard.press("Shift+Tab")
@@ -123,7 +123,7 @@ def test_an_answer_says_why_by_keys_alone(studio: OpenStudio, node_tools: None) 
     sheet.get_by_text("There an answer waits until the reasoner has thought").wait_for()
     assert "talker: talk" in sheet.inner_text() and seen.axe() == []
     seen.page.keyboard.press("Escape")
-    assert seen.page.evaluate("document.activeElement.textContent") == "why"
+    assert seen.page.evaluate("document.activeElement.textContent") == "why it waited"
     seen.page.keyboard.press("Tab")  # to the moment of the answer
     seen.page.keyboard.press("Tab")
     seen.page.keyboard.press("Enter")
@@ -161,7 +161,7 @@ def test_hostile_texts_stay_texts(studio: OpenStudio, served: Served) -> None:
         talk.get_by_text("answered in").nth(len(HOSTILE) - 1).wait_for()
         shown = talk.inner_text()
         assert all(text[:40] in shown for text in HOSTILE)
-        talk.get_by_role("button", name="Why: ").first.click()
+        talk.get_by_role("button", name="Why this answer: ").first.click()
         seen.page.get_by_role("dialog").get_by_text("How long each part took").wait_for()
         assert seen.fits() and seen.page.title().startswith("Talk")
         assert seen.page.locator("main img, main script, aside img").count() == 0
@@ -188,8 +188,10 @@ def test_words_are_shown_as_they_come_and_an_answer_can_be_stopped_and_given_aft
     seen = studio(url=spoken_for.url)
     door.otherwise = Stalls("Warm milk is")
     seen.open("talk", user="ann")
-    seen.page.get_by_text("live, by").wait_for()
-    seen.page.wait_for_function("async () => (await import('/studio/events.js')).connection.value === 'live'")
+    seen.page.get_by_text("live: ").wait_for()
+    seen.page.wait_for_function(
+        "async () => (await import('/studio/app.js')).modules['events.js'].connection.value === 'live'"
+    )
     seen.page.get_by_label("What you say").fill("What helps?")
     seen.page.keyboard.press("Enter")
     talk = seen.page.get_by_role("region", name="The conversation")
@@ -228,8 +230,11 @@ def test_the_recorded_talk_is_looked_at_and_not_written_to(studio: OpenStudio, n
     seen.page.get_by_text("Or look at what is recorded:").wait_for()
     seen.page.locator(".empty a").first.click()
     talk = seen.page.get_by_role("region", name="The conversation")
-    talk.get_by_role("button", name="Why: ").first.wait_for()
+    talk.get_by_role("button", name="Why it waited: ").first.wait_for()
     assert "from=recorded" in seen.page.url and seen.page.get_by_label("What you say").count() == 0
     talk.locator(".waited").get_by_role("button").first.click()
-    seen.page.get_by_role("dialog", name="Why it waited").get_by_text("What it waited for").wait_for()
+    sheet = seen.page.get_by_role("dialog", name="Why it waited")
+    sheet.get_by_text("Because the talk was in the phase “planning”").wait_for()
+    sheet.get_by_text("It was worth it: the thought brought a new or changed plan").wait_for()
+    assert "It waited 28 seconds" in sheet.inner_text() and "(sleep)" not in seen.page.inner_text("body")
     assert seen.axe() == [] and seen.fits()

@@ -146,4 +146,4 @@ def test_it_says_how_words_are_kept_where_they_were_not(studio: OpenStudio, tmp_
         seen = studio(url=plain.url)
         seen.open("traces", user="ann", call=calls(plain, "ann", role="talker")[0]["seq"])
         seen.page.get_by_text("MINDSTREAM_KEEP_PROMPTS=1").wait_for()
-        seen.page.get_by_text("a stand-in, by rules").wait_for()
+        seen.page.get_by_text("a stand-in", exact=True).wait_for()

@@ -142,13 +142,16 @@ class Answering:
     def _waits_first(self, answer: Answer, situation: Situation) -> bool:
         """Tell whether the gate waits before anybody speaks. An alarm waits for nobody.
 
-        Where nothing can follow the answer, a gate that does not hear what is wished for always waits.
+        Where nothing can follow the answer, a gate that does not hear what is wished for always waits; the log says so.
         """
         decision, verdict = answer.decision, self.alarms.judge(situation)
         if verdict.whole or verdict.beside:
             answer.decision = replace(_at_once(decision), hands_over=decision.hands_over)
             return False
-        return decision.thinks and (decision.waits or (answer.one_answer and not decision.hands_over))
+        if answer.one_answer and not decision.hands_over and not decision.waits:
+            answer.decision = replace(decision, why=f"nothing can follow the answer; {decision.why}")
+            return decision.thinks
+        return decision.thinks and decision.waits
 
     async def _wait(self, answer: Answer, situation: Situation, exchange: Exchange) -> None:
         """Wait for the Reasoner; the answer tells whether it did, and whether in vain."""

@@ -86,6 +86,14 @@ class Recorder:
             raise StorageError(f"the recording {self._path} cannot be written: {error}") from None
 
 
+PLAYED = "playback:"
+
+
+def costs_nothing(name: str) -> bool:
+    """Tell whether who answers by this name costs nothing, whatever it says: rules, and recordings."""
+    return name == "rules" or name.startswith(PLAYED)
+
+
 class Playback:
     """Answers from a recording.
 
@@ -95,7 +103,7 @@ class Playback:
     """
 
     def __init__(self, path: Path | str, *, strict: bool = False) -> None:
-        self.name = f"playback:{path}"
+        self.name = f"{PLAYED}{path}"
         self._path = Path(path)
         self._strict = strict
         self._lines = _read(self._path)

@@ -13,13 +13,18 @@ CLOCK = SystemClock()
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What a run took: calls of models and of tools, tokens, US dollars where the price is known, seconds."""
+    """What a run took: calls of models and of tools, tokens, US dollars where the price is known, seconds.
+
+    Attributes:
+        unpriced: calls whose price is not known; None: nobody counted them (logs of older versions).
+    """
 
     model_calls: int = 0
     tool_calls: int = 0
     tokens: int = 0
     cost_usd: float = 0.0
     seconds: float = 0.0
+    unpriced: int | None = None
 
 
 NOTHING_SPENT = Spent()
@@ -36,7 +41,7 @@ class Allowance:
     def take_up(self, run: str, before: Spent) -> None:
         """Count what the run took before, as its log says."""
         self._tool_calls, self._seconds_before = before.tool_calls, before.seconds
-        self.budget.take_up(run, before.model_calls, before.tokens, before.cost_usd)
+        self.budget.take_up(run, before.model_calls, before.tokens, before.cost_usd, before.unpriced or 0)
 
     def take_call(self, cost_usd: float) -> None:
         """Count one call of a tool, and what it costs; raises BudgetSpent where no more is allowed."""
@@ -49,4 +54,6 @@ class Allowance:
     def spent(self) -> Spent:
         """Return what the run took so far."""
         budget, seconds = self.budget, self._seconds_before + CLOCK.elapsed() - self._began
-        return Spent(budget.spent_calls, self._tool_calls, budget.spent_tokens, budget.spent_usd, seconds)
+        return Spent(
+            budget.spent_calls, self._tool_calls, budget.spent_tokens, budget.spent_usd, seconds, budget.unpriced
+        )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import aclosing
 
-from mindstream.errors import InputError, ReplyInvalid
+from mindstream.errors import InputError
 from mindstream.models.ask import ask
 from mindstream.models.model import Model
 from mindstream.planning.allowance import Allowance
@@ -30,7 +30,6 @@ from mindstream.planning.prompts.answer_from_evidence import (
 from mindstream.planning.prompts.know_instead import KnowInstead
 from mindstream.planning.prompts.make_plan import describe
 from mindstream.planning.prompts.mend_plan import MendPlan, states_of
-from mindstream.planning.prompts.sort_found import Found, SortFound, sortable
 from mindstream.planning.solution import Solution
 from mindstream.planning.watcher import RunWatcher
 from mindstream.tools.tool import Tool
@@ -136,7 +135,7 @@ class PlanningRun:
                 await watcher.missed(insufficient)
         self.missing = ()
         plan = write_plan(self.plan, self._specs, with_task=False)
-        states = states_of(self.plan, self.evidence, insufficient, await self._sort_found(insufficient))
+        states = states_of(self.plan, self.evidence, insufficient, self.answered.kinds)
         prompt = MendPlan(task=self.task, tools=self.specs, plan=plan, states=states)
         text = await ask(self.model("replanner"), prompt, "replanner")
         steps = {step.id: step for step in self.plan.steps}
@@ -153,19 +152,6 @@ class PlanningRun:
         self.plan, self._executor = mended, None  # what it found may belong to the old plan
         await self.tell(f"{', '.join(insufficient) or 'the plan'} did not give what was needed")
         return True
-
-    async def _sort_found(self, insufficient: Collection[str]) -> dict[str, Found]:
-        """Have what strangers wrote, and was not enough, sorted by kinds, numbers, dates, for whoever mends the plan.
-
-        Nothing, where a model that reads it gives no such list: it may be doing as what it reads says.
-        """
-        if not (steps := sortable(self.plan, self.evidence, insufficient)):
-            return {}
-        try:
-            found = await ask(self.model("solver"), SortFound(task=self.task, steps=steps), "solver")
-        except ReplyInvalid:
-            return {}
-        return {each.step: each for each in found.steps}
 
     async def tell(self, because: str) -> None:
         """Tell the watchers of the plan as it stands now."""

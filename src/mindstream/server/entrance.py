@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from mindstream.server.issuer import Issuer
 
 CLOCK = SystemClock()
-OPEN_PATHS = ("/healthz", "/readyz", "/openapi.json", "/docs")
+OPEN_PATHS = ("/healthz", "/readyz", "/openapi.json", "/docs", "/studio")
 """What anybody may see: nothing of anybody's is in it."""
+PAGES = "/studio/"
+"""The studio's pages, if they are added: files that ship, on which a token is typed in."""
 OPENAI = "/v1/"
 """Here clients of OpenAI's API call, which must send some key: where none is asked for, one that is none of ours opens
 nothing and shuts nothing."""
@@ -164,7 +166,7 @@ class Entrance:
             return Who(found.tenant, frozenset(found.scopes), only=found.user, key=found.id), found
         if self._is_open(scope):
             return LOCAL_PEOPLE, None
-        if scope["path"] in OPEN_PATHS or scope["path"].startswith(METADATA):
+        if scope["path"] in OPEN_PATHS or scope["path"].startswith((METADATA, PAGES)):
             return Who("", frozenset()), None
         raise Refusal("unauthenticated", "send a token: Authorization: Bearer …", challenge("", scope))
 

@@ -12,6 +12,7 @@ from mindstream.clock import format_iso
 from mindstream.log.events import Logged, ModelCalled
 from mindstream.log.names import StreamKey, shown_name
 from mindstream.memory.store.store import LogStore, read_log
+from mindstream.models.recording import costs_nothing
 
 By = Literal["day", "user", "role", "model"]
 BYS: tuple[By, ...] = get_args(By)
@@ -54,7 +55,7 @@ class Total:
         self.output_tokens += call.output_tokens
         self.cached_tokens += call.cached_tokens
         self.seconds += call.seconds
-        if _free(call.model):
+        if costs_nothing(call.model):
             self.free += 1
         else:
             self.cost_usd += call.cost_usd or 0.0
@@ -106,11 +107,6 @@ async def _calls(store: LogStore, user: StreamKey | None) -> AsyncIterator[tuple
     async for logged in read_log(store, user, kinds=[ModelCalled.kind]):
         if isinstance(logged.event, ModelCalled):
             yield logged, logged.event
-
-
-def _free(model: str) -> bool:
-    """Rules and recordings cost nothing, whatever they say."""
-    return model == "rules" or model.startswith("playback:")
 
 
 def _used(call: ModelCalled) -> bool:

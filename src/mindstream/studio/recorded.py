@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fastapi import FastAPI, Request
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import Response
 
 from mindstream.clock import ManualClock
@@ -27,7 +28,7 @@ from mindstream.server.events import add_events
 from mindstream.server.idempotency import Writes
 from mindstream.server.ledger import Ledger
 from mindstream.server.problems import TYPE, body_of, problem
-from mindstream.server.rest import PREFIX, add_rest
+from mindstream.server.rest import add_rest
 from mindstream.service.operations.house import House
 from mindstream.service.operations.offered import Offered
 from mindstream.service.operations.refusals import Forbidden
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 PATH = "/recorded"
 PACKED = Path(__file__).parent / "recorded.db.xz"
 HAMLET = "hamlet"
+LONG = 10_000
+"""Answers of so many bytes are packed: a town's recording is a fifth of its size then."""
 READER = Who(LOCAL, frozenset({"read"}), key="recorded")
 """Whoever asks may read all of it, and change nothing."""
 BEGIN = {
@@ -69,31 +72,25 @@ class RecordingShape(Reply):
     timed: bool = False
 
 
-class Recordings(Reply):
-    """What is there to be looked at."""
-
-    recordings: list[RecordingShape]
-
-
 MIND = "A language mind behind an endpoint"
-RECORDINGS = Recordings(
-    recordings=[
-        RecordingShape(page="talk", user="ann", title="A talk with the coach of sleep", who=MIND),
-        RecordingShape(page="memory", user="ann", title="What that talk left in memory, and two sleeps", who=MIND),
-        RecordingShape(page="town", town=HAMLET, title="A hamlet of six in the Danube delta, on two days", who=MIND),
-        RecordingShape(page="plan", user="dora", title="A question answered in three ways, and one in part", who=MIND),
-        RecordingShape(page="life", user="museum", title="Two days of a museum's helper", who=MIND),
-        RecordingShape(page="pools", user="olga", pool="tongues", title="Three tutors share what they found", who=MIND),
-        RecordingShape(
-            page="pools", user="olga", pool="answers", title="What a pool learns of 138 pairs", who="Stand-ins"
-        ),
-        RecordingShape(page="traces", user="museum", title="Every call of that life, word by word", who=MIND),
-    ]
+RECORDINGS = (
+    RecordingShape(page="talk", user="ann", title="A talk with the coach of sleep", who=MIND),
+    RecordingShape(page="memory", user="ann", title="What that talk left in memory, and two sleeps", who=MIND),
+    RecordingShape(page="town", town=HAMLET, title="A hamlet of six in the Danube delta, on two days", who=MIND),
+    RecordingShape(page="plan", user="dora", title="A question answered in three ways, and one in part", who=MIND),
+    RecordingShape(page="life", user="museum", title="Two days of a museum's helper", who=MIND),
+    RecordingShape(page="pools", user="olga", pool="tongues", title="Three tutors share what they found", who=MIND),
+    RecordingShape(page="pools", user="olga", pool="answers", title="What a pool learns of 138 pairs", who="Stand-ins"),
+    RecordingShape(page="traces", user="museum", title="Every call of that life, word by word", who=MIND),
 )
+"""What is there to be looked at."""
 
 
 class Recorded:
     """The API over the recordings: an ASGI application that opens at the first request, and is closed by `running`."""
+
+    listed = tuple(each.model_dump() for each in RECORDINGS)
+    """What there is: known before any of it is opened."""
 
     def __init__(self, packed: Path = PACKED) -> None:
         self._packed, self._opening = packed, asyncio.Lock()
@@ -155,13 +152,9 @@ def build_api(house: House, writes: Writes) -> FastAPI:
     add_rest(api, house, writes)
     add_events(api, house)
     add_problems(api)
-    api.add_api_route(f"{PREFIX}/recordings", _recordings, response_model=Recordings)
     api.add_exception_handler(Forbidden, _tell)
+    api.add_middleware(GZipMiddleware, minimum_size=LONG, compresslevel=4)
     return api
-
-
-async def _recordings() -> Recordings:
-    return RECORDINGS
 
 
 async def _tell(request: Request, _: Exception) -> Response:

@@ -1,4 +1,7 @@
-"""Serve the studio's pages: files that ship with the package, below /studio/. They hold nothing of anybody's."""
+"""Serve the studio's pages: files that ship with the package, below /studio/. They hold nothing of anybody's.
+
+So the entrance lets whoever asks have them without a token: it is on them that one is typed in.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ from pathlib import Path
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
+
+from mindstream.studio.joining import join_pages
 
 STATIC = Path(__file__).parent / "static"
 PREFIX = "/studio/"
@@ -42,17 +47,19 @@ class PageFile:
 
 
 def read_pages(folder: Path = STATIC) -> dict[str, PageFile]:
-    """Read all files that are served, by their path below /studio/."""
+    """Read all files that are served, by their path below /studio/; the shell and each page are one module each."""
+    folder = folder.resolve()
+    made, joined = join_pages(folder)
     return {
-        path.relative_to(folder).as_posix(): read_page(path)
+        path.relative_to(folder).as_posix(): read_page(path, made.get(path))
         for path in sorted(folder.rglob("*"))
-        if path.suffix in KINDS and path.name != "jsconfig.json"
+        if path.suffix in KINDS and path.name != "jsconfig.json" and (path in made or path not in joined)
     }
 
 
-def read_page(path: Path) -> PageFile:
-    """Read one of them."""
-    body = path.read_bytes()
+def read_page(path: Path, text: str | None = None) -> PageFile:
+    """Read one of them; `text`: what is served in its place."""
+    body = path.read_bytes() if text is None else text.encode()
     etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
     return PageFile(body, gzip.compress(body, mtime=0), KINDS[path.suffix], etag)
 
@@ -74,8 +81,10 @@ def add_studio(api: Starlette, folder: Path = STATIC) -> None:
         return Response(found.body, 200, headers)
 
     async def about(_: Request) -> Response:
-        is_recorded = any(getattr(route, "path", "") == RECORDED for route in api.routes)
-        return JSONResponse({"recorded": is_recorded}, headers={"cache-control": "no-store"})
+        inner = next(
+            (getattr(route, "app", None) for route in api.routes if getattr(route, "path", "") == RECORDED), None
+        )
+        return JSONResponse({"recordings": list(getattr(inner, "listed", ()))}, headers={"cache-control": "no-store"})
 
     async def front(_: Request) -> Response:
         return RedirectResponse(PREFIX)

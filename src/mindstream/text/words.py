@@ -74,7 +74,8 @@ def _without_accents(word: str) -> str:
 T = TypeVar("T")
 MOST = 2_000
 """Of a text longer than this, in characters, rules read the beginning and the end."""
-SENTENCE = re.compile(r"[^.!?;。！？；\n]+[.!?;。！？；]*")
+SENTENCE = re.compile(r"(?:[^.!?;。！？；\n]|[.!?;](?=\w))+[.!?;。！？；]*")
+"""A mark before a letter or digit ends nothing: 184.00, example.org."""
 
 
 def sentences(text: str) -> list[str]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from mindstream.errors import BudgetSpent
 from mindstream.models.model import Call, Model, Part, Piece, Request, Usage
 from mindstream.models.providers.limits import all_tokens
+from mindstream.models.recording import costs_nothing
 from mindstream.models.shorten import estimate_tokens, request_tokens
 
 LEAST_REPLY = 200
@@ -33,7 +34,7 @@ class Budget:
     little for that, it waits; alone, it may write as much as is left, and where that is next to nothing it is not made.
     Money is exceeded by one call at most: a call waits while those that go on might leave nothing for it, at the
     dearest price a token so far, which the first call, alone, finds out. An endpoint without usage is counted by an
-    estimate. A call whose price is not known (a local model) adds nothing to `spent_usd`.
+    estimate. A call whose price is not known (a local model) adds nothing to `spent_usd`; it is counted as `unpriced`.
     """
 
     calls: int | None = None
@@ -42,6 +43,7 @@ class Budget:
     spent_calls: int = 0
     spent_tokens: int = 0
     spent_usd: float = 0.0
+    unpriced: int = 0
     _runs: set[str] = field(default_factory=set, repr=False)
     _going_on: list[Reserved] = field(default_factory=list, repr=False)
     _has_ended: bool = field(default=False, repr=False)
@@ -50,13 +52,14 @@ class Budget:
     """How many tokens an endpoint counted for each that was estimated, at most."""
     _ended: asyncio.Event | None = field(default=None, repr=False)
 
-    def take_up(self, run: str, calls: int, tokens: int, cost_usd: float) -> None:
+    def take_up(self, run: str, calls: int, tokens: int, cost_usd: float, unpriced: int = 0) -> None:
         """Count what a run took before it came to this budget; once, for here it is counted as it goes."""
         if run not in self._runs:
             self._runs.add(run)
             self.spent_calls += calls
             self.spent_tokens += tokens
             self.spent_usd += cost_usd
+            self.unpriced += unpriced
 
     def take_call(self) -> None:
         """Count one call.
@@ -102,11 +105,12 @@ class Budget:
         self._going_on.append(reserved)
         return reserved
 
-    def end(self, reserved: Reserved, used: Usage | None) -> None:
-        """Count what a call took that was begun."""
+    def end(self, reserved: Reserved, used: Usage | None, *, free: bool = False) -> None:
+        """Count what a call took that was begun; `free`: who answered costs nothing."""
         self._going_on.remove(reserved)
         self._has_ended = True
         if used is not None:
+            self.unpriced += used.cost_usd is None and not free
             self.spend(used)
             self._short = max(self._short, used.input_tokens / (reserved.asked or used.input_tokens or 1))
         if self._ended is not None:
@@ -159,4 +163,4 @@ class Budgeted:
         finally:
             if told is None and any(said):
                 told = Usage(request_tokens(request), estimate_tokens("".join(said)))
-            self._budget.end(reserved, told)
+            self._budget.end(reserved, told, free=costs_nothing(self.name))

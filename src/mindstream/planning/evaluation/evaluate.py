@@ -11,7 +11,7 @@ from typing import Any
 
 from mindstream import chance
 from mindstream.clock import SystemClock
-from mindstream.errors import PromptTooLong, ReplyInvalid
+from mindstream.errors import ModelRefused, ReplyInvalid
 from mindstream.models.asked_once import AskedOnce
 from mindstream.models.model import Model, ToolSpec
 from mindstream.planning.evaluation.failing import with_failures
@@ -115,18 +115,20 @@ class Evaluation:
     embed: str = "wordllama"
     named: str = ""
 
+    def __post_init__(self) -> None:
+        self._words = [prompt.words() for prompt in PROMPTS]
+
     def key(self, question: Question, way: Way, specs: Sequence[ToolSpec]) -> str:
         """Return what a run is kept under: all that its answer rests on."""
         names = [(role, self._named(role).name) for role in self._roles(way)]
         tools = () if way.how in WITHOUT_TOOLS else (*(spec.name for spec in specs), self.with_llm)
         failures = (self.seed, sorted(self.failures.items())) if self.failures and tools else ()
         context = question.context if tools and self.own_documents else ()
-        words = [prompt.words() for prompt in PROMPTS]
         shown = () if way.how in UNPLANNED else way.exemplars
         shown = (SHIPPED_FILE.read_text("utf-8"),) if shown is None else shown
-        terms = (self.replans, self.own_knowledge, self.named) if tools else ()
+        terms = (self.replans, self.own_knowledge, self.embed, self.named) if tools else ()
         return chance.keyed_token(
-            32, "run", question.text, context, way.how, shown, tools, failures, terms, names, words
+            32, "run", question.text, context, way.how, shown, tools, failures, terms, names, self._words
         )
 
     async def solve(self, questions: Sequence[Question]) -> list[Outcome]:
@@ -179,7 +181,7 @@ class Evaluation:
             solution = await planner.solve(question.text)
             answer, stopped, unanswered = solution.answer, solution.stopped, solution.unanswered
             tool_calls = solution.spent.tool_calls
-        except (ReplyInvalid, PromptTooLong) as error:  # it is an answer that is wrong, and what it took is counted
+        except (ReplyInvalid, ModelRefused) as error:  # it is an answer that is wrong, and what it took is counted
             stopped = str(error)
         if calls.halted:
             raise calls.halted

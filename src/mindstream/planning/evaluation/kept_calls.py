@@ -11,13 +11,15 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from mindstream.clock import SystemClock
-from mindstream.errors import BudgetSpent
+from mindstream.errors import BudgetSpent, ModelDenied, ModelError, ModelUnavailable
 from mindstream.ledger import Ledger
-from mindstream.models.model import Model, Part, Request, Usage
+from mindstream.models.model import Call, Model, Part, Piece, Request, Usage
 from mindstream.models.recording import fingerprint
+from mindstream.models.shorten import estimate_tokens, request_tokens
 from mindstream.models.wrappers.meter import Metered
 
 CLOCK = SystemClock()
+HALTING = (BudgetSpent, ModelDenied, ModelUnavailable)
 PARTS = TypeAdapter(list[Part])
 USED = TypeAdapter(list[Usage])
 
@@ -29,7 +31,7 @@ class RunCalls:
     Attributes:
         usd: None once a price is not known.
         before_s: seconds that calls took which were made before the run was killed.
-        halted: why nothing more may be asked.
+        halted: why the run says nothing: a model cannot be had, or nothing more may be spent.
     """
 
     ledger: Ledger
@@ -40,7 +42,7 @@ class RunCalls:
     output_tokens: int = 0
     usd: float | None = 0.0
     before_s: float = 0.0
-    halted: BudgetSpent | None = None
+    halted: ModelError | None = None
     _asked: Counter[str] = field(default_factory=Counter)
 
     def key(self, request: Request, name: str) -> str:
@@ -80,17 +82,25 @@ class KeptModel:
                 async for part in parts:
                     heard.append(part)
                     yield part
-        except BudgetSpent as error:
+        except HALTING as error:  # a tool that asks a model may live with it, and the run may not
             calls.halted = error
             raise
         finally:
-            used = metered or [part for part in heard if isinstance(part, Usage)]
+            used = metered or [part for part in heard if isinstance(part, Usage)] or _estimated(request, heard)
             calls.take(used)
         row: dict[str, Any] = {
             "row": "call", "prompt": request.prompt.label(), "parts": PARTS.dump_python(heard, mode="json"),
             "used": [asdict(each) for each in used], "seconds": CLOCK.elapsed() - began,
         }  # fmt: skip
         calls.ledger.keep(key, row)
+
+
+def _estimated(request: Request, heard: list[Part]) -> list[Usage]:
+    """Estimate what a call took that was broken off, or of which the endpoint told nothing."""
+    said = "".join(
+        part.text if isinstance(part, Piece) else part.arguments for part in heard if isinstance(part, Piece | Call)
+    )
+    return [Usage(request_tokens(request), estimate_tokens(said))] if said else []
 
 
 def _into(metered: list[Usage]) -> Any:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Literal, TypeAlias, get_args
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
@@ -19,12 +19,15 @@ MISSING = re.compile(
     r"(?:^|(?<=[.!?。！？]))[^\w\n]{0,8}MISSING\b(?P<steps>(?:[^\w\n]{0,4}\bE\d{1,4}\b(?:,? and\b)?)*)(?P<what>.*)$",
     re.MULTILINE,
 )
+Kind: TypeAlias = Literal["person", "place", "date", "amount", "text"]
+"""What may be missing: a value of a schema, so that no order can stand in it (Debenedetti 2025, CaMeL)."""
 NOT_RUN = "Not run yet."
 OWN = "(Not found; known without looking:) "
 LONGEST = 200
 SHORT = 60
 """Evidence of so many characters is shown in the calls that it fills, and lines of so many again where they were found
 twice; longer ones stand above."""
+AROUND = " *_`.:：—–-"
 NAMING = ("", *":：—–-(")
 """What stands behind MISSING where it is no word of the answer."""
 QUOTED = "No model was there to answer; what was found is quoted:"
@@ -33,14 +36,18 @@ QUOTED = "No model was there to answer; what was found is quoted:"
 
 @dataclass(frozen=True, slots=True)
 class SolverAnswer:
-    """What a solver said: `text` answers the task or a part of it; what is `missing`, and the steps it is missing from.
+    """What a solver said: `text` answers the task or a part of it.
 
-    `missing` is "" where the whole task is answered.
+    Attributes:
+        missing: what is missing from it; "" where the whole task is answered.
+        steps: the steps that it is missing from.
+        kinds: of each of them, what kind of thing; all of it that whoever mends the plan is told.
     """
 
     text: str = ""
     missing: str = ""
     steps: tuple[str, ...] = ()
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
 
 
 class Shown(BaseModel):
@@ -135,14 +142,25 @@ def read_answer(words: str, plan: Plan) -> SolverAnswer:
         return SolverAnswer(words)
     text = MISSING.sub(lambda mark: "" if _names_a_part(mark) else mark[0], words).strip()
     whys = {step.id: step.why.rstrip(".。") or step.id for step in plan.steps}
+    kinds, said = dict[str, Kind](), list[str]()
+    for mark in found:
+        kind, what = _read_what(mark["what"])
+        said += [what] if what else []
+        kinds |= dict.fromkeys(re.findall(r"E\d+", mark["steps"]), kind) if kind else {}
     named = re.findall(r"E\d+", " ".join(mark["steps"] for mark in found))
     steps = tuple(id for id in whys if id in named) or tuple(whys)
-    said = [what for mark in found if (what := mark["what"].strip(" *_`.:：—–-"))]
-    return SolverAnswer(text, "; ".join(said or [whys[id] for id in steps]) or "the answer", steps)
+    return SolverAnswer(text, "; ".join(said or [whys[id] for id in steps]) or "the answer", steps, kinds)
 
 
 def _names_a_part(mark: re.Match[str]) -> bool:
     return bool(mark["steps"]) or mark["what"].lstrip(" *_`.")[:1] in NAMING
+
+
+def _read_what(words: str) -> tuple[Kind | None, str]:
+    """Read `amount: the length` as the kind of what is missing, and what it is."""
+    first, colon, rest = words.strip(AROUND).partition(":")
+    kind = next((kind for kind in get_args(Kind) if colon and kind == first.strip(AROUND).lower()), None)
+    return kind, (rest if kind else words).strip(AROUND)
 
 
 @rule(AnswerFromEvidence)

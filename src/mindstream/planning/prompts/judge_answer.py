@@ -1,4 +1,4 @@
-"""Does an answer say what a right one says? Judged as in Xu 2023, 4.1; nobody stands in: words alone do not tell."""
+"""Does an answer say what a right one says? Judged as in Xu 2023; nobody stands in: words alone do not tell."""
 
 from __future__ import annotations
 

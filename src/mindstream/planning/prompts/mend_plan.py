@@ -1,7 +1,7 @@
 """How shall the rest of the task be done, after some steps failed or the answer is missing?
 
-Whoever plans reads nothing that strangers wrote: only which steps failed or did not hold the answer, and what kinds of
-things, numbers and dates they found (see `states_of`, sort_found).
+Whoever plans reads nothing that strangers wrote: only which steps failed or did not hold the answer, and what kind of
+thing is missing from them (see `states_of`).
 So no evidence, whatever it says, can add a call to a plan (Debenedetti 2025, CaMeL).
 """
 
@@ -13,7 +13,7 @@ from typing import ClassVar
 from mindstream.models.prompt import Prompt, rule
 from mindstream.planning.evidence import Evidence
 from mindstream.planning.plan import Plan
-from mindstream.planning.prompts.sort_found import Found
+from mindstream.planning.prompts.answer_from_evidence import Kind
 
 SHOWN = 300
 
@@ -31,23 +31,23 @@ class MendPlan(Prompt[str]):
 
 
 def states_of(
-    plan: Plan, evidence: Mapping[str, Evidence], insufficient: Collection[str], sorted_found: Mapping[str, Found]
+    plan: Plan, evidence: Mapping[str, Evidence], insufficient: Collection[str], kinds: Mapping[str, Kind]
 ) -> str:
-    """Say a line a step what came of it, in words of our own; of foreign evidence what kind of thing it holds."""
+    """Say a line a step what came of it, in words of our own; of foreign evidence what kind of thing it lacks."""
     return "\n".join(
-        f"{step.id}: {_state(evidence.get(step.id), step.id in insufficient, sorted_found.get(step.id))}"
+        f"{step.id}: {_state(evidence.get(step.id), step.id in insufficient, kinds.get(step.id))}"
         for step in plan.steps
     )
 
 
-def _state(evidence: Evidence | None, insufficient: bool, found: Found | None) -> str:
+def _state(evidence: Evidence | None, insufficient: bool, kind: Kind | None) -> str:
     if evidence is None:
         return "not run yet"
     if evidence.failed:
         state = "failed" if evidence.tries else "not run"
         return state if evidence.foreign else f"{state}: {evidence.text[:SHOWN]}"
-    lacks = ", does not hold the answer" if insufficient else ""
-    shown = (f", {found}" if found else "") if evidence.foreign else f": {evidence.text[:SHOWN]}"
+    lacks = f", does not hold the {kind or 'answer'}{' that is wanted' * bool(kind)}" if insufficient else ""
+    shown = "" if evidence.foreign else f": {evidence.text[:SHOWN]}"
     return f"found {len(evidence.text)} characters{lacks}{shown}"
 
 

@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack
 from datetime import tzinfo
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mindstream.clock import Clock, MachineZone, SystemClock, format_iso, read_zone
 from mindstream.errors import HeldElsewhere, InputError
@@ -41,6 +41,9 @@ from mindstream.service.operations.refusals import NotFound
 from mindstream.service.operations.spending import SpentOf, charged
 from mindstream.service.operations.who import LOCAL_PEOPLE, Who
 from mindstream.settings import Settings
+
+if TYPE_CHECKING:
+    from mindstream.sharing.growth import SizePoint
 
 LOG = logging.getLogger("mindstream.server")
 LOCK = "server.lock"
@@ -93,6 +96,9 @@ class House:
         self._memories: OrderedDict[tuple[str, str], Memory] = OrderedDict()
         self._closing = AsyncExitStack()
         self._opened = self.is_ending = False
+        self.measuring = asyncio.Lock()
+        self.curves: dict[tuple[str, str], tuple[int, list[SizePoint]]] = {}
+        """How pools (of a tenant, by name) learned as they grew, as of a row of their logs: seconds to measure."""
         self.on_forget: list[Callable[[], None]] = []
         """Called when somebody's words were forgotten."""
         self.errands: set[asyncio.Task[None]] = set()

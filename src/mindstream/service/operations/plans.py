@@ -88,13 +88,17 @@ class EvidenceShape(Reply):
 
 
 class RunSpent(Reply):
-    """What a run took: calls of models and of tools, tokens, US dollars where the price is known, seconds."""
+    """What a run took: calls of models and of tools, tokens, US dollars where the price is known, seconds.
+
+    `unpriced`: calls whose price is not known; null: it was not counted.
+    """
 
     model_calls: int
     tool_calls: int
     tokens: int
     cost_usd: float
     seconds: float
+    unpriced: int | None = None
 
 
 class RunShape(Reply):

@@ -1,12 +1,13 @@
-/** The shell: navigation, whose it is, the page that the link names, the side sheet and the dialog. */
+/** The shell: navigation, whose it is, the page that the link names (or the sign-in), the side sheet and the dialog. */
 import { html, render, useEffect, useRef, useState } from "./html.js";
 import { connection, listen } from "./events.js";
-import { ask } from "./api.js";
 import { PAGES } from "./pages.js";
-import { base, go, page, recordings, user, users } from "./state.js";
+import { base, go, page, params, recordings, user, users } from "./state.js";
+import { fetchHere, token, wanted } from "./token.js";
 import { ChangeDialog } from "./parts/dialog.js";
 import { ReadFailure } from "./parts/failure.js";
 import { Aside } from "./parts/shell.js";
+import { SignIn } from "./parts/sign_in.js";
 import { Sheet, closeSheet } from "./parts/sheet.js";
 
 /** @type {Map<string, Promise<{Page: () => any}>>} */
@@ -35,7 +36,8 @@ function Loaded({ entry }) {
 function App() {
   const main = useRef(/** @type {HTMLElement | null} */ (null));
   const entry = PAGES.find((each) => each.name === page.value);
-  useEffect(() => listen(base.value, user.value), [base.value, user.value]);
+  const asks = wanted.value !== "";
+  useEffect(() => (asks ? undefined : listen(base.value, user.value)), [base.value, user.value, asks, token.value]);
   useEffect(() => {
     if (!entry && PAGES[0]) go(PAGES[0].name);
     closeSheet();
@@ -45,25 +47,36 @@ function App() {
     <${Aside} />
     <main ref=${main} tabindex="-1" id="main">
       ${connection.value === "lost" && html`<p class="notice lost" role="status">The server does not answer. This page goes on by itself as soon as it does.</p>`}
-      ${entry && html`<${Loaded} entry=${entry} />`}
+      ${asks ? html`<${SignIn} signedIn=${signedIn} />` : entry && html`<${Loaded} entry=${entry} />`}
     </main>
     <${Sheet} />
     <${ChangeDialog} />`;
 }
 
-/** Ask whose minds there are, and what is recorded; the first page then knows whose it is. */
-async function learn() {
-  const found = /** @type {{users: string[]}} */ (await ask({ path: "/users" }));
-  users.value = found.users;
-  const about = await (await fetch("about.json")).json();
-  if (!about.recorded) return;
-  const told = await (await fetch("/recorded/api/v1/recordings")).json();
-  recordings.value = told.recordings;
+/** Whose minds there are; the first page is then theirs. */
+async function learnUsers() {
+  const answer = await fetchHere("/api/v1/users");
+  if (answer.ok) users.value = (await answer.json()).users;
+}
+
+/** What is recorded: known to the pages themselves, and to whoever opens them. */
+async function learnRecordings() {
+  recordings.value = (await (await fetch("about.json")).json()).recordings;
+}
+
+/** Ask for both; what could not be learned is asked again when the server is back. */
+const learn = () => Promise.all([learnUsers(), learnRecordings()].map((each) => each.catch(() => {})));
+
+function signedIn() {
+  learnUsers().catch(() => {}).finally(() => { wanted.value = ""; });
 }
 
 async function begin() {
-  await learn().catch(() => {}); // what could not be learned is asked again when the server is there
-  connection.subscribe((now) => { if (now === "back") learn().catch(() => {}); });
+  const first = PAGES.find((each) => each.name === page.value) ?? PAGES[0];
+  if (first) load(first).catch(() => {}); // it comes while it is learned whose it is; whoever opens it is told what went wrong
+  const learned = learn();
+  if (!params.value.user && !base.value) await learned; // a link without a user means the first one
+  connection.subscribe((now) => { if (now === "back") learn(); });
   const root = document.getElementById("app");
   if (root) render(html`<${App} />`, root);
 }

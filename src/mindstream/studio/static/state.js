@@ -38,8 +38,9 @@ export const users = signal(/** @type {string[]} */ ([]));
  * @typedef {{page: string, title: string, who: string, user: string, town: string, pool: string, timed: boolean}} Recording
  */
 export const recordings = signal(/** @type {Recording[]} */ ([]));
-export const user = computed(() => params.value.user || users.value[0] || "you");
 export const base = computed(() => (params.value.from === "recorded" ? "/recorded" : ""));
+const theFirst = computed(() => (base.value ? recordings.value.find((each) => each.user)?.user : users.value[0]));
+export const user = computed(() => params.value.user || theFirst.value || "you");
 /** The moment that is shown. */
 export const seq = computed(() => {
   const given = Number(params.value.seq);
@@ -60,6 +61,13 @@ export function linkTo(to, more = {}) {
 
 /** The link to a recording. @param {Recording} one */
 export const linkToRecording = ({ page: to, user: of, town, pool }) => writeLink(to, { from: "recorded", user: of, town, pool });
+
+/** The link to a page of the navigation; from a recording that has nothing to show there, to one that has. @param {string} to */
+export function linkToPage(to) {
+  const there = base.value ? recordings.value.filter((each) => each.page === to) : [];
+  const [first] = there;
+  return first && !there.some((each) => each.user === user.value) ? linkToRecording(first) : linkTo(to);
+}
 
 /** @param {string} to @param {Record<string, string | number>} [more] */
 export function go(to, more = {}) {

@@ -53,7 +53,7 @@ function Talk({ session, sessions, packs }) {
   const stops = (ours ?? []).filter(({ event }) => event !== "opened").map((row) => row.seq);
   return html`
     <div class="page talk">
-      <${Head} title="Talk">What is said, and beside it what the mind makes of it.<//>
+      <${Head} title="Talk">What is said, and beside it what the mind makes of it; each answer and each belief says why.<//>
       <div class="stack">
         <${Choice} session=${session} sessions=${sessions} pack=${pack} packs=${packs} />
         <${TimeSlider} most=${stops.at(-1) ?? 0} stops=${stops} label=${(/** @type {number} */ row) => momentOf(ours ?? [], row)} />

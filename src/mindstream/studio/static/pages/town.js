@@ -1,5 +1,4 @@
 /** Town: a map on which residents live, now or at any moment; somebody's day, why, who knows what; whisper, set, live in it. */
-import "../town/all.js";
 import { html } from "../html.js";
 import { useQuery } from "../api.js";
 import { base, change, params } from "../state.js";

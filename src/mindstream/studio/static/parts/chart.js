@@ -1,6 +1,10 @@
 /** Curves, by uPlot, which is fetched when the first is drawn; the same numbers stand in words for whoever does not see them. */
 import { html, useEffect, useRef } from "../html.js";
+import { styled } from "../pages.js";
 import { theme } from "../state.js";
+
+/** How a chart looks, fetched once. @type {Promise<unknown> | undefined} */
+let looks;
 
 /**
  * @typedef {{label: string, values: (number | null)[], token?: string, dashed?: boolean, points?: boolean}} Curve `token`: a colour of the tokens
@@ -47,7 +51,7 @@ export function Chart(props) {
     let plot = null;
     let gone = false;
     const draw = async () => {
-      const { default: uPlot } = await import("../vendor/uplot.js");
+      const [{ default: uPlot }] = await Promise.all([import("../vendor/uplot.js"), looks ??= styled("vendor/uplot.css")]);
       if (gone) return;
       plot?.destroy();
       plot = new uPlot(optionsOf(here, props), data, here);

@@ -1,10 +1,10 @@
 /** What stands where there is nothing yet: it says so, and what to do; a recording of the page is offered. */
 import { html } from "../html.js";
-import { base, linkToRecording, page, recordings } from "../state.js";
+import { base, linkToRecording, page, recordings, user } from "../state.js";
 
 /** @param {{title: string, children?: any}} props */
 export function Empty({ title, children }) {
-  const offered = base.value ? [] : recordings.value.filter((each) => each.page === page.value);
+  const offered = recordings.value.filter((each) => each.page === page.value && !(base.value && each.user === user.value));
   return html`
     <section class="empty">
       <h2>${title}</h2>

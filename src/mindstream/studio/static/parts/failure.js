@@ -1,11 +1,13 @@
 /** What could not be read, in words, and a way on. */
 import { html } from "../html.js";
+import { token, wanted } from "../token.js";
 
 /** @param {{problem: Error, again?: () => void}} props */
 export function ReadFailure({ problem, again }) {
   return html`
     <div class="stack" role="alert">
       <p class="problem">${problem.message}</p>
-      ${again && html`<div><button onClick=${again}>Ask again</button></div>`}
+      ${again && html`<div><button type="button" onClick=${again}>Ask again</button></div>`}
+      ${/** @type {any} */ (problem).status === 403 && token.value && html`<div><button type="button" onClick=${() => { wanted.value = "another"; }}>Sign in with another token</button></div>`}
     </div>`;
 }

@@ -27,6 +27,18 @@ export function linesOf(text, letters = BROAD.letters) {
   return kept;
 }
 
+/** What stands over a box: a long name goes on in the next line. @param {string} note @param {number} letters */
+function notesOf(note, letters) {
+  /** @type {string[]} */
+  const lines = [];
+  for (const part of note.split(/(?<=[\s_.])/)) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + part.trimEnd().length <= letters) lines[lines.length - 1] = last + part;
+    else lines.push(part);
+  }
+  return lines.slice(0, LINES).map((line) => (line.length > letters + 2 ? `${line.slice(0, letters)}…` : line));
+}
+
 /** @param {NonNullable<typeof dagre.value>} by @param {Node[]} nodes @param {Edge[]} edges @param {boolean} down @param {typeof BROAD} box */
 function layOut(by, nodes, edges, down, { width, letters }) {
   const graph = new by.graphlib.Graph();
@@ -34,9 +46,10 @@ function layOut(by, nodes, edges, down, { width, letters }) {
   graph.setDefaultEdgeLabel(() => ({}));
   const drawn = nodes.map((node) => {
     const lines = linesOf(node.text, letters);
-    const height = PAD * 2 + LINE * (lines.length + (node.note ? 1 : 0)) - 3;
+    const notes = node.note ? notesOf(node.note, letters) : [];
+    const height = PAD * 2 + LINE * (lines.length + notes.length) - 3;
     graph.setNode(node.id, { width, height });
-    return { node, lines, height };
+    return { node, notes, lines, height };
   });
   const known = new Set(nodes.map(({ id }) => id));
   for (const { from, to } of edges) if (known.has(from) && known.has(to)) graph.setEdge(from, to);
@@ -57,16 +70,16 @@ function tipOf(points) {
   return `M${b.x.toFixed(1)} ${b.y.toFixed(1)}L${at(0.45)}L${at(-0.45)}z`;
 }
 
-/** @param {{drawn: {node: Node, lines: string[], height: number}, width: number, x: number, y: number, onOpen?: ((id: string) => void) | undefined}} props */
-function Box({ drawn: { node, lines, height }, width, x, y, onOpen }) {
+/** @param {{drawn: {node: Node, notes: string[], lines: string[], height: number}, width: number, x: number, y: number, onOpen?: ((id: string) => void) | undefined}} props */
+function Box({ drawn: { node, notes, lines, height }, width, x, y, onOpen }) {
   const role = onOpen ? { role: "button", tabindex: 0 } : {};
   /** @param {KeyboardEvent} event */
   const press = (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); onOpen?.(node.id); } };
-  const texts = [...(node.note ? [node.note] : []), ...lines];
+  const texts = [...notes, ...lines];
   return html`
     <g ...${role} class=${node.state ?? ""} transform=${`translate(${x - width / 2} ${y - height / 2})`} onClick=${() => onOpen?.(node.id)} onKeyDown=${press}>
       <rect width=${width} height=${height} rx="6" />
-      <text>${texts.map((text, at) => html`<tspan class=${node.note && at === 0 ? "soft" : ""} x=${PAD} y=${PAD + 10 + LINE * at}>${text}${" "}</tspan>`)}</text>
+      <text>${texts.map((text, at) => html`<tspan class=${at < notes.length ? "soft" : ""} x=${PAD} y=${PAD + 10 + LINE * at}>${text}${" "}</tspan>`)}</text>
     </g>`;
 }
 

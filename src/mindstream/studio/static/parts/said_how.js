@@ -1,19 +1,28 @@
 /** How what a page shows came about: live by a model, by stand-ins, or recorded. Always right of the page's title. */
 import { html } from "../html.js";
 import { useQuery } from "../api.js";
-import { base, page, recordings, user } from "../state.js";
+import { base, page, params, recordings, user } from "../state.js";
 
 /** @typedef {{model: string, stand_ins: boolean}} Answers who answers here in most roles */
 
 export function SaidHow() {
   const { data } = useQuery(/** @type {import("../api.js").Ask | null} */ (base.value ? null : { path: "/answers" }));
   const answers = /** @type {Answers | undefined} */ (data);
-  if (base.value) {
-    const one = recordings.value.find((each) => each.page === page.value && (!each.user || each.user === user.value));
-    return html`<span class="how recorded">recorded${one?.who && `; ${one.who[0]?.toLowerCase()}${one.who.slice(1)} answered`}</span>`;
-  }
+  if (base.value) return html`<${Recorded} />`;
   if (!answers) return null;
   return answers.stand_ins
-    ? html`<span class="how" title="No model is named: what stands in answers by rules">by stand-ins</span>`
-    : html`<span class="how live">live, by ${answers.model}</span>`;
+    ? html`<span class="how" title="No model is named: rules answer in its place">stand-ins: no model is named</span>`
+    : html`<span class="how live">live: ${answers.model}</span>`;
+}
+
+/** Pages on which a recording shows how long something took. */
+const TIMED = ["talk", "plan", "traces"];
+
+function Recorded() {
+  const { pool = "" } = params.value;
+  const fit = recordings.value.filter((each) => each.page === page.value && (!each.user || each.user === user.value));
+  const one = fit.find((each) => each.pool === pool) ?? fit[0];
+  if (!one) return html`<span class="how recorded">recorded</span>`;
+  const times = !one.timed && TIMED.includes(one.page) ? "; played back, so its times are not a model’s" : "";
+  return html`<span class="how recorded">recorded: ${one.who[0]?.toLowerCase()}${one.who.slice(1)}${times}</span>`;
 }

@@ -1,7 +1,8 @@
 /** The navigation beside each page, whose page it is, and light or dark; the head of a page. */
 import { html, useId } from "../html.js";
 import { PAGES } from "../pages.js";
-import { base, go, linkTo, page, recordings, theme, user, users } from "../state.js";
+import { base, go, linkToPage, page, recordings, theme, user, users } from "../state.js";
+import { token, useToken, wanted } from "../token.js";
 import { Icon } from "./icons.js";
 import { SaidHow } from "./said_how.js";
 
@@ -15,12 +16,18 @@ export function Aside() {
       <span class="brand">mindstream</span>
       <nav class="nav" aria-label="Pages">
         ${PAGES.map(({ name, title, icon }) => html`
-          <a href=${linkTo(name)} aria-current=${page.value === name ? "page" : undefined}>
+          <a href=${linkToPage(name)} aria-current=${page.value === name ? "page" : undefined}>
             <${Icon} name=${icon} />${title}
           </a>`)}
       </nav>
-      <div class="foot"><${Whose} /><${ThemeSwitch} /></div>
+      <div class="foot">${!wanted.value && html`<${Whose} />`}<${ThemeSwitch} />${token.value && !wanted.value && html`<button class="link small" onClick=${signOut}>Sign out</button>`}</div>
     </div>`;
+}
+
+/** The token is let go of; the page asks anew, and so for another one. */
+function signOut() {
+  useToken("");
+  window.location.reload();
 }
 
 const RECORDED = "recorded:";

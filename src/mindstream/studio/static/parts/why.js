@@ -2,8 +2,8 @@
 import { html } from "../html.js";
 import { openSheet } from "./sheet.js";
 
-/** @param {{title: string, about: string, children: any}} props `about`: of what, for whoever hears the page */
-export function Why({ title, about, children }) {
+/** @param {{title: string, about: string, says?: string, children: any}} props `about`: of what, for whoever hears the page; `says`: its words */
+export function Why({ title, about, says = "why", children }) {
   const open = () => openSheet({ title, body: () => children });
-  return html`<button class="link small" onClick=${open} aria-haspopup="dialog" aria-label=${`Why: ${about.slice(0, 80)}`}>why</button>`;
+  return html`<button class="link small" onClick=${open} aria-haspopup="dialog" aria-label=${`${says[0]?.toUpperCase()}${says.slice(1)}: ${about.slice(0, 80)}`}>${says}</button>`;
 }

@@ -4,6 +4,7 @@ import { useQuery } from "../../api.js";
 import { isPage } from "../../pages.js";
 import { linkTo } from "../../state.js";
 import { number } from "../../format.js";
+import { whoAnswered } from "../../parts/costs.js";
 import { ReadFailure } from "../../parts/failure.js";
 import { DIARY } from "./shapes.js";
 import { STEPS, sentenceOf } from "./sentences.js";
@@ -33,7 +34,7 @@ function Step({ row }) {
   const tokens = row.event === "replied" && row.tokens ? `${number(row.tokens)} tokens` : "";
   return html`
     <li>
-      <div class="row small soft"><span>${said.what}</span>${row.model && html`<span>by ${row.model}</span>`}<span class="push number">${tokens}</span></div>
+      <div class="row small soft"><span>${said.what}</span>${row.model && html`<span>by ${whoAnswered(row.model)}</span>`}<span class="push number">${tokens}</span></div>
       ${said.words && html`<p class="words">${said.words}</p>`}
       ${row.event === "replied" && isPage("traces") && html`<a class="small" href=${linkTo("traces", { about: row.seq })}>the call</a>`}
     </li>`;

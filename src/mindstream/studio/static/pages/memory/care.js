@@ -13,7 +13,7 @@ const pathOf = (id) => `/users/{user}/memories/${encodeURIComponent(id)}`;
 /** @param {{memory: Memory}} props */
 export function Care({ memory }) {
   const [correcting, setCorrecting] = useState(false);
-  if (base.value) return html`<p class="soft small">This is a recording. In a mind of your own you correct or forget it here, and what goes with it is shown first.</p>`;
+  if (base.value) return html`<p class="soft small">A recording cannot be changed. In <a href="#/memory">your own memory</a>, a memory that is open has <b>Correct</b> and <b>Forget</b> here; what goes with it is shown first.</p>`;
   return html`
     <div class="row">
       ${memory.status === "holds" && html`<button aria-expanded=${correcting} onClick=${() => setCorrecting(!correcting)}>Correct</button>`}
@@ -73,7 +73,7 @@ async function showRemoval(memory) {
   const [drawn, changed] = await Promise.all([read(removal.drawn), read(removal.changed)]);
   return html`
     <p class="words card">${memory.text}</p>
-    <p>It cannot be brought back. ${drawn.length + removal.items.length ? "With it goes what was drawn from it alone:" : "Nothing else goes with it."}</p>
+    <p>It is forgotten for good, and cannot be brought back. ${drawn.length + removal.items.length ? "With it goes what was drawn from it alone:" : "Nothing else goes with it."}</p>
     <${Going} memories=${drawn} />
     ${removal.items.length > 0 && html`<p>Of what is believed:</p><ul class="list">${removal.items.map((text) => html`<li class="words">${text}</li>`)}</ul>`}
     ${changed.length > 0 && html`<p>${counted(changed.length, "memory", "memories")} stay, without these words:</p><${Going} memories=${changed} />`}`;

@@ -7,7 +7,7 @@ import { timeOf } from "../../format.js";
 import { ReadFailure } from "../../parts/failure.js";
 import { Icon } from "../../parts/icons.js";
 import { Graph } from "../../parts/graph.js";
-import { CHANGING } from "./shapes.js";
+import { CHANGING, STATES } from "./shapes.js";
 import { Care } from "./care.js";
 import { Strength } from "./strength.js";
 
@@ -44,12 +44,9 @@ function Inside({ lineage: { memory, from, into, cut } }) {
     ${from.length ? html`<${Rests} memory=${memory} from=${from} />` : html`<p class="soft">On nothing else: it was said or written down as it stands.</p>`}
     ${into.length > 0 && html`<h3>What was drawn from it</h3><${Lines} memories=${into} />`}
     <${Wordings} id=${memory.id} />
-    <${Strength} id=${memory.id} />
+    <${Strength} id=${memory.id} status=${memory.status} />
     ${cut && html`<p class="soft small">There is more than is shown.</p>`}`;
 }
-
-/** @type {Record<string, string>} */
-const STATES = { holds: "it holds", superseded: "corrected since: other words have its place", forgotten: "faded into the archive", ended: "it holds no longer" };
 
 /** @param {{memory: Memory}} props */
 function Facts({ memory }) {
@@ -59,7 +56,7 @@ function Facts({ memory }) {
       <dt>kind</dt><dd>${memory.kind}</dd>
       <dt>written</dt><dd>${timeOf(memory.created)}</dd>
       ${memory.by && html`<dt>by</dt><dd>${memory.by}</dd>`}
-      ${memory.session && html`<dt>in the talk</dt><dd>${talk ? html`<a href=${linkTo("talk", { session: memory.session, seq: memory.seq })}>${memory.session}</a>` : memory.session}</dd>`}
+      ${memory.session && html`<dt>in the talk</dt><dd>${talk ? html`<a href=${linkTo("talk", { talk: memory.session, seq: memory.seq })}>${memory.session}</a>` : memory.session}</dd>`}
       ${memory.importance !== null && html`<dt>importance</dt><dd>${memory.importance} of 10</dd>`}
       <dt>state</dt><dd>${STATES[memory.status] ?? memory.status}</dd>
       <${Calls} seq=${memory.seq} />
@@ -107,7 +104,7 @@ function Wordings({ id }) {
       ${wordings.map((each) => html`
         <li key=${each.id}>
           <button class="item words clip" aria-pressed=${each.id === id} onClick=${() => change({ id: each.id })}>${each.text}</button>
-          <span class="small soft">${timeOf(each.created)}${each.status === "holds" ? ", it holds" : ""}</span>
+          <span class="small soft">${timeOf(each.created)}${each.status === "holds" ? ", held now" : ""}</span>
         </li>`)}
     </ol>`;
 }

@@ -13,3 +13,6 @@
 
 /** Rows of the log after which a memory may be another. */
 export const CHANGING = ["heard", "said", "follow_up", "thought", "remembered", "belief_changed", "corrected", "slept", "reflected"];
+
+/** How it stands with a memory, by its status in the API; these words, and no others, are said of it. @type {Record<string, string>} */
+export const STATES = { holds: "held", superseded: "corrected: other words have its place", forgotten: "faded: out of reach, kept in the archive", ended: "no longer true" };

@@ -1,8 +1,9 @@
-/** The sleeps of a mind: what each forgot and dreamt; sleep now, read the dream, undo it. */
+/** The sleeps of a mind: what faded in each, and what it dreamt; sleep now, read the dream, undo it. */
 import { html, useState } from "../../html.js";
 import { ask, askAllAgain, askAndWait, useQuery } from "../../api.js";
 import { base, change } from "../../state.js";
 import { counted, timeOf } from "../../format.js";
+import { whoAnswered } from "../../parts/costs.js";
 import { askChange } from "../../parts/dialog.js";
 import { ReadFailure } from "../../parts/failure.js";
 import { Icon } from "../../parts/icons.js";
@@ -21,7 +22,7 @@ export function Sleeps() {
   const nights = /** @type {{nights: Night[]} | undefined} */ (data)?.nights ?? [];
   return html`
     <section class="stack" aria-label="Sleep">
-      <p class="soft">Asleep, a mind lets go of what it has not used for long, and dreams of it.</p>
+      <p class="soft">Asleep, a mind lets fade what it has not used for long, and dreams of it. Nothing is forgotten by that: a sleep can be undone.</p>
       ${!base.value && html`<div class="row"><${SleepNow} /></div>`}
       ${problem && html`<${ReadFailure} problem=${problem} again=${again} />`}
       ${nights.length > 0 && html`<${Table} caption="Sleeps, the newest first" columns=${COLUMNS} rows=${nights} />`}
@@ -32,8 +33,8 @@ export function Sleeps() {
 const COLUMNS = [
   { title: "when", of: ({ at }) => timeOf(at) },
   { title: "looked at", of: ({ looked_at }) => looked_at, numeric: true },
-  { title: "held less well since", of: ({ weakened }) => weakened.length, numeric: true },
-  { title: "forgotten", of: ({ forgotten }) => forgotten.length, numeric: true },
+  { title: "weaker since", of: ({ weakened }) => weakened.length, numeric: true },
+  { title: "faded", of: ({ forgotten }) => forgotten.length, numeric: true },
   { title: "", of: (night) => html`<${Acts} night=${night} />` },
 ];
 
@@ -57,9 +58,9 @@ function Inside({ night }) {
   return html`
     ${night.dream && html`
       <h3>The dream</h3><p class="words card">${night.dream}</p>
-      ${night.dreamt_by && html`<p class="soft small">dreamt by ${night.dreamt_by}</p>`}`}
-    <${Touched} title="Forgotten: out of reach, kept in the archive" ids=${night.forgotten} />
-    <${Touched} title="Held less well since" ids=${night.weakened} />
+      ${night.dreamt_by && html`<p class="soft small">dreamt by ${whoAnswered(night.dreamt_by)}</p>`}`}
+    <${Touched} title="Faded: out of reach, kept in the archive" ids=${night.forgotten} />
+    <${Touched} title="Weaker since" ids=${night.weakened} />
     <${Touched} title="Near duplicates became one" ids=${night.merged_into} />
     ${night.errors.map((error) => html`<p class="problem words">${error}</p>`)}`;
 }
@@ -75,7 +76,7 @@ function One({ id }) {
   const { data, problem } = useQuery({ path: pathOf(id) });
   const memory = /** @type {Memory | undefined} */ (data);
   const open = () => { closeSheet(); change({ id }); };
-  if (problem) return html`<li class="soft">It is forgotten for good.</li>`;
+  if (problem) return html`<li class="soft">It was forgotten, for good.</li>`;
   return html`<li>${memory && html`<button class="item words clip" onClick=${open}>${memory.text}</button>`}</li>`;
 }
 
@@ -85,8 +86,8 @@ function askUndo({ sleep, at, forgotten, weakened }) {
     title: `Undo the sleep of ${timeOf(at)}?`,
     verb: "Undo it",
     preview: async () => html`
-      <p>${counted(forgotten.length, "memory that it forgot is", "memories that it forgot are")} held again, and ${counted(weakened.length, "memory", "memories")} as well as before.</p>
-      <p>What it made, its dream too, goes to the archive. What was recalled or forgotten since stays as it is.</p>`,
+      <p>${counted(forgotten.length, "memory that faded is", "memories that faded are")} held again, and ${counted(weakened.length, "memory that became weaker is", "memories that became weaker are")} as strong as before.</p>
+      <p>What it made, its dream too, goes to the archive. What was recalled or forgotten meanwhile stays so.</p>`,
     act: async () => { await ask({ path: "/users/{user}/memories/undo-sleep", body: { sleep } }); askAllAgain(); },
   });
 }
@@ -97,11 +98,11 @@ function SleepNow() {
     title: "Let this mind sleep now?",
     verb: "Sleep",
     preview: async () => html`
-      <p>Twenty memories are drawn. Those that nobody has recalled for two weeks are held less well, and the weakest are forgotten: out of reach, kept in the archive. A dream is made of what is forgotten.</p>
+      <p>Twenty memories are drawn. Those that nobody has recalled for two weeks become weaker, and the weakest fade: out of reach, kept in the archive. A dream is made of what fades.</p>
       <p>The sleep can be undone.</p>`,
     act: async () => {
       const done = /** @type {{dream: string}} */ (await askAndWait({ path: "/users/{user}/memories/sleep", body: {} }, tell));
-      tell(done.dream ? "It has slept, and dreamt." : "It has slept. Nothing was forgotten, so there is no dream.");
+      tell(done.dream ? "It has slept, and dreamt." : "It has slept. Nothing faded, so there is no dream.");
       askAllAgain();
     },
   });

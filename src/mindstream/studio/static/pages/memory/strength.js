@@ -10,17 +10,17 @@ import { CHANGING } from "./shapes.js";
  *   laws: {lasting_level: number, asleep_s: number} | null, drawn: number, curve: [number, number][]}} Held
  */
 
-/** @param {{id: string}} props */
-export function Strength({ id }) {
+/** @param {{id: string, status: string}} props */
+export function Strength({ id, status }) {
   const { data } = useQuery({ path: `/users/{user}/memories/${encodeURIComponent(id)}/strength` }, { on: CHANGING });
   const held = /** @type {Held | undefined} */ (data);
-  if (!held) return null;
-  if (held.lasting) return html`<h3>How well it is held</h3><p class="soft">It has been recalled so often that it lasts.</p>`;
-  if (!held.fades) return html`<h3>How well it is held</h3><p class="soft">Memories of this kind do not fade.</p>`;
+  if (!held || status !== "holds") return null;
+  if (held.lasting) return html`<h3>How well it is held</h3><p class="soft">It has been recalled so often that it fades no more.</p>`;
+  if (!held.fades) return html`<h3>How well it is held</h3><p class="soft">A memory of this kind never fades.</p>`;
   const half = held.curve.find(([, kept]) => kept < 0.5);
   const last = held.curve.at(-1);
   const words = half
-    ? `If nobody recalls it, it is forgotten as likely as not after ${half[0]} days.`
+    ? `If nobody recalls it, it has faded as likely as not after ${half[0]} days.`
     : `If nobody recalls it, it is still held after ${last?.[0] ?? 0} days with a chance of ${percent(last?.[1] ?? 1)}.`;
   const left = held.counts_again - held.now;
   return html`

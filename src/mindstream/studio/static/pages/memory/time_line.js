@@ -5,7 +5,7 @@ import { base, change, params, user } from "../../state.js";
 import { clockOf, counted, dayOf } from "../../format.js";
 import { Empty } from "../../parts/empty.js";
 import { ReadFailure } from "../../parts/failure.js";
-import { CHANGING } from "./shapes.js";
+import { CHANGING, STATES } from "./shapes.js";
 import { Strip } from "./strip.js";
 
 /** @typedef {import("./shapes.js").Memory} Memory @typedef {{memories: Memory[], next: string}} Page */
@@ -67,7 +67,7 @@ function Entry({ one: { id, text, kind, created, status } }) {
     <li>
       <button class="item words clip" aria-pressed=${params.value.id === id} onClick=${() => change({ id })}>${text}</button>
       <div class="row small soft">
-        <span class="tag">${kind}</span><span class="number">${clockOf(created)}</span>${status !== "holds" && html`<span>${status}</span>`}
+        <span class="tag">${kind}</span><span class="number">${clockOf(created)}</span>${status !== "holds" && html`<span>${(STATES[status] ?? status).split(":")[0]}</span>`}
       </div>
     </li>`;
 }

@@ -3,7 +3,8 @@ import { html } from "../../html.js";
 import { whole } from "../../format.js";
 import { Table } from "../../parts/table.js";
 import { openSheet } from "../../parts/sheet.js";
-import { Bill, costOf, took } from "./costs.js";
+import { costOf } from "../../parts/costs.js";
+import { Bill, took } from "./costs.js";
 
 /** @typedef {{run: import("./shapes.js").Run, calls: import("./shapes.js").Call[], seen: import("./fold.js").SeenRun}} SeenWay */
 
@@ -31,7 +32,7 @@ export function Comparison({ seen }) {
 
 /** @param {{one: SeenWay}} props */
 function Cost({ one: { run, seen: { spent }, calls } }) {
-  if (!spent) return html`<span class="soft">nothing yet</span>`;
+  if (!spent) return html`<span class="soft">nothing taken yet</span>`;
   const open = () => openSheet({ title: `What ${run.how} took`, body: () => html`<${Bill} spent=${spent} calls=${calls} />` });
-  return html`${costOf(spent, calls)} <button class="link small" onClick=${open} aria-haspopup="dialog" aria-label=${`Why: what ${run.how} took`}>why</button>`;
+  return html`${costOf(spent)} <button class="link small" onClick=${open} aria-haspopup="dialog" aria-label=${`Why: what ${run.how} took`}>why</button>`;
 }

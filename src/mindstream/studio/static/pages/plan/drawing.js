@@ -2,7 +2,7 @@
 import { html } from "../../html.js";
 import { Graph } from "../../parts/graph.js";
 import { counted } from "../../format.js";
-import { needsOf, said } from "./fold.js";
+import { endOf, needsOf, said } from "./fold.js";
 
 /** @typedef {import("./fold.js").SeenStep} SeenStep @typedef {import("./shapes.js").Row} Row */
 
@@ -28,7 +28,7 @@ function far(steps, end) {
   const words = [`${done} of ${counted(steps.length, "step")} done`];
   if (now.length) words.push(`at ${now.join(" and ")} now`);
   if (failed.length) words.push(`${failed.join(" and ")} gave nothing`);
-  if (end) words.push(end.answer ? "answered" : "no answer");
+  if (end) words.push(endOf(end));
   return `${words.join(", ")}.`;
 }
 

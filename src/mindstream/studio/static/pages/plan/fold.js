@@ -53,8 +53,9 @@ function stepsOf(plan, done) {
   return [...planned, ...more];
 }
 
-/** @param {string | undefined} text */
-function parsed(text) {
+/** What a tool was called with. @param {any} text as the log holds it @returns {any} */
+export function parsed(text) {
+  if (typeof text !== "string" && text) return text;
   try {
     return JSON.parse(text ?? "{}");
   } catch {
@@ -82,6 +83,12 @@ export function needsOf(step) {
   };
   look(step.arguments ?? {});
   return [...found];
+}
+
+/** How a run ended: in these words, wherever it is said. @param {{answer?: string, unanswered?: string, stopped?: string}} end */
+export function endOf({ answer, unanswered, stopped }) {
+  if (!answer) return "no answer";
+  return unanswered || stopped ? "answered in part" : "answered";
 }
 
 /** A step's arguments in a line, references as #E1. @param {unknown} value @returns {string} */

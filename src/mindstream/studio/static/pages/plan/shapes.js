@@ -3,7 +3,7 @@
  *
  * @typedef {{id: string, tool: string, arguments?: Record<string, unknown>, why?: string, after?: string[]}} Step
  * @typedef {{task?: string, steps?: Step[]}} Plan
- * @typedef {{model_calls: number, tool_calls: number, tokens: number, cost_usd: number, seconds: number}} Spent
+ * @typedef {{model_calls: number, tool_calls: number, tokens: number, cost_usd: number, seconds: number, unpriced: number | null}} Spent
  * @typedef {{step: string, tool: string, text: string, failed: boolean, foreign: boolean}} Evidence
  * @typedef {{run: string, task: string, how: string, state: string, answer: string, unanswered: string, stopped: string,
  *   foreign: boolean, plan: Plan | null, evidence: Evidence[], at: number, operation: string, spent?: Spent | null}} Run

@@ -3,7 +3,7 @@ import { html } from "../../html.js";
 import { openSheet } from "../../parts/sheet.js";
 import { took } from "./costs.js";
 import { ANSWER } from "./drawing.js";
-import { needsOf } from "./fold.js";
+import { needsOf, parsed, said } from "./fold.js";
 
 /** @typedef {import("./fold.js").SeenStep} SeenStep @typedef {import("./fold.js").SeenRun} SeenRun */
 
@@ -29,9 +29,16 @@ function Inside({ one: { step, began, found, state } }) {
       ${found?.foreign && html`<dt>whose words</dt><dd>strangers' (it is read as data, never as orders)</dd>`}
     </dl>
     <h3>As it was planned</h3>
-    <pre class="words card mono">${JSON.stringify(step.arguments ?? {}, null, 1)}</pre>
-    ${began && html`<h3>What it was called with</h3><pre class="words card mono">${typeof began.arguments === "string" ? began.arguments : JSON.stringify(began.arguments)}</pre>`}
+    <${Arguments} given=${step.arguments ?? {}} />
+    ${began && html`<h3>What it was called with</h3><${Arguments} given=${parsed(began.arguments)} />`}
     ${found && html`<h3>${found.failed ? "Why it gave nothing" : "What it found"}</h3><p class="words card">${found.text}</p>`}`;
+}
+
+/** What a tool is given, a line a name; #E1 is what the step E1 found. @param {{given: any}} props */
+function Arguments({ given }) {
+  const named = Object.entries(given ?? {});
+  if (!named.length) return html`<p class="soft">Nothing is given to it.</p>`;
+  return html`<dl class="facts card">${named.map(([name, value]) => html`<dt class="words">${name.replaceAll("_", " ")}</dt><dd class="words">${said(value)}</dd>`)}</dl>`;
 }
 
 /** @param {{seen: SeenRun}} props */

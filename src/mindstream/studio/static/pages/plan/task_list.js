@@ -4,6 +4,7 @@ import { base, change } from "../../state.js";
 import { timeOf } from "../../format.js";
 import { Empty } from "../../parts/empty.js";
 import { Took } from "./costs.js";
+import { endOf } from "./fold.js";
 import { WAYS } from "./shapes.js";
 
 /** @typedef {import("./shapes.js").Run} Run */
@@ -53,11 +54,9 @@ function TaskLine({ runs }) {
 }
 
 /** @param {Run} run */
-export function stateOf({ state, answer, unanswered, stopped }) {
-  if (state === "running") return "running";
-  if (state === "waiting") return "waits for you";
-  if (answer && (unanswered || stopped)) return "answered in part";
-  return answer ? "answered" : "no answer";
+export function stateOf(run) {
+  if (run.state === "running") return "running";
+  return run.state === "waiting" ? "waits for you" : endOf(run);
 }
 
 function Nothing() {

@@ -8,7 +8,7 @@ import { Icon } from "../../parts/icons.js";
 import { closeSheet } from "../../parts/sheet.js";
 import { TimeSlider } from "../../parts/time_slider.js";
 import { Comparison } from "./comparison.js";
-import { foldRows } from "./fold.js";
+import { endOf, foldRows } from "./fold.js";
 import { MOVING } from "./shapes.js";
 import { stateOf } from "./task_list.js";
 import { Way } from "./way.js";
@@ -72,10 +72,11 @@ function Ways({ known }) {
 }
 
 /** What a row says, in a word or two. @param {import("./shapes.js").Row} row */
-function momentOf({ event, step, failed, answer }) {
+function momentOf(row) {
+  const { event, step, failed } = row;
   if (event === "step_began") return `${step} begins`;
   if (event === "step_found") return failed ? `${step} gave nothing` : `${step} found it`;
-  if (event === "solved") return answer ? "answered" : "ended";
+  if (event === "solved") return endOf(row);
   return { solving: "begun", run_planned: "planned", answer_missing: "the answer was missing" }[event] ?? "the plan is kept";
 }
 

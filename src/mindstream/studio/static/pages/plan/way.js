@@ -7,8 +7,8 @@ import { runPlan, solve } from "./ask.js";
 import { savePlan } from "./draft.js";
 import { Drawing } from "./drawing.js";
 import { Editor } from "./editor.js";
+import { endOf } from "./fold.js";
 import { openStep } from "./step.js";
-import { stateOf } from "./task_list.js";
 
 /** @typedef {import("./comparison.js").SeenWay} SeenWay @typedef {import("./shapes.js").Plan} Plan */
 
@@ -17,7 +17,7 @@ export function Way({ one, alone, canChange }) {
   const { run, seen } = one;
   return html`
     <section class="stack way" aria-label=${`By ${run.how}`}>
-      <div class="row"><h3>${run.how}</h3><span class="soft small">${seen.end ? stateOf(run) : run.state === "running" ? "running" : seen.plan ? "under way" : "planning"}</span></div>
+      <div class="row"><h3>${run.how}</h3><span class="soft small">${seen.end ? endOf(seen.end) : run.state === "running" ? "running" : seen.plan ? "under way" : "planning"}</span></div>
       <${Drawing} title=${`The plan of ${run.how}`} steps=${seen.steps} end=${seen.end} down=${!alone} onOpen=${(/** @type {string} */ id) => openStep(seen, id)} />
       ${seen.because.map((text) => html`<p class="soft small">${text}</p>`)}
       ${seen.end && html`<${End} end=${seen.end} />`}

@@ -3,6 +3,7 @@ import { html, useState } from "../../html.js";
 import { ask, useQuery } from "../../api.js";
 import { base, change, params } from "../../state.js";
 import { number, timeOf } from "../../format.js";
+import { whoAnswered } from "../../parts/costs.js";
 import { Empty } from "../../parts/empty.js";
 import { ReadFailure } from "../../parts/failure.js";
 import { Bar } from "../../parts/receipt.js";
@@ -83,9 +84,9 @@ function Judgement({ pair, details }) {
     ${pair.reasons.length > 0 && html`<h3>Reasons</h3><ul class="list">${pair.reasons.map((each) => html`<li class="words small">${each}</li>`)}</ul>`}
     ${pair.unserved.length > 0 && html`<h3>Why it is not shown to you as an example</h3><ul class="list">${pair.unserved.map((each) => html`<li class="words small">${each}</li>`)}</ul>`}
     <dl class="facts">
-      <dt>written by</dt><dd>${pair.writer}${pair.model && ` (${pair.model})`}</dd>
+      <dt>written by</dt><dd>${pair.writer}${pair.model && `: ${whoAnswered(pair.model)}`}</dd>
       ${pair.asked_by && html`<dt>asked by</dt><dd>${pair.asked_by}</dd>`}
-      ${pair.by && html`<dt>graded by</dt><dd>${pair.by}</dd>`}
+      ${pair.by && html`<dt>graded by</dt><dd>${whoAnswered(pair.by)}</dd>`}
       ${pair.rubric > 0 && html`<dt>by rubric</dt><dd>version ${pair.rubric}</dd>`}
       ${pair.fit !== null && html`<dt>answer fits question</dt><dd>${pair.fit > 0 ? "rather yes" : "rather no"} (log odds ${number(pair.fit)})</dd>`}
       <dt>examples before it</dt><dd>${pair.shown.length || "none"}</dd>

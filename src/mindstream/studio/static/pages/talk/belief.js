@@ -7,12 +7,12 @@ import { plain, spaced } from "./words.js";
 /** @typedef {import("./shapes.js").Row} Row @typedef {import("./believed.js").Belief} Belief @typedef {import("./believed.js").Field} Field */
 
 /** @param {{belief: Belief, rows: Row[], from: number}} props */
-export function BeliefNow({ belief: { slot, version, seq, fields }, rows, from }) {
+export function BeliefNow({ belief: { version, seq, fields }, rows, from }) {
   const shown = [...fields.values()].filter(({ items, gone }) => items.length || gone.length);
   const changed = seq >= from ? seq : -1;
   return html`
     <section class="stack">
-      <h2>What it believes <small class="soft">${slot}, version ${version}</small></h2>
+      <h2>What it believes <small class="soft">version ${version}</small></h2>
       <dl class="facts belief">
         ${shown.map((field) => html`<dt>${spaced(field.name)}</dt><dd><${Items} field=${field} changed=${changed} rows=${rows} /></dd>`)}
       </dl>

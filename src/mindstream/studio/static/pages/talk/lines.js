@@ -7,7 +7,8 @@ import { clockOf } from "../../format.js";
 import { ReadFailure } from "../../parts/failure.js";
 import { Why } from "../../parts/why.js";
 import { lastOf, rowsOf, setStopped, spansOf, talkerState, tookOf } from "./exchanges.js";
-import { WhyAnswered, WhyWaited } from "./why_answered.js";
+import { WhyAnswered } from "./why_answered.js";
+import { WhyWaited } from "./why_waited.js";
 import { took } from "./words.js";
 
 /** @typedef {import("./shapes.js").Row} Row @typedef {import("./shapes.js").Exchange} Exchange */
@@ -16,15 +17,22 @@ import { took } from "./words.js";
 export function Lines({ exchanges, rows, at, pack }) {
   const end = useRef(/** @type {HTMLElement | null} */ (null));
   const many = exchanges.reduce((sum, { rows: each }) => sum + each.length + 1, 0);
-  useLayoutEffect(() => end.current?.scrollIntoView({ block: "end" }), [many]);
+  useLayoutEffect(() => toTheEnd(end.current), [many]);
   const last = exchanges.at(-1);
   const isLive = at === Infinity && !base.value;
   return html`
     <ol class="lines">
       ${exchanges.map((one) => html`<${Lines.One} key=${one.heard.seq} one=${one} rows=${rows} pack=${pack} isLast=${isLive && one === last} />`)}
-      ${last && isLive && ["speaks", "waits"].includes(talkerState(last)) && html`<${Speaking} key=${`live ${last.heard.seq}`} one=${last} pack=${pack} end=${end} />`}
+      ${last && isLive && ["speaks", "waits"].includes(talkerState(last)) && html`<${Speaking} key=${`live ${last.heard.seq}`} one=${last} end=${end} />`}
     </ol>
     <div ref=${end} />`;
+}
+
+/** Show what was said last; a recording that is narrower than its place begins at the top of the page. @param {HTMLElement | null} end */
+function toTheEnd(end) {
+  const pane = end?.closest(".pane");
+  if (pane && base.value) pane.scrollTop = pane.scrollHeight;
+  else end?.scrollIntoView({ block: "end" });
 }
 
 /** @param {{one: Exchange, rows: Row[], pack: string, isLast: boolean}} props `isLast`: it can be gone on with */
@@ -35,27 +43,27 @@ Lines.One = function One({ one, rows, pack, isLast }) {
   const state = talkerState(one);
   return html`
     <li class="line own">
-      <p class="row small soft"><span>${heard.by || user.value} <${Moment} row=${heard} /></span>${heard.record && html`<a class="push" href=${linkTo("memory", { id: heard.record, seq: "" })}>in memory</a>`}</p>
+      <p class="row small soft"><span>${heard.by || user.value} <${Moment} row=${heard} /></span>${heard.record && html`<a class="push" href=${linkTo("memory", { id: heard.record, seq: "" })}>${base.value ? "in memory" : "correct or forget"}</a>`}</p>
       <p class="words">${heard.text}</p>
     </li>
     ${rowsOf(one, "alarmed").map((row) => html`<li class="line small problem">An alarm was heard: ${row.alarm} (${row.strength === "sure" ? "sure" : row.strength.replaceAll("_", " ")}).</li>`)}
-    ${waiting && html`<${Waited} one=${one} waiting=${waiting} />`}
+    ${waiting && html`<${Waited} one=${one} waiting=${waiting} rows=${rows} />`}
     ${said && html`
       <li class="line">
-        <p class="small soft">${pack || said.by} <${Moment} row=${said} /></p>
+        <p class="small soft">${said.by || pack} <${Moment} row=${said} /></p>
         <p class="words">${said.text}</p>
         <p class="row small soft">
           <span class="number">${timesInWords(one)}</span>
-          <${Why} title="What it was answered from" about=${said.text}><${WhyAnswered} one=${one} said=${said} rows=${rows} /><//>
+          <${Why} title="What it was answered from" says="why this answer" about=${said.text}><${WhyAnswered} one=${one} said=${said} rows=${rows} /><//>
         </p>
       </li>`}
     ${state === "stopped" && html`<li class="row small soft"><span>It was not answered: it was stopped.</span>${isLast && html`<${Again} one=${one} pack=${pack} />`}</li>`}
     ${rowsOf(one, "error").map((row) => html`<li class="line small problem words">Something failed (${row.where}): ${row.text}</li>`)}
     ${rowsOf(one, "follow_up").map((row) => html`
       <li class="line">
-        <p class="small soft">${pack}, after thinking <${Moment} row=${row} /></p>
+        <p class="small soft">${row.by || pack}, after thinking <${Moment} row=${row} /></p>
         <p class="words">${row.text}</p>
-        <p class="row small soft"><${Why} title="Why it added this" about=${row.text}><${WhyAnswered} one=${one} said=${row} rows=${rows} /><//></p>
+        <p class="row small soft"><${Why} title="Why it added this" says="why this" about=${row.text}><${WhyAnswered} one=${one} said=${row} rows=${rows} /><//></p>
       </li>`)}`;
 };
 
@@ -71,15 +79,15 @@ function Moment({ row }) {
   return html`<a class="number moment" href=${linkTo("talk", { talk: params.value.talk ?? "", seq: row.seq })} aria-current=${seq.value === row.seq ? "true" : undefined} title="The talk as it stood then">${clockOf(row.at)}</a>`;
 }
 
-/** @param {{one: Exchange, waiting: Row}} props */
-function Waited({ one, waiting }) {
+/** @param {{one: Exchange, waiting: Row, rows: Row[]}} props */
+function Waited({ one, waiting, rows }) {
   const span = spansOf(one).find(({ kind }) => kind === "wait");
   return html`
     <li class="line waited">
       <p class="words soft">${waiting.text}</p>
       <p class="row small soft">
-        <span>${span ? `It waited ${took(span.to - span.from)} for the reasoner` : "It waits for the reasoner"} (${waiting.slots.join(", ")}).</span>
-        <${Why} title="Why it waited" about=${waiting.text}><${WhyWaited} one=${one} waiting=${waiting} /><//>
+        <span>${span ? `It waited ${took(span.to - span.from)} for the reasoner’s thought.` : "It waits for the reasoner’s thought."}</span>
+        <${Why} title="Why it waited" says="why it waited" about=${waiting.text}><${WhyWaited} one=${one} waiting=${waiting} rows=${rows} /><//>
       </p>
     </li>`;
 }
@@ -92,8 +100,8 @@ function timesInWords(one) {
   return `${first === undefined ? "" : `first word after ${took(first)}, `}answered in ${took(whole ?? 0)}${late}`;
 }
 
-/** What is being said, piece by piece. @param {{one: Exchange, pack: string, end: {current: HTMLElement | null}}} props */
-function Speaking({ one, pack, end }) {
+/** What is being said, piece by piece. @param {{one: Exchange, end: {current: HTMLElement | null}}} props */
+function Speaking({ one, end }) {
   const [text, add] = useState("");
   const [reads, setReads] = useState(false);
   useEffect(() => onRow(["piece", "reading"], (row) => {
@@ -105,7 +113,7 @@ function Speaking({ one, pack, end }) {
   const waits = talkerState(one) === "waits";
   return html`
     <li class="line">
-      <p class="small soft">${pack} <span role="status">${text ? "speaks" : waits ? "waits for the reasoner" : reads ? "reads" : "is about to answer"}</span></p>
+      <p class="small soft"><span role="status">The talker ${text ? "speaks" : waits ? "waits for the reasoner" : reads ? "reads" : "is about to answer"}</span></p>
       <p class="words" aria-live="off">${text}</p>
     </li>`;
 }

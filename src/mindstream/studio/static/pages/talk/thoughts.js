@@ -2,9 +2,10 @@
 import { html, useState } from "../../html.js";
 import { clockOf } from "../../format.js";
 import { Why } from "../../parts/why.js";
-import { Briefing } from "./why_answered.js";
+import { Briefing } from "./briefing.js";
+import { Tool } from "./tool.js";
 import { WhyBelieved } from "./why_believed.js";
-import { took } from "./words.js";
+import { reasonerOf } from "./words.js";
 
 /** @typedef {import("./shapes.js").Row} Row @typedef {import("./shapes.js").Exchange} Exchange */
 
@@ -27,21 +28,11 @@ export function Thoughts({ exchanges, rows }) {
 /** @param {{row: Row, rows: Row[]}} props */
 function One({ row, rows }) {
   if (row.event === "tool_called") return html`<${Tool} call=${row} gave=${rows.find((each) => each.event === "observed" && each.id === row.id)} />`;
-  if (row.event === "believed") return html`<p class="small soft">${row.slot} noted while it thought:</p><p class="words small">${Object.entries(row.patch).map(([name, value]) => `${name}: ${JSON.stringify(value)}`).join("\n")}</p>`;
-  if (row.event === "set_aside") return html`<p class="problem words">${row.slot} could not think about it: ${row.reason}</p>`;
+  if (row.event === "believed") return html`<p class="small soft">${reasonerOf(row.slot)} noted while it thought:</p><p class="words small">${Object.entries(row.patch).map(([name, value]) => `${name}: ${JSON.stringify(value)}`).join("\n")}</p>`;
+  if (row.event === "set_aside") return html`<p class="problem words">${reasonerOf(row.slot)} could not think about it: ${row.reason}</p>`;
   if (row.event === "left_unsaid") return html`<p class="small soft">It would have added:</p><p class="words">${row.text}</p>`;
   return html`
     <p class="words">${row.text}</p>
     <${Briefing} thought=${row} />
-    <p class="row small soft"><span>${row.slot}, ${clockOf(row.at)}</span><${Why} title="What this thought rests on" about=${row.text}><${WhyBelieved} text=${row.text} since=${row.seq} rows=${rows} /><//></p>`;
-}
-
-/** A call of a tool, and what it gave. @param {{call: Row, gave: Row | undefined}} props */
-export function Tool({ call, gave }) {
-  return html`
-    <details class="tool">
-      <summary><span class="mono">${call.tool}</span> <small class="soft">${gave ? `${gave.failed ? "failed after" : "gave something in"} ${took(gave.at - call.at)}` : "has not answered"}</small></summary>
-      <p class="small soft">asked with</p><p class="words mono card">${call.arguments}</p>
-      ${gave && html`<p class="small soft">gave${gave.foreign ? ", as strangers wrote it" : ""}</p><p class="words mono card">${gave.text}</p>`}
-    </details>`;
+    <p class="row small soft"><span>${reasonerOf(row.slot)}, ${clockOf(row.at)}</span><${Why} title="What this thought rests on" about=${row.text}><${WhyBelieved} text=${row.text} since=${row.seq} rows=${rows} /><//></p>`;
 }

@@ -2,11 +2,13 @@
 import { html } from "../../html.js";
 import { useQuery } from "../../api.js";
 import { isPage } from "../../pages.js";
-import { linkTo } from "../../state.js";
+import { whoAnswered } from "../../parts/costs.js";
+import { base, linkTo } from "../../state.js";
 import { timeOf } from "../../format.js";
 import { thoughtBehind } from "./believed.js";
-import { Briefing } from "./why_answered.js";
-import { Tool } from "./thoughts.js";
+import { Briefing } from "./briefing.js";
+import { Tool } from "./tool.js";
+import { reasonerOf } from "./words.js";
 
 /** @typedef {import("./shapes.js").Row} Row */
 
@@ -29,7 +31,7 @@ function Words({ seq, known }) {
   return html`
     <figure class="stack">
       <p class="words card">${row.text}</p>
-      <p class="row small soft"><span>${row.by}, ${timeOf(row.at)}</span><a href=${linkTo("memory", { id: row.record, seq: "" })}>in memory: correct or forget it</a></p>
+      <p class="row small soft"><span>${row.by}, ${timeOf(row.at)}</span><a href=${linkTo("memory", { id: row.record, seq: "" })}>${base.value ? "in memory" : "in memory: correct or forget it"}</a></p>
     </figure>`;
 }
 
@@ -44,7 +46,7 @@ function Thinking({ thought, rows }) {
     <h3>The thought that drew it</h3>
     <p class="words card">${thought.text}</p>
     <p class="row small soft">
-      <span>${thought.slot}${thought.model && `, by ${thought.model}`}, ${timeOf(thought.at)}</span>
+      <span>Thought by ${reasonerOf(thought.slot)}${thought.model && `: ${whoAnswered(thought.model)}`}, ${timeOf(thought.at)}</span>
       ${call && isPage("traces") && html`<a href=${linkTo("traces", { call: call.seq, seq: "" })}>the call of the model</a>`}
     </p>
     <${Briefing} thought=${thought} />

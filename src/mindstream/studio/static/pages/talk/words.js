@@ -3,6 +3,12 @@ import { lasting, millis, whole } from "../../format.js";
 
 /** @typedef {import("./shapes.js").Row} Row */
 
+/** Reasoners that come with it, by the slot in which each writes; who writes any other is the one that answers are made with. @type {Record<string, string>} */
+const REASONERS = { facts: "who notes facts", reflect: "who reflects", night: "who works at night" };
+
+/** Who thought, in words. @param {string} slot */
+export const reasonerOf = (slot) => REASONERS[slot] ?? "the reasoner";
+
 /** @type {Record<string, (row: Row) => string>} */
 const WORDS = {
   heard: () => "something was said",
@@ -10,9 +16,9 @@ const WORDS = {
   said: () => "it was answered",
   follow_up: () => "something was added",
   left_unsaid: () => "something was left unsaid",
-  thought: ({ slot }) => `a thought of ${slot}`,
-  set_aside: ({ slot }) => `${slot} gave up`,
-  believed: ({ slot }) => `${slot} noted something`,
+  thought: ({ slot }) => `a thought of ${reasonerOf(slot)}`,
+  set_aside: ({ slot }) => `${reasonerOf(slot)} gave up`,
+  believed: ({ slot }) => `${reasonerOf(slot)} noted something`,
   belief_changed: ({ version }) => `belief, version ${version}`,
   plan_made: ({ version }) => `plan, version ${version}`,
   tool_called: ({ tool }) => `${tool} was called`,

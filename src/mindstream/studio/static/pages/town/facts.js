@@ -17,41 +17,59 @@ export function Facts({ town, player, step }) {
   const [typed, type] = useState("");
   const { data, problem, asking } = useQuery({ path: `/towns/${encodeURIComponent(town)}/knows`, query: fact ? { fact } : {} });
   const found = /** @type {Knowledge | undefined} */ (data);
-  const search = (/** @type {Event} */ event) => { event.preventDefault(); choose(typed.trim()); };
+  const search = (/** @type {Event} */ event) => { event.preventDefault(); choose(factsLike(found, typed)[0]?.text ?? typed.trim()); };
   return html`
     <form onSubmit=${search} role="search"><input type="search" aria-label="A fact" placeholder="A fact: the party, the hen" value=${typed} maxlength="1000"
       onInput=${(/** @type {any} */ event) => type(event.target.value)} /></form>
     ${problem && html`<${ReadFailure} problem=${problem} />`}
     ${fact && html`<div><button class="link small" onClick=${() => { choose(""); type(""); }}>All facts</button></div>`}
-    ${found && !asking && (fact ? html`<${Knowers} found=${found} player=${player} step=${step} />` : html`<${List} found=${found} choose=${choose} />`)}`;
+    ${found && !asking && (fact ? html`<${Knowers} found=${found} player=${player} step=${step} />` : html`<${List} found=${found} typed=${typed} choose=${choose} />`)}`;
 }
 
-/** @param {{found: Knowledge, choose: (fact: string) => void}} props */
-function List({ found, choose }) {
-  const facts = [...found.facts].sort((a, b) => b.knowers - a.knowers).slice(0, SHOWN);
-  if (!facts.length) return html`<p class="soft">Nobody began with a memory.</p>`;
+/** The facts that hold these words, the most spread first. @param {Knowledge | undefined} found @param {string} typed */
+function factsLike(found, typed) {
+  const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
+  const like = (found?.facts ?? []).filter(({ text }) => words.every((word) => text.toLowerCase().includes(word)));
+  return like.sort((a, b) => b.knowers - a.knowers);
+}
+
+/** @param {{found: Knowledge, typed: string, choose: (fact: string) => void}} props `typed`: the words that a fact is to hold */
+function List({ found, typed, choose }) {
+  if (!found.facts.length) return html`<p class="soft">Nobody began with a memory.</p>`;
+  const like = factsLike(found, typed);
+  const facts = like.slice(0, SHOWN);
+  if (!facts.length) return html`<p class="soft">No fact holds these words. Enter looks for one that means it.</p>`;
   return html`
-    <p class="soft small">What somebody knew from the beginning; the most spread first.</p>
+    <p class="soft small" role="status">${typed.trim() ? `${counted(like.length, "fact holds", "facts hold")} these words` : "What somebody knew from the beginning; the most spread first"}. Choose one to see who told whom.</p>
     <ul class="list">
-      ${facts.map(({ text, knowers }) => html`<li key=${text}><button class="item words" onClick=${() => choose(text)}>${text}</button> <span class="tag">${counted(knowers, "knows", "know")}</span></li>`)}
+      ${facts.map(({ text, knowers }) => html`<li key=${text}><button class="item words" onClick=${() => choose(text)}>${text}</button> <span class="tag">${counted(knowers, "knows", "know")} it in the end</span></li>`)}
     </ul>`;
 }
 
 /** @param {{found: Knowledge, player: Player, step: number}} props */
 function Knowers({ found, player, step }) {
-  const known = found.knowers.filter((each) => each.step <= step), later = found.knowers.length - known.length;
+  const known = found.knowers.filter((each) => each.step <= step), later = found.knowers.filter((each) => each.step > step);
   return html`
     <p class="words card">${found.says}</p>
-    <p class="soft small">${counted(known.length, "of", "of")} ${found.residents} know it by now${later ? `; ${later} will` : ""}.</p>
+    <p class="soft small">${known.length} of ${found.residents} ${known.length === 1 ? "knows" : "know"} it by now.</p>
     <ol class="list">
       ${known.map((each) => html`
         <li key=${each.name}>
-          <p><${Name} player=${player} name=${each.name} /> ${each.how === "beginning" ? "from the beginning" : html`from <${Name} player=${player} name=${each.by} />`}
-            ${" "}<button class="link small soft" onClick=${() => player.seek(each.step)}>${momentOf(player.town, each.step)}</button></p>
+          <${Heard} player=${player} each=${each} />
           ${each.chain.length > 2 && html`<p class="soft small words">${each.chain.join(" → ")}</p>`}
           ${each.text !== found.says && html`<p class="soft small words clip">${each.text}</p>`}
         </li>`)}
-    </ol>`;
+    </ol>
+    ${later.length > 0 && html`
+      <h3>Told later</h3>
+      <ol class="list">${later.map((each) => html`<li key=${each.name}><${Heard} player=${player} each=${each} /></li>`)}</ol>`}`;
+}
+
+/** Who has it from whom, and when: the moment can be gone to. @param {{player: Player, each: Knower}} props */
+function Heard({ player, each }) {
+  return html`
+    <p><${Name} player=${player} name=${each.name} /> ${each.how === "beginning" ? "from the beginning" : html`from <${Name} player=${player} name=${each.by} />`}
+      ${" "}<button class="link small soft" onClick=${() => player.seek(each.step)}>${momentOf(player.town, each.step)}</button></p>`;
 }
 
 /** @param {{player: Player, name: string}} props */

@@ -2,13 +2,14 @@
 import { html, useEffect, useRef, useState } from "../../html.js";
 import { ask, useQuery } from "../../api.js";
 import { base, change, linkTo, params, seq, user } from "../../state.js";
-import { dollars, timeOf, whole } from "../../format.js";
+import { timeOf, whole } from "../../format.js";
 import { isPage } from "../../pages.js";
 import { Empty } from "../../parts/empty.js";
 import { ReadFailure } from "../../parts/failure.js";
 import { Icon } from "../../parts/icons.js";
 import { spaced, took } from "../talk/words.js";
-import { BROKEN_OFF, costOfCall, isFailed, sourcePath, timesOf, utcDay } from "./shapes.js";
+import { costOfCall } from "../../parts/costs.js";
+import { BROKEN_OFF, isFailed, sourcePath, timesOf, utcDay } from "./shapes.js";
 
 /** @typedef {import("./shapes.js").Call} Call @typedef {{calls: Call[], next: string}} CallPage */
 
@@ -95,7 +96,7 @@ function Line({ call }) {
       </span>
       <span class="small soft number">${whole(input_tokens)} in, ${whole(output_tokens)} out</span>
       <span class="small soft number">${took(seconds)}</span>
-      <span class="small number">${costOfCall(call, dollars)}</span>
+      <span class="small number">${costOfCall(call)}</span>
     </li>`;
 }
 

@@ -2,12 +2,13 @@
 import { html, useEffect, useRef } from "../../html.js";
 import { useQuery } from "../../api.js";
 import { change, params } from "../../state.js";
-import { dollars, timeOf, whole } from "../../format.js";
+import { timeOf, whole } from "../../format.js";
 import { ReadFailure } from "../../parts/failure.js";
 import { Icon } from "../../parts/icons.js";
 import { spaced, took } from "../talk/words.js";
 import { About, CameOfIt } from "./about.js";
-import { BROKEN_OFF, costOfCall, isFailed, sourcePath, whoAnswered } from "./shapes.js";
+import { costOfCall, whoAnswered } from "../../parts/costs.js";
+import { BROKEN_OFF, isFailed, sourcePath } from "./shapes.js";
 
 /** @typedef {import("./shapes.js").Call} Call @typedef {import("./shapes.js").CallWords} CallWords */
 
@@ -50,7 +51,7 @@ function Facts({ call }) {
       <dt>answered by</dt><dd class="words">${whoAnswered(model)}</dd>
       <dt>took</dt><dd>${took(seconds)}${first_part_s !== null && `, the first word after ${took(first_part_s)}`}</dd>
       <dt>tokens</dt><dd>${whole(input_tokens)} in${cached_tokens > 0 && ` (${whole(cached_tokens)} kept from before)`}, ${whole(output_tokens)} out</dd>
-      <dt>cost</dt><dd>${costOfCall(call, dollars)}</dd>
+      <dt>cost</dt><dd>${costOfCall(call)}</dd>
       ${cut && html`<dt>left out</dt><dd class="words">${cut}: the prompt had to fit the model’s window</dd>`}
       ${mended && html`<dt>mended</dt><dd>the answer was no clean JSON, and was read all the same</dd>`}
       ${error && html`<dt>${isFailed(call) ? "failed" : "ended"}</dt><dd class=${isFailed(call) ? "words problem" : "words"}>${error === BROKEN_OFF ? "it was broken off: nobody waited for it any longer" : error}</dd>`}

@@ -22,28 +22,6 @@ export const BROKEN_OFF = "broken off";
 /** @param {Call} call */
 export const isFailed = ({ error }) => error !== "" && error !== BROKEN_OFF;
 
-/** @param {string} model */
-const isFree = (model) => model === "rules" || model.startsWith("playback:");
-
-/** Who answered, as it is said. @param {string} model */
-export function whoAnswered(model) {
-  if (model === "rules") return "a stand-in, by rules";
-  return model.startsWith("playback:") ? `a recording of ${model.slice("playback:".length)}` : model;
-}
-
-/** What a call cost: a price that nobody knows is no zero. @param {Call} call @param {(usd: number) => string} say */
-export function costOfCall({ model, cost_usd }, say) {
-  if (isFree(model)) return "free";
-  return cost_usd === null ? "price not known" : say(cost_usd);
-}
-
-/** @param {Total} total @param {(usd: number) => string} say */
-export function costOfAll({ calls, cost_usd, free, unpriced }, say) {
-  if (free === calls) return "free";
-  if (cost_usd === null) return "price not known";
-  return unpriced ? `${say(cost_usd)}, ${unpriced} without a known price` : say(cost_usd);
-}
-
 const UTC_DAY = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeZone: "UTC" });
 const DAY_S = 86_400;
 

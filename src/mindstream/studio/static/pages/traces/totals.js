@@ -6,7 +6,8 @@ import { counted, dollars, lasting, whole } from "../../format.js";
 import { ReadFailure } from "../../parts/failure.js";
 import { Bar } from "../../parts/receipt.js";
 import { Table } from "../../parts/table.js";
-import { costOfAll, utcDay } from "./shapes.js";
+import { costOf } from "../../parts/costs.js";
+import { utcDay } from "./shapes.js";
 
 /** @typedef {import("./shapes.js").Cost} Cost @typedef {import("./shapes.js").Total} Total @typedef {import("./shapes.js").Limits} Limits */
 
@@ -41,7 +42,7 @@ const tokensOf = ({ input_tokens, output_tokens }) => input_tokens + output_toke
 function Sum({ total }) {
   const cached = total.input_tokens ? total.cached_tokens / total.input_tokens : 0;
   return html`
-    <b>${costOfAll(total, dollars)}</b> · ${counted(total.calls, "call")} · ${whole(tokensOf(total))} tokens${cached > 0 && `, ${whole(100 * cached)} % of what was asked kept from before`} · ${lasting(total.seconds)}
+    <b>${costOf(total)}</b> · ${counted(total.calls, "call")} · ${whole(tokensOf(total))} tokens${cached > 0 && `, ${whole(100 * cached)} % of what was asked kept from before`} · ${lasting(total.seconds)}
     ${total.failed > 0 && html` · <button class="link problem" onClick=${() => change({ failed: "yes", call: "", role: "", day: "" })}>${whole(total.failed)} failed</button>`}`;
 }
 
@@ -61,7 +62,7 @@ const columns = (most) => [
   { title: "calls", of: ({ calls }) => whole(calls), numeric: true },
   { title: "tokens", of: (total) => whole(tokensOf(total)), numeric: true },
   { title: "", of: (total) => html`<${Bar} value=${tokensOf(total)} most=${most} />` },
-  { title: "cost", of: (total) => costOfAll(total, dollars), numeric: true },
+  { title: "cost", of: (total) => costOf(total), numeric: true },
 ];
 
 /** @param {{name: string, words: string, field: "day" | "role"}} props */

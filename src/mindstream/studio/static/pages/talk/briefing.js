@@ -1,0 +1,11 @@
+/** What a thought tells the talker: how it stands, what to find out, to say, to mind. */
+import { html } from "../../html.js";
+
+/** @typedef {import("./shapes.js").Row} Row */
+
+/** @param {{thought: Row}} props */
+export function Briefing({ thought }) {
+  const parts = [["how it stands", thought.stands], ["to find out", thought.ask], ["to say", thought.offer], ["to mind", thought.care]].filter(([, text]) => text);
+  if (!parts.length) return null;
+  return html`<dl class="facts">${parts.map(([name, text]) => html`<dt>${name}</dt><dd class="words">${text}</dd>`)}</dl>`;
+}

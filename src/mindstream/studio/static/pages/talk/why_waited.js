@@ -1,0 +1,88 @@
+/** Why an answer waited, or did not: what the gate decided and by what, in a sentence, with what came of it. */
+import { html } from "../../html.js";
+import { counted } from "../../format.js";
+import { lastOf, spansOf } from "./exchanges.js";
+import { Times } from "./times.js";
+import { Briefing } from "./briefing.js";
+import { spaced, took } from "./words.js";
+
+/** @typedef {import("./shapes.js").Row} Row @typedef {import("./shapes.js").Exchange} Exchange */
+
+/** Gates that come with it, and what each goes by. @type {Record<string, string>} */
+const GATES = {
+  belief: "by the phase that the talk is in (gate “belief”)",
+  talker: "by the talker itself, as it begins to answer (gate “talker”)",
+};
+
+const HINT = "a hint of danger; ";
+
+/** What may stand before a gate's own reason, and decides in its place. @type {[string, string][]} */
+const OVERRULED = [
+  ["an alarm; ", "An alarm was heard, and an alarm waits for nobody."],
+  ["nothing can follow the answer; ", "It was asked for one answer, with nothing to follow: such an answer waits for the thought."],
+];
+
+/** Why, as a sentence. @param {Row} decided @param {boolean} waited @returns {string} */
+export function becauseOf(decided, waited) {
+  const { gate, phase, why } = decided;
+  if (why.startsWith(HINT)) return `${becauseOf({ ...decided, why: why.slice(HINT.length) }, waited)} It hints at danger, and so it is thought about in any case.`;
+  const [, overruled] = OVERRULED.find(([words]) => why.startsWith(words)) ?? [];
+  if (overruled) return overruled;
+  const where = `the talk was in the phase “${spaced(phase)}”`;
+  if (gate === "belief" && why === `phase ${phase}`) {
+    return waited
+      ? `Because ${where}: there an answer waits until the reasoner has thought about what was said.`
+      : `Because ${where}: there it is answered at once, and the reasoner thinks about it afterwards.`;
+  }
+  if (gate === "talker") {
+    return waited
+      ? `Because the talker asked for it: what was said needed a thought before it could be answered (${where}).`
+      : `Because the talker found that it could answer at once (${where}).`;
+  }
+  return why || "The gate gave no reason.";
+}
+
+/** What came of the waiting, in a sentence. @param {Row} judged @param {boolean} waited */
+function cameOf({ needed, changed, why }, waited) {
+  const what = why.includes("correction") ? "a correction of the answer" : "a new or changed plan";
+  if (needed) return waited ? `It was worth it: the thought brought ${what}, which the answer could use.` : `It was too soon: the thought then brought ${what}.`;
+  const rest = `the thought brought no new plan and no correction${changed ? ", though it changed what is believed" : ""}`;
+  return waited ? `It need not have waited: ${rest}.` : `That was right: ${rest}.`;
+}
+
+/** How waiting went before, in this talk. @param {Exchange} one @param {Row[]} rows */
+function soFar(one, rows) {
+  const judged = new Map(rows.filter(({ event }) => event === "judged").map((row) => [row.about, row]));
+  const waited = rows.filter(({ event, waits, answers }) => event === "decided" && waits && answers < one.heard.seq && judged.has(answers));
+  if (!waited.length) return "";
+  const needed = waited.filter(({ answers }) => judged.get(answers)?.needed).length;
+  const of = needed === waited.length ? (needed === 1 ? "it" : "all of them") : needed ? `${needed} of them` : waited.length === 1 ? "not" : "none of them";
+  return `Before, ${counted(waited.length, "answer")} had waited in this talk, ${of} for something that was needed.`;
+}
+
+/** @param {{one: Exchange, rows: Row[], titled?: boolean}} props */
+export function Decision({ one, rows, titled = true }) {
+  const [decided, said, judged] = [lastOf(one, "decided"), lastOf(one, "said"), lastOf(one, "judged")];
+  const waited = Boolean(said?.waited ?? decided?.waits ?? lastOf(one, "waiting"));
+  const span = spansOf(one).find(({ kind }) => kind === "wait");
+  if (!decided && !waited) return null;
+  return html`
+    ${titled && html`<h3>${waited ? "Why it waited" : "Why it did not wait"}</h3>`}
+    <p class="words">${decided ? becauseOf(decided, waited) : "The log of this talk does not say why: the decision was not kept."}</p>
+    ${span && html`<p>It waited ${took(span.to - span.from)}. ${judged ? cameOf(judged, true) : said?.late ? "It then answered, before the thought was finished." : ""}</p>`}
+    ${!waited && judged && html`<p>${cameOf(judged, false)}</p>`}
+    ${waited && html`<p class="soft small">${soFar(one, rows)}</p>`}
+    ${decided && html`<p class="soft small">Decided ${GATES[decided.gate] ?? html`by the gate “<span class="words">${decided.gate}</span>”`}.</p>`}`;
+}
+
+/** @param {{one: Exchange, waiting: Row, rows: Row[]}} props */
+export function WhyWaited({ one, waiting, rows }) {
+  const thought = one.rows.find((row) => row.event === "thought" && row.seq > waiting.seq);
+  return html`
+    <${Decision} one=${one} rows=${rows} titled=${false} />
+    <h3>What was said</h3>
+    <p class="words card">${one.heard.text}</p>
+    ${thought && html`<h3>The thought that it waited for</h3><p class="words card">${thought.text}</p><${Briefing} thought=${thought} />`}
+    <h3>How long each part took</h3>
+    <${Times} one=${one} />`;
+}

@@ -1,0 +1,41 @@
+/** The sign-in: where the server wants a token, it is asked for here, and why. */
+import { html, useState } from "../html.js";
+import { fetchHere, useToken, wanted } from "../token.js";
+
+/** @type {Record<"none" | "refused" | "another", string>} */
+const WHY = {
+  none: "This server asks for a token: it is on another machine, or wants one of everybody.",
+  refused: "That token opens nothing here: it is mistyped, has ended, or was revoked.",
+  another: "Give the token that is to be used from now on.",
+};
+
+/** @param {{signedIn: () => void}} props `signedIn`: called when a token was taken */
+export function SignIn({ signedIn }) {
+  const [text, type] = useState("");
+  const [problem, tell] = useState("");
+  /** @param {Event} event */
+  const enter = async (event) => {
+    event.preventDefault();
+    useToken(text.trim());
+    tell("");
+    try {
+      const answer = await fetchHere("/api/v1/users");
+      if (answer.ok) return signedIn();
+      if (answer.status !== 401) tell((await answer.json()).detail);
+    } catch {
+      tell("The server does not answer.");
+    }
+  };
+  return html`
+    <section class="empty" aria-labelledby="sign-in">
+      <h1 id="sign-in">Sign in</h1>
+      <p role="alert">${problem || WHY[wanted.value || "none"]}</p>
+      <form class="stack" onSubmit=${enter}>
+        <label><span>Token</span>
+          <input type="password" autocomplete="off" value=${text} maxlength="10000" onInput=${(/** @type {any} */ event) => type(event.target.value)} />
+        </label>
+        <div><button class="main" disabled=${!text.trim()}>Sign in</button></div>
+      </form>
+      <p class="soft small">Who runs the server makes one: <code>mindstream token new</code>. It is kept until this tab is closed, and stands in no link.</p>
+    </section>`;
+}
