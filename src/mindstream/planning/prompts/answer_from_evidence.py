@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar, Literal, TypeAlias, get_args
@@ -81,21 +81,33 @@ def show_steps(plan: Plan, evidence: Mapping[str, Evidence], concluding: Collect
         if step.id in drawn and not step.failed and len(step.text) > LONGEST:
             step = step.model_copy(update={"text": f"(read for {drawn[step.id]})"})
         elif not step.failed:
-            lines = step.text.splitlines()
-            parts = [_new_lines(part.splitlines(), holders) for part in step.text.split("\n\n")]
-            again = sorted({holders[line] for line in lines if line in holders})
-            more = [f"(more of it stands in {', '.join(again)})"] if again else []
-            holders |= {line: step.id for line in lines if len(line) > SHORT and line not in holders}
-            step = step.model_copy(update={"text": "\n\n".join([*filter(None, parts), *more])})
+            text, again = _new_lines(step.text, holders)
+            more = f"(more of it stands in {', '.join(again)})" if again else ""
+            for line in _keys(step.text):
+                holders.setdefault(line, step.id)
+            step = step.model_copy(update={"text": "\n\n".join(filter(None, (text, more)))})
         shown.append(step)
     return tuple(shown)
 
 
-def _new_lines(part: Sequence[str], holders: Mapping[str, str]) -> str:
-    """Return the lines of a part that stand nowhere yet, below what heads them; nothing where there is none."""
-    head, *below = part or [""]
-    new = [line for line in below if line not in holders]
-    return "\n".join([head, *new]) if new or (not below and head not in holders) else ""
+def _new_lines(text: str, holders: Mapping[str, str]) -> tuple[str, list[str]]:
+    """Return the lines of a text that stand nowhere yet, below what heads them, and the steps that hold the others."""
+    parts, again = list[str](), set[str]()
+    for part in text.split("\n\n"):
+        head, *below = part.splitlines() or [""]
+        held = {line: holders.get(line) or holders.get(f"{head}\n{line}") for line in below or [head]}
+        again |= {step for step in held.values() if step}
+        if new := [line for line, step in held.items() if not step]:
+            parts.append("\n".join([head, *new] if below else new))
+    return "\n\n".join(parts), sorted(again)
+
+
+def _keys(text: str) -> Iterator[str]:
+    """Yield what is told again of a text: long lines wherever they stand, short ones below the same head."""
+    for part in text.split("\n\n"):
+        head, *below = part.splitlines() or [""]
+        yield from (line for line in below or [head] if len(line) > SHORT)
+        yield from (f"{head}\n{line}" for line in below)
 
 
 def _show_step(step: PlannedStep, evidence: Mapping[str, Evidence]) -> Shown:
