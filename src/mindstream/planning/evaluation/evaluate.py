@@ -27,14 +27,13 @@ from mindstream.planning.prompts.judge_answer import JudgeAnswer, Judgement
 from mindstream.planning.prompts.know_instead import KnowInstead
 from mindstream.planning.prompts.make_plan import MakePlan
 from mindstream.planning.prompts.mend_plan import MendPlan
-from mindstream.planning.prompts.sort_found import SortFound
 from mindstream.planning.solve import UNPLANNED, WITHOUT_TOOLS, Strategy
 from mindstream.tools.ask_model import model_tool
 from mindstream.tools.documents import open_documents
 from mindstream.tools.tool import Tool
 
 CLOCK = SystemClock()
-PROMPTS = (MakePlan, MendPlan, SortFound, KnowInstead, AnswerFromEvidence, ActOnTask, AnswerAlone)
+PROMPTS = (MakePlan, MendPlan, KnowInstead, AnswerFromEvidence, ActOnTask, AnswerAlone)
 """Whose words decide what a run comes to."""
 JUDGED, EXPECTED, NAME = 4_000, 20, 80
 """So many characters of an answer, so many expected ones, are shown to a judge; so long is a document's name."""
