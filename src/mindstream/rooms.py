@@ -51,6 +51,7 @@ GROUND = Room(
         Role("facts", "notes what was said", ("reasoner",)),
         Role("worker", "answers where a tool asks a model"),
         Role("importance", "rates how much a memory matters"),
+        Role("reranker", "puts into order what recall found", ("reasoner",)),
     ),
 )
 _rooms = {GROUND.name: GROUND}

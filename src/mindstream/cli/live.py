@@ -76,7 +76,7 @@ app = typer.Typer(**PLAIN)
 
 
 @command(
-    app, "model roles fallback patience_s data user embedder budget_calls budget_tokens budget_usd",
+    app, "model roles fallback patience_s data user embedder reranker budget_calls budget_tokens budget_usd",
     'mindstream live --goal "Write a brief on why shift workers sleep badly" \\',
     "    --docs ./papers --out ./results --model openai:gpt-5-mini --max-usd 1",
     'mindstream live --goal "Keep my sleep diary" --every "day at 8:00: ask me how I slept" \\',
@@ -173,7 +173,9 @@ async def _live(settings: Settings, wanted: LifeSettings, options: LiveOptions, 
         since = await newest(opened)
         asker = Asker(PlainScreen(Console(stderr=True))) if is_answerable() and not options.json else None
         approve = server_approval(options.trust, asker, PlainScreen(Console(stderr=True)))
-        async with open_life(settings, wanted, opened.memory, approve=approve, note=screen.say) as life:
+        async with open_life(
+            settings, wanted, opened.memory, approve=approve, note=screen.say, policy=opened.policy
+        ) as life:
             shown = since if options.json else await newest(opened)
             return await session.live(life, shown, until, wanted.out)
 

@@ -28,7 +28,7 @@ from mindstream.life.state import LifeState, read_state
 from mindstream.life.steps import Halted, Steps
 from mindstream.life.tools.ask_user import ask_tool
 from mindstream.life.tools.ledger_tools import LedgerTools
-from mindstream.life.tools.memory_tools import recall_tool, retain_tool, sleep_tool
+from mindstream.life.tools.memory_tools import RETURNED, recall_tool, retain_tool, sleep_tool
 from mindstream.life.tools.outside import OutsideTools
 from mindstream.life.tools.own_tools import LifeTool
 from mindstream.life.waking import DueOrder, Rhythm
@@ -55,6 +55,7 @@ class LifeConfig:
 
     Attributes:
         prompt_tokens: M2's prompt is never longer.
+        returned: how many memories R gives.
         drawn: how many records a sleep draws.
         attached: how many tools from outside M1 is shown at once.
         lease_s: how long the life stays with this process when it dies; then another may take it up.
@@ -67,6 +68,7 @@ class LifeConfig:
     rhythm: Rhythm = field(default_factory=Rhythm)
     permits: Permits = field(default_factory=Permits)
     prompt_tokens: int = 8_000
+    returned: int = RETURNED
     drawn: int = DRAWN
     attached: int = 6
     lease_s: float = LEASE_S
@@ -272,9 +274,9 @@ class Life:
 
     def _own_tools(self) -> Mapping[str, LifeTool]:
         steps, config, language = self.steps, self.config, self.state.language
-        roles = Roles(steps, self.models, language, self._outside, self._exemplars, config.offers)
+        roles = Roles(steps, self.models, language, self._outside, self._exemplars, config.offers, config.returned)
         own: tuple[LifeTool, ...] = (
-            recall_tool(steps, language), retain_tool(steps, language),
+            recall_tool(steps, language, config.returned), retain_tool(steps, language),
             sleep_tool(steps, language, self.models.of("M1"), config.drawn), roles.m1_tool(),
             ask_tool(steps, config.rhythm, language),
             *LedgerTools(steps, language, config.rhythm.zone).tools(),

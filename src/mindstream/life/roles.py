@@ -11,7 +11,7 @@ from mindstream.life.prompts.carry_out import CarryOut
 from mindstream.life.prompts.think_deeply import ThinkDeeply
 from mindstream.life.prompts.words import spec_of
 from mindstream.life.steps import Done, Steps
-from mindstream.life.tools.memory_tools import recall_tool, retain_tool
+from mindstream.life.tools.memory_tools import RETURNED, recall_tool, retain_tool
 from mindstream.life.tools.outside import OutsideTools
 from mindstream.life.tools.own_tools import Arguments, LifeTool, OwnTool, Where
 from mindstream.log.events import Failed
@@ -33,6 +33,7 @@ class Roles:
     Attributes:
         exemplars: who finds how like tasks were carried out, for M1.
         offers: what M1 gave back is offered to them.
+        returned: how many memories R gives.
     """
 
     steps: Steps
@@ -41,6 +42,7 @@ class Roles:
     outside: OutsideTools
     exemplars: Exemplars | None = None
     offers: bool = False
+    returned: int = RETURNED
 
     def m1_tool(self) -> OwnTool:
         """Make M1(task, context): it may call R, U, M0, and the tools from outside that its task needs."""
@@ -108,4 +110,4 @@ class Roles:
         return OwnTool(spec_of("find_tools", self.language), look, attach)
 
     def _memory(self) -> tuple[LifeTool, ...]:
-        return recall_tool(self.steps, self.language), retain_tool(self.steps, self.language)
+        return recall_tool(self.steps, self.language, self.returned), retain_tool(self.steps, self.language)

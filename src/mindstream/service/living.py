@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mindstream.clock import MachineZone, Moment
@@ -18,6 +18,8 @@ from mindstream.life.schedule import ActiveHours
 from mindstream.life.state import read_state
 from mindstream.life.waking import Rhythm
 from mindstream.memory.memory import Memory
+from mindstream.memory.policy import MemoryPolicy
+from mindstream.memory.recall.rerank import second_stage
 from mindstream.minds.calls import CallLog
 from mindstream.models.model import Model
 from mindstream.models.roles import Models
@@ -79,12 +81,13 @@ class LifeSettings:
 @asynccontextmanager
 async def open_life(
     settings: Settings, wanted: LifeSettings, stream: Memory, *, approve: Approve | None = None,
-    note: Callable[[str], None] = lambda _: None, models: Models | None = None,
+    note: Callable[[str], None] = lambda _: None, models: Models | None = None, policy: MemoryPolicy = MemoryPolicy(),
 ) -> AsyncIterator[Life]:  # fmt: skip
     """Open models and tools, take up the life of a stream, and keep the bill of its calls.
 
     Args:
         note: is told what a person should know: a tool that may not be called, and why.
+        policy: how R recalls, and how much a sleep draws.
         models: who answers, whoever opened them; None: those of the settings, opened here.
 
     Raises:
@@ -95,7 +98,7 @@ async def open_life(
     """
     if wanted.offer and not wanted.pool:
         raise InputError("--offer: to which pool? Name it with --pool")
-    config = make_config(settings, wanted)
+    config = replace(make_config(settings, wanted), returned=policy.returned, drawn=policy.drawn)
     calls = CallLog()
     spent = (await read_state(stream)).spent
     async with AsyncExitStack() as opened:
@@ -108,6 +111,7 @@ async def open_life(
             models = models.with_listener(calls.take)
         opened.push_async_callback(calls.flush, stream)
         billed: list[BilledModel] = []
+        stream.second = second_stage(policy.reranker, policy.reranked, _bill(models, billed))
         tools = await _open_tools(settings, wanted, stream, _bill(models, billed), approve, note, opened)
         _check_allowed(wanted.allow, tools)
         scorer = _bill(models, billed).of("scorer") if wanted.offer else None

@@ -26,7 +26,7 @@ from mindstream.tools.call import Observation
 MARK = {"life": True}
 """What the data of records say that U wrote, or that sleep made of such records alone."""
 RETURNED, SHARE = 5, 20
-"""So many memories come back; of a large memory a sleep draws one in so many."""
+"""So many memories come back, where nothing else is set; of a large memory a sleep draws one in so many."""
 LONGEST = 1_500
 QUOTED = 20
 """Among so many memories is the one looked for that a new one replaces."""
@@ -35,12 +35,12 @@ NO_DREAM = {"en": "nothing was forgotten, so there is no dream", "zh": "没有�
 NOTHING = {"en": "nothing is remembered of that", "zh": "没有相关记忆"}
 
 
-def recall_tool(steps: Steps, language: str) -> OwnTool:
-    """Make R(query): what is returned is held better, what is passed over fades, in the same commit."""
+def recall_tool(steps: Steps, language: str, n: int = RETURNED) -> OwnTool:
+    """Make R(query): n come back and are held better, what is passed over fades, in the same commit."""
     stream = steps.memory
 
     async def recall(given: Arguments, where: Where) -> Done:  # noqa: ARG001
-        found = await stream.recall(given.query, RETURNED, kinds=("note", "dream"), where=MARK, touch=False)
+        found = await stream.recall(given.query, n, kinds=("note", "dream"), where=MARK, touch=False)
         text = "\n".join(_line(each.record) for each in found) or NOTHING[language]
         foreign = any(is_tainted(each.record) for each in found)
         return Done(Observation(text, foreign=foreign), touch=found.touch)
@@ -82,7 +82,7 @@ async def _find_memory(stream: Memory, words: str) -> Record:
         ToolError: none does, or several do.
     """
     wanted = _DAY.sub("", _plain(words)).strip(' .…“”"')
-    found = await stream.recall(words, QUOTED, kinds=("note",), where=MARK, touch=False)
+    found = await stream.recall(words, QUOTED, kinds=("note",), where=MARK, touch=False, rerank=False)
     says = [each.record for each in found if wanted and wanted in _plain(each.record.text)]
     same = [each for each in says if _plain(each.text).strip(' .…“”"') == wanted] or says
     if len(same) == 1:
