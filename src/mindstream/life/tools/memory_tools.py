@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -16,7 +16,7 @@ from mindstream.life.prompts.words import spec_of
 from mindstream.life.steps import Done, Steps
 from mindstream.life.tools.own_tools import Arguments, OwnTool, Where
 from mindstream.log.events import Corrected
-from mindstream.memory.lifecycle.sleep import count_fading
+from mindstream.memory.lifecycle.sleep import Compose, count_fading
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import TAINTED, Record, RecordDraft, is_tainted, normalised
 from mindstream.memory.store.store import Revision
@@ -103,14 +103,19 @@ def memory(text: str, where: Where) -> RecordDraft:
     return RecordDraft(text=text, kind="note", by=where.role, episode=f"turn {where.id.partition('.')[0]}", data=data)
 
 
-def sleep_tool(steps: Steps, language: str, model: Model, n: int) -> OwnTool:
-    """Make S(): `model` (M1) makes the dream; n records are drawn, of a large memory more, or it would only grow."""
+def sleep_tool(steps: Steps, language: str, model: Model, n: int, dreams: Callable[[Where], Compose]) -> OwnTool:
+    """Make S(): M1 makes the dream; n records are drawn, of a large memory more, or it would only grow.
+
+    Args:
+        model: M1's, which rates what has no importance yet.
+        dreams: who makes the dream of a call of S.
+    """
     stream = steps.memory
 
     async def sleep(given: Arguments, where: Where) -> Done:  # noqa: ARG001
-        dreamer = StepModel(steps, where.id, "M1", model)
+        rater = StepModel(steps, where.id, "M1", model)
         drawn = max(n, await count_fading(stream) // SHARE)
-        dream = await stream.sleep(dreamer, drawn, cause=where.row, fence=steps.fence)
+        dream = await stream.sleep(rater, drawn, cause=where.row, fence=steps.fence, compose=dreams(where))
         if not dream:
             return Done(Observation(NO_DREAM[language]))
         return Done(Observation(dream, foreign=await _is_tainted(stream, dream)))
