@@ -66,9 +66,19 @@ class TalkArms:
     async def show(self, question: TalkQuestion, arm: Arm) -> Shown:
         """Return what an arm shows for a question."""
         if arm == "whole":
-            return self._fit(self.talk.messages[::-1], self.whole_tokens)  # the oldest are left out
+            return self._fit(self._newest(), self.whole_tokens)
         ranked = await self._recalled(question) if arm == "memory" else self._by_words(question)
         return self._fit(ranked, self.tokens)
+
+    def _newest(self) -> list[Message]:
+        """Return the newest messages, as many as fit without a gap."""
+        kept, tokens = list[Message](), 0
+        for each in reversed(self.talk.messages):
+            tokens += estimate_tokens(line_of(each))
+            if tokens > self.whole_tokens:
+                break
+            kept.append(each)
+        return kept
 
     async def _recalled(self, question: TalkQuestion) -> list[Message]:
         found = await self.memory.recall(question.text, BEST, kinds=["chat"], touch=False)

@@ -81,7 +81,8 @@ class MemoryEvaluation:
     arms: Sequence[Arm] = ARMS
     told: Callable[[int, int, str], None] = lambda *_: None
     unreadable: int = 0
-    _done: int = field(default=0)
+    _done: int = 0
+    _asked: dict[str, asyncio.Lock] = field(default_factory=dict)
 
     async def run(self) -> list[Answered]:
         """Answer and judge everything, talk by talk.
@@ -156,14 +157,15 @@ class MemoryEvaluation:
         self, model: Model, prompt: Prompt[Any], do: Callable[[], Awaitable[dict[str, Any]]]
     ) -> dict[str, Any] | None:
         key = fingerprint(Request(prompt, prompt.role), model.name)
-        found = self.kept.find(key)
-        if found is None:
-            try:
-                found = await do() | {"model": model.name}
-            except ReplyInvalid:
-                self.unreadable += 1
-                return None
-            self.kept.keep(key, found)
+        async with self._asked.setdefault(key, asyncio.Lock()):  # two arms may show the very same
+            found = self.kept.find(key)
+            if found is None:
+                try:
+                    found = await do() | {"model": model.name}
+                except ReplyInvalid:
+                    self.unreadable += 1
+                    return None
+                self.kept.keep(key, found)
         return found
 
 
