@@ -6,12 +6,15 @@ import json
 from pathlib import Path
 
 import pytest
-from fake_endpoint import Asked, Behaviour, FakeEndpoint, Fails, Says
+from fake_endpoint import Asked, Behaviour, Fails, FakeEndpoint, Says
+from published_forms import LOCOMO
 from running import mistaken, run
 
-from published_forms import LOCOMO
-
-ANSWERS = {"When did Rosa paint": "On 7 May 2023", "What is wrong": "It leaks; they caulk it", "Who of them": "not known"}
+ANSWERS = {
+    "When did Rosa paint": "On 7 May 2023",
+    "What is wrong": "It leaks; they caulk it",
+    "Who of them": "not known",
+}
 
 
 def reads(asked: Asked) -> Behaviour:

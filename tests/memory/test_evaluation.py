@@ -13,12 +13,12 @@ from published_forms import BEAM, LOCOMO, LONGMEMEVAL
 from mindstream.errors import InputError
 from mindstream.memory.evaluation.arms import open_arms
 from mindstream.memory.evaluation.evaluate import draw_questions, word_overlap
-from mindstream.memory.evaluation.forms import Talk, draw, read_talks
+from mindstream.memory.evaluation.forms import AskedTalk, draw, read_talks
 from mindstream.memory.evaluation.report import wilson
 from mindstream.models.embedders.wordllama import shared_embedder
 
 
-def read(folder: Path, content: Any) -> tuple[str, list[Talk]]:
+def read(folder: Path, content: Any) -> tuple[str, list[AskedTalk]]:
     file = folder / "talks.json"
     file.write_text(json.dumps(content))
     return read_talks(file)
@@ -52,7 +52,11 @@ def test_longmemeval_has_a_talk_for_each_question(tmp_path: Path) -> None:
 
 def test_beam_is_read_with_questions_that_stand_as_a_text(tmp_path: Path) -> None:
     form, [talk] = read(tmp_path, BEAM)
-    assert form == "BEAM" and [day(each.at)[:10] for each in talk.messages] == ["2024-03-15", "2024-03-15", "2024-03-18"]
+    assert form == "BEAM" and [day(each.at)[:10] for each in talk.messages] == [
+        "2024-03-15",
+        "2024-03-15",
+        "2024-03-18",
+    ]
     moved, host = talk.questions
     assert moved.evidence == {"0", "2"} and moved.points == ("says April 2",) and moved.expected == "April 2"
     assert host.type == "abstention" and host.expected == "The chat does not say."

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from fake_endpoint import FakeEndpoint, Fails, Says
+from fake_endpoint import Fails, FakeEndpoint, Says
 
 from mindstream.clock import DAY_S, ManualClock
 from mindstream.errors import SettingsError

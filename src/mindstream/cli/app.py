@@ -28,7 +28,7 @@ COMMANDS = {
     "packs": ("List the packs that come with mindstream.", "pack:listing"),
     "memory": (
         "Look into a user's memory, care for it, carry it elsewhere.", "memory.look", "memory.sleep", "memory.policy",
-        "memory.evaluate",
+        "memory.fit", "memory.evaluate",
         "memory.care"
     ),
     "mind": ("Carry a whole mind elsewhere, as one file.", "mind"),

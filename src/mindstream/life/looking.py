@@ -11,7 +11,7 @@ from mindstream.clock import format_spoken
 from mindstream.errors import InputError, ReplyInvalid
 from mindstream.life.events import Proposed
 from mindstream.life.ledger import Task
-from mindstream.life.prompts.propose_work import MOST, ProposeWork, Work
+from mindstream.life.prompts.propose_work import MOST, ProposeWork, WorkFound
 from mindstream.life.steps import Steps
 from mindstream.life.tools.memory_tools import MARK
 from mindstream.memory.store.record import is_tainted
@@ -39,7 +39,7 @@ async def look_for_work(steps: Steps, model: Model, zone: tzinfo) -> None:
             raise ReplyInvalid(replied.error)
         work = ask.parse(replied.text)
     except ReplyInvalid as error:
-        work = Work(because=str(error))
+        work = WorkFound(because=str(error))
     for known in (state.asked, state.replies):
         known.pop(id_, None)
     found = [text for text in work.tasks[:MOST] if not _is_known(steps, text)]

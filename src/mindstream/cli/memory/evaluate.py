@@ -17,7 +17,7 @@ from mindstream.cli.shell.stopping import run_until_stopped
 from mindstream.errors import InputError, ModelError
 from mindstream.memory.evaluation.arms import ARMS, Arm
 from mindstream.memory.evaluation.evaluate import AtMost
-from mindstream.memory.evaluation.report import Standing
+from mindstream.memory.evaluation.report import ArmStanding
 from mindstream.service.evaluation import memory as service
 from mindstream.service.evaluation.memory import MemoryEvaluated, MemoryWish
 from mindstream.settings import Settings
@@ -137,7 +137,7 @@ def _show(found: MemoryEvaluated, wish: MemoryWish) -> None:
     say(f"each question, what was shown and answered: {wish.kept_in}")
 
 
-def _row(each: Standing) -> tuple[str, ...]:
+def _row(each: ArmStanding) -> tuple[str, ...]:
     judged = each.accuracy is not None
     return (
         each.arm, each.type or "all", f"{each.answered}", f"{each.accuracy:.3f}" if judged else "-",
@@ -148,5 +148,3 @@ def _row(each: Standing) -> tuple[str, ...]:
 
 def _share(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
-
-

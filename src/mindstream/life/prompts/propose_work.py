@@ -11,7 +11,7 @@ from mindstream.models.prompt import Prompt, rule
 MOST = 3
 
 
-class Work(BaseModel):
+class WorkFound(BaseModel):
     """What there is to do, or why there is nothing.
 
     Attributes:
@@ -25,7 +25,7 @@ class Work(BaseModel):
     until: str = ""
 
 
-class ProposeWork(Prompt[Work]):
+class ProposeWork(Prompt[WorkFound]):
     """What is worth doing for the goal now, of all that is known?
 
     Attributes:
@@ -48,6 +48,8 @@ class ProposeWork(Prompt[Work]):
 
 
 @rule(ProposeWork)
-def propose_nothing(ask: ProposeWork) -> Work:
+def propose_nothing(ask: ProposeWork) -> WorkFound:
     """Rest: to see what is worth doing wants a model."""
-    return Work(because="没有配置模型，看不出还有什么值得做。" if ask.language == "zh" else "no model looks for work")
+    return WorkFound(
+        because="没有配置模型，看不出还有什么值得做。" if ask.language == "zh" else "no model looks for work"
+    )

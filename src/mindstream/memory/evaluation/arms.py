@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from mindstream.clock import ManualClock
-from mindstream.memory.evaluation.forms import Message, Talk, TalkQuestion
+from mindstream.memory.evaluation.forms import AskedTalk, TalkMessage, TalkQuestion
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.rerank import SecondStage
 from mindstream.memory.store.record import RecordDraft
@@ -30,10 +30,10 @@ BEST = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownLines:
     """What a reader is shown, in the order of the talk; how many tokens that is, and how many messages are left out."""
 
-    messages: tuple[Message, ...]
+    messages: tuple[TalkMessage, ...]
     tokens: int
     left: int
 
@@ -52,7 +52,7 @@ class Shown:
 class TalkArms:
     """The arms over one talk."""
 
-    talk: Talk
+    talk: AskedTalk
     memory: Memory
     tokens: int
     whole_tokens: int
@@ -63,16 +63,16 @@ class TalkArms:
             self._index.add(terms(f"{each.by}: {each.text}"))
         self._by_id = {each.id: each for each in self.talk.messages}
 
-    async def show(self, question: TalkQuestion, arm: Arm) -> Shown:
+    async def show(self, question: TalkQuestion, arm: Arm) -> ShownLines:
         """Return what an arm shows for a question."""
         if arm == "whole":
             return self._fit(self._newest(), self.whole_tokens)
         ranked = await self._recalled(question) if arm == "memory" else self._by_words(question)
         return self._fit(ranked, self.tokens)
 
-    def _newest(self) -> list[Message]:
+    def _newest(self) -> list[TalkMessage]:
         """Return the newest messages, as many as fit without a gap."""
-        kept, tokens = list[Message](), 0
+        kept, tokens = list[TalkMessage](), 0
         for each in reversed(self.talk.messages):
             tokens += estimate_tokens(line_of(each))
             if tokens > self.whole_tokens:
@@ -80,18 +80,18 @@ class TalkArms:
             kept.append(each)
         return kept
 
-    async def _recalled(self, question: TalkQuestion) -> list[Message]:
+    async def _recalled(self, question: TalkQuestion) -> list[TalkMessage]:
         found = await self.memory.recall(question.text, BEST, kinds=["chat"], touch=False)
         return [self._by_id[str(each.record.data["message"])] for each in found]
 
-    def _by_words(self, question: TalkQuestion) -> list[Message]:
+    def _by_words(self, question: TalkQuestion) -> list[TalkMessage]:
         scores = self._index.scores(terms(question.text))
         best = np.argsort(-scores, kind="stable")[:BEST]
         return [self.talk.messages[at] for at in best if scores[at] > 0]
 
-    def _fit(self, ranked: Sequence[Message], most: int) -> Shown:
+    def _fit(self, ranked: Sequence[TalkMessage], most: int) -> ShownLines:
         """Take as many as fit, the best first, and put them into the order of the talk."""
-        kept, tokens = list[Message](), 0
+        kept, tokens = list[TalkMessage](), 0
         for each in ranked:
             size = estimate_tokens(line_of(each))
             if tokens + size <= most:
@@ -99,12 +99,12 @@ class TalkArms:
                 tokens += size
         place = {each.id: at for at, each in enumerate(self.talk.messages)}
         ordered = tuple(sorted(kept, key=lambda each: place[each.id]))
-        return Shown(ordered, tokens, len(self.talk.messages) - len(ordered))
+        return ShownLines(ordered, tokens, len(self.talk.messages) - len(ordered))
 
 
 @asynccontextmanager
 async def open_arms(
-    talk: Talk, embedder: Embedder, tokens: int, whole_tokens: int, second: SecondStage | None = None
+    talk: AskedTalk, embedder: Embedder, tokens: int, whole_tokens: int, second: SecondStage | None = None
 ) -> AsyncIterator[TalkArms]:
     """Write a talk into a memory of its own, which goes with the block; no model is asked for that."""
     asked = [question.at for question in talk.questions if question.at is not None]
@@ -116,7 +116,7 @@ async def open_arms(
             yield TalkArms(talk, memory, tokens, whole_tokens)
 
 
-def _draft(said: Message) -> RecordDraft:
+def _draft(said: TalkMessage) -> RecordDraft:
     by_user = {} if said.by_user is None else {"by_user": said.by_user}
     return RecordDraft(
         text=fitted_text(said.text), kind="chat", by=said.by, episode=said.session, created=said.at,
@@ -124,7 +124,7 @@ def _draft(said: Message) -> RecordDraft:
     )  # fmt: skip
 
 
-def line_of(said: Message) -> str:
+def line_of(said: TalkMessage) -> str:
     """Write a message as it is read."""
     day = datetime.fromtimestamp(said.at, UTC).strftime("%Y-%m-%d (%a)")
     return f"{day} {said.by}: {' '.join(said.text.split())}"

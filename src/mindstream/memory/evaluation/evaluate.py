@@ -14,7 +14,7 @@ from mindstream.clock import SystemClock
 from mindstream.errors import ReplyInvalid
 from mindstream.memory.evaluation.answer_from_memory import AnswerFromMemory
 from mindstream.memory.evaluation.arms import ARMS, Arm, TalkArms
-from mindstream.memory.evaluation.forms import Talk, TalkQuestion
+from mindstream.memory.evaluation.forms import AskedTalk, TalkQuestion
 from mindstream.memory.evaluation.judge_answer import JudgeAnswer
 from mindstream.models.ask import ask
 from mindstream.models.model import Model, Request
@@ -29,7 +29,7 @@ STATIC, REPLY = 170, 40
 """About so many tokens of words stand around what is shown, and so many are replied."""
 
 
-class Kept(Protocol):
+class KeptRows(Protocol):
     """What was asked before, by a key that stands for all of it."""
 
     def find(self, key: str) -> dict[str, Any] | None:
@@ -40,7 +40,7 @@ class Kept(Protocol):
 
 
 @dataclass(frozen=True)
-class Answered:
+class GivenAnswer:
     """A question as one arm had it answered.
 
     Attributes:
@@ -73,34 +73,34 @@ class MemoryEvaluation:
         unreadable: how many replies could not be read, even when they were asked for again.
     """
 
-    talks: Sequence[Talk]
+    talks: Sequence[AskedTalk]
     reader: Model
     judge: Model | None
-    kept: Kept
-    open_arms: Callable[[Talk], AbstractAsyncContextManager[TalkArms]]
+    kept: KeptRows
+    open_arms: Callable[[AskedTalk], AbstractAsyncContextManager[TalkArms]]
     arms: Sequence[Arm] = ARMS
     told: Callable[[int, int, str], None] = lambda *_: None
     unreadable: int = 0
     _done: int = 0
     _asked: dict[str, asyncio.Lock] = field(default_factory=dict)
 
-    async def run(self) -> list[Answered]:
+    async def run(self) -> list[GivenAnswer]:
         """Answer and judge everything, talk by talk.
 
         Raises:
             ModelError: a model cannot be had; what was answered so far is kept.
         """
-        found: list[Answered] = []
+        found: list[GivenAnswer] = []
         for talk in self.talks:
             async with self.open_arms(talk) as arms:
                 cells = [(question, arm) for question in talk.questions for arm in self.arms]
                 found += await self._each(cells, arms)
         return found
 
-    async def _each(self, cells: Sequence[tuple[TalkQuestion, Arm]], arms: TalkArms) -> list[Answered]:
+    async def _each(self, cells: Sequence[tuple[TalkQuestion, Arm]], arms: TalkArms) -> list[GivenAnswer]:
         turn, total = asyncio.Semaphore(AT_ONCE), len(self.arms) * sum(len(talk.questions) for talk in self.talks)
 
-        async def one(question: TalkQuestion, arm: Arm) -> Answered | None:
+        async def one(question: TalkQuestion, arm: Arm) -> GivenAnswer | None:
             async with turn:
                 answered = await self._answer(arms, question, arm)
             self._done += 1
@@ -115,7 +115,7 @@ class MemoryEvaluation:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _answer(self, arms: TalkArms, question: TalkQuestion, arm: Arm) -> Answered | None:
+    async def _answer(self, arms: TalkArms, question: TalkQuestion, arm: Arm) -> GivenAnswer | None:
         shown, began = await arms.show(question, arm), SystemClock().elapsed()
         asked = _day(arms.talk.ends if question.at is None else question.at)
         prompt = AnswerFromMemory(recalled=shown.lines, question=question.text, asked=asked)
@@ -126,13 +126,19 @@ class MemoryEvaluation:
 
         async def answer() -> dict[str, Any]:
             reply = await ask(self.reader, prompt)
-            return {"row": "answer", **where, **told, "seconds": round(SystemClock().elapsed() - began, 3), "reply": reply}
+            return {
+                "row": "answer",
+                **where,
+                **told,
+                "seconds": round(SystemClock().elapsed() - began, 3),
+                "reply": reply,
+            }
 
         row = await self._once(self.reader, prompt, answer)
         if row is None:
             return None
         said = str(row["reply"])
-        return Answered(
+        return GivenAnswer(
             arms.talk.id, question, arm, said, shown.tokens, shown.left, float(row["seconds"]), evidence,
             word_overlap(said, question.expected) if question.expected else None,
             await self._judge(question, said, where),
@@ -176,7 +182,7 @@ def word_overlap(said: str, expected: str) -> float:
     return 2 * common / (len(one) + len(other)) if common else 0.0
 
 
-def draw_questions(talks: Sequence[Talk], n: int, seed: int, types: Iterable[str] = ()) -> list[tuple[str, str]]:
+def draw_questions(talks: Sequence[AskedTalk], n: int, seed: int, types: Iterable[str] = ()) -> list[tuple[str, str]]:
     """Return n questions, of all types alike, by keyed chance: talk and id; 0: all of them."""
     wanted = set(types)
     by_type: dict[str, list[tuple[str, str]]] = {}
@@ -204,10 +210,14 @@ class AtMost:
     tokens_out: int
 
 
-def count_at_most(talks: Sequence[Talk], arms: Sequence[Arm], tokens: int, whole_tokens: int) -> tuple[AtMost, AtMost]:
+def count_at_most(
+    talks: Sequence[AskedTalk], arms: Sequence[Arm], tokens: int, whole_tokens: int
+) -> tuple[AtMost, AtMost]:
     """Return what an evaluation asks of its reader, and what of its judge."""
     questions = [(talk, question) for talk in talks for question in talk.questions]
-    whole = {talk.id: min(whole_tokens, sum(20 + estimate_tokens(each.text) for each in talk.messages)) for talk in talks}
+    whole = {
+        talk.id: min(whole_tokens, sum(20 + estimate_tokens(each.text) for each in talk.messages)) for talk in talks
+    }
     shown = sum(whole[talk.id] if arm == "whole" else tokens for talk, _ in questions for arm in arms)
     judged = sum(estimate_tokens(" ".join((each.text, each.expected, *each.points))) for _, each in questions)
     calls = len(arms) * len(questions)

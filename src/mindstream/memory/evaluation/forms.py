@@ -29,7 +29,7 @@ STEP_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class TalkMessage:
     """What was said. `by_user`: to an assistant, or by one; None: people talk."""
 
     id: str
@@ -61,11 +61,11 @@ class TalkQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
+class AskedTalk:
     """A talk, in the order in which it went, and what is asked about it."""
 
     id: str
-    messages: tuple[Message, ...]
+    messages: tuple[TalkMessage, ...]
     questions: tuple[TalkQuestion, ...]
 
     @property
@@ -74,7 +74,7 @@ class Talk:
         return max((each.at for each in self.messages), default=0.0)
 
 
-def read_talks(file: Path) -> tuple[str, list[Talk]]:
+def read_talks(file: Path) -> tuple[str, list[AskedTalk]]:
     """Read a file; return the name of its form, and its talks.
 
     Raises:
@@ -98,18 +98,20 @@ def read_talks(file: Path) -> tuple[str, list[Talk]]:
             except (LookupError, TypeError, ValueError, AttributeError) as error:
                 raise InputError(f"{file} looks like {name}, and is not: {error!r}") from None
             return name, [talk for talk in talks if talk.messages and talk.questions]
-    raise InputError(f"{file} has none of the forms of LoCoMo, LongMemEval and BEAM (docs/memory.md says what they hold)")
+    raise InputError(
+        f"{file} has none of the forms of LoCoMo, LongMemEval and BEAM (docs/memory.md says what they hold)"
+    )
 
 
-def _locomo(sample: Mapping[str, Any], n: int) -> Talk:
-    talk, messages = sample["conversation"], list[Message]()
+def _locomo(sample: Mapping[str, Any], n: int) -> AskedTalk:
+    talk, messages = sample["conversation"], list[TalkMessage]()
     numbers = (key.removeprefix("session_") for key in talk if isinstance(talk[key], list))
     for number in sorted(int(each) for each in numbers if each.isdigit()):
         at = _moment(talk.get(f"session_{number}_date_time", ""), messages)
         for place, turn in enumerate(talk[f"session_{number}"]):
             shows = f" [shares {turn['blip_caption']}]" if turn.get("blip_caption") else ""
             messages.append(
-                Message(turn["dia_id"], f"{number}", at + place * STEP_S, turn["speaker"], turn["text"] + shows)
+                TalkMessage(turn["dia_id"], f"{number}", at + place * STEP_S, turn["speaker"], turn["text"] + shows)
             )
     questions = []
     for place, asked in enumerate(sample["qa"], 1):
@@ -121,7 +123,7 @@ def _locomo(sample: Mapping[str, Any], n: int) -> Talk:
                 evidence=frozenset(_turn_ids(asked.get("evidence") or ())) & {each.id for each in messages},
             )
         )  # fmt: skip
-    return Talk(str(sample.get("sample_id", n)), tuple(messages), tuple(questions))
+    return AskedTalk(str(sample.get("sample_id", n)), tuple(messages), tuple(questions))
 
 
 def _turn_ids(named: Sequence[str]) -> Iterator[str]:
@@ -132,8 +134,8 @@ def _turn_ids(named: Sequence[str]) -> Iterator[str]:
             yield f"D{int(session)}:{int(turn)}"
 
 
-def _longmemeval(row: Mapping[str, Any], n: int) -> Talk:
-    messages, told = list[Message](), list[str]()
+def _longmemeval(row: Mapping[str, Any], n: int) -> AskedTalk:
+    messages, told = list[TalkMessage](), list[str]()
     dates = row.get("haystack_dates") or []
     names = row.get("haystack_session_ids") or [f"session {place}" for place in range(len(row["haystack_sessions"]))]
     for place, (name, session) in enumerate(zip(names, row["haystack_sessions"], strict=True)):
@@ -150,11 +152,11 @@ def _longmemeval(row: Mapping[str, Any], n: int) -> Talk:
         evidence=frozenset() if absent else frozenset(told or map(str, row.get("answer_session_ids") or ())),
     )  # fmt: skip
     ordered = sorted(messages, key=lambda each: each.at)
-    return Talk(asked.id, tuple(ordered), (asked,))
+    return AskedTalk(asked.id, tuple(ordered), (asked,))
 
 
-def _beam(row: Mapping[str, Any], n: int) -> Talk:
-    messages, chat = list[Message](), _literal(row["chat"])
+def _beam(row: Mapping[str, Any], n: int) -> AskedTalk:
+    messages, chat = list[TalkMessage](), _literal(row["chat"])
     for number, batch in enumerate(chat):
         turns = list(_turns(batch))
         anchor = batch.get("time_anchor") if isinstance(batch, dict) else None
@@ -170,9 +172,11 @@ def _beam(row: Mapping[str, Any], n: int) -> Talk:
             evidence = frozenset(_ids(asked.get("source_chat_ids"))) & {each.id for each in messages}
             points = asked.get("rubric") if isinstance(asked.get("rubric"), list) else []
             questions.append(
-                TalkQuestion(f"{kind} {place}", str(asked["question"]), kind, expected, tuple(map(str, points)), evidence)
+                TalkQuestion(
+                    f"{kind} {place}", str(asked["question"]), kind, expected, tuple(map(str, points)), evidence
+                )
             )
-    return Talk(str(row.get("conversation_id", n)), tuple(messages), tuple(questions))
+    return AskedTalk(str(row.get("conversation_id", n)), tuple(messages), tuple(questions))
 
 
 def _turns(batch: Any) -> Iterator[Mapping[str, Any]]:
@@ -206,12 +210,12 @@ def _ids(value: Any) -> Iterator[str]:
         yield str(value)
 
 
-def _said(id_: str, session: str, at: Moment, said: Mapping[str, Any]) -> Message:
+def _said(id_: str, session: str, at: Moment, said: Mapping[str, Any]) -> TalkMessage:
     role = str(said.get("role", "user"))
-    return Message(id_, session, at, role, str(said["content"]), role == "user")
+    return TalkMessage(id_, session, at, role, str(said["content"]), role == "user")
 
 
-def _moment(text: str, before: Sequence[Message]) -> Moment:
+def _moment(text: str, before: Sequence[TalkMessage]) -> Moment:
     """Read a date; without one it is a minute after what was said last."""
     for form in DATES:
         with suppress(ValueError):
@@ -219,7 +223,7 @@ def _moment(text: str, before: Sequence[Message]) -> Moment:
     return before[-1].at + 60 * STEP_S if before else 0.0
 
 
-def draw(talks: Sequence[Talk], wanted: Sequence[tuple[str, str]]) -> list[Talk]:
+def draw(talks: Sequence[AskedTalk], wanted: Sequence[tuple[str, str]]) -> list[AskedTalk]:
     """Return the talks with only these questions, named by talk and id; talks without one are left out."""
     named = set(wanted)
     kept = (

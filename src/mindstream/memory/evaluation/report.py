@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from statistics import fmean, median
 
 from mindstream.memory.evaluation.arms import Arm
-from mindstream.memory.evaluation.evaluate import Answered
+from mindstream.memory.evaluation.evaluate import GivenAnswer
 
 Z = 1.96
 
 
 @dataclass(frozen=True)
-class Standing:
+class ArmStanding:
     """How an arm did, with all questions or with those of a type.
 
     Attributes:
@@ -44,7 +44,7 @@ class Standing:
         return self.right / self.judged if self.judged else None
 
 
-def report(answers: Sequence[Answered]) -> list[Standing]:
+def report(answers: Sequence[GivenAnswer]) -> list[ArmStanding]:
     """Return how each arm did, with all questions and with those of each type."""
     types = ["", *sorted({each.question.type for each in answers})]
     arms = list(dict.fromkeys(each.arm for each in answers))
@@ -57,10 +57,10 @@ def report(answers: Sequence[Answered]) -> list[Standing]:
     return found
 
 
-def _standing(arm: Arm, kind: str, some: Sequence[Answered]) -> Standing:
+def _standing(arm: Arm, kind: str, some: Sequence[GivenAnswer]) -> ArmStanding:
     judged = [each.right for each in some if each.right is not None]
     low, high = wilson(sum(judged), len(judged))
-    return Standing(
+    return ArmStanding(
         arm, kind, len(some), len(judged), sum(judged), low, high,
         _mean([each.overlap for each in some]), _mean([each.evidence for each in some]),
         fmean(each.tokens for each in some), median(each.seconds for each in some),

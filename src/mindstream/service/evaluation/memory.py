@@ -10,8 +10,8 @@ from pathlib import Path
 from mindstream.errors import InputError
 from mindstream.memory.evaluation.arms import ARMS, Arm, open_arms
 from mindstream.memory.evaluation.evaluate import AtMost, MemoryEvaluation, count_at_most, draw_questions
-from mindstream.memory.evaluation.forms import Talk, draw, read_talks
-from mindstream.memory.evaluation.report import Standing, report
+from mindstream.memory.evaluation.forms import AskedTalk, draw, read_talks
+from mindstream.memory.evaluation.report import ArmStanding, report
 from mindstream.memory.policy import read_policy
 from mindstream.memory.recall.rerank import second_stage
 from mindstream.models.embedders.named import embedder
@@ -63,7 +63,7 @@ class MemoryEvaluated:
     questions: int
     reader: str
     judge: str
-    standings: Sequence[Standing]
+    standings: Sequence[ArmStanding]
     unreadable: int
     spent: Spent
 
@@ -74,7 +74,7 @@ def with_reader(settings: Settings, reader: str, judge: str) -> Settings:
     return settings.model_copy(update={"model": settings.model or reader or Rules.name, "roles": roles})
 
 
-def read_wish(wish: MemoryWish) -> tuple[str, list[Talk]]:
+def read_wish(wish: MemoryWish) -> tuple[str, list[AskedTalk]]:
     """Return the form of the file, and its talks with the questions that are drawn.
 
     Raises:
@@ -88,7 +88,7 @@ def read_wish(wish: MemoryWish) -> tuple[str, list[Talk]]:
     return form, drawn
 
 
-def estimate(settings: Settings, wish: MemoryWish, talks: Sequence[Talk]) -> tuple[AtMost, float | None]:
+def estimate(settings: Settings, wish: MemoryWish, talks: Sequence[AskedTalk]) -> tuple[AtMost, float | None]:
     """Return what it asks of models at most, and for how many US dollars; None where a price is not known."""
     asked = count_at_most(talks, wish.arms, wish.tokens, wish.whole_tokens)
     named = [settings.models.get(READER, settings.model), settings.models.get(JUDGE)]
