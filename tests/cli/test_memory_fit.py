@@ -24,9 +24,10 @@ def test_a_thin_log_says_so(folder: Path) -> None:
 
 async def lived(folder: Path) -> None:
     clock = ManualClock()
-    async with SqliteStore(folder) as store:
-        async with Memory(store, "you", shared_embedder(), clock, strength=GENTLE, seed=1) as memory:
-            await live(memory, clock)
+    async with SqliteStore(folder) as store, Memory(
+        store, "you", shared_embedder(), clock, strength=GENTLE, seed=1
+    ) as memory:  # fmt: skip
+        await live(memory, clock)
 
 
 def test_settings_stand_beside_todays_and_nothing_is_changed(folder: Path, tmp_path: Path) -> None:

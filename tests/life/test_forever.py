@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from itertools import pairwise
 from pathlib import Path
 
 from fake_endpoint import Asked, Behaviour, Calls, FakeEndpoint, Says
@@ -79,7 +80,7 @@ async def test_a_thousand_beats_stay_within_each_days_budget(door: FakeEndpoint,
     assert min(spent.values()) >= 50, "and each day it works"
     assert {"Write page 1.", "Read page 1.", "Write page 30."} <= set(done)
     moments = [at for at, _ in looks]
-    assert min(b - a for a, b in zip(moments, moments[1:], strict=False)) >= HOUR_S, "a look a beat at most"
+    assert min(b - a for a, b in pairwise(moments)) >= HOUR_S, "a look a beat at most"
 
 
 async def test_idle_beats_cost_once_a_day_and_never_two_in_a_row(door: FakeEndpoint, folder: Path) -> None:
@@ -91,7 +92,7 @@ async def test_idle_beats_cost_once_a_day_and_never_two_in_a_row(door: FakeEndpo
         assert life.state.idle == NOTHING["because"]
     assert len(door.chats) == len(looks) + 2, "a look is one call; beside them the goal's own task was done"
     assert 42 <= len(looks) <= 65, "once a day, and where M2 named a time"
-    gaps = {round((b[0] - a[0]) / HOUR_S) for a, b in zip(looks, looks[1:], strict=False)}
+    gaps = {round((b[0] - a[0]) / HOUR_S) for a, b in pairwise(looks)}
     assert min(gaps) >= 2, "between two that cost lies a beat that did not"
     assert 3 in gaps, "M2's own word on when to look again is kept"
 

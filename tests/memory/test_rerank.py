@@ -1,4 +1,4 @@
-"""The second stage of recall: a model or a cross-encoder puts what was found into order; without one nothing changes."""
+"""The second stage of recall: a model or a cross-encoder puts what was found into order."""
 
 from __future__ import annotations
 

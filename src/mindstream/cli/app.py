@@ -27,7 +27,7 @@ COMMANDS = {
     "doctor": ("Say what is configured, reachable, missing, and how to mend it.", "doctor"),
     "packs": ("List the packs that come with mindstream.", "pack:listing"),
     "memory": (
-        "Look into a user's memory, care for it, carry it elsewhere.", "memory.look", "memory.sleep", "memory.policy",
+        "Look into a user's memory, care for it, carry it elsewhere.", "memory.look", "memory.sleep", "memory.dreams", "memory.policy",
         "memory.fit", "memory.evaluate",
         "memory.care"
     ),

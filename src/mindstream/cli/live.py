@@ -6,7 +6,7 @@ import asyncio
 import shlex
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -78,6 +78,22 @@ mistake; 130 after Ctrl-C without a terminal."""
 app = typer.Typer(**PLAIN)
 
 
+@dataclass(frozen=True)
+class Endless:
+    """A life that goes on where nothing can be done; and with what it dreams."""
+
+    forever: Annotated[
+        bool, switch("--forever", "Where nothing can be done, let it look for work of its own, or rest and say why.")
+    ] = False
+    beat: Annotated[str, flag("TIME", "It looks so often at most: 1h, 30 min, 1 day [1h].")] = ""
+    tokens_per_day: Annotated[
+        int | None, flag("N", f"So many on one day (UTC) [{FOREVER_TOKENS:,} with --forever].", min=0)
+    ] = None
+    dream_tools: Annotated[
+        str, flag("A,B", "What M1 may call while it makes a dream: R, M0, or tools that it has [none].")
+    ] = ""
+
+
 @command(
     app, "model roles fallback patience_s data user embedder reranker budget_calls budget_tokens budget_usd",
     'mindstream live --goal "Write a brief on why shift workers sleep badly" \\',
@@ -116,19 +132,10 @@ def live(
     trust: Trust = False,
     out: Annotated[Path | None, flag("DIR", "It may write files into this folder.")] = None,
     allow: Allow = None,
-    dream_tools: Annotated[
-        str, flag("A,B", "What M1 may call while it makes a dream: R, M0, or tools that it has [none].")
-    ] = "",
     pool: PoolName = "",
     offer: Annotated[bool, switch("--offer", "Offer what M1 carried out, task and result, to that pool.")] = False,
     hours: Annotated[str, flag("FROM-TO", "It acts by itself only then: 08:00-22:00 [always].")] = "",
-    forever: Annotated[
-        bool, switch("--forever", "Where nothing can be done, let it look for work of its own, or rest and say why.")
-    ] = False,
-    beat: Annotated[str, flag("TIME", "It looks so often at most: 1h, 30 min, 1 day [1h].")] = "",
-    tokens_per_day: Annotated[
-        int | None, flag("N", f"So many on one day (UTC) [{FOREVER_TOKENS:,} with --forever].", min=0)
-    ] = None,
+    endless: Endless = Endless(),
     usd_per_day: Annotated[float | None, flag("X", "So many on one day (UTC).", min=0)] = None,
     words_per_day: Annotated[int | None, flag("N", "So many words it may ask you, unasked, on one day.", min=0)] = None,
     prompt_tokens: Annotated[
@@ -147,19 +154,20 @@ def live(
     wanted = LifeSettings(
         goal=goal.strip(), orders=tuple(map(make_order, every or ())), tools=split_names(tools),
         docs=tuple(docs or ()), mcp=tuple(mcp or ()), out=out, allow=tuple(allow or ()),
-        dream_tools=split_names([dream_tools]) or (), pool=pool, offer=offer,
-        hours=hours, usd_per_day=usd_per_day, tokens_per_day=tokens_per_day, beat=beat or ("1h" if forever else ""), words_per_day=words_per_day, prompt_tokens=prompt_tokens,
+        dream_tools=split_names([endless.dream_tools]) or (), pool=pool, offer=offer, hours=hours,
+        beat=endless.beat or ("1h" if endless.forever else ""), usd_per_day=usd_per_day,
+        tokens_per_day=endless.tokens_per_day, words_per_day=words_per_day, prompt_tokens=prompt_tokens,
         hears=not ignore_chat, record=record,
     )  # fmt: skip
     again = {
         "tools": ",".join(wanted.tools or ()), "docs": docs, "mcp": mcp, "trust": trust, "out": out,
-        "allow": allow, "dream-tools": dream_tools, "pool": pool, "offer": offer, "hours": hours,
+        "allow": allow, "pool": pool, "offer": offer, "hours": hours,
         **{field: getattr(chosen.settings, field) for field in LIMITS},
-        "forever": forever, "beat": beat, "tokens-per-day": tokens_per_day, "usd-per-day": usd_per_day, "words-per-day": words_per_day, "watch": watch,
+        **asdict(endless), "usd-per-day": usd_per_day, "words-per-day": words_per_day, "watch": watch,
         "wait-for-input": wait_for_input, "ignore-chat": ignore_chat,
         "prompt-tokens": prompt_tokens if prompt_tokens != PROMPT_TOKENS else None,
     }  # fmt: skip
-    if beat and not forever:
+    if endless.beat and not endless.forever:
         raise InputError("--beat says how often a life looks for work of its own: say --forever, too")
     if watch and not watch.is_dir():
         raise InputError(f"there is no folder {str(watch)!r} to watch")

@@ -43,8 +43,8 @@ from mindstream.text.counting import count_words
 
 KINDS = (
     "life_began", "turn_began", "asked", "replied", "turn_ended", "folded", "task_changed", "questioned", "answered",
-    "leave_asked", "leave_given", "leave_used", "beat", "proposed", "noticed", "commanded", "rested", "tool_called", "observed",
-    "heard",
+    "leave_asked", "leave_given", "leave_used", "beat", "proposed", "noticed", "commanded", "rested", "tool_called",
+    "observed", "heard",
 )  # fmt: skip
 FROM_OUTSIDE = ("heard", "answered", "leave_given", "noticed", "commanded", "task_changed", "life_began")
 """What others write, at any time, for a life to take in."""
@@ -75,8 +75,8 @@ class LifeState(BaseModel):
         unread: what others did and the model has not been told.
         seen: the row of the log up to which that was read.
         beats: when each standing order was last due.
-        looked: when M2 last looked for work of its own; `idle`: why it found none, and nothing was done since; `idle_until`:
-            until when it then wished to rest.
+        looked: when M2 last looked for work of its own; `idle`: why it found none, and nothing was done since;
+            `idle_until`: until when it then wished to rest.
         questions: what the user is asked now; `late`: what nobody waits for any longer, the newest first.
         halted: why nothing is done until somebody acts; "" where it lives.
     """

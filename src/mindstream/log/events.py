@@ -250,7 +250,7 @@ class Corrected(Event):
 
 
 class RecallMade(Event):
-    """A recall was made that is held against what it found: what it returned lasts longer, what it passed over fades."""
+    """A recall was made that counts: what it returned is held better by it, what it passed over fades."""
 
     kind = "recalled"
     moment: Moment

@@ -24,7 +24,8 @@ class CrossEncoder:
             from sentence_transformers import CrossEncoder as Encoder
         except ImportError:
             raise ModelUnavailable(
-                f"'cross:{model}' needs a package that is not installed: pip install 'mindstream[sentence-transformers]'"
+                f"'cross:{model}' needs a package that is not installed:"
+                " pip install 'mindstream[sentence-transformers]'"
             ) from None
         try:
             self._model = Encoder(model)

@@ -49,6 +49,7 @@ FOREVER_TOKENS = 200_000
 """A life without an end takes so many tokens a day at most, where nothing else limits its day."""
 LEAST_BEAT_S = 60.0
 ZONE = MachineZone()
+USUAL_POLICY = MemoryPolicy()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +93,7 @@ class LifeSettings:
 @asynccontextmanager
 async def open_life(
     settings: Settings, wanted: LifeSettings, stream: Memory, *, approve: Approve | None = None,
-    note: Callable[[str], None] = lambda _: None, models: Models | None = None, policy: MemoryPolicy = MemoryPolicy(),
+    note: Callable[[str], None] = lambda _: None, models: Models | None = None, policy: MemoryPolicy = USUAL_POLICY,
 ) -> AsyncIterator[Life]:  # fmt: skip
     """Open models and tools, take up the life of a stream, and keep the bill of its calls.
 
@@ -172,7 +173,8 @@ def make_config(settings: Settings, wanted: LifeSettings) -> LifeConfig:
             usd_per_day=wanted.usd_per_day, tokens_per_day=_tokens_per_day(wanted), words_per_day=wanted.words_per_day,
         ),
         rhythm=Rhythm(
-            ActiveHours(wanted.hours, ZONE) if wanted.hours else None, ZONE, read_beat(wanted.beat) if wanted.beat else None
+            ActiveHours(wanted.hours, ZONE) if wanted.hours else None, ZONE,
+            read_beat(wanted.beat) if wanted.beat else None,
         ),
         permits=Permits(tools=wanted.allow, always=("write_file",) if wanted.out else ()),
         prompt_tokens=wanted.prompt_tokens, hears=wanted.hears, offers=wanted.offer, dream_tools=wanted.dream_tools,

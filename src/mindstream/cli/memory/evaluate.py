@@ -1,4 +1,4 @@
-"""`mindstream memory evaluate`: how many questions are answered rightly from memory alone, and from what controls show."""
+"""`mindstream memory evaluate`: how many questions are answered rightly from memory alone, and by controls."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Exit code: 0; 1 where a model failed or nothing more may be spent; 2 a mistake;
 
 @command(
     app, "roles fallback patience_s budget_calls budget_tokens budget_usd embedder reranker",
-    "mindstream memory evaluate --data locomo10.json --reader openai:gpt-5-mini --judge openai:gpt-5 --tokens 1500 --dry-run",
+    "mindstream memory evaluate --data locomo10.json --reader openai:gpt-5-mini --judge openai:gpt-5 --dry-run",
     "mindstream memory evaluate --data locomo10.json --reader local --questions 10 --arms memory,bm25",
     notes=NOTES, roles="Who answers in one role: reader, judge, reranker; repeatable.",
 )  # fmt: skip

@@ -93,7 +93,8 @@ def _show(log: RecallLog, ranked: Sequence[Replayed], today: Strength, limit: in
         f" {log.days:.0f} days; {count_of(len(log.lives), 'record')}"
     )
     say(
-        f"today's setting, replayed, forgets {len(now.forgotten)}; {len(log.forgotten)} were, {agreed} of them the same\n"
+        f"today's setting, replayed, forgets {len(now.forgotten)}; {len(log.forgotten)} were, {agreed} of them"
+        " the same\n"
     )
     columns = ("", "base", "cap", "passed over", "asleep", "lost", "held", "in vain")
     shown = [("today", now), *((f"{place}", each) for place, each in enumerate(ranked[:limit], 1))]

@@ -49,8 +49,9 @@ async def recall(
 ) -> None:
     """Find what answers best, and why.
 
-    Shows the parts of each score. Nothing is written: looking does not strengthen a memory. With a reranker, what recall
-    found is ranked anew by a model, in one call, or by a cross-encoder (`cross:NAME`); first_stage says where it stood.
+    Shows the parts of each score. Nothing is written: looking does not strengthen a memory. With a reranker, what
+    recall found is ranked anew by a model, in one call, or by a cross-encoder (`cross:NAME`); first_stage says where it
+    stood.
     """
     async with open_user_memory(settings, known=True) as opened:
         kinds = parse_kinds(kind or ())

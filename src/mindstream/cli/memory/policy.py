@@ -94,8 +94,8 @@ def describe_laws(laws: Strength) -> list[str]:
     steps = ", ".join(describe_span(laws.interval_s(level)) for level in range(laws.lasting_level))
     earliest = describe_span(fading.rehearsals(laws)[-1])
     return [
-        f"T of each level: {steps}; lasting at level {laws.lasting_level}, after {laws.lasting_level} returns in at least"
-        f" {earliest}",
+        f"T of each level: {steps}; lasting at level {laws.lasting_level}, after {laws.lasting_level} returns in at"
+        f" least {earliest}",
         f"not returned for {describe_span(laws.passed_over_s)}: passing over costs a level; for"
         f" {describe_span(laws.asleep_s)}: a sleep that draws it does",
     ]
