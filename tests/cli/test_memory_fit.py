@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 from running import run
-from test_replay import GENTLE, live
+from test_law_replay import GENTLE, live
 
 from mindstream.clock import ManualClock
 from mindstream.memory.memory import Memory

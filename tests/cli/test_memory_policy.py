@@ -34,7 +34,7 @@ def test_recall_ranks_anew_by_a_model_that_is_named(door: FakeEndpoint, folder: 
     for fact in ("Ann bakes bread.", "The bread lies there."):
         assert run("memory", "retain", fact, "--data", folder).code == 0
     door.otherwise = Says('{"best": [2, 1]}')
-    flags = ["--reranker", "model", "--model", f"{door.url}#m", "--data", folder]
+    flags = ["--reranker", "model", "--model", f"{door.url}#m", "--data", str(folder)]
     rows = run("memory", "recall", "bread", *flags, "--json").rows
     assert [row["parts"]["first_stage"] for row in rows] == [2, 1] and len(door.chats) == 1
     mistaken(run("memory", "recall", "bread", "--reranker", "model", "--data", folder))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -16,7 +16,7 @@ from lives import rows
 from mindstream.clock import DAY_S, HOUR_S, ManualClock
 from mindstream.life import commands
 from mindstream.life.budget import LifeBudget
-from mindstream.life.events import Proposed
+from mindstream.life.events import Proposed, Replied
 from mindstream.life.life import Life, LifeConfig
 from mindstream.life.schedule import ActiveHours
 from mindstream.life.waking import Rhythm
@@ -25,11 +25,11 @@ from mindstream.memory.memory import Memory
 from mindstream.models.roles import Models
 
 BEATS = 1_000
-NOTHING = {"because": "What is left waits for the user."}
+NOTHING: dict[str, object] = {"because": "What is left waits for the user."}
 LOOKS = "nothing in your ledger can be done now"
 
 
-def lives(looks: Callable[[int], dict[str, object]]) -> Callable[[Asked], Behaviour]:
+def lives(looks: Callable[[int], Mapping[str, object]]) -> Callable[[Asked], Behaviour]:
     """M2: the n-th look gives this; a turn finishes the first task of its ledger."""
     asked_to_look = 0
 
@@ -38,7 +38,7 @@ def lives(looks: Callable[[int], dict[str, object]]) -> Callable[[Asked], Behavi
         messages = asked.body["messages"]
         if LOOKS in messages[0]["content"]:
             asked_to_look += 1
-            return Says(json.dumps(looks(asked_to_look)))
+            return Says(json.dumps(dict(looks(asked_to_look))))
         if "about to fade from view" in messages[0]["content"]:
             return Says("Pages were written and read.")
         if messages[-1]["role"] == "tool":
@@ -75,6 +75,7 @@ async def test_a_thousand_beats_stay_within_each_days_budget(door: FakeEndpoint,
                                              if each.standing == "done"]  # fmt: skip
         spent = Counter[int]()
         for row in await memory.store.events(memory.key, kinds=["replied"], limit=100_000):
+            assert isinstance(row.event, Replied)
             spent[int(row.at // DAY_S)] += row.event.tokens
     assert len(spent) == 43 and max(spent.values()) <= 60 + 10, "one call over at most"
     assert min(spent.values()) >= 50, "and each day it works"
@@ -110,7 +111,7 @@ async def test_what_was_done_meanwhile_ends_the_rest(door: FakeEndpoint, folder:
 
 async def test_a_look_asks_by_goal_and_memory_and_what_was_done(door: FakeEndpoint, folder: Path) -> None:
     clock = ManualClock()
-    replies = [{"because": "The wick is low.", "tasks": ["Trim the wick."]}, NOTHING]
+    replies: list[Mapping[str, object]] = [{"because": "The wick is low.", "tasks": ["Trim the wick."]}, NOTHING]
     door.otherwise = lives(lambda n: replies[n - 1])
     async with living(door, folder, clock, budget=LifeBudget(tokens_per_day=5_000)) as life:
         await life.memory.retain("The wick of the lighthouse is low.", "note", data={"life": True})

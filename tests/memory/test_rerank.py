@@ -12,6 +12,7 @@ from fake_endpoint import Fails, FakeEndpoint, Says
 
 from mindstream.clock import DAY_S, ManualClock
 from mindstream.errors import SettingsError
+from mindstream.log.events import RecallMade
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.rerank import second_stage
 from mindstream.models.roles import Models
@@ -108,7 +109,7 @@ async def test_what_a_recall_lets_fade_away_is_said(memory: Memory, clock: Manua
     found = await memory.recall(QUESTION, 1)  # one, of four that are found
     await memory.settle()
     row = await memory.store.last(memory.key, "recalled")
-    assert row is not None and found.touch is not None
+    assert row is not None and isinstance(row.event, RecallMade) and found.touch is not None
     assert row.event.returned == tuple(found.touch.returned) and len(row.event.forgotten) == 3
     assert row.event.forgotten == row.event.passed_over
     left = [each.record.text for each in await memory.recall("bread, clocks, Ann and Otto", touch=False)]

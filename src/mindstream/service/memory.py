@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import get_args
 
@@ -45,7 +45,7 @@ class UserMemory:
     user: str
     embedder_name: str
     clock: Clock
-    policy: MemoryPolicy
+    policy: MemoryPolicy = field(default_factory=MemoryPolicy)
 
     @cached_property
     def key(self) -> StreamKey:
