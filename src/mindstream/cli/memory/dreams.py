@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -62,6 +62,19 @@ async def dreams(
             console.print(Text(f"    … and {len(sources) - SOURCES} more", "dim"), soft_wrap=True)
 
 
+def _whole_sentences(text: str) -> Iterator[str]:
+    """Yield sentences; neither a semicolon nor the point of a number ends one."""
+    whole = ""
+    for piece in sentences(text):
+        goes_on = whole.endswith((";", "；")) or (whole[-1:] == "." and whole[-2:-1].isdigit() and piece[0].isdigit())
+        if whole and not goes_on:
+            yield whole
+            whole = ""
+        whole += piece if whole.endswith((".", "；")) else f" {piece}" if whole else piece
+    if any(sign.isalnum() for sign in whole):
+        yield whole
+
+
 def draw_sentences(records: Sequence[Record], n: int, seed: int) -> list[DreamSentence]:
     """Draw n sentences of all dreams among these records, in the order of the dreams."""
     by_id = {each.id: each for each in records}
@@ -69,8 +82,7 @@ def draw_sentences(records: Sequence[Record], n: int, seed: int) -> list[DreamSe
         (dream, text)
         for dream in records
         if dream.kind == "dream"
-        for text in sentences(dream.text)
-        if any(sign.isalnum() for sign in text)
+        for text in _whole_sentences(dream.text)
     ]
     chosen = sorted(chance.sample(range(len(every)), n, seed, "dream sentences"))
     return [
