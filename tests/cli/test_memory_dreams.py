@@ -26,7 +26,10 @@ async def dreamt(folder: Path) -> None:
 def test_each_sentence_stands_beside_its_sources(folder: Path) -> None:
     asyncio.run(dreamt(folder))
     rows = run("memory", "dreams", "--json", "--data", folder).rows
-    assert [row["sentence"] for row in rows] == ["I ride a tram of rye bread; it takes 4.2 hours.", "Otto squeals at the window!"]
+    assert [row["sentence"] for row in rows] == [
+        "I ride a tram of rye bread; it takes 4.2 hours.",
+        "Otto squeals at the window!",
+    ]
     assert all(sorted(row["sources"].values()) == ["Otto bakes rye bread.", "The tram squeals below the window."]
                for row in rows)  # fmt: skip
     one = run("memory", "dreams", "-n", "1", "--data", folder)

@@ -78,12 +78,7 @@ def _whole_sentences(text: str) -> Iterator[str]:
 def draw_sentences(records: Sequence[Record], n: int, seed: int) -> list[DreamSentence]:
     """Draw n sentences of all dreams among these records, in the order of the dreams."""
     by_id = {each.id: each for each in records}
-    every = [
-        (dream, text)
-        for dream in records
-        if dream.kind == "dream"
-        for text in _whole_sentences(dream.text)
-    ]
+    every = [(dream, text) for dream in records if dream.kind == "dream" for text in _whole_sentences(dream.text)]
     chosen = sorted(chance.sample(range(len(every)), n, seed, "dream sentences"))
     return [
         DreamSentence(text, dream, tuple(by_id[id_] for id_ in dream.evidence if id_ in by_id))
