@@ -338,7 +338,7 @@ class Stream:
                     self._held[record.slot] = record
         for each in logged:
             self.feed.publish(each)
-        return logged
+        return logged[len(logged) - len(commit.entries) :]  # what the touch itself wrote stands before
 
     def show(self, event: Event, by: str = "") -> Logged:
         """Hand an event that is not kept to whoever listens."""
