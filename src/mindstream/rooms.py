@@ -51,6 +51,9 @@ GROUND = Room(
         Role("facts", "notes what was said", ("reasoner",)),
         Role("worker", "answers where a tool asks a model"),
         Role("importance", "rates how much a memory matters"),
+        Role("reader", "answers questions from memory, in an evaluation"),
+        Role("judge", "says which answer is right, or more believable, in an evaluation"),
+        Role("reranker", "puts into order what recall found", ("reasoner",)),
     ),
 )
 _rooms = {GROUND.name: GROUND}

@@ -58,6 +58,8 @@ class Settings(BaseModel):
         prompts: a folder with a person's own words for prompts.
         context: how many tokens fit into a model's window, of all models or by name; longer requests are cut.
         keep_prompts: what models were asked and answered is kept in the log, word by word, beside what it cost.
+        reranker: the second stage of recall: none, model, cross:NAME.
+        memory: how memories recall and fade (see memory/policy): base, cap_s, …
         timezone: where the user lives, as Europe/Berlin; "": as this machine, in `chat`, and else nobody knows.
         deadline_s: how long the Talker waits for the Reasoner before it speaks without it.
         budget_calls, budget_tokens, budget_usd: what models may spend: of a life in all, else while a command runs.
@@ -74,6 +76,8 @@ class Settings(BaseModel):
     roles: dict[str, str] = Field(default_factory=dict)
     gate: str = ""
     embedder: str = "wordllama"
+    reranker: str = ""
+    memory: dict[str, str | int | float] = Field(default_factory=dict)
     prompts: Path | None = None
     context: Annotated[int, Field(ge=512)] | dict[str, Annotated[int, Field(ge=512)]] | None = None
     keep_prompts: bool = False
@@ -173,8 +177,16 @@ def _of_environment() -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name in Settings.model_fields:
         if value := os.environ.get(PREFIX + name.upper()):
-            found[name] = value
+            found[name] = _of_json(value) if name == "memory" else value
     return found
+
+
+def _of_json(text: str) -> Any:
+    """Return what a variable says as JSON; else its text, which the check refuses."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 def _of_file(file: Path) -> dict[str, Any]:

@@ -27,7 +27,8 @@ COMMANDS = {
     "doctor": ("Say what is configured, reachable, missing, and how to mend it.", "doctor"),
     "packs": ("List the packs that come with mindstream.", "pack:listing"),
     "memory": (
-        "Look into a user's memory, care for it, carry it elsewhere.", "memory.look", "memory.sleep", "memory.care"
+        "Look into a user's memory, care for it, carry it elsewhere.", "memory.look", "memory.sleep", "memory.dreams",
+        "memory.policy", "memory.fit", "memory.evaluate", "memory.care",
     ),
     "mind": ("Carry a whole mind elsewhere, as one file.", "mind"),
     "model": ("List the names that models have here, and whether `local` is there.", "model"),

@@ -202,6 +202,8 @@ def _describe_status(state: LifeState, now: float, is_lived: bool) -> list[str]:
         words_of("goal", language, state.goal),
         describe_standing(state, now, Rhythm(zone=ZONE).next_wake(state, now), is_lived),
     ]
+    if state.idle:
+        lines.append(words_of("rests", language, state.idle))
     for number, each in known_orders(state.orders):
         due = format_spoken(each.next_after(max(now, state.beats.get(number, now)), ZONE), language=language)
         lines.append(words_of("next_order", language, number, due, each.text))

@@ -6,7 +6,7 @@ import asyncio
 import shlex
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -54,7 +54,7 @@ from mindstream.log.events import Logged
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import read_log
 from mindstream.service import file_changes
-from mindstream.service.living import PROMPT_TOKENS, ZONE, LifeSettings, open_life, read_end
+from mindstream.service.living import FOREVER_TOKENS, PROMPT_TOKENS, ZONE, LifeSettings, open_life, read_end
 from mindstream.service.memory import UserMemory, following, open_user_memory
 from mindstream.settings import Chosen, Settings
 
@@ -68,20 +68,40 @@ steer, pause and stop it all the same (so can `mindstream life`). In a terminal,
 what you type answers what it asks, or is said to it; /help names the rest.
 
 It asks for leave before it changes anything, except in the folder of --out and
-with the tools of --allow. Limits are those of the whole life, across processes.
+with the tools of --allow. With --forever it does not end where nothing is left
+to do: M2 looks at its goal and at what it remembers and proposes work, within
+the day's budget, or rests and says why; a beat after one that found nothing
+costs nothing. Limits are those of the whole life, across processes.
 
 Exit code: 0; 1 where it rests for want of a model or of what it may spend; 2 a
 mistake; 130 after Ctrl-C without a terminal."""
 app = typer.Typer(**PLAIN)
 
 
+@dataclass(frozen=True)
+class Endless:
+    """A life that goes on where nothing can be done; and with what it dreams."""
+
+    forever: Annotated[
+        bool, switch("--forever", "Where nothing can be done, let it look for work of its own, or rest and say why.")
+    ] = False
+    beat: Annotated[str, flag("TIME", "It looks so often at most: 1h, 30 min, 1 day [1h].")] = ""
+    tokens_per_day: Annotated[
+        int | None, flag("N", f"So many on one day (UTC) [{FOREVER_TOKENS:,} with --forever].", min=0)
+    ] = None
+    dream_tools: Annotated[
+        str, flag("A,B", "What M1 may call while it makes a dream: R, M0, or tools that it has [none].")
+    ] = ""
+
+
 @command(
-    app, "model roles fallback patience_s data user embedder budget_calls budget_tokens budget_usd",
+    app, "model roles fallback patience_s data user embedder reranker budget_calls budget_tokens budget_usd",
     'mindstream live --goal "Write a brief on why shift workers sleep badly" \\',
     "    --docs ./papers --out ./results --model openai:gpt-5-mini --max-usd 1",
     'mindstream live --goal "Keep my sleep diary" --every "day at 8:00: ask me how I slept" \\',
     "    --hours 07:00-22:00 --wait-for-input",
     "mindstream live                         go on with it, or watch it",
+    "mindstream live --forever --beat 2h --tokens-per-day 50000",
     "mindstream live --for 2h --json         for two hours, one event a line",
     notes=NOTES, roles="Who answers in one role: M2 plans, M1 does, M0 thinks; repeatable.",
     budget_calls="So many calls of models in its life.", budget_tokens="So many tokens in its life.",
@@ -115,6 +135,7 @@ def live(
     pool: PoolName = "",
     offer: Annotated[bool, switch("--offer", "Offer what M1 carried out, task and result, to that pool.")] = False,
     hours: Annotated[str, flag("FROM-TO", "It acts by itself only then: 08:00-22:00 [always].")] = "",
+    endless: Endless = Endless(),
     usd_per_day: Annotated[float | None, flag("X", "So many on one day (UTC).", min=0)] = None,
     words_per_day: Annotated[int | None, flag("N", "So many words it may ask you, unasked, on one day.", min=0)] = None,
     prompt_tokens: Annotated[
@@ -132,18 +153,22 @@ def live(
     """
     wanted = LifeSettings(
         goal=goal.strip(), orders=tuple(map(make_order, every or ())), tools=split_names(tools),
-        docs=tuple(docs or ()), mcp=tuple(mcp or ()), out=out, allow=tuple(allow or ()), pool=pool, offer=offer,
-        hours=hours, usd_per_day=usd_per_day, words_per_day=words_per_day, prompt_tokens=prompt_tokens,
+        docs=tuple(docs or ()), mcp=tuple(mcp or ()), out=out, allow=tuple(allow or ()),
+        dream_tools=split_names([endless.dream_tools]) or (), pool=pool, offer=offer, hours=hours,
+        beat=endless.beat or ("1h" if endless.forever else ""), usd_per_day=usd_per_day,
+        tokens_per_day=endless.tokens_per_day, words_per_day=words_per_day, prompt_tokens=prompt_tokens,
         hears=not ignore_chat, record=record,
     )  # fmt: skip
     again = {
         "tools": ",".join(wanted.tools or ()), "docs": docs, "mcp": mcp, "trust": trust, "out": out,
         "allow": allow, "pool": pool, "offer": offer, "hours": hours,
         **{field: getattr(chosen.settings, field) for field in LIMITS},
-        "usd-per-day": usd_per_day, "words-per-day": words_per_day, "watch": watch,
+        **asdict(endless), "usd-per-day": usd_per_day, "words-per-day": words_per_day, "watch": watch,
         "wait-for-input": wait_for_input, "ignore-chat": ignore_chat,
         "prompt-tokens": prompt_tokens if prompt_tokens != PROMPT_TOKENS else None,
     }  # fmt: skip
+    if endless.beat and not endless.forever:
+        raise InputError("--beat says how often a life looks for work of its own: say --forever, too")
     if watch and not watch.is_dir():
         raise InputError(f"there is no folder {str(watch)!r} to watch")
     command = shlex.join(["mindstream", "live", *flags_again(chosen), *write_flags(again)])
@@ -173,7 +198,9 @@ async def _live(settings: Settings, wanted: LifeSettings, options: LiveOptions, 
         since = await newest(opened)
         asker = Asker(PlainScreen(Console(stderr=True))) if is_answerable() and not options.json else None
         approve = server_approval(options.trust, asker, PlainScreen(Console(stderr=True)))
-        async with open_life(settings, wanted, opened.memory, approve=approve, note=screen.say) as life:
+        async with open_life(
+            settings, wanted, opened.memory, approve=approve, note=screen.say, policy=opened.policy
+        ) as life:
             shown = since if options.json else await newest(opened)
             return await session.live(life, shown, until, wanted.out)
 

@@ -50,5 +50,6 @@ class LifeSpent(BaseModel):
     usd: float = 0.0
     day: str = ""
     usd_today: float = 0.0
+    tokens_today: int = 0
     words_today: int = 0
     """Words that it said unasked."""

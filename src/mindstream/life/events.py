@@ -183,6 +183,17 @@ class Beat(Event):
     """How probable it is that a turn is worth its price, 0 to 1."""
 
 
+class Proposed(Event):
+    """M2 looked for work of its own, since its ledger had none (`--forever`)."""
+
+    kind = "proposed"
+    tasks: Quotes[tuple[str, ...]] = ()
+    """What goes into the ledger; none: it rests."""
+    because: Quotes[str] = ""
+    until: Moment | None = None
+    """Until when it rests, where it said so."""
+
+
 class Noticed(Event):
     """Something outside changed: a file, a hook."""
 
@@ -208,5 +219,5 @@ class Rested(Event):
 
 EVENTS: tuple[type[Event], ...] = (
     LifeBegan, TurnBegan, Asked, Replied, TurnEnded, Folded, TaskChanged, Questioned, Answered, PermissionAsked,
-    PermissionGiven, PermissionUsed, Beat, Noticed, Commanded, Rested,
+    PermissionGiven, PermissionUsed, Beat, Proposed, Noticed, Commanded, Rested,
 )  # fmt: skip

@@ -20,6 +20,7 @@ from mindstream.life.commands import give_goal
 from mindstream.life.events import Beat, Rested, TurnBegan, TurnEnded
 from mindstream.life.folding import fold, turns_to_fold
 from mindstream.life.inbox import Inbox, SimulatedUser
+from mindstream.life.looking import look_for_work
 from mindstream.life.m2 import M2
 from mindstream.life.permission import Permits
 from mindstream.life.prompts.is_worth_turn import IsWorthTurn
@@ -28,7 +29,7 @@ from mindstream.life.state import LifeState, read_state
 from mindstream.life.steps import Halted, Steps
 from mindstream.life.tools.ask_user import ask_tool
 from mindstream.life.tools.ledger_tools import LedgerTools
-from mindstream.life.tools.memory_tools import recall_tool, retain_tool, sleep_tool
+from mindstream.life.tools.memory_tools import RETURNED, recall_tool, retain_tool, sleep_tool
 from mindstream.life.tools.outside import OutsideTools
 from mindstream.life.tools.own_tools import LifeTool
 from mindstream.life.waking import DueOrder, Rhythm
@@ -55,7 +56,9 @@ class LifeConfig:
 
     Attributes:
         prompt_tokens: M2's prompt is never longer.
+        returned: how many memories R gives.
         drawn: how many records a sleep draws.
+        dream_tools: what M1 may call, by name, while it makes a dream (the tool S); none: a dream is one call.
         attached: how many tools from outside M1 is shown at once.
         lease_s: how long the life stays with this process when it dies; then another may take it up.
         hears: what the user says is said to it; False: a coach speaks with the user, and this life minds its own goal.
@@ -67,7 +70,9 @@ class LifeConfig:
     rhythm: Rhythm = field(default_factory=Rhythm)
     permits: Permits = field(default_factory=Permits)
     prompt_tokens: int = 8_000
+    returned: int = RETURNED
     drawn: int = DRAWN
+    dream_tools: tuple[str, ...] = ()
     attached: int = 6
     lease_s: float = LEASE_S
     hears: bool = True
@@ -153,11 +158,18 @@ class Life:
                 await self._turn(because)
                 lived += 1
                 continue
+            if await self._look_for_work():
+                continue
             state = self.state
             wakes = self.config.rhythm.next_wake(state, self.memory.clock.now())
             if state.halted.startswith("stopped") or not wait:
                 return "halted" if state.halted else "waiting" if wakes else "done"
-            if wakes is None and not stay and not state.halted.startswith("paused") and not state.wishes:
+            if (
+                wakes is None
+                and not (stay or self._goes_on_tomorrow())
+                and not state.halted.startswith("paused")
+                and not state.wishes
+            ):
                 return "halted" if state.halted else "done"
             times = [at for at in (wakes, until, self._next_day()) if at is not None]
             await self._inbox.wait(min(times, default=None), partial(self._is_roused, self.state.halted))
@@ -203,6 +215,27 @@ class Life:
         self.steps.note(ended)
         await self.steps.flush()
         await self._rest_after(ended)
+
+    async def _look_for_work(self) -> bool:
+        """Let M2 look for work of its own, where it is time to; return whether it did."""
+        state, now, rhythm = self.state, self.memory.clock.now(), self.config.rhythm
+        look = rhythm.next_look(state)
+        if look is None or look > now or state.halted or not rhythm.is_active(now):
+            return False
+        self._inbox.reread = False
+        try:
+            await look_for_work(self.steps, self._m2.model, rhythm.zone)
+        except BudgetSpent as error:
+            self.steps.note(Rested(because=f"budget: {error}"))
+        except Halted:
+            pass
+        await self.steps.flush()
+        return True
+
+    def _goes_on_tomorrow(self) -> bool:
+        """Tell whether a life without an end only waits for what it may spend on the next day."""
+        forever, spent = self.config.rhythm.beat_s is not None, self.state.spent
+        return forever and self.state.halted.startswith("budget") and not self.config.budget.is_over(spent)
 
     async def _fold(self) -> None:
         turns = [message for turn in self.state.turns for message in turn.messages]
@@ -268,14 +301,25 @@ class Life:
         except BudgetSpent:
             return ""
         self.steps.note(Rested(because=""))
-        return "goes on" if self.state.in_turn else "task"
+        if self.state.in_turn:
+            return "goes on"
+        return "task" if next(self.state.ledger.to_do(now), None) else ""
 
     def _own_tools(self) -> Mapping[str, LifeTool]:
         steps, config, language = self.steps, self.config, self.state.language
-        roles = Roles(steps, self.models, language, self._outside, self._exemplars, config.offers)
+        roles = Roles(
+            steps,
+            self.models,
+            language,
+            self._outside,
+            self._exemplars,
+            config.offers,
+            config.returned,
+            config.dream_tools,
+        )
         own: tuple[LifeTool, ...] = (
-            recall_tool(steps, language), retain_tool(steps, language),
-            sleep_tool(steps, language, self.models.of("M1"), config.drawn), roles.m1_tool(),
+            recall_tool(steps, language, config.returned), retain_tool(steps, language),
+            sleep_tool(steps, language, self.models.of("M1"), config.drawn, roles.dreaming), roles.m1_tool(),
             ask_tool(steps, config.rhythm, language),
             *LedgerTools(steps, language, config.rhythm.zone).tools(),
         )  # fmt: skip

@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from mindstream.errors import BudgetSpent, ModelUnavailable, ReplyInvalid
 from mindstream.foreign_code import ForeignFailure, ForeignTask
 from mindstream.life.agent import work
 from mindstream.life.prompts.carry_out import CarryOut
 from mindstream.life.prompts.think_deeply import ThinkDeeply
-from mindstream.life.prompts.words import spec_of
+from mindstream.life.prompts.words import DREAM, spec_of
 from mindstream.life.steps import Done, Steps
-from mindstream.life.tools.memory_tools import recall_tool, retain_tool
+from mindstream.life.tools.memory_tools import RETURNED, recall_tool, retain_tool
 from mindstream.life.tools.outside import OutsideTools
 from mindstream.life.tools.own_tools import Arguments, LifeTool, OwnTool, Where
 from mindstream.log.events import Failed
+from mindstream.memory.lifecycle.sleep import Compose, Dreamt, compose_dream, fragments_of
 from mindstream.memory.recall.exemplars import Example, Exemplars, find_examples
+from mindstream.memory.store.record import Record, is_tainted
+from mindstream.models.model import Model
 from mindstream.models.roles import Models
+from mindstream.models.rules import Rules
 from mindstream.tools.call import Observation
 
 STEPS = {"M1": 12, "M0": 4}
@@ -33,6 +38,8 @@ class Roles:
     Attributes:
         exemplars: who finds how like tasks were carried out, for M1.
         offers: what M1 gave back is offered to them.
+        returned: how many memories R gives.
+        dream_tools: what M1 may call while it dreams, by name; none: a dream is one call.
     """
 
     steps: Steps
@@ -41,6 +48,8 @@ class Roles:
     outside: OutsideTools
     exemplars: Exemplars | None = None
     offers: bool = False
+    returned: int = RETURNED
+    dream_tools: Sequence[str] = ()
 
     def m1_tool(self) -> OwnTool:
         """Make M1(task, context): it may call R, U, M0, and the tools from outside that its task needs."""
@@ -84,6 +93,36 @@ class Roles:
             return str(broken)
         return ""
 
+    def dreaming(self, where: Where) -> Compose:
+        """Return M1(task, context) as who makes the dream of a call of S, with the tools that it has leave for."""
+        model = self.models.of("M1")
+
+        async def compose(rater: Model, forgotten: Sequence[Record]) -> Dreamt:
+            if model.name == Rules.name:
+                return await compose_dream(rater, forgotten)
+            toolbox = self._dream_tools()
+            prompt = CarryOut(
+                task=DREAM[self.language], context="\n---\n".join(fragments_of(forgotten)), language=self.language
+            )
+            try:
+                found = await work(
+                    self.steps, f"{where.id}.dream", "M1", model, prompt, lambda: toolbox, STEPS["M1"],
+                    tainted=any(map(is_tainted, forgotten)), language=self.language,
+                )  # fmt: skip
+            except BudgetSpent as error:
+                raise ReplyInvalid(str(error)) from None
+            await self.steps.flush()  # before what is written for its sake
+            if found.failed:
+                raise ModelUnavailable(found.text)
+            return Dreamt(found.text, model.name, found.foreign)
+
+        return compose
+
+    def _dream_tools(self) -> Mapping[str, LifeTool]:
+        own: list[LifeTool] = [*self._memory(), self.m0_tool()] if self.dream_tools else []
+        outside = self.outside.named(self.dream_tools)
+        return {tool.spec.name: tool for tool in (*own, *outside) if tool.spec.name in self.dream_tools}
+
     async def _think(self, given: Arguments, where: Where) -> Done:
         def toolbox() -> Mapping[str, LifeTool]:
             return {tool.spec.name: tool for tool in self._memory()}
@@ -108,4 +147,4 @@ class Roles:
         return OwnTool(spec_of("find_tools", self.language), look, attach)
 
     def _memory(self) -> tuple[LifeTool, ...]:
-        return recall_tool(self.steps, self.language), retain_tool(self.steps, self.language)
+        return recall_tool(self.steps, self.language, self.returned), retain_tool(self.steps, self.language)

@@ -24,6 +24,7 @@ from mindstream.life.events import (
     PermissionAsked,
     PermissionGiven,
     PermissionUsed,
+    Proposed,
     Questioned,
     Replied,
     Rested,
@@ -42,8 +43,8 @@ from mindstream.text.counting import count_words
 
 KINDS = (
     "life_began", "turn_began", "asked", "replied", "turn_ended", "folded", "task_changed", "questioned", "answered",
-    "leave_asked", "leave_given", "leave_used", "beat", "noticed", "commanded", "rested", "tool_called", "observed",
-    "heard",
+    "leave_asked", "leave_given", "leave_used", "beat", "proposed", "noticed", "commanded", "rested", "tool_called",
+    "observed", "heard",
 )  # fmt: skip
 FROM_OUTSIDE = ("heard", "answered", "leave_given", "noticed", "commanded", "task_changed", "life_began")
 """What others write, at any time, for a life to take in."""
@@ -74,6 +75,8 @@ class LifeState(BaseModel):
         unread: what others did and the model has not been told.
         seen: the row of the log up to which that was read.
         beats: when each standing order was last due.
+        looked: when M2 last looked for work of its own; `idle`: why it found none, and nothing was done since;
+            `idle_until`: until when it then wished to rest.
         questions: what the user is asked now; `late`: what nobody waits for any longer, the newest first.
         halted: why nothing is done until somebody acts; "" where it lives.
     """
@@ -96,6 +99,9 @@ class LifeState(BaseModel):
     unread: list[News] = Field(default_factory=list)
     seen: int = 0
     beats: dict[int, Moment] = Field(default_factory=dict)
+    looked: Moment = 0.0
+    idle: str = ""
+    idle_until: Moment | None = None
     questions: dict[str, Questioned] = Field(default_factory=dict)
     late: dict[str, Questioned] = Field(default_factory=dict)
     answers: dict[str, str] = Field(default_factory=dict)
@@ -134,7 +140,7 @@ class LifeState(BaseModel):
         match event:
             case LifeBegan():
                 self.goal, self.language = event.goal, event.language
-                self.began, self.halted = self.began or at, ""
+                self.began, self.halted, self.looked, self.idle = self.began or at, "", 0.0, ""
                 if self.orders != event.orders:
                     self.orders, self.ordered, self.beats = event.orders, at, {}
             case TurnBegan():
@@ -153,6 +159,9 @@ class LifeState(BaseModel):
                 self.ledger.apply(event)
             case Beat():
                 self.beats[event.order] = event.due
+            case Proposed():
+                self.looked, self.idle_until = at, event.until
+                self.idle = "" if event.tasks else event.because or "nothing"
             case Rested() if event.because or self.halted.startswith("budget"):
                 self.halted = event.because
             case Folded():
@@ -164,6 +173,7 @@ class LifeState(BaseModel):
 
     def _begin_turn(self, event: TurnBegan, at: Moment) -> None:
         self.turn, self.in_turn, self.seen = event.turn, True, max(self.seen, event.seen)
+        self.idle, self.idle_until = "", None
         self.turns.append(Turn(number=event.turn, because=event.because, messages=[Message("user", event.words)]))
         self.opened = Opened(at=at, tasks=self.ledger.ordered())
         self._is_told(event.seen)
@@ -173,6 +183,7 @@ class LifeState(BaseModel):
             self.spent.calls += 1
             self.spent.tokens += event.tokens
             self._turn_day(at)
+            self.spent.tokens_today += event.tokens
         self.asked[event.id] = event
         self.seen = max(self.seen, event.seen)
         if event.news and is_of_m2(event.id):
@@ -185,6 +196,7 @@ class LifeState(BaseModel):
         self.spent.calls += event.requests - 1
         self.spent.tokens += event.tokens - (asked.tokens if asked else 0)
         self._turn_day(at)
+        self.spent.tokens_today += event.tokens - (asked.tokens if asked else 0)
         self.spent.usd += event.cost_usd or 0.0
         self.spent.usd_today += event.cost_usd or 0.0
         if is_of_m2(event.id):
@@ -254,7 +266,7 @@ class LifeState(BaseModel):
     def _turn_day(self, at: Moment) -> None:
         day = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d")
         if day != self.spent.day:
-            self.spent.day, self.spent.usd_today, self.spent.words_today = day, 0.0, 0
+            self.spent.day, self.spent.usd_today, self.spent.words_today, self.spent.tokens_today = day, 0.0, 0, 0
 
 
 def is_of_m2(id_: str) -> bool:

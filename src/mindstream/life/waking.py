@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
 
-from mindstream.clock import Moment
+from mindstream.clock import DAY_S, Moment
 from mindstream.errors import InputError
 from mindstream.life.schedule import ActiveHours, Order, read_order
 from mindstream.life.state import LifeState
@@ -31,10 +31,12 @@ class Rhythm:
 
     Attributes:
         hours: only then, unless its user speaks; None: always.
+        beat_s: where nothing can be done, it looks for work of its own so often at most (life/looking); None: never.
     """
 
     hours: ActiveHours | None = None
     zone: tzinfo = UTC
+    beat_s: float | None = None
 
     def is_active(self, now: Moment) -> bool:
         return self.hours is None or self.hours.is_active(now)
@@ -58,12 +60,27 @@ class Rhythm:
         ]
         if (due := state.ledger.next_due()) is not None:
             times.append(due)
+        if (look := self.next_look(state)) is not None:
+            times.append(look)
         if state.unread or any(state.ledger.to_do(now)):
             times.append(now)
         if not times:
             return None
         at = max(now, min(times))
         return self.hours.next_active(at) if self.hours else at
+
+    def next_look(self, state: LifeState) -> Moment | None:
+        """Return when it may next look for work of its own; None: it never does.
+
+        After a look that found nothing the next beat costs nothing, and without a word of M2's on when to look again so
+        does the rest of the day, unless something was done meanwhile.
+        """
+        if self.beat_s is None:
+            return None
+        if not state.idle:
+            return state.looked + self.beat_s if state.looked else 0.0
+        tomorrow = state.looked + DAY_S - state.looked % DAY_S
+        return max(state.looked + 2 * self.beat_s, tomorrow if state.idle_until is None else state.idle_until)
 
     def _last_due(self, order: Order, since: Moment, now: Moment) -> Moment | None:
         due = order.next_after(since, self.zone)

@@ -249,6 +249,24 @@ class Corrected(Event):
     """The id of the record that took its place; "": it was taken back, and none did."""
 
 
+class RecallMade(Event):
+    """A recall was made that counts: what it returned is held better by it, what it passed over fades."""
+
+    kind = "recalled"
+    moment: Moment
+    returned: NoWords[tuple[str, ...]]
+    passed_over: NoWords[tuple[str, ...]] = ()
+    forgotten: NoWords[tuple[str, ...]] = ()
+    """Of those that were passed over, what faded below level 0 by it: no recall finds it any more."""
+
+
+class PolicySet(Event):
+    """Somebody set how this memory recalls and fades (see memory/policy); it takes the place of what was set before."""
+
+    kind = "policy_set"
+    policy: NoWords[dict[str, JsonValue]]
+
+
 class Slept(Event):
     """A step of a sleep is done (see memory/lifecycle/sleep)."""
 
@@ -303,7 +321,8 @@ class Unknown(Event):
 
 GROUND: tuple[type[Event], ...] = (
     Opened, Heard, Waiting, Piece, Reading, Said, Thought, SetAside, ModelCalled, ToolCalled, Observed, BeliefChanged,
-    PlanChanged, FollowUp, Remembered, DocumentsRead, Corrected, Slept, Reflected, Failed,
+    PlanChanged, FollowUp, Remembered, DocumentsRead, Corrected, RecallMade, PolicySet, Slept, Reflected,
+    Failed,
 )  # fmt: skip
 _kinds: dict[str, type[Event]] = {each.kind: each for each in GROUND}
 _read: set[str] = set()

@@ -79,15 +79,16 @@ class Memory(Stream):
 
     async def sleep(
         self, model: Model | None = None, n: int = sleeping.DRAWN, *, rater: Model | None = None, cause: int = 0,
-        fence: Fence | None = None,
+        fence: Fence | None = None, compose: sleeping.Compose | None = None,
     ) -> str:  # fmt: skip
         """Tidy memory, stay efficient: let n random records fade, dream of what is forgotten (lifecycle/sleep).
 
         Returns the dream, or "". `model` (M1) makes it, `rater` rates importance; None: rules, or the same model.
-        `cause`: a row of the log; a sleep that was begun for it and broken off is taken up where it was.
+        `cause`: a row of the log; a sleep that was begun for it and broken off is taken up where it was. `compose`: who
+        makes the dream in the place of `model`.
         """
         await self.settle()
-        return await sleeping.sleep(self, model, n, rater, cause=cause, fence=fence)
+        return await sleeping.sleep(self, model, n, rater, cause=cause, fence=fence, compose=compose)
 
     # What stands in a module of its own; the memory is the first argument.
     propose_sleep, accept, undo_sleep = proposal.propose, proposal.accept, undoing.undo_sleep

@@ -27,6 +27,7 @@ from mindstream.memory.recall.filters import Filters
 from mindstream.memory.recall.policies import Policy
 from mindstream.memory.recall.recall import Recollection, recaller_of
 from mindstream.memory.recall.recent_texts import RecentTexts
+from mindstream.memory.recall.rerank import SecondStage
 from mindstream.memory.recall.touch import Touch, Touches, list_revisions
 from mindstream.memory.store.checkpoints import Checkpoint
 from mindstream.memory.store.record import (
@@ -161,6 +162,7 @@ class Stream:
     Args:
         name: a plain one is a user's.
         strength: the laws by which its records last and fade; None: nothing ever does.
+        second: the second stage of its recalls; None: the first alone ranks (memory/recall/rerank).
         seed: decides the ids of its records, so that the same run gives the same journal; None: chance does.
 
     Raises (from every method): StorageError; InputError for what cannot be kept or asked.
@@ -175,6 +177,7 @@ class Stream:
         feed: Feed | None = None,
         *,
         strength: Strength | None = LAWS,
+        second: SecondStage | None = None,
         seed: int | str | None = None,
     ) -> None:
         self.store = store
@@ -184,6 +187,7 @@ class Stream:
         self.clock = clock
         self.feed = feed or Feed()
         self.strength = strength
+        self.second = second
         self.ids = Ids(self.name, seed)
         self._recaller = recaller_of(store, embedder)
         self.embedding = self._recaller.embedding
@@ -272,6 +276,7 @@ class Stream:
         self, query: str, k: int = 10, *, kinds: Sequence[Kind] | None = None, since: Moment | None = None,
         until: Moment | None = None, as_of: Moment | None = None, where: Mapping[str, JsonValue] | None = None,
         policy: Policy | None = None, asked_in: str = "", touch: bool = True, floor: float = 0.0,
+        rerank: bool = True,
     ) -> Recollection:  # fmt: skip
         """Return the k records that answer best, with the parts of their score, and how sure it is that any answers.
 
@@ -284,13 +289,15 @@ class Stream:
                 one commit with your own entries: read purely, then `commit(…, touch=found.touch)`.
             asked_in: the id of the record in which the question itself was written down: it is not its own answer.
             floor: with less certainty (0 to 1) nothing is returned.
+            rerank: the second stage ranks, where there is one.
         """
         if touch and as_of is None:
             await self._touches.overdue()
         filters = Filters(kinds=kinds, since=since, until=until, as_of=as_of, where=where or {}, asked_in=asked_in)
         found = await self._recaller.recall(
-            self.key, query, k, now=self.clock.now(), filters=filters, policy=policy, floor=floor
-        )
+            self.key, query, k, now=self.clock.now(), filters=filters, policy=policy, floor=floor,
+            second=self.second if rerank else None,
+        )  # fmt: skip
         now, touched = self.clock.now(), None
         self._lately.add(now, [each.record for each in found.returned])
         if as_of is None and found.returned:
@@ -298,7 +305,7 @@ class Stream:
             if touch:
                 self._touches.add(touched)
         await self.missing.tell(found.without_vectors)
-        return Recollection(found.returned, found.certainty, touched)
+        return Recollection(found.returned, found.certainty, touched, found.not_reranked)
 
     async def commit(
         self, *entries: Entry | Event, revisions: Sequence[Revision] = (), wake: NewWork | None = None,
@@ -331,7 +338,7 @@ class Stream:
                     self._held[record.slot] = record
         for each in logged:
             self.feed.publish(each)
-        return logged
+        return logged[len(logged) - len(commit.entries) :]  # what the touch itself wrote stands before
 
     def show(self, event: Event, by: str = "") -> Logged:
         """Hand an event that is not kept to whoever listens."""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeAlias
+
+from pydantic import JsonValue
 
 from mindstream.clock import Clock, SystemClock, format_iso
 from mindstream.errors import InputError, StorageError
@@ -29,6 +32,8 @@ from mindstream.log.feed import Feed
 from mindstream.log.names import StreamName, checked_name
 from mindstream.memory.curation.curation import Correction
 from mindstream.memory.memory import Memory
+from mindstream.memory.policy import open_policy
+from mindstream.memory.recall.rerank import second_stage
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Entry, Store
@@ -99,6 +104,7 @@ class Mind:
         embed: Embedder | str = "wordllama",
         clock: Clock | None = None,
         timeouts: Timeouts | None = None,
+        policy: Mapping[str, JsonValue] = MappingProxyType({}),
     ) -> AsyncIterator[Mind]:
         """Open a user's mind and let its reasoners work until the block ends.
 
@@ -110,6 +116,7 @@ class Mind:
                 or `Models`. A role that is needed and stands nowhere is an error, unless there is a default.
             tools: what its reasoners may call, beside their own.
             reasoners: more of them, beside those of the responder; each writes its own slot.
+            policy: how its memory recalls and fades, where that is not as usual (memory/policy).
             responder: how whoever answers is made, as `Coach.using(pack="sleep")`; None: nobody answers.
 
         Raises:
@@ -129,7 +136,9 @@ class Mind:
             store: Store = SqliteStore(data) if isinstance(data, str | Path) else data
             if folder is not None:
                 opened_here.push_async_callback(store.close)
-            memory = Memory(store, name, embed, clock, Feed())
+            kept = await open_policy(store, store.key(name), policy)
+            second = second_stage(kept.reranker, kept.reranked, shared.with_listener(calls.take))
+            memory = Memory(store, name, embed, clock, Feed(), strength=kept.laws, second=second)
             mind = cls(
                 memory, shared.with_listener(calls.take), session, tools=tools, reasoners=reasoners, timeouts=timeouts,
                 responder=responder or NullResponder,

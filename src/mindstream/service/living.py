@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC
 from pathlib import Path
 
 from mindstream.clock import MachineZone, Moment
@@ -18,6 +19,8 @@ from mindstream.life.schedule import ActiveHours
 from mindstream.life.state import read_state
 from mindstream.life.waking import Rhythm
 from mindstream.memory.memory import Memory
+from mindstream.memory.policy import MemoryPolicy
+from mindstream.memory.recall.rerank import second_stage
 from mindstream.minds.calls import CallLog
 from mindstream.models.model import Model
 from mindstream.models.roles import Models
@@ -38,9 +41,15 @@ from mindstream.tools.written_files import written_file_tools
 PLANNER = "planner"
 """The name, among tools, of one that has a task of several steps planned and solved with the others."""
 USUAL = ("calculator",)
+OWN = ("R", "U", "M0")
+"""M1's own tools, beside those from outside."""
 PROMPT_TOKENS = 8_000
 LEAST_PROMPT = 2_000
+FOREVER_TOKENS = 200_000
+"""A life without an end takes so many tokens a day at most, where nothing else limits its day."""
+LEAST_BEAT_S = 60.0
 ZONE = MachineZone()
+USUAL_POLICY = MemoryPolicy()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,8 +63,10 @@ class LifeSettings:
         mcp: servers, as command lines or URLs; whoever names a host lets it be asked.
         out: a folder into which it may write files; it may read those back, and with leave delete them.
         allow: tools that may change the world without a question.
+        dream_tools: what M1 may call while it makes a dream.
         pool: the name of one that shows M1 how like tasks were carried out.
         offer: what M1 carried out is offered to it.
+        beat: so often at most it looks for work of its own: "1h"; "": never.
         hours: only then it acts by itself: "08:00-22:00", by this machine's clock.
     """
 
@@ -66,10 +77,13 @@ class LifeSettings:
     mcp: tuple[str, ...] = ()
     out: Path | None = None
     allow: tuple[str, ...] = ()
+    dream_tools: tuple[str, ...] = ()
     pool: str = ""
     offer: bool = False
     hours: str = ""
+    beat: str = ""
     usd_per_day: float | None = None
+    tokens_per_day: int | None = None
     words_per_day: int | None = None
     prompt_tokens: int = PROMPT_TOKENS
     hears: bool = True
@@ -79,12 +93,13 @@ class LifeSettings:
 @asynccontextmanager
 async def open_life(
     settings: Settings, wanted: LifeSettings, stream: Memory, *, approve: Approve | None = None,
-    note: Callable[[str], None] = lambda _: None, models: Models | None = None,
+    note: Callable[[str], None] = lambda _: None, models: Models | None = None, policy: MemoryPolicy = USUAL_POLICY,
 ) -> AsyncIterator[Life]:  # fmt: skip
     """Open models and tools, take up the life of a stream, and keep the bill of its calls.
 
     Args:
         note: is told what a person should know: a tool that may not be called, and why.
+        policy: how R recalls, and how much a sleep draws.
         models: who answers, whoever opened them; None: those of the settings, opened here.
 
     Raises:
@@ -95,7 +110,7 @@ async def open_life(
     """
     if wanted.offer and not wanted.pool:
         raise InputError("--offer: to which pool? Name it with --pool")
-    config = make_config(settings, wanted)
+    config = replace(make_config(settings, wanted), returned=policy.returned, drawn=policy.drawn)
     calls = CallLog()
     spent = (await read_state(stream)).spent
     async with AsyncExitStack() as opened:
@@ -108,8 +123,10 @@ async def open_life(
             models = models.with_listener(calls.take)
         opened.push_async_callback(calls.flush, stream)
         billed: list[BilledModel] = []
+        stream.second = second_stage(policy.reranker, policy.reranked, _bill(models, billed))
         tools = await _open_tools(settings, wanted, stream, _bill(models, billed), approve, note, opened)
-        _check_allowed(wanted.allow, tools)
+        _check_named("--allow", wanted.allow, tools)
+        _check_named("--dream-tools", [name for name in wanted.dream_tools if name not in OWN], tools)
         scorer = _bill(models, billed).of("scorer") if wanted.offer else None
         name = models.of("M1").name
         member = await opened.enter_async_context(open_member(settings, wanted.pool, scorer=scorer, model=name))
@@ -127,10 +144,10 @@ async def open_life(
             yield life
 
 
-def _check_allowed(names: Sequence[str], tools: Sequence[Tool]) -> None:
+def _check_named(flag: str, names: Sequence[str], tools: Sequence[Tool]) -> None:
     there = [tool.spec.name for tool in tools]
     if wrong := next((name for name in names if name not in there), ""):
-        raise InputError(f"--allow {wrong!r}: there is no such tool here; there are: {', '.join(there)}")
+        raise InputError(f"{flag} {wrong!r}: there is no such tool here; there are: {', '.join(there)}")
 
 
 def _left(budget: LifeBudget, spent: LifeSpent) -> Budget:
@@ -153,12 +170,33 @@ def make_config(settings: Settings, wanted: LifeSettings) -> LifeConfig:
     return LifeConfig(
         budget=LifeBudget(
             calls=settings.budget_calls, tokens=settings.budget_tokens, usd=settings.budget_usd,
-            usd_per_day=wanted.usd_per_day, words_per_day=wanted.words_per_day,
+            usd_per_day=wanted.usd_per_day, tokens_per_day=_tokens_per_day(wanted), words_per_day=wanted.words_per_day,
         ),
-        rhythm=Rhythm(ActiveHours(wanted.hours, ZONE) if wanted.hours else None, ZONE),
+        rhythm=Rhythm(
+            ActiveHours(wanted.hours, ZONE) if wanted.hours else None, ZONE,
+            read_beat(wanted.beat) if wanted.beat else None,
+        ),
         permits=Permits(tools=wanted.allow, always=("write_file",) if wanted.out else ()),
-        prompt_tokens=wanted.prompt_tokens, hears=wanted.hears, offers=wanted.offer,
+        prompt_tokens=wanted.prompt_tokens, hears=wanted.hears, offers=wanted.offer, dream_tools=wanted.dream_tools,
     )  # fmt: skip
+
+
+def _tokens_per_day(wanted: LifeSettings) -> int | None:
+    """Return how many tokens a day may take: a life that looks for work of its own has a limit in any case."""
+    is_limited = not (wanted.tokens_per_day is None and wanted.usd_per_day is None)
+    return wanted.tokens_per_day if is_limited or not wanted.beat else FOREVER_TOKENS
+
+
+def read_beat(words: str) -> float:
+    """Return how many seconds a beat is.
+
+    Raises:
+        InputError: that is no time, or under a minute.
+    """
+    moment = read_moment(words.strip(), 0.0, UTC)
+    if moment is None or moment < LEAST_BEAT_S:
+        raise InputError(f"--beat {words!r} is no time of at least a minute: say 30 min, 1h, 1 day")
+    return moment
 
 
 def read_end(words: str, now: Moment) -> Moment:

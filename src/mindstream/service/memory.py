@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import get_args
 
@@ -19,10 +19,13 @@ from mindstream.log.events import Logged
 from mindstream.log.files import private_folder
 from mindstream.log.names import StreamKey, StreamName
 from mindstream.memory.memory import Memory
+from mindstream.memory.policy import MemoryPolicy, open_policy
+from mindstream.memory.recall.rerank import second_stage
 from mindstream.memory.store.record import KINDS, Kind, Record
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Store, read_log
 from mindstream.models.embedders.named import embedder
+from mindstream.models.roles import Models
 from mindstream.service.folders import refuse_town
 from mindstream.settings import Settings
 
@@ -32,12 +35,17 @@ LOOK_S = 0.2
 
 @dataclass(frozen=True)
 class UserMemory:
-    """One user's memory in a data folder, whose embedder is loaded when it is needed."""
+    """One user's memory in a data folder, whose embedder is loaded when it is needed.
+
+    Attributes:
+        policy: how it recalls and fades.
+    """
 
     store: Store
     user: str
     embedder_name: str
     clock: Clock
+    policy: MemoryPolicy = field(default_factory=MemoryPolicy)
 
     @cached_property
     def key(self) -> StreamKey:
@@ -47,7 +55,17 @@ class UserMemory:
     @cached_property
     def memory(self) -> Memory:
         """The memory; loads the embedder."""
-        return Memory(self.store, self.user, embedder(self.embedder_name), self.clock)
+        return Memory(
+            self.store, self.user, embedder(self.embedder_name), self.clock, strength=self.policy.laws
+        )  # fmt: skip
+
+    def rank_by(self, models: Models) -> None:
+        """Let the second stage of recall rank, where the policy names one.
+
+        Raises:
+            SettingsError: it is to be a model, and none is named.
+        """
+        self.memory.second = second_stage(self.policy.reranker, self.policy.reranked, models)
 
     async def recent(self, n: int, kinds: Sequence[Kind]) -> dict[Kind, list[Record]]:
         """Return the newest records of each kind that has any, oldest first."""
@@ -107,8 +125,14 @@ async def open_user_memory(
     async with SqliteStore(settings.data) as store:
         if new or own:
             await refuse_town(store, settings.data)
-        opened = UserMemory(store, settings.user, settings.embedder, clock or SystemClock())
+        policy = await open_policy(store, store.key(user), policy_given(settings))
+        opened = UserMemory(store, settings.user, settings.embedder, clock or SystemClock(), policy)
         yield await opened.require_known() if known else opened
+
+
+def policy_given(settings: Settings) -> dict[str, JsonValue]:
+    """Return what the settings say of how a memory recalls and fades."""
+    return {**settings.memory, **({"reranker": settings.reranker} if settings.reranker else {})}
 
 
 async def following(store: Store, clock: Clock, user: StreamKey | None, after: int = 0) -> AsyncIterator[Logged]:

@@ -21,6 +21,7 @@ from mindstream.models.wrappers.budget import Budget
 from mindstream.models.wrappers.meter import Metered
 from mindstream.private_files import append_private
 from mindstream.service.folders import refuse_town_in
+from mindstream.service.memory import policy_given
 from mindstream.settings import Settings
 from mindstream.tools.tool import Tool
 
@@ -50,7 +51,7 @@ async def open_mind(
             settings.pack, settings.gate, exemplars, follow_ups, settings.timezone or MachineZone()
         ),
         embed=settings.embedder, tools=tools,
-        timeouts=Timeouts(deadline_s=settings.deadline_s),
+        timeouts=Timeouts(deadline_s=settings.deadline_s), policy=policy_given(settings),
     ) as mind:  # fmt: skip
         yield mind
 

@@ -24,6 +24,7 @@ from mindstream.memory.store.record import Record
 from mindstream.service import transfer
 from mindstream.service.export_file import Export, Header, read_export
 from mindstream.service.memory import open_user_memory, parse_kinds, plain
+from mindstream.service.opening import answering
 from mindstream.settings import Settings
 from mindstream.text.counting import count_of
 
@@ -34,7 +35,11 @@ MOMENTS = ("accessed", "valid_from", "valid_until", "forgotten")
 app = group("Look into a user's memory, care for it, carry it elsewhere.")
 
 
-@command(app, "data user embedder", "mindstream memory recall what disturbs the sleep")
+@command(
+    app, "model roles patience_s data user embedder reranker", "mindstream memory recall what disturbs the sleep",
+    "mindstream memory recall --reranker model --model openai:gpt-5-mini what disturbs the sleep",
+    model="Who ranks, with --reranker model.",
+)  # fmt: skip
 async def recall(
     settings: Settings,
     words: Annotated[list[str], word("WORDS", "What to look for.")],
@@ -44,11 +49,17 @@ async def recall(
 ) -> None:
     """Find what answers best, and why.
 
-    Shows the parts of each score. Nothing is written: looking does not strengthen a memory.
+    Shows the parts of each score. Nothing is written: looking does not strengthen a memory. With a reranker, what
+    recall found is ranked anew by a model, in one call, or by a cross-encoder (`cross:NAME`); first_stage says where it
+    stood.
     """
     async with open_user_memory(settings, known=True) as opened:
         kinds = parse_kinds(kind or ())
-        results = await opened.memory.recall(" ".join(words), limit, kinds=kinds, touch=False, floor=FLOOR)
+        async with answering(settings) as models:
+            opened.rank_by(models)
+            results = await opened.memory.recall(" ".join(words), limit, kinds=kinds, touch=False, floor=FLOOR)
+    if results.not_reranked:
+        print(f"not ranked anew: {short(results.not_reranked, 300)}", file=sys.stderr)
     if not results and not json:
         print("nothing is found", file=sys.stderr)
     console = Console(highlight=False)

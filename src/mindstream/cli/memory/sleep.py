@@ -21,11 +21,10 @@ from mindstream.cli.shell.progress import progress
 from mindstream.errors import InputError
 from mindstream.log.events import Logged, Slept
 from mindstream.memory.lifecycle.proposal import Proposal
-from mindstream.memory.memory import Memory
 from mindstream.minds.calls import CallLog
 from mindstream.models.roles import Models
 from mindstream.paths import read_text
-from mindstream.service.memory import open_user_memory
+from mindstream.service.memory import UserMemory, open_user_memory
 from mindstream.service.opening import answering
 from mindstream.service.upkeep import Forgetting, Habit, predict_forgetting
 from mindstream.settings import Settings
@@ -47,7 +46,9 @@ QUESTION = "Sleep like this? yes; no, keep all of it; or the ids to keep"
 )  # fmt: skip
 def sleep(
     settings: Settings,
-    n: Annotated[int, flag("N", "How many records it draws.", "-n", min=0, max=MOST)] = 20,
+    n: Annotated[
+        int | None, flag("N", "How many records it draws [20; see `memory policy`].", "-n", min=0, max=MOST)
+    ] = None,
     review: Annotated[bool, switch("--review", "Show what it would do first; ask before anything is changed.")] = False,
     accept: Annotated[Path | None, flag("FILE", "Do what --review --json wrote there.")] = None,
     keep: Annotated[list[str] | None, flag("ID", "Of that, leave this record as it is; repeatable.")] = None,
@@ -71,8 +72,9 @@ def sleep(
         raise InputError("--keep leaves something out of a sleep that is shown first: say --review or --accept, too")
     else:
 
-        def run(stream: Memory, models: Models) -> Awaitable[str]:
-            return stream.sleep(models.of("M1"), n, rater=models.of("importance", "reasoner"))
+        def run(opened: UserMemory, models: Models) -> Awaitable[str]:
+            drawn = opened.policy.drawn if n is None else n
+            return opened.memory.sleep(models.of("M1"), drawn, rater=models.of("importance", "reasoner"))
 
         _sleep(settings, run, json)
 
@@ -134,11 +136,12 @@ async def curve(
         say(f"the picture is in {file}")
 
 
-def _review(settings: Settings, n: int, keep: Collection[str], yes: bool, json: bool) -> None:
+def _review(settings: Settings, n: int | None, keep: Collection[str], yes: bool, json: bool) -> None:
     """Show what a sleep would do, and do what the person says."""
 
-    async def look(stream: Memory, models: Models) -> tuple[Proposal, dict[str, str]]:
-        found = await stream.propose_sleep(models.of("M1"), n)
+    async def look(opened: UserMemory, models: Models) -> tuple[Proposal, dict[str, str]]:
+        stream = opened.memory
+        found = await stream.propose_sleep(models.of("M1"), opened.policy.drawn if n is None else n)
         return found, {each.id: each.text for each in await stream.store.records(stream.key, found.ids)}
 
     proposal, texts = asyncio.run(_asleep(settings, look))
@@ -200,14 +203,14 @@ def _read_answer(proposal: Proposal) -> tuple[str, ...]:
 
 
 def _accept(settings: Settings, proposal: Proposal, keep: Collection[str], json: bool) -> None:
-    def run(stream: Memory, models: Models) -> Awaitable[str]:
+    def run(opened: UserMemory, models: Models) -> Awaitable[str]:
         model, rater = models.of("M1"), models.of("importance", "reasoner")
-        return stream.accept(proposal, keep, model=model, rater=rater)
+        return opened.memory.accept(proposal, keep, model=model, rater=rater)
 
     _sleep(settings, run, json)
 
 
-def _sleep(settings: Settings, run: Callable[[Memory, Models], Awaitable[str]], json: bool) -> None:
+def _sleep(settings: Settings, run: Callable[[UserMemory, Models], Awaitable[str]], json: bool) -> None:
     """Print each step as it is done, then the dream."""
 
     def told(step: Slept) -> None:
@@ -224,7 +227,7 @@ def _sleep(settings: Settings, run: Callable[[Memory, Models], Awaitable[str]], 
 
 async def _asleep(
     settings: Settings,
-    run: Callable[[Memory, Models], Awaitable[Result]],
+    run: Callable[[UserMemory, Models], Awaitable[Result]],
     told: Callable[[Slept], None] = lambda _: None,
 ) -> Result:
     """Do something to a memory with the models of the settings; `told` gets each step of a sleep as it is done."""
@@ -235,7 +238,7 @@ async def _asleep(
                 try:
                     async with asyncio.TaskGroup() as group:
                         group.create_task(_tell(events, told))
-                        result = await run(stream, models)
+                        result = await run(opened, models)
                         stream.feed.close()
                 finally:
                     await calls.flush(stream)

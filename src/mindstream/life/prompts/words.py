@@ -96,6 +96,17 @@ TYPES: dict[str, JsonSchema] = {
     "done": {"type": "boolean"},
 }  # fmt: skip
 OPTIONAL = {"context": "", "result": "", "when": "", "replaces": "", "done": True}
+DREAM = {
+    "en": "From these fragments of information, make a dream: one short paragraph, as it is told on waking, in the "
+    "language of most fragments. I am the dreamer, and nobody of the fragments: who is named there keeps the name. "
+    "Every person, thing, place and number in it stands in a fragment, and none is added; what happens among them is "
+    "yours. The result is the dream itself: no heading, no interpretation, no word on what it rests on.",
+    "zh": "根据这些信息碎片生成一个梦：一小段话，像醒来时讲的那样，用多数碎片的语言。"
+    "做梦的是我，不是碎片里的人：碎片里有名字的人保留自己的名字。"
+    "梦里的每个人、每样东西、每个地方、每个数字都出自碎片，一样也不添；它们之间发生什么由你来写。"
+    "结果就是这个梦：不要标题，不要解释，不要说明依据什么。",
+}
+"""The task that S gives to M1."""
 NOT_YET = {"en": "the user has not replied yet", "zh": "用户暂未回复"}
 """What I returns after its time."""
 

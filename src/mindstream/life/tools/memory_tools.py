@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -16,7 +16,7 @@ from mindstream.life.prompts.words import spec_of
 from mindstream.life.steps import Done, Steps
 from mindstream.life.tools.own_tools import Arguments, OwnTool, Where
 from mindstream.log.events import Corrected
-from mindstream.memory.lifecycle.sleep import count_fading
+from mindstream.memory.lifecycle.sleep import Compose, count_fading
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import TAINTED, Record, RecordDraft, is_tainted, normalised
 from mindstream.memory.store.store import Revision
@@ -26,7 +26,7 @@ from mindstream.tools.call import Observation
 MARK = {"life": True}
 """What the data of records say that U wrote, or that sleep made of such records alone."""
 RETURNED, SHARE = 5, 20
-"""So many memories come back; of a large memory a sleep draws one in so many."""
+"""So many memories come back, where nothing else is set; of a large memory a sleep draws one in so many."""
 LONGEST = 1_500
 QUOTED = 20
 """Among so many memories is the one looked for that a new one replaces."""
@@ -35,12 +35,12 @@ NO_DREAM = {"en": "nothing was forgotten, so there is no dream", "zh": "没有�
 NOTHING = {"en": "nothing is remembered of that", "zh": "没有相关记忆"}
 
 
-def recall_tool(steps: Steps, language: str) -> OwnTool:
-    """Make R(query): what is returned is held better, what is passed over fades, in the same commit."""
+def recall_tool(steps: Steps, language: str, n: int = RETURNED) -> OwnTool:
+    """Make R(query): n come back and are held better, what is passed over fades, in the same commit."""
     stream = steps.memory
 
     async def recall(given: Arguments, where: Where) -> Done:  # noqa: ARG001
-        found = await stream.recall(given.query, RETURNED, kinds=("note", "dream"), where=MARK, touch=False)
+        found = await stream.recall(given.query, n, kinds=("note", "dream"), where=MARK, touch=False)
         text = "\n".join(_line(each.record) for each in found) or NOTHING[language]
         foreign = any(is_tainted(each.record) for each in found)
         return Done(Observation(text, foreign=foreign), touch=found.touch)
@@ -82,7 +82,7 @@ async def _find_memory(stream: Memory, words: str) -> Record:
         ToolError: none does, or several do.
     """
     wanted = _DAY.sub("", _plain(words)).strip(' .…“”"')
-    found = await stream.recall(words, QUOTED, kinds=("note",), where=MARK, touch=False)
+    found = await stream.recall(words, QUOTED, kinds=("note",), where=MARK, touch=False, rerank=False)
     says = [each.record for each in found if wanted and wanted in _plain(each.record.text)]
     same = [each for each in says if _plain(each.text).strip(' .…“”"') == wanted] or says
     if len(same) == 1:
@@ -103,14 +103,19 @@ def memory(text: str, where: Where) -> RecordDraft:
     return RecordDraft(text=text, kind="note", by=where.role, episode=f"turn {where.id.partition('.')[0]}", data=data)
 
 
-def sleep_tool(steps: Steps, language: str, model: Model, n: int) -> OwnTool:
-    """Make S(): `model` (M1) makes the dream; n records are drawn, of a large memory more, or it would only grow."""
+def sleep_tool(steps: Steps, language: str, model: Model, n: int, dreams: Callable[[Where], Compose]) -> OwnTool:
+    """Make S(): M1 makes the dream; n records are drawn, of a large memory more, or it would only grow.
+
+    Args:
+        model: M1's, which rates what has no importance yet.
+        dreams: who makes the dream of a call of S.
+    """
     stream = steps.memory
 
     async def sleep(given: Arguments, where: Where) -> Done:  # noqa: ARG001
-        dreamer = StepModel(steps, where.id, "M1", model)
+        rater = StepModel(steps, where.id, "M1", model)
         drawn = max(n, await count_fading(stream) // SHARE)
-        dream = await stream.sleep(dreamer, drawn, cause=where.row, fence=steps.fence)
+        dream = await stream.sleep(rater, drawn, cause=where.row, fence=steps.fence, compose=dreams(where))
         if not dream:
             return Done(Observation(NO_DREAM[language]))
         return Done(Observation(dream, foreign=await _is_tainted(stream, dream)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mindstream.errors import ReplyInvalid
@@ -47,6 +48,11 @@ class OutsideTools:
         if len(found) > self.at_once:
             ranked = await self.shelf.find(need, len(self.shelf.tools) - 1)
             found = [tool for tool in ranked if tool in found][: self.at_once]
+        return [OutsideTool(tool, self.state, self.permits, self.life) for tool in found]
+
+    def named(self, names: Sequence[str]) -> list[OutsideTool]:
+        """Return the tools of these names."""
+        found = (tool for tool in self._ready() if tool.spec.name in names)
         return [OutsideTool(tool, self.state, self.permits, self.life) for tool in found]
 
     def _ready(self) -> list[Tool]:

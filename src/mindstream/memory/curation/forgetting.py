@@ -174,6 +174,7 @@ async def _about(stream: Stream, request: ForgetRequest) -> tuple[list[str], lis
     found = await _within(stream, request, lambda each: each.slot is None and is_mentioned(words_of(each)))
     recalled = await stream.recall(
         request.about, RECALLED, since=request.since, until=request.until, touch=False, floor=FLOOR,
+        rerank=False,
         where={"episode": request.session} if request.session else None,
     )  # fmt: skip
     free = [each for each in recalled if each.record.slot is None]  # of beliefs and plans, items go

@@ -20,6 +20,7 @@ from mindstream.memory.lifecycle.duplicates import MERGED, alike
 from mindstream.memory.lifecycle.sleep import (
     DRAWN,
     Draw,
+    Dreamt,
     Night,
     compose_dream,
     draw,
@@ -99,7 +100,7 @@ async def propose(stream: Stream, model: Model | None = None, n: int = DRAWN) ->
     groups = await find_duplicates(stream, chosen.forgotten)
     text, by, error = "", "", ""
     try:
-        text, by = await compose_dream(model, forgotten) if forgotten else ("", "")
+        text, by, _ = await compose_dream(model, forgotten) if forgotten else ("", "", False)
     except ModelError as failure:
         error = str(failure)
     weakened = [Weakening(id=each.id, level=each.was.level, time=each.was.time) for each in chosen.weaker if each.was]
@@ -135,9 +136,9 @@ async def accept(
     return await keep_house(night, partial(_still_alike, stream, proposal, without))
 
 
-async def _dream_again(proposal: Proposal, model: Model, forgotten: Sequence[Record]) -> tuple[str, str]:
+async def _dream_again(proposal: Proposal, model: Model, forgotten: Sequence[Record]) -> Dreamt:
     if proposal.dream and {record.id for record in forgotten} == set(proposal.forgotten):
-        return proposal.dream, proposal.model
+        return Dreamt(proposal.dream, proposal.model)
     return await compose_dream(model, forgotten)
 
 

@@ -22,7 +22,7 @@ from mindstream.memory.lifecycle import duplicates, importance
 from mindstream.memory.lifecycle.dream import Dream
 from mindstream.memory.recall.touch import revision, state_in
 from mindstream.memory.store.columns import KIND_CODES, OPEN, Columns
-from mindstream.memory.store.record import FADING, Record, RecordDraft, common_data
+from mindstream.memory.store.record import FADING, TAINTED, Record, RecordDraft, common_data
 from mindstream.memory.store.store import Entry, Fence, Revision
 from mindstream.models.ask import ask
 from mindstream.models.rules import Rules
@@ -39,6 +39,18 @@ LATELY = 500
 LAST = "compaction"
 ATTEMPTS = 5
 CODES = [KIND_CODES[kind] for kind in FADING]
+
+
+class Dreamt(NamedTuple):
+    """A dream, who dreamt it, and whether words of strangers stand in it that were not in what was forgotten."""
+
+    text: str
+    model: str
+    foreign: bool = False
+
+
+Compose = Callable[["Model", Sequence[Record]], Awaitable[Dreamt]]
+"""Makes a dream of what was forgotten; raises ModelError where nobody can."""
 
 
 class Draw(NamedTuple):
@@ -96,6 +108,7 @@ async def sleep(
     *,
     cause: int = 0,
     fence: Fence | None = None,
+    compose: Compose | None = None,
 ) -> str:
     """Let n random records fade, dream of what is forgotten, keep house; return the dream, or "".
 
@@ -105,6 +118,7 @@ async def sleep(
         cause: the row of the log that the sleep is begun for. Asked again for the same row, it goes on after the last
             step that was done; 0: a sleep of its own.
         fence: work that must still be its owner's at each step.
+        compose: who makes the dream; None: `model`, asked once.
 
     Raises:
         InputError: n is below 0.
@@ -116,7 +130,7 @@ async def sleep(
     night = Night(stream, model, rater or model, cause, fence)
     await night.look_back()
     await fade(night, partial(draw, stream, n))
-    await dream(night, compose_dream)
+    await dream(night, compose or compose_dream)
     return await keep_house(night, partial(find_duplicates, stream))
 
 
@@ -162,17 +176,21 @@ async def fade(night: Night, choose: Callable[[], Awaitable[Draw]]) -> None:
             await asyncio.sleep(0)
 
 
-async def compose_dream(model: Model, forgotten: Sequence[Record]) -> tuple[str, str]:
-    """Ask a model for the dream that comes of these; return it and the model's name.
+def fragments_of(forgotten: Sequence[Record]) -> tuple[str, ...]:
+    """Return what whoever dreams is given of what was forgotten."""
+    return tuple(record.text[:LONGEST] for record in forgotten[:MOST])
+
+
+async def compose_dream(model: Model, forgotten: Sequence[Record]) -> Dreamt:
+    """Ask a model for the dream that comes of these.
 
     Raises:
         ModelError: it cannot.
     """
-    fragments = tuple(record.text[:LONGEST] for record in forgotten[:MOST])
-    return await ask(model, Dream(fragments=fragments)), model.name
+    return Dreamt(await ask(model, Dream(fragments=fragments_of(forgotten))), model.name)
 
 
-async def dream(night: Night, compose: Callable[[Model, Sequence[Record]], Awaitable[tuple[str, str]]]) -> None:
+async def dream(night: Night, compose: Compose) -> None:
     """Write the dream of what the fading forgot, its evidence that."""
     stream, model = night.stream, night.model
     forgotten = await stream.store.records(stream.key, night.step("fading").records)
@@ -180,8 +198,9 @@ async def dream(night: Night, compose: Callable[[Model, Sequence[Record]], Await
         return
     ids = tuple(record.id for record in forgotten)
     try:
-        text, by = await compose(model, forgotten)
-        new = RecordDraft(text=text, kind="dream", by=stream.name, evidence=ids, data=common_data(forgotten))
+        text, by, is_foreign = await compose(model, forgotten)
+        data = {**common_data(forgotten), **({TAINTED: True} if is_foreign else {})}
+        new = RecordDraft(text=text, kind="dream", by=stream.name, evidence=ids, data=data)
         record = (await stream.build_records([new]))[0]
     except (ModelError, InputError) as error:
         await night.write(Slept(step="dream", looked_at=len(ids), model=model.name, error=str(error)))

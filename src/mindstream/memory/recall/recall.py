@@ -22,6 +22,7 @@ from mindstream.memory.recall.filters import ALL, Filters, allowed_mask, compare
 from mindstream.memory.recall.policies import Bounded, Candidates, Floats, Policy, Ranking, Signals
 from mindstream.memory.recall.question import understood
 from mindstream.memory.recall.relevance import Positions, Scored, Weights, certainty, relevance, weights_for
+from mindstream.memory.recall.rerank import SecondStage
 from mindstream.memory.recall.touch import Touch
 from mindstream.memory.store.columns import Columns
 from mindstream.memory.store.index_cache import IndexCache
@@ -50,12 +51,14 @@ class Recall:
         returned: the best, best first.
         passed_over: ids of records that were found, but not returned.
         without_vectors: why words alone were compared; "" where vectors were, too.
+        not_reranked: why the second stage could not rank; "" where it did, or there is none.
         certainty: how sure it is that anything among the candidates answers, 0 to 1 (memory/recall/relevance).
     """
 
     returned: list[Recalled] = field(default_factory=list)
     passed_over: list[str] = field(default_factory=list)
     without_vectors: str = ""
+    not_reranked: str = ""
     certainty: float = 0.0
 
 
@@ -66,12 +69,17 @@ class Recollection(list[Recalled]):
         certainty: how sure it is that anything answers, 0 to 1.
         touch: what this recall does to the records that it found; of a pure read, what it would do, to be committed
             with whatever else says that it was done (`Stream.commit`). None: nothing, ever.
+        not_reranked: why the second stage could not rank; "" where it did, or there is none.
     """
 
-    def __init__(self, returned: Iterable[Recalled] = (), certainty: float = 0.0, touch: Touch | None = None) -> None:
+    def __init__(
+        self, returned: Iterable[Recalled] = (), certainty: float = 0.0, touch: Touch | None = None,
+        not_reranked: str = "",
+    ) -> None:  # fmt: skip
         super().__init__(returned)
         self.certainty = certainty
         self.touch = touch
+        self.not_reranked = not_reranked
 
 
 class Recaller:
@@ -96,10 +104,13 @@ class Recaller:
         filters: Filters = ALL,
         policy: Policy | None = None,
         floor: float = 0.0,
+        second: SecondStage | None = None,
     ) -> Recall:
         """Return the k records that answer best. A pure read: nothing is touched.
 
-        `floor`: with less certainty, nothing is returned.
+        Args:
+            floor: with less certainty, nothing is returned.
+            second: puts the best of what is found into order; None: they stand as the policy ranks them.
 
         Raises:
             InputError: the query is empty, or k is below 1.
@@ -123,7 +134,11 @@ class Recaller:
             return Recall(without_vectors=without, certainty=certain)
         candidates = _candidates(columns, scored, vectors[-1], now)
         ranking = (policy or self.policy).rank(candidates, FOUND_PER_RETURNED * k)
-        return replace(await self._recalled(columns, scored, ranking, k), without_vectors=without, certainty=certain)
+        looked_at = max(k, min(second.most, FOUND_PER_RETURNED * k)) if second else k
+        found = await self._recalled(columns, scored, ranking, looked_at)
+        if second and len(found.returned) > 1:
+            found = await _reranked(found, second, query, k)
+        return replace(found, without_vectors=without, certainty=certain)
 
     def _without_vectors(self) -> str:
         failing = self.embedding
@@ -163,6 +178,17 @@ class Recaller:
         candidates = allowed_mask(columns, Filters(kinds=kinds), now, {})
         positions = {at for word in keywords for at in columns.keywords.get(word.lower(), ()) if candidates[at]}
         return await self.store.records(stream, [columns.ids[at] for at in sorted(positions, reverse=True)[:n]])
+
+
+async def _reranked(found: Recall, second: SecondStage, query: str, k: int) -> Recall:
+    """Return what the second stage puts first; the others of the first stage are passed over."""
+    places, why = await second.best(query, [each.record for each in found.returned], k)
+    parts = [{} if why else {"first_stage": at + 1.0} for at in range(len(found.returned))]
+    returned = [
+        replace(found.returned[at], parts={**found.returned[at].parts, **parts[at]}) for at in places
+    ]  # fmt: skip
+    left = [each.record.id for at, each in enumerate(found.returned) if at not in places]
+    return replace(found, returned=returned, passed_over=[*left, *found.passed_over], not_reranked=why)
 
 
 def recaller_of(store: Store, embedder: Embedder) -> Recaller:

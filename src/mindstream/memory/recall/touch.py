@@ -15,12 +15,12 @@ from typing import NamedTuple
 
 from mindstream.clock import Clock, Moment
 from mindstream.errors import Conflict
-from mindstream.log.events import Logged
+from mindstream.log.events import Logged, RecallMade
 from mindstream.log.names import StreamKey
 from mindstream.memory.fading import Strength, StrengthState, after_passing_over, after_return
 from mindstream.memory.store.columns import OPEN, Columns
 from mindstream.memory.store.record import FADING, KINDS
-from mindstream.memory.store.store import Commit, Revision, Store
+from mindstream.memory.store.store import Commit, Entry, Revision, Store
 
 LATER_S = 1.0
 """How long a touch may wait before it is written; as much may be lost in a crash."""
@@ -114,17 +114,37 @@ class Touches:
     async def _write(self, touches: Sequence[Touch], commit: Commit) -> list[Logged]:
         refused: list[Revision] | None = None
         for attempt in itertools.count(1):
-            revisions = list_revisions(await self._columns(), touches, self._laws)
-            if not (revisions or commit.entries or commit.revisions):
+            columns = await self._columns()
+            revisions = list_revisions(columns, touches, self._laws)
+            told = self._tell(columns, touches, revisions)
+            if not (revisions or told or commit.entries or commit.revisions):
                 return []
             if attempt > ATTEMPTS or revisions == refused:
                 break  # nobody has touched them since: it is not the touches that are refused
+            whole = replace(commit, entries=(*told, *commit.entries), revisions=(*commit.revisions, *revisions))
             try:
-                return await self._store.commit(replace(commit, revisions=(*commit.revisions, *revisions)))
+                return await self._store.commit(whole)
             except Conflict as conflict:
                 refused, error = revisions, conflict
                 await asyncio.sleep(0)
         raise error
+
+    def _tell(self, columns: Columns, touches: Sequence[Touch], revisions: Sequence[Revision]) -> list[Entry]:
+        """Return the rows that say what these recalls found of what fades, and what faded away by them."""
+        if self._laws is None:
+            return []
+        gone, told = {each.id for each in revisions if each.forgotten is not None}, list[Entry]()
+        for touch in touches:
+            returned, passed_over = (
+                tuple(id_ for id_ in ids if id_ in columns.position and fades(columns, id_))
+                for ids in (touch.returned, touch.passed_over)
+            )
+            if returned or passed_over:
+                forgotten = tuple(id_ for id_ in passed_over if id_ in gone)
+                gone -= set(forgotten)
+                made = RecallMade(moment=touch.at, returned=returned, passed_over=passed_over, forgotten=forgotten)
+                told.append(Entry(made, "recall", system=True))
+        return told
 
 
 def list_revisions(columns: Columns, touches: Sequence[Touch], laws: Strength | None) -> list[Revision]:

@@ -22,6 +22,8 @@ from mindstream.log.events import Logged
 from mindstream.log.files import private_folder
 from mindstream.log.names import MARK, StreamKey, StreamName, checked_name, name_of
 from mindstream.memory.memory import Memory
+from mindstream.memory.policy import MemoryPolicy, open_policy
+from mindstream.memory.recall.rerank import second_stage
 from mindstream.minds.mind import Mind
 from mindstream.minds.responder import ResponderFactory
 from mindstream.minds.timeouts import Timeouts
@@ -31,6 +33,7 @@ from mindstream.models.roles import Models
 from mindstream.models.wrappers.meter import Metered
 from mindstream.service.chat.page import TalkZone
 from mindstream.service.folders import refuse_town
+from mindstream.service.memory import policy_given
 from mindstream.service.operations.hub import Hub, TenantStore
 from mindstream.service.operations.lasting.changed import OperationChanged
 from mindstream.service.operations.lasting.kept import KeptOperations
@@ -223,11 +226,19 @@ class House:
         memory = self._memories.get(key)
         if memory is None:
             await asyncio.to_thread(finish_all, self.settings.data, store.key(who.name))
-            memory = self._memories.setdefault(key, Memory(store, who.name, self.embedder, self.clock))
+            policy = await self.policy(who)
+            memory = Memory(store, who.name, self.embedder, self.clock, strength=policy.laws)
+            memory.second = second_stage(policy.reranker, policy.reranked, self.models)
+            memory = self._memories.setdefault(key, memory)
         self._memories.move_to_end(key)
         if len(self._memories) > MOST_MEMORIES:
             await self._memories.popitem(last=False)[1].close()
         return memory
+
+    async def policy(self, who: Who) -> MemoryPolicy:
+        """Return how a user's memory recalls and fades."""
+        store = self.ground(who).store
+        return await open_policy(store, store.key(who.name), policy_given(self.settings))
 
     @contextlib.asynccontextmanager
     async def mind(self, who: Who, session: str | None = None, speaker: str = "") -> AsyncIterator[OpenMind]:
@@ -293,7 +304,7 @@ class House:
             Mind.open(
                 ground.store, user=name_of(key.stream), session=key.session, models=self.models.each(payer.charge),
                 responder=self.speaker(key.speaker, zone), embed=self.embedder, clock=self.clock,
-                timeouts=Timeouts(deadline_s=self.settings.deadline_s),
+                timeouts=Timeouts(deadline_s=self.settings.deadline_s), policy=policy_given(self.settings),
             )
         )  # fmt: skip
         opened = OpenMind(key, mind, stack.aclose, self.clock.elapsed(), zone=zone)

@@ -130,11 +130,12 @@ async def live(house: House, who: Who, ask: LiveRequest, one: Running) -> Lived:
 
     memory = await house.memory(who)
     await _state(memory)
+    policy = await house.policy(who)
     offered = house.offered
     tools = tuple(name for name in offered.tools if name != "recall")  # it has a tool of its own for that
     wanted = LifeSettings(tools=tools, docs=offered.docs, mcp=offered.mcp)
     models = house.models_of(who, lambda _: None)
-    async with open_life(house.settings, wanted, memory, note=one.tell, models=models) as life:
+    async with open_life(house.settings, wanted, memory, note=one.tell, models=models, policy=policy) as life:
         one.tell(f"it lives for: {life.state.goal}")
         ended = await life.run(ask.turns, stay=ask.stay)
     return Lived(ended=ended, life=await _shape(house, memory))

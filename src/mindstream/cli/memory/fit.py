@@ -1,0 +1,123 @@
+"""`mindstream memory fit`: which constants of the laws would have kept what was asked for again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from mindstream.cli.memory.policy import describe_span
+from mindstream.cli.shell.files import write_text
+from mindstream.cli.shell.flags import AsJson, Svg, command, flag, group
+from mindstream.cli.shell.output import print_json, print_table, say
+from mindstream.cli.shell.plot import Axes, picture
+from mindstream.cli.shell.progress import progress
+from mindstream.memory.fading import Strength
+from mindstream.memory.lifecycle.replay import (
+    LEAST_ASKED,
+    LEAST_DAYS,
+    RecallLog,
+    Replayed,
+    grid,
+    rank,
+    read_recalls,
+    replay,
+)
+from mindstream.service.memory import open_user_memory
+from mindstream.settings import Settings
+from mindstream.text.counting import count_of
+
+app = group()
+FITTED = ("base", "cap_s", "passed_over_s", "asleep_s")
+NOTES = """Every recall that touches a memory stands in the log, with what it returned and
+what it passed over; so do sleeps. Each setting lives through them again. "Asked
+again" is a return an hour or more after the one before.
+
+It is one-sided: what today's setting had forgotten could not be returned any
+more, so what a gentler one would have gained by keeping it is not seen."""
+
+
+@command(app, "data user", "mindstream memory fit --user ann", "mindstream memory fit --svg held.svg", notes=NOTES)
+async def fit(
+    settings: Settings,
+    limit: Annotated[int, flag("N", "How many settings are shown.", "-n", "--limit", min=1)] = 10,
+    file: Svg = None,
+    json: AsJson = False,
+) -> None:
+    """Replay the log: which settings would have lost the least of what was asked for again.
+
+    Nothing is changed; `memory policy` sets what you choose.
+    """
+    async with open_user_memory(settings, known=True) as opened:
+        log, today = await read_recalls(opened.memory), opened.policy.laws
+    if log.is_thin:
+        _tell_thin(log, json)
+        return
+    tried, outcomes = list(grid(today)), list[Replayed]()
+    with progress("replaying", len(tried)) as told:
+        for number, laws in enumerate(tried, 1):
+            outcomes.append(replay(log, laws))
+            told(number, len(tried), "replaying")
+    ranked = rank(outcomes, today)
+    if file:
+        curves = {name: replay(log, laws, by_day=True).by_day for name, laws in _two(ranked[0].laws, today)}
+        last = max(1, len(next(iter(curves.values()))) - 1)
+        write_text(file, picture({"What would have been held": (curves, Axes(last, "days of the log"))}))
+    if json:
+        print_json(*(_row(each, place, each.laws == today) for place, each in enumerate(ranked, 1)))
+        return
+    _show(log, ranked, today, limit)
+    if file:
+        say(f"the picture is in {file}")
+
+
+def _two(best: Strength, today: Strength) -> list[tuple[str, Strength]]:
+    return [("today", today), ("best", best)]
+
+
+def _tell_thin(log: RecallLog, json: bool) -> None:
+    asked, days = len(log.asked), round(log.days, 1)
+    if json:
+        print_json({"thin": True, "asked_again": asked, "days": days, "wanted": [LEAST_ASKED, LEAST_DAYS]})
+        return
+    say(
+        f"the log is too thin to say: {count_of(asked, 'return')} that asked again, in {days:g} days; wanted are"
+        f" {LEAST_ASKED}, in {LEAST_DAYS} days. Recalls are logged since this version"
+    )
+
+
+def _show(log: RecallLog, ranked: Sequence[Replayed], today: Strength, limit: int) -> None:
+    now = next(each for each in ranked if each.laws == today)
+    agreed = len(now.forgotten & log.forgotten)
+    say(
+        f"{count_of(len(log.asked), 'return')} that asked again, {count_of(len(log.happened), 'recall')} and sleeps in"
+        f" {log.days:.0f} days; {count_of(len(log.lives), 'record')}"
+    )
+    say(
+        f"today's setting, replayed, forgets {len(now.forgotten)}; {len(log.forgotten)} were, {agreed} of them"
+        " the same\n"
+    )
+    columns = ("", "base", "cap", "passed over", "asleep", "lost", "held", "in vain")
+    shown = [("today", now), *((f"{place}", each) for place, each in enumerate(ranked[:limit], 1))]
+    print_table(columns, [_cells(name, each) for name, each in shown])
+    best = ranked[0]
+    if best.laws == today:
+        say("\ntoday's setting is the best of these")
+        return
+    words = " ".join(f"{name}={getattr(best.laws, name):g}" for name in FITTED)
+    say(f"\nnothing was changed; this would set the first: mindstream memory policy {words}")
+
+
+def _cells(name: str, each: Replayed) -> tuple[str, ...]:
+    laws = each.laws
+    return (
+        name, f"{laws.base:g}", describe_span(laws.cap_s), describe_span(laws.passed_over_s),
+        describe_span(laws.asleep_s), f"{each.lost} of {each.asked}", f"{each.held:,}", f"{each.idle:,}",
+    )  # fmt: skip
+
+
+def _row(each: Replayed, place: int, is_today: bool) -> dict[str, float | bool]:
+    laws = {name: getattr(each.laws, name) for name in FITTED}
+    return {
+        "place": place, "today": is_today, **laws, "asked_again": each.asked, "lost": each.lost, "held": each.held,
+        "in_vain": each.idle, "forgotten": len(each.forgotten),
+    }  # fmt: skip

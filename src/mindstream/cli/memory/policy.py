@@ -1,0 +1,108 @@
+"""`mindstream memory policy`: how a memory recalls and fades, where each setting comes from, and setting it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from pydantic import JsonValue
+
+from mindstream.cli.shell.flags import AsJson, command, group, switch
+from mindstream.cli.shell.output import print_json, say
+from mindstream.clock import DAY_S, HOUR_S
+from mindstream.log.events import PolicySet
+from mindstream.memory import fading
+from mindstream.memory.fading import Strength
+from mindstream.memory.policy import own_policy, parse_settings, read_policy
+from mindstream.memory.store.store import Entry
+from mindstream.service.memory import UserMemory, open_user_memory, policy_given
+from mindstream.settings import Chosen
+
+app = group()
+MEANS = {
+    "reranker": "who ranks anew what recall found: none, model, cross:NAME",
+    "reranked": "how many of these it is given",
+    "returned": "how many memories R gives, in a life",
+    "drawn": "how many records a sleep draws",
+    "first_s": "T(0), in seconds",
+    "base": "how much longer T is with each level",
+    "cap_s": "where T ends, and a record is lasting",
+    "passed_over_s": "so long after its last return a record that is passed over loses a level",
+    "asleep_s": "so long after its last return a record that sleep draws loses a level",
+}
+NOTES = """Settings of whoever opens a memory ([memory] in the settings file,
+MINDSTREAM_MEMORY='{"base": 3}', --reranker) come before what is set here. What
+is set is taken up where the memory is opened next. `mindstream memory fit` says
+what other settings would have kept."""
+
+
+@command(
+    app, "data user reranker", "mindstream memory policy --user ann",
+    "mindstream memory policy base=3 cap_s=259200 --user ann", notes=NOTES,
+)  # fmt: skip
+async def policy(
+    chosen: Chosen,
+    words: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME=VALUE]...", help="Set this, for this memory alone.")
+    ] = None,
+    reset: Annotated[bool, switch("--reset", "Take back what was set for this memory.")] = False,
+    json: AsJson = False,
+) -> None:
+    """Show how a memory recalls and fades, or set it.
+
+    Two stages of recall, and the constants of the laws by which what is returned lasts and what is not fades.
+    """
+    given = policy_given(chosen.settings)
+    wanted = parse_settings(words or ())
+    async with open_user_memory(chosen.settings, new=bool(wanted), own=bool(wanted or reset)) as opened:
+        own = {} if reset else dict(await own_policy(opened.store, opened.key))
+        if wanted or reset:
+            own |= wanted
+            read_policy(own)  # before anything is written
+            await _set(opened, own)
+        kept = read_policy(own, given)
+    rows = [_row(name, value, own, given, chosen) for name, value in kept.model_dump().items()]
+    if json:
+        print_json(*rows)
+        return
+    for row in rows:
+        say(f"{row['name']:14} {_value(row['value']):>10}  {row['from']:22} {row['means']}")
+    say("\n" + "\n".join(describe_laws(kept.laws)))
+
+
+async def _set(opened: UserMemory, own: dict[str, JsonValue]) -> None:
+    await opened.memory.commit(Entry(PolicySet(policy=own), opened.user))
+    await opened.memory.close()
+
+
+def _row(
+    name: str, value: JsonValue, own: dict[str, JsonValue], given: dict[str, JsonValue], chosen: Chosen
+) -> dict[str, JsonValue]:
+    where = chosen.origins.get("reranker" if name == "reranker" and chosen.settings.reranker else "memory", "")
+    told = where if name in given else "this memory" if name in own else "default"
+    if name in given and name in own and own[name] != given[name]:
+        told += f", over its own {own[name]}"
+    return {"name": name, "value": value, "from": told, "means": MEANS[name]}
+
+
+def _value(value: JsonValue) -> str:
+    return f"{value:.7g}" if isinstance(value, float) else str(value or "none")
+
+
+def describe_laws(laws: Strength) -> list[str]:
+    """Say what the constants come to."""
+    steps = ", ".join(describe_span(laws.interval_s(level)) for level in range(laws.lasting_level))
+    earliest = describe_span(fading.rehearsals(laws)[-1])
+    return [
+        f"T of each level: {steps}; lasting at level {laws.lasting_level}, after {laws.lasting_level} returns in at"
+        f" least {earliest}",
+        f"not returned for {describe_span(laws.passed_over_s)}: passing over costs a level; for"
+        f" {describe_span(laws.asleep_s)}: a sleep that draws it does",
+    ]
+
+
+def describe_span(seconds: float) -> str:
+    """Write a time: 90 minutes, 16 hours, 30 days."""
+    if seconds >= 2 * DAY_S:
+        return f"{seconds / DAY_S:.3g} days"
+    return f"{seconds / HOUR_S:.3g} hours" if seconds >= 2 * HOUR_S else f"{seconds / 60:.3g} minutes"

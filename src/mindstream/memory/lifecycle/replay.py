@@ -1,0 +1,184 @@
+"""What other constants of the laws would have kept: logged recalls and sleeps, lived through again (memory/fading).
+
+Off policy, and so one-sided: what today's laws had forgotten could not be returned any more, so that gentler ones are
+never seen to gain by it. Deterministic: a sleep draws by the same keyed chance as it did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import NamedTuple
+
+from mindstream import chance
+from mindstream.clock import DAY_S, HOUR_S, Moment
+from mindstream.errors import InputError
+from mindstream.log.events import RecallMade, Slept
+from mindstream.memory.fading import Strength, StrengthState, after_passing_over, after_return, after_sleep
+from mindstream.memory.store.record import FADING
+from mindstream.memory.stream import Stream
+
+BASES = (1.5, 2.0, 3.0, 4.0)
+CAPS_S = (12 * HOUR_S, DAY_S, 3 * DAY_S, 7 * DAY_S)
+PASSED_OVER_S = (7 * DAY_S, 14 * DAY_S, 30 * DAY_S, 60 * DAY_S, 90 * DAY_S)
+ASLEEP_S = (7 * DAY_S, 14 * DAY_S, 30 * DAY_S, 60 * DAY_S)
+OCCASION_S = HOUR_S
+"""A return so long after the one before is another occasion: it was asked for again."""
+LEAST_ASKED, LEAST_DAYS = 20, 14
+"""A log with fewer such returns, or on fewer days, is too thin to say anything."""
+
+
+class RecordSpan(NamedTuple):
+    """From when until when a record was there to be held, and the row of the log in which it was written."""
+
+    id: str
+    since: Moment
+    until: Moment
+    seq: int = 0
+
+
+class Happened(NamedTuple):
+    """A recall (what it returned and passed over), or a sleep (how many it drew), in a row of a log."""
+
+    at: Moment
+    seq: int = 0
+    returned: Sequence[str] = ()
+    passed_over: Sequence[str] = ()
+    drawn: int = 0
+
+
+@dataclass(frozen=True)
+class RecallLog:
+    """What a log tells of a memory's use.
+
+    Attributes:
+        name: of the stream: by it sleeps draw.
+        lives, happened: in the order of the log.
+        asked: the returns that asked again, as (moment, id).
+        forgotten: what was forgotten in fact.
+    """
+
+    name: str
+    lives: Sequence[RecordSpan]
+    happened: Sequence[Happened]
+    asked: frozenset[tuple[Moment, str]]
+    forgotten: frozenset[str]
+
+    @property
+    def days(self) -> float:
+        """How many days lie between the first and the last thing that happened."""
+        return (self.happened[-1].at - self.happened[0].at) / DAY_S if self.happened else 0.0
+
+    @property
+    def is_thin(self) -> bool:
+        """It tells too little."""
+        return len(self.asked) < LEAST_ASKED or self.days < LEAST_DAYS
+
+
+@dataclass
+class Replayed:
+    """What a setting would have done.
+
+    Attributes:
+        asked: returns that asked again; lost: those of them whose record it would have forgotten by then.
+        held, idle: records that it would hold at the end, and those of them that were never asked for again.
+        forgotten: what it would have forgotten.
+        by_day: the share of the records so far that it would have held, at the end of each day.
+    """
+
+    laws: Strength
+    asked: int = 0
+    lost: int = 0
+    held: int = 0
+    idle: int = 0
+    forgotten: set[str] = field(default_factory=set)
+    by_day: list[float] = field(default_factory=list)
+
+
+async def read_recalls(stream: Stream) -> RecallLog:
+    """Read a memory's recalls and sleeps from its log."""
+    await stream.settle()
+    written = sorted((await stream.store.changes(stream.key, 0)).records, key=lambda each: each.seq)
+    records = [each for each in written if each.kind in FADING]
+    lives = [RecordSpan(each.id, each.created, each.valid_until or float("inf"), each.seq) for each in records]
+    happened, asked, last = list[Happened](), set[tuple[Moment, str]](), {each.id: each.since for each in lives}
+    async for row in stream.log(kinds=["recalled", "slept"]):
+        match row.event:
+            case RecallMade() as made:
+                happened.append(Happened(made.moment, row.seq, made.returned, made.passed_over))
+                for id_ in made.returned:
+                    if id_ in last and made.moment - last[id_] >= OCCASION_S:
+                        asked.add((made.moment, id_))
+                    last[id_] = made.moment
+            case Slept(step="fading", looked_at=drawn):
+                happened.append(Happened(row.at, row.seq, drawn=drawn))
+    gone = frozenset(each.id for each in records if each.forgotten is not None)
+    return RecallLog(stream.name, lives, happened, frozenset(asked), gone)
+
+
+def grid(today: Strength) -> Iterator[Strength]:
+    """Yield today's constants, and then others: base, cap, and both thresholds; T(0) stays."""
+    yield today
+    for base, cap, passed_over, asleep in product(BASES, CAPS_S, PASSED_OVER_S, ASLEEP_S):
+        try:
+            laws = replace(today, base=base, cap_s=cap, passed_over_s=passed_over, asleep_s=asleep)
+        except InputError:
+            continue
+        if laws != today:
+            yield laws
+
+
+def replay(log: RecallLog, laws: Strength, *, by_day: bool = False) -> Replayed:
+    """Live through a log with these constants."""
+    found, held, next_life = Replayed(laws, len(log.asked)), dict[str, StrengthState](), 0
+    wanted = {id_ for _, id_ in log.asked}
+    day = log.happened[0].at if log.happened else 0.0
+    lives = log.lives
+    for event in log.happened:
+        while next_life < len(lives) and lives[next_life].seq <= event.seq:
+            held[lives[next_life].id] = StrengthState(0, False, lives[next_life].since)
+            next_life += 1
+        while by_day and day <= event.at:
+            found.by_day.append(1 - len(found.forgotten) / max(1, next_life))
+            day += DAY_S
+        _apply(event, log, laws, held, found)
+    ended = log.happened[-1].at if log.happened else 0.0
+    there = [each.id for each in lives if each.id in held and each.until > ended]
+    found.held, found.idle = len(there), sum(id_ not in wanted for id_ in there)
+    return found
+
+
+def _apply(
+    event: Happened, log: RecallLog, laws: Strength, held: dict[str, StrengthState], found: Replayed
+) -> None:  # fmt: skip
+    """Let one recall or sleep do what it would have done."""
+    for id_ in event.returned:
+        if id_ in held:
+            held[id_] = after_return(held[id_], event.at, laws)
+        elif id_ in found.forgotten and (event.at, id_) in log.asked:
+            found.lost += 1
+    drawn: Sequence[str] = ()
+    if event.drawn:
+        there = [each.id for each in log.lives if each.id in held and each.until >= event.at]
+        drawn = chance.sample(there, event.drawn, log.name, "sleep", event.at)
+    for ids, law in ((event.passed_over, after_passing_over), (drawn, after_sleep)):
+        for id_ in ids:
+            if id_ in held:
+                state = law(held[id_], event.at, laws)
+                if state.faded:
+                    del held[id_]
+                    found.forgotten.add(id_)
+                else:
+                    held[id_] = state
+
+
+def rank(outcomes: Sequence[Replayed], today: Strength) -> list[Replayed]:
+    """Put the one that lost the least of what was asked again first; of these, the one that holds least in vain."""
+    return sorted(outcomes, key=lambda each: (each.lost, each.idle, _changes(each.laws, today)))
+
+
+def _changes(laws: Strength, today: Strength) -> int:
+    """Return how many constants are others than today's."""
+    names = ("base", "cap_s", "passed_over_s", "asleep_s")
+    return sum(getattr(laws, name) != getattr(today, name) for name in names)

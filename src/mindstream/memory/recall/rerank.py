@@ -1,0 +1,116 @@
+"""The second stage of recall: who reads the question and the best of the first stage, and puts these into order.
+
+None does, unless one is named (`reranker_of`): the order of the first stage is what docs/benchmarks.md measures.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Protocol
+
+from mindstream.errors import ModelError, SettingsError
+from mindstream.memory.recall.rank_memories import RankMemories
+from mindstream.memory.store.record import Record
+from mindstream.models.ask import ask
+from mindstream.models.cross_encoder import CrossEncoder
+from mindstream.models.model import Model
+from mindstream.models.roles import Models
+
+NONE, MODEL, CROSS = "none", "model", "cross"
+FORMS = "none, model, cross:NAME-OR-FOLDER"
+LONGEST = 600
+"""So many characters of a memory are read."""
+
+
+class Reranker(Protocol):
+    """Puts memories into order."""
+
+    async def order(self, query: str, memories: Sequence[str]) -> Sequence[int]:
+        """Return places in `memories`, the one that answers best first; those that it does not name follow as they are.
+
+        Raises:
+            ModelError: it cannot.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class ByModel:
+    """A model reads them all in one call."""
+
+    model: Model
+
+    async def order(self, query: str, memories: Sequence[str]) -> Sequence[int]:
+        ranked = await ask(self.model, RankMemories(query=query, memories=tuple(memories)))
+        return [number - 1 for number in ranked.best if 0 < number <= len(memories)]
+
+
+@dataclass(frozen=True)
+class ByCrossEncoder:
+    """A cross-encoder scores each with the question, in this process; loaded when it is first asked."""
+
+    name: str
+    _loaded: list[CrossEncoder] = field(default_factory=list)
+    _loading: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def order(self, query: str, memories: Sequence[str]) -> Sequence[int]:
+        async with self._loading:
+            if not self._loaded:
+                self._loaded.append(await asyncio.to_thread(CrossEncoder, self.name))
+        scores = await self._loaded[0].scores(query, memories)
+        return sorted(range(len(memories)), key=lambda at: -scores[at])
+
+
+@dataclass(frozen=True, slots=True)
+class SecondStage:
+    """A reranker, and how many of the first stage it is given at most."""
+
+    reranker: Reranker
+    most: int = 20
+
+    async def best(self, query: str, records: Sequence[Record], k: int) -> tuple[list[int], str]:
+        """Return the places of the k best, best first; and why they are in the first stage's order, "" where not."""
+        texts = [_line(record) for record in records]
+        try:
+            order = list(dict.fromkeys(await self.reranker.order(query, texts)))
+        except ModelError as error:
+            return list(range(min(k, len(texts)))), str(error)
+        return [*order, *(at for at in range(len(texts)) if at not in set(order))][:k], ""
+
+
+def check_reranker(name: str) -> str:
+    """Return the name of a reranker, "" for none.
+
+    Raises:
+        SettingsError: it has no such form.
+    """
+    kind, _, rest = name.partition(":")
+    if name in ("", NONE):
+        return ""
+    if name == MODEL or (kind == CROSS and rest):
+        return name
+    raise SettingsError(f"{name!r} is not the name of a reranker; the forms are {FORMS}")
+
+
+def second_stage(name: str, most: int, models: Models | None) -> SecondStage | None:
+    """Return the second stage of this name; None: there is none.
+
+    Raises:
+        SettingsError: no such form; or `model`, and no model is there to ask.
+    """
+    name = check_reranker(name)
+    if not name:
+        return None
+    if name != MODEL:
+        return SecondStage(ByCrossEncoder(name.partition(":")[2]), most)
+    if models is None or models.only_rules:
+        raise SettingsError("the reranker is a model, and none is named: name one with --model, or --reranker none")
+    return SecondStage(ByModel(models.of("reranker", "reasoner")), most)
+
+
+def _line(record: Record) -> str:
+    day = datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%d")
+    who = f" {record.by}:" if record.by else ""
+    return f"{day}{who} {' '.join(record.text[:LONGEST].split())}"

@@ -1,0 +1,41 @@
+"""`mindstream live --forever`: what it proposes and why it rests is shown; its day has a limit in any case."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from fake_endpoint import Asked, Behaviour, FakeEndpoint, Says
+from living_door import GOAL, finish, lives
+from running import mistaken, run
+
+LOOKS = "nothing in your ledger can be done now"
+
+
+def test_it_proposes_and_does_and_the_line_that_goes_on_says_so(door: FakeEndpoint, folder: Path) -> None:
+    acts = lives({1: finish(), 2: finish(2)})
+
+    def behave(asked: Asked) -> Behaviour:
+        if LOOKS in asked.body["messages"][0]["content"]:
+            return Says(json.dumps({"because": "The figures are old.", "tasks": ["Find the share of this year"]}))
+        return acts(asked)
+
+    door.otherwise = behave
+    flags = ["--model", f"{door.url}#m", "--data", str(folder)]
+    done = run("live", "--goal", GOAL, "--forever", "--beat", "2h", "--turns", "2", *flags)
+    assert done.code == 0, done.err
+    lines = done.out.splitlines()
+    shown = [lines.index(line) for line in (
+        "· proposes: Find the share of this year: The figures are old.", "  · task 2: Find the share of this year",
+        "  ✓ task 2 is done: Find the share of this year → 17.5 %",
+    )]  # fmt: skip
+    assert shown == sorted(shown)
+    assert any("--forever" in line and "--beat 2h" in line for line in lines), "the line that goes on with it"
+    status = run("life", "status", "--data", folder, "--json").rows[0]
+    assert 0 < status["spent"]["tokens_today"] == status["spent"]["tokens"]
+
+
+def test_a_beat_wants_forever_and_at_least_a_minute(folder: Path) -> None:
+    mistaken(run("live", "--goal", GOAL, "--beat", "2h", "--data", folder))
+    mistaken(run("live", "--goal", GOAL, "--forever", "--beat", "2 s", "--data", folder))
+    mistaken(run("live", "--goal", GOAL, "--dream-tools", "R,luck", "--data", folder))

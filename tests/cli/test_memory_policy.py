@@ -1,0 +1,40 @@
+"""`mindstream memory policy`: shows each setting with where it is from, sets it for one memory; recall obeys it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fake_endpoint import FakeEndpoint, Says
+from running import mistaken, run
+
+
+def value(folder: Path, name: str, **environment: str) -> tuple[object, object]:
+    rows = run("memory", "policy", "--json", "--data", folder, **environment).rows
+    return next((row["value"], row["from"]) for row in rows if row["name"] == name)
+
+
+def test_settings_are_shown_with_where_they_are_from(folder: Path) -> None:
+    assert run("memory", "retain", "Ann likes tea", "--data", folder).code == 0
+    assert value(folder, "base") == (2.0, "default")
+    done = run("memory", "policy", "base=3", "reranked=7", "--data", folder)
+    assert "lasting at level 3" in done.out and value(folder, "reranked") == (7, "this memory")
+    assert value(folder, "base", MINDSTREAM_MEMORY='{"base": 4}') == (4.0, "MINDSTREAM_MEMORY, over its own 3")
+    assert run("memory", "policy", "--reset", "--data", folder).code == 0
+    assert value(folder, "base") == (2.0, "default")
+
+
+def test_what_cannot_be_set_is_refused_and_nothing_is_changed(folder: Path) -> None:
+    assert run("memory", "retain", "Ann likes tea", "--data", folder).code == 0
+    for words in (["base=1"], ["cap_s=60"], ["warmth=3"], ["base"], ["reranker=best"]):
+        mistaken(run("memory", "policy", *words, "--data", folder))
+    assert value(folder, "base") == (2.0, "default")
+
+
+def test_recall_ranks_anew_by_a_model_that_is_named(door: FakeEndpoint, folder: Path) -> None:
+    for fact in ("Ann bakes bread.", "The bread lies there."):
+        assert run("memory", "retain", fact, "--data", folder).code == 0
+    door.otherwise = Says('{"best": [2, 1]}')
+    flags = ["--reranker", "model", "--model", f"{door.url}#m", "--data", str(folder)]
+    rows = run("memory", "recall", "bread", *flags, "--json").rows
+    assert [row["parts"]["first_stage"] for row in rows] == [2, 1] and len(door.chats) == 1
+    mistaken(run("memory", "recall", "bread", "--reranker", "model", "--data", folder))
