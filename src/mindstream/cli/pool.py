@@ -12,7 +12,7 @@ import typer
 
 from mindstream.cli.shell import asking, files
 from mindstream.cli.shell.flags import AsJson, Source, Target, Yes, command, flag, group, switch, word
-from mindstream.cli.shell.output import print_json, say, short, tell
+from mindstream.cli.shell.output import complain, print_json, say, short, tell
 from mindstream.errors import InputError
 from mindstream.service import pools
 from mindstream.service.opening import answering
@@ -23,7 +23,7 @@ from mindstream.sharing.grading.rubric import read_rubric
 from mindstream.sharing.learning import PoolLearner
 from mindstream.sharing.pairs_file import export_lines, read_pairs
 from mindstream.sharing.shots import kshot_text
-from mindstream.sharing.why import explain
+from mindstream.sharing.why import explain, taught_by
 from mindstream.text.counting import count_of
 
 REJECTED = 1
@@ -143,6 +143,7 @@ async def _add(settings: Settings, name: str, pairs: list[Pair], writer: str, js
     """Lay pairs in, or offer them as a writer; `drafts`: they have no questions yet."""
     async with pools.open_pool(settings, name) as pool, answering(settings) as models:
         scorer = models.of("scorer")
+        await pools.go_on_labelling(pool, models)
         if drafts:
             pairs = await pools.draft_pairs(pool, scorer, [pair.answer for pair in pairs], settings.user)
         added = await pools.add_pairs(pool, scorer, pairs, settings.user, writer)
@@ -154,6 +155,8 @@ async def _add(settings: Settings, name: str, pairs: list[Pair], writer: str, js
                 row = {**standing.verdict.model_dump(mode="json"), "query": standing.exemplar.query}
                 line = f"{_judged_line(standing.verdict, unserved)}: {short(standing.exemplar.query)}"
                 tell(json, {**row, "unserved": unserved}, line)
+        if isinstance(pool.retriever, PoolLearner) and pool.retriever.failure:
+            complain(f"nothing was learned from what was admitted: {pool.retriever.failure}")
         if added.known and not json:
             were = "was" if added.known == 1 else "were"
             say(f"{count_of(added.known, 'pair')} {were} there already")
@@ -175,7 +178,9 @@ async def recall(
             say(kshot_text(found, query))
             fault = pool.retriever.fault if isinstance(pool.retriever, PoolLearner) else ""
             if fault or pool.retriever.version:
-                say(fault or f"ranked by version {pool.retriever.version} of the retriever", sys.stderr)
+                newest = (await pool.state()).versions[-1:]
+                by = f", taught by {taught_by(newest[0])}" if newest else ""
+                say(fault or f"ranked by version {pool.retriever.version} of the retriever{by}", sys.stderr)
         for each in found if json else ():
             row = {"id": each.id, "query": each.query, "answer": each.answer, "writer": each.writer}
             print_json({**row, "model": each.model, "version": pool.retriever.version})

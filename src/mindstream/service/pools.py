@@ -11,6 +11,9 @@ from mindstream.log.database import FILE
 from mindstream.log.files import private_folder
 from mindstream.models.ask import ask
 from mindstream.models.model import Model
+from mindstream.models.roles import Models
+from mindstream.models.rules import Rules
+from mindstream.planning.estimate import Estimate, RoleEstimate, priced
 from mindstream.service.folders import refuse_town_in
 from mindstream.settings import Settings
 from mindstream.sharing import capacity as capacity_policy
@@ -21,6 +24,8 @@ from mindstream.sharing.grading.draft_question import DraftQuestion
 from mindstream.sharing.grading.draft_rubric import DraftRubric
 from mindstream.sharing.grading.rubric import Rubric
 from mindstream.sharing.growth import SizeCurve, size_curve
+from mindstream.sharing.labelling import LabelCost, Labeller, find_labeller, known_labeller
+from mindstream.sharing.learning import PoolLearner
 from mindstream.sharing.member import Member
 from mindstream.sharing.pool import Pool
 from mindstream.sharing.shots import render_shot
@@ -53,6 +58,30 @@ async def open_pool(settings: Settings, name: str, *, new: bool = False) -> Asyn
         raise InputError(f"there is no pool in {settings.data}: `mindstream pool create {name}` makes one")
     async with Pool.open(settings.data, name, embed=settings.embedder) as pool:
         yield pool
+
+
+async def open_labeller(models: Models) -> Labeller | None:
+    """Return who says which exemplars help, and on which basis; None: no model is configured, so the stand-in does.
+
+    Raises:
+        ModelError: the model cannot be had.
+    """
+    model = models.of("labeller")
+    return None if model.name == Rules.name else await find_labeller(model)
+
+
+async def go_on_labelling(pool: Pool, models: Models) -> None:
+    """Have what is admitted labelled by the model that taught the pool's newest version, where it is configured."""
+    versions = (await pool.state()).versions
+    model = models.of("labeller")
+    if versions and versions[-1].labeller == model.name and isinstance(pool.retriever, PoolLearner):
+        pool.retriever.labeller = known_labeller(model, versions[-1].basis)
+
+
+def labelling_estimate(cost: LabelCost, labeller: Labeller) -> Estimate:
+    """Return what labelling will take, with its price where that is known."""
+    asked = RoleEstimate("labeller", cost.calls, cost.tokens_in, cost.tokens_out)
+    return priced([asked], {"labeller": labeller.model.name})
 
 
 async def draft_rubric(pool: Pool, scorer: Model, reader: str, agents: Sequence[str] = ()) -> Rubric:

@@ -138,6 +138,21 @@ class ExemplarEvicted(Event):
     ids: NoWords[tuple[str, ...]]
 
 
+class CandidatesLabelled(Event):
+    """A model has said of some exemplars how unlikely a pair's answer is after each: what the retriever learns by."""
+
+    kind = "candidates_labelled"
+    id: RecordId[str]
+    """The pair."""
+    candidates: NoWords[tuple[str, ...]]
+    """The ids of the exemplars that were weighed."""
+    p_not: tuple[float, ...]
+    """p(not Y | candidate, X) of each."""
+    basis: NoWords[str]
+    """`logprobs` or `stated`."""
+    model: NoWords[str]
+
+
 class RetrieverTrained(Event):
     """The pool's retriever has learned: versions are a line, and the newest one's weights lie beside the log.
 
@@ -153,7 +168,9 @@ class RetrieverTrained(Event):
     """False: nothing that does better on what was held out came of it, or not yet; it ranks as its parent does."""
     embedder: NoWords[str]
     basis: NoWords[str]
-    """What said which candidates help: `logprobs`, `stated`, `stand-in`, or some of them."""
+    """What said which candidates help: `logprobs`, `stated`, or `stand-in`."""
+    labeller: NoWords[str] = ""
+    """The model that said so; "": none, the stand-in."""
     learned_from: int
     """How many exemplars' candidates it was trained on."""
     held_out: float
@@ -166,5 +183,5 @@ class RetrieverTrained(Event):
 
 EVENTS: tuple[type[Event], ...] = (
     PoolCreated, RubricFrozen, ExemplarOffered, ExemplarJudged, ExemplarShared, MembersChanged, ExemplarWithdrawn,
-    SourceTrusted, ExemplarsHelped, ExemplarEvicted, RetrieverTrained,
+    SourceTrusted, ExemplarsHelped, ExemplarEvicted, CandidatesLabelled, RetrieverTrained,
 )  # fmt: skip

@@ -20,7 +20,7 @@ from mindstream.sharing.utility import Helped
 KINDS = (
     "pool_created", "rubric_frozen", "exemplar_offered", "exemplar_judged", "exemplar_shared", "members_changed",
     "exemplar_withdrawn", "source_trusted", "exemplars_helped", "exemplar_evicted",
-    "retriever_trained",
+    "candidates_labelled", "retriever_trained",
 )  # fmt: skip
 
 
@@ -55,6 +55,7 @@ class PoolState:
         sources: what is known of whoever pairs came from.
         versions: of the retriever, in order; trained: when the newest was written.
         admitted: the row that admitted the newest exemplar.
+        labels: what models have said of candidates: by basis and model, then by pair and candidate.
         helped: feedback by exemplar; helped_again: by question and exemplar.
     """
 
@@ -71,6 +72,7 @@ class PoolState:
     mentions: Mentions = field(default_factory=Mentions)
     helped: dict[str, Helped] = field(default_factory=dict)
     helped_again: dict[tuple[str, str], Helped] = field(default_factory=dict)
+    labels: dict[tuple[str, str], dict[str, dict[str, float]]] = field(default_factory=dict)
     because: dict[str, str] = field(default_factory=dict)
     versions: list[events.RetrieverTrained] = field(default_factory=list)
     trained: Moment = 0.0
@@ -112,6 +114,9 @@ class PoolState:
                         self.helped_again.setdefault((asked, id_), Helped()).add(value)
             case events.ExemplarEvicted(ids=ids):
                 self.evicted.update(ids)
+            case events.CandidatesLabelled() as event:
+                known = self.labels.setdefault((event.basis, event.model), {}).setdefault(event.id, {})
+                known.update(zip(event.candidates, event.p_not, strict=False))
             case events.RetrieverTrained() as event if event.number > self.version:
                 self.versions.append(event)
                 self.trained = row.at

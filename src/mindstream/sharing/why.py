@@ -48,3 +48,10 @@ async def explain(pool: Pool, id_: str, reader: str) -> Explanation:
     await pool.retriever.catch_up(state)
     unserved = tuple(state.reasons_unserved(one, reader, pool.guarded))
     return Explanation(state.standings[one], unserved, drawn, state.covering(one), pool.retriever.version)
+
+
+def taught_by(row: RetrieverTrained) -> str:
+    """Say what taught a version."""
+    if not row.labeller:
+        return "a stand-in"
+    return f"{row.labeller} by {'log-probabilities' if row.basis == 'logprobs' else 'what it states'}"

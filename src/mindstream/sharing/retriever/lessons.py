@@ -10,8 +10,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from mindstream.sharing.retriever.head import Floats, Head
-from mindstream.sharing.retriever.learner import Drawn, Rows
+from mindstream.sharing.retriever.head import Head
+from mindstream.sharing.retriever.learner import Drawn, Rows, Vectors
 
 CHECKED = 48
 """At most so many of the newest lessons tell whether an update holds."""
@@ -95,16 +95,17 @@ class Lessons:
         rows = (lessons[:, None] * 2 * self._half + np.arange(2 * self._half)).ravel()
         return Drawn(*(each[rows] for each in self._whole))
 
-    def check(self, head: Head, vectors: Floats) -> Checked:
+    def check(self, head: Head, vectors: Vectors) -> Checked:
         """Tell how a head ranks the candidates of the pairs held out; nothing where there are none."""
         trials = list(self._known.items())[len(self) :]
         if not trials:
             return Checked(0.0, 0.0)
-        used = np.unique(np.concatenate([*(each.candidates for _, each in trials), [at for at, _ in trials]]))
-        projected = head.project(vectors[used])
+        used = np.unique(np.concatenate([each.candidates for _, each in trials]))
+        projected = head.project(vectors.texts[used])
+        questions = head.ask(vectors.asked[[at for at, _ in trials]])
         hits, above = 0, 0.0
-        for at, trial in trials:
-            near = projected[np.searchsorted(used, trial.candidates)] @ projected[np.searchsorted(used, at)]
+        for question, (_, trial) in zip(questions, trials, strict=True):
+            near = projected[np.searchsorted(used, trial.candidates)] @ question
             hits += int(trial.helps[int(near.argmax())])
             above += float(np.mean(near[trial.helps][:, None] > near[~trial.helps]))
         return Checked(hits / len(trials), above / len(trials))
