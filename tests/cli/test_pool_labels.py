@@ -1,4 +1,4 @@
-"""A model says which exemplars make an answer likely (Gao 2024, eq. 1), and that is what `mindstream pool train` teaches."""
+"""A model says which exemplars make an answer likely (Gao 2024, eq. 1), and `mindstream pool train` teaches that."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from fake_endpoint import Asked, Behaviour, Fails, FakeEndpoint, Says, Sends
-
 from running import Done, run
 from test_pool_learning import write_pairs
 

@@ -38,7 +38,8 @@ ASKED_FROM_USD = 0.10
 
 
 @command(
-    app, "model roles patience_s budget_calls budget_tokens budget_usd data user embedder", "mindstream pool train verse",
+    app, "model roles patience_s budget_calls budget_tokens budget_usd data user embedder",
+    "mindstream pool train verse",
     "mindstream pool train verse --role labeller=gguf:small.gguf",
     "mindstream pool train verse --model openai:gpt-5-mini --max-calls 200", user=ME, model=LABELLER,
 )  # fmt: skip
@@ -84,7 +85,8 @@ def describe_version(row: RetrieverTrained) -> str:
     if not row.held:
         nothing = f"nothing came of what {taught_by(row)} taught that does better on what was held out"
         return f"version {row.number}, {begun}: {nothing}; it ranks as version {row.parent} does"
-    line = f"version {row.number}, {begun}: learned from {count_of(row.learned_from, 'exemplar')}, taught by {taught_by(row)}"
+    learned = f"learned from {count_of(row.learned_from, 'exemplar')}, taught by {taught_by(row)}"
+    line = f"version {row.number}, {begun}: {learned}"
     if not row.held_out and not row.before:
         return f"{line}; too little was held out to check it"
     return f"{line}; what it ranks first helps {row.held_out:.0%} of the pairs held out, {row.before:.0%} before"

@@ -206,7 +206,7 @@ def _exemplar(pool: Pool, pair: Pair, writer: str) -> Exemplar:
 async def _record(pool: Pool, exemplar: Exemplar, state: PoolState) -> Record:
     """Make an exemplar's record: its text is what is embedded; a stranger's query taints it."""
     drawn = [state.standings[id_].exemplar for id_ in exemplar.examples if id_ in state.standings]
-    text = embedded_text(exemplar.query, drawn, state.created.form if state.created else "composed")
+    text = embedded_text(exemplar.query, exemplar.answer, drawn, state.created.form if state.created else "composed")
     data = {"query": exemplar.query, "answer": exemplar.answer, "model": exemplar.model, "asked_by": exemplar.asked_by}
     new = RecordDraft(
         text=text, kind="exemplar", by=exemplar.writer, evidence=exemplar.examples,

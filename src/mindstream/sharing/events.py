@@ -12,8 +12,8 @@ from pydantic import Field
 from mindstream.log.declared import NoWords, Person, Quotes, RecordId
 from mindstream.log.events import Event
 
-Form = Literal["composed", "bare"]
-"""What of an exemplar is embedded: the prompt as it was put, one level deep, or the query alone."""
+Form = Literal["composed", "bare", "pair"]
+"""What of an exemplar is embedded: the prompt as it was put, one level deep; the query alone; query and answer."""
 Verdict = Literal["admitted", "rejected"]
 BY_RULES = "rules"
 """Who judged a pair that no model has read."""

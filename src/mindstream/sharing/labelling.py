@@ -1,7 +1,7 @@
 """Labels for the retriever by a model (Gao 2024, eq. 1): p(not Y | (x, y), X) of some candidates of each exemplar.
 
-By log-probabilities where the model tells how likely a given text is, else as it states them. What was labelled stands in
-the pool's log: a run that is stopped, or whose model fails, goes on from there, in any process.
+By log-probabilities where the model tells how likely a given text is, else as it states them. What was labelled stands
+in the pool's log: a run that is stopped, or whose model fails, goes on from there, in any process.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from mindstream.sharing.retriever.unlikely import Unlikely
 from mindstream.sharing.state import PoolState
 
 if TYPE_CHECKING:
-    from mindstream.sharing.pool import Pool
     from mindstream.sharing.exemplar import Exemplar
+    from mindstream.sharing.pool import Pool
 
 AMONG, WEIGHED = 60, 16
 """Of so many exemplars that are most relevant by BM25, so many are weighed, spread over all of these: the nearest alone

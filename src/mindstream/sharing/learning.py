@@ -29,9 +29,8 @@ from mindstream.sharing.versions import NAME, Newest, publish, read_newest
 if TYPE_CHECKING:
     from mindstream.sharing.pool import Pool
 
-LEAST = 60
-"""A pool of fewer is ranked untrained: the loss wants so many candidates (with ten it ranks worse than the cosine), and
-what is held out of fewer tells nothing."""
+LEAST = 30
+"""A pool of fewer is ranked untrained: with 24 learning costs as often as it gains, with 36 it gains or costs nothing."""
 RELEARNED = 1_000
 """A process that takes learning over learns from the newest so many exemplars; those before are ranked all the same."""
 LOOK_S = 0.1
@@ -214,7 +213,8 @@ class PoolLearner(Retriever):
         version, parent = outcome.version, base.newest.number
         row = RetrieverTrained(
             number=parent + 1, parent=parent, after=base.after, upto=base.upto,
-            held=outcome.held, embedder=version.embedder, basis=trainer.labels.basis if trainer.labels else STAND_IN, learned_from=version.learned_from,
+            held=outcome.held, embedder=version.embedder, learned_from=version.learned_from,
+            basis=trainer.labels.basis if trainer.labels else STAND_IN,
             held_out=version.held_out, before=outcome.before, anew=base.newest.version is None,
             labeller=trainer.labels.model if trainer.labels else "",
         )  # fmt: skip

@@ -44,7 +44,8 @@ def lesson_of(state: PoolState, id_: str, form: Form | None = None) -> Lesson:
     """Return what an exemplar teaches; `form`: None: the pool's own."""
     exemplar = state.standings[id_].exemplar
     drawn = [state.standings[each].exemplar for each in exemplar.examples if each in state.standings]
-    return Lesson(id_, exemplar.query, exemplar.answer, embedded_text(exemplar.query, drawn, form or form_of(state)))
+    text = embedded_text(exemplar.query, exemplar.answer, drawn, form or form_of(state))
+    return Lesson(id_, exemplar.query, exemplar.answer, text)
 
 
 def form_of(state: PoolState) -> Form:

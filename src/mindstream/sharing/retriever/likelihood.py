@@ -21,7 +21,7 @@ LONGEST_ANSWER = 400
 
 
 class AnswerAfterExample(Prompt[str]):
-    """Answer a question after an example of how another one was answered: the words before an answer that is weighed."""
+    """Answer a question after an example of how another one was: the words before an answer that is weighed."""
 
     role: ClassVar[str] = "labeller"
     reply_tokens: ClassVar[int] = 1
