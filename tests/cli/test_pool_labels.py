@@ -14,6 +14,8 @@ from running import Done, run
 from test_pool_learning import write_pairs
 
 from mindstream.sharing.learning import LEAST
+
+SIZE = 2 * LEAST
 from mindstream.sharing.pool import Pool
 
 ASKED = re.compile(r"Write (.+?) thing (\d+)")
@@ -47,8 +49,8 @@ def parity(one: tuple[str, str], other: tuple[str, str]) -> bool:
 
 def filled(folder: Path, tmp_path: Path) -> tuple[str | Path, ...]:
     where = ("--data", folder, "--user", "olga")
-    run("pool", "create", "verse", *where)
-    assert run("pool", "import", "verse", write_pairs(tmp_path / "own.jsonl", LEAST), *where).code == 0
+    run("pool", "create", "verse", "--embedder", "wordllama", *where)
+    assert run("pool", "import", "verse", write_pairs(tmp_path / "own.jsonl", SIZE), *where).code == 0
     return where
 
 

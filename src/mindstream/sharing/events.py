@@ -32,6 +32,8 @@ class PoolCreated(Event):
     shared: bool = True
     """What a writer has not granted otherwise all members may read; False: nobody else may."""
     form: Form = "composed"
+    embedder: NoWords[str] = ""
+    """By whose vectors it is recalled; "": nobody wrote it down, so by whoever opens it."""
 
 
 class RubricFrozen(Event):

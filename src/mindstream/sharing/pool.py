@@ -19,6 +19,7 @@ from mindstream.log.names import StreamName, checked_name
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import Entry, Erasure, Store
 from mindstream.models.embedders.embedder import Embedder
+from mindstream.models.embedders.named import embedder
 from mindstream.models.model import Model
 from mindstream.sharing import events
 from mindstream.sharing.events import EVERYONE, Form
@@ -34,6 +35,7 @@ from mindstream.sharing.state import PoolState, Standing
 SPARE = 4
 """So many are ranked for each that is wanted: two writers may have written the same."""
 MOST_SHOTS = 64
+USUAL = "wordllama"
 
 
 class Pool:
@@ -65,11 +67,19 @@ class Pool:
     @classmethod
     @contextlib.asynccontextmanager
     async def open(
-        cls, data: str | Path | Store, name: str, *, embed: Embedder | str = "wordllama", clock: Clock | None = None,
+        cls, data: str | Path | Store, name: str, *, embed: Embedder | str | None = None, clock: Clock | None = None,
         retriever: Retriever | None = None, guarded: bool = True, measure_by: MutualInformation | None = None,
     ) -> AsyncIterator[Pool]:  # fmt: skip
-        """Open a pool of a data folder or of a store, created or not."""
-        async with Memory.open(data, StreamName("pool", name), embed=embed, clock=clock) as memory:
+        """Open a pool of a data folder or of a store, created or not.
+
+        `embed`: None: the embedder that it was created with; wordllama where there is no such.
+        """
+        stream = StreamName("pool", name)
+        if embed is None:
+            async with Memory.open(data, stream, embed=USUAL, clock=clock) as memory:
+                created = (await PoolState.read(memory.store, memory.key)).created
+            embed = (created.embedder if created else "") or USUAL
+        async with Memory.open(data, stream, embed=embed, clock=clock) as memory:
             pool = cls(memory, retriever=retriever, guarded=guarded, measure_by=measure_by)
             try:
                 yield pool
@@ -97,7 +107,10 @@ class Pool:
         """
         for each in (owner, *members):
             _checked_agent(each)
-        created = events.PoolCreated(domain=domain, owner=owner, members=tuple(members), shared=shared, form=form)
+        created = events.PoolCreated(
+            domain=domain, owner=owner, members=tuple(members), shared=shared, form=form,
+            embedder=self.memory.embedder.name,
+        )  # fmt: skip
         try:
             await self.memory.commit(Entry(created, owner), unique="created")
         except Conflict:
@@ -190,7 +203,7 @@ class Pool:
         trusted = state.trusted()
         if self._measures is None or self._measures[0] != trusted:
             exemplars = [state.standings[id_].exemplar for id_ in sorted(trusted)]
-            self._measures = (trusted, await build_measures(self.memory.embedder, exemplars))
+            self._measures = (trusted, await build_measures(embedder(USUAL), exemplars))  # its bounds are for this one
         return self._measures[1]
 
     # Who may read, and what is there no more.

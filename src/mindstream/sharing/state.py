@@ -78,6 +78,13 @@ class PoolState:
     trained: Moment = 0.0
     admitted: int = 0
 
+    @classmethod
+    async def read(cls, store: LogStore, pool: StreamKey) -> PoolState:
+        """Read a pool's log from the beginning."""
+        state = cls()
+        await state.catch_up(store, pool)
+        return state
+
     async def catch_up(self, store: LogStore, pool: StreamKey) -> None:
         """Fold what any process has written since the last time."""
         while rows := await store.events(pool, self.seq, KINDS):

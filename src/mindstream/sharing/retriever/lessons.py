@@ -15,8 +15,9 @@ from mindstream.sharing.retriever.learner import Drawn, Rows, Vectors
 
 CHECKED = 48
 """At most so many of the newest lessons tell whether an update holds."""
-LEAST_CHECKED = 8
-"""At least so many do; a pool that has not three times as many lessons learns from all, and every update holds."""
+LEAST_CHECKED, ENOUGH_CHECKED = 8, 24
+"""At least so many do; a pool that has not three times as many lessons learns from all, and every update holds. A third
+of the lessons does until there are enough: with eight of 66, chance refused one good update in three."""
 WHOLE, BATCH = 192, 48
 """A step is taken on all lessons where there are no more than this; else on so many, drawn anew for each step."""
 
@@ -62,7 +63,7 @@ class Lessons:
         known = len(self._known)
         if known < 3 * LEAST_CHECKED:
             return known
-        return known - min(CHECKED, max(LEAST_CHECKED, int(self._held_out * known)))
+        return known - min(CHECKED, max(min(ENOUGH_CHECKED, known // 3), int(self._held_out * known)))
 
     def add(self, at: int, candidates: Rows, p_not: NDArray[np.float64]) -> None:
         """Keep which of a pair's candidates help, most and least."""
