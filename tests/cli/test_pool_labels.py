@@ -14,10 +14,9 @@ from running import Done, run
 from test_pool_learning import write_pairs
 
 from mindstream.sharing.learning import LEAST
-
-SIZE = 2 * LEAST
 from mindstream.sharing.pool import Pool
 
+SIZE = 2 * LEAST
 ASKED = re.compile(r"Write (.+?) thing (\d+)")
 NO_COMPLETIONS = Fails(404, "This is a chat model")
 

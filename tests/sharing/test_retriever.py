@@ -88,9 +88,6 @@ async def test_what_no_model_has_labelled_teaches_nothing() -> None:
     silent = LearnedRetriever(Places(), WIDTH, labels=Labels("logprobs", "a model", lambda _: {}))
     await silent.seed_with(examples(80))
     assert silent.version.number == 0
-    without = LearnedRetriever(Places(), WIDTH, seed=1)
-    await without.seed_with(examples(80))
-    assert without.version.number > 0 and without.version.basis == "stand-in"
 
 
 async def test_labels_of_a_model_teach_what_they_say_and_the_version_tells_their_basis() -> None:

@@ -250,6 +250,34 @@ async def grant(
     say(f"what {settings.user} writes in {name} is read by: {who}")
 
 
+@command(app, "data user", "mindstream pool share verse dnkxxgi47ru7lejrzy2xw3i2", user=ME)
+async def share(
+    settings: Settings, name: Name, ids: Annotated[list[str], word("ID…", "Pairs that you offered in private.")]
+) -> None:
+    """Let others read pairs that `chat --offer` or `solve --offer` has offered: those who may read what you write."""
+    async with pools.open_pool(settings, name) as pool:
+        await pool.release(ids, settings.user)
+    say(f"{count_of(len(ids), 'pair')} of {name} shared")
+
+
+@command(
+    app, "data user", "mindstream pool helped verse dnkxxgi47ru7lejrzy2xw3i2 yes",
+    "mindstream pool helped verse dnkxxgi47ru7lejrzy2xw3i2 no --query 'a couplet on rain'", user=ME,
+)  # fmt: skip
+async def helped(
+    settings: Settings,
+    name: Name,
+    id: Annotated[str, word("ID", "An exemplar that stood before an answer; `pool recall --json` gives ids.")],
+    value: Annotated[Literal["yes", "no"], word("yes|no", "Whether the answer was good.")],
+    query: Annotated[str, flag("WORDS", "To which question; where it comes again, this counts more.")] = "",
+) -> None:
+    """Tell whether an answer was good that an exemplar stood before: what helps mostly is ranked higher."""
+    async with pools.open_pool(settings, name) as pool:
+        await pool.helped([id], float(value == "yes"), settings.user, query)
+        known = (await pool.state()).helped[id]
+    say(f"{id}: of {count_of(known.count, 'answer')} {known.total:g} were good")
+
+
 @command(
     app, "data user", "mindstream pool members verse", "mindstream pool members verse --add bob --remove eve", user=ME
 )

@@ -164,13 +164,14 @@ async def trim(pool: Pool, capacity: str, by: str) -> list[str]:
 
 @contextlib.asynccontextmanager
 async def open_member(
-    settings: Settings, name: str, *, scorer: Model | None = None, model: str = "",
+    settings: Settings, name: str, *, scorer: Model | None = None, model: str = "", offers: bool = False,
     render: Callable[[Exemplar], str] = render_shot,
 ) -> AsyncIterator[Member | None]:  # fmt: skip
     """Open the user's place in a pool; None where no pool is named.
 
     Args:
         scorer: who grades what is offered; None: it only reads. model: who answers.
+        offers: something will be offered, and who grades it is known later.
 
     Raises:
         InputError: there is no such pool, the user is none of its members, or nothing could be offered to it.
@@ -180,6 +181,6 @@ async def open_member(
         return
     async with open_pool(settings, name) as pool:
         state = await pool.member_state(settings.user)
-        if scorer and not state.rubrics:
+        if (scorer or offers) and not state.rubrics:
             raise InputError(f"the pool {name!r} has no frozen rubric, so nothing can be offered to it")
         yield Member(pool, settings.user, model, scorer, render=render)

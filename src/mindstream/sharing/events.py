@@ -60,6 +60,8 @@ class ExemplarOffered(Event):
     """Whose query it was, where that is not the writer's own: a user, another agent."""
     examples: NoWords[tuple[str, ...]] = ()
     """The ids of the exemplars that stood in the prompt; an id is made of its exemplar's words, so it tells which."""
+    private: bool = False
+    """Nobody but its writer is served it, nor what was drawn from it, until the writer shares it."""
 
 
 class ExemplarJudged(Event):
@@ -96,6 +98,13 @@ class ExemplarShared(Event):
     kind = "exemplar_shared"
     writer: Person[str]
     readers: Person[tuple[str, ...]]
+
+
+class PairsShared(Event):
+    """A writer let others read pairs that it had offered in private: whoever may read what it writes."""
+
+    kind = "pairs_shared"
+    ids: NoWords[tuple[str, ...]]
 
 
 class MembersChanged(Event):
@@ -184,6 +193,6 @@ class RetrieverTrained(Event):
 
 
 EVENTS: tuple[type[Event], ...] = (
-    PoolCreated, RubricFrozen, ExemplarOffered, ExemplarJudged, ExemplarShared, MembersChanged, ExemplarWithdrawn,
-    SourceTrusted, ExemplarsHelped, ExemplarEvicted, CandidatesLabelled, RetrieverTrained,
+    PoolCreated, RubricFrozen, ExemplarOffered, ExemplarJudged, ExemplarShared, PairsShared, MembersChanged,
+    ExemplarWithdrawn, SourceTrusted, ExemplarsHelped, ExemplarEvicted, CandidatesLabelled, RetrieverTrained,
 )  # fmt: skip

@@ -223,6 +223,17 @@ class Pool:
             _checked_agent(each)
         await self.write(events.ExemplarShared(writer=writer, readers=tuple(dict.fromkeys(readers))), writer)
 
+    async def release(self, ids: Sequence[str], by: str) -> None:
+        """Let others read pairs that a writer has offered in private: those who may read what it writes.
+
+        Raises:
+            InputError: one of them is none of its own.
+        """
+        state = await self.member_state(by)
+        if wrong := [id_ for id_ in ids if id_ not in state.standings or state.standings[id_].exemplar.writer != by]:
+            raise InputError(f"{by!r} has offered no pair {wrong[0]!r} to the pool {self.name!r}")
+        await self.write(events.PairsShared(ids=tuple(ids)), by)
+
     async def set_members(self, members: Sequence[str], by: str) -> None:
         """Say who may write and recall."""
         await self._owners_state(by)

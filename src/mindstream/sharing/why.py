@@ -35,11 +35,7 @@ async def explain(pool: Pool, id_: str, reader: str) -> Explanation:
     """
     state = await pool.member_state(reader)
     found = [each for each in state.standings if each.startswith(id_)] if id_ else []
-    owner = state.created.owner if state.created else ""
-    readable = [
-        each for each in found
-        if reader == owner or all(state.may_read(reader, writer) for writer in state.standings[each].writers)
-    ]  # fmt: skip
+    readable = [each for each in found if state.may_see(reader, each)]
     if len(readable) != 1:
         what = f"{len(readable)} exemplars begin so" if readable else "there is no exemplar that you may read"
         raise InputError(f"{what}: {id_!r}; `mindstream pool export {pool.name}` lists their ids")

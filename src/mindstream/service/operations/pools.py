@@ -403,13 +403,9 @@ def _versions(state: PoolState) -> list[VersionShape]:
 
 
 def _readable(state: PoolState, reader: str) -> list[Standing]:
-    """Return what somebody may read of all that was offered, newest first; the owner may all of it."""
-    owner = state.created.owner if state.created else ""
+    """Return what somebody may read of all that was offered, newest first; the owner may all that is not private."""
     newest_first = sorted(state.standings.values(), key=lambda each: -each.seq)
-    return [
-        each for each in newest_first
-        if reader == owner or all(state.may_read(reader, writer) for writer in each.writers)
-    ]  # fmt: skip
+    return [each for each in newest_first if state.may_see(reader, each.exemplar.id)]
 
 
 def _verdict(standing: Standing) -> str:
