@@ -13,13 +13,21 @@ import typer
 from mindstream.cli.pool import ME, Name
 from mindstream.cli.shell import asking
 from mindstream.cli.shell.files import write_text
-from mindstream.cli.shell.flags import AsJson, Svg, Yes, command, flag, group, split_names
+from mindstream.cli.shell.flags import AsJson, Svg, Yes, command, flag, group, split_names, switch
 from mindstream.cli.shell.output import complain, print_json, print_table, say, tell
 from mindstream.cli.shell.plot import Axes, fitting_top, picture, plot
 from mindstream.cli.shell.progress import progress
 from mindstream.service import pools
 from mindstream.service.opening import answering
-from mindstream.service.pool_experiment import MEANING, RULES, ExperimentSettings, Report, run_experiment, split_shots
+from mindstream.service.pool_experiment import (
+    MEANING,
+    RULES,
+    ExperimentSettings,
+    Report,
+    experiment_estimate,
+    run_experiment,
+    split_shots,
+)
 from mindstream.settings import Settings
 from mindstream.sharing.events import Form, RetrieverTrained
 from mindstream.sharing.experiment.cells import STAGES
@@ -266,13 +274,26 @@ def experiment(
     models: Annotated[str, flag("A,B,…", "Who answers, given to the agents in turn.")] = "",
     scorer: Annotated[str, flag("NAME", "Who grades what streams in [the first of --models].")] = "",
     bertscore: Annotated[str, flag("MODEL", "BERTScore, too, by this model of the hub or folder.")] = "",
+    own_answers: Annotated[
+        bool, switch("--own-answers", "Agents answer what streams in themselves, as in the paper.")
+    ] = False,
+    blind: Annotated[
+        Path | None, flag("DIR", "Write answers with exemplars and without there, unmarked, and a key beside.")
+    ] = None,
+    price: Annotated[bool, switch("--price", "Only say what it will take at most.")] = False,
     out: Annotated[Path | None, flag("FILE.jsonl", "Keep each answer; the same command goes on behind them.")] = None,
     json: AsJson = False,
 ) -> None:
     """Measure what sharing is worth: the studies of memory sharing (Gao 2024), with any model."""
     forms: tuple[Form, ...] = ("composed", "bare") if form == "both" else (form,)
-    design = Design(named_studies(_names(studies)), split_shots(shots), forms, tests, seed)
-    wish = ExperimentSettings(design, _names(agents), agents_from, _names(models), scorer, bertscore, out)
+    design = Design(named_studies(_names(studies)), split_shots(shots), forms, tests, seed, own_answers)
+    wish = ExperimentSettings(design, _names(agents), agents_from, _names(models), scorer, bertscore, blind, out)
+    expected = experiment_estimate(settings, wish)
+    if price:
+        tell(json, {"calls": expected.calls, "tokens": expected.tokens, "cost_usd": expected.cost_usd}, str(expected))
+        return
+    if expected.calls:
+        complain(f"at most {str(expected).removeprefix('about ')}")
 
     async def run() -> Report:
         with progress("answering") as told:
