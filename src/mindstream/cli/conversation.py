@@ -22,12 +22,12 @@ from mindstream.log.events import Failed, Heard, Logged, Opened, Said, Thought
 from mindstream.memory.recall.exemplars import Exemplars
 from mindstream.minds.mind import Mind
 from mindstream.models.roles import Models
-from mindstream.service.offering import Offering, offered_pool
 from mindstream.service.opening import open_mind, unpriced
 from mindstream.service.pools import open_member
 from mindstream.service.solving import talk_tools
 from mindstream.settings import Settings
 from mindstream.sharing.member import Member
+from mindstream.sharing.offering import Offering, offered_pool
 from mindstream.tools.tool import Tool
 
 COMMANDS = {

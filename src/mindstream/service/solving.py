@@ -31,11 +31,11 @@ from mindstream.planning.solve import UNPLANNED, Strategy
 from mindstream.planning.strategies.remembered import RememberedPlans
 from mindstream.planning.watcher import RunWatcher
 from mindstream.service.memory import open_user_memory
-from mindstream.service.offering import Offering, offered_pool
 from mindstream.service.opening import answering, budget_of
 from mindstream.service.pools import open_member
 from mindstream.settings import Settings
 from mindstream.sharing.member import plan_shot
+from mindstream.sharing.offering import Offering, offered_pool
 from mindstream.tools.mcp.mcp import mcp_tools
 from mindstream.tools.mcp.pins import Approve, Pins
 from mindstream.tools.named import Means, named_tools
