@@ -76,7 +76,7 @@ def test_what_a_model_states_reaches_training_and_another_labeller_gives_another
         done = train(door, where, "--json")
         row = done.rows[0]
         assert (row["basis"], row["labeller"], row["number"]) == ("stated", f"{door.url}#any", 2)
-        assert "labels 60 exemplars as it states them: about 60 calls of models" in done.err
+        assert f"labels {SIZE} exemplars as it states them: about {SIZE} calls of models" in done.err
         made.append(weights(tmp_path / name) if row["held"] else None)
     assert made[0] is not None and made[0] != made[1]
     again = train(door, where)
@@ -103,7 +103,7 @@ def test_a_labeller_that_fails_is_told_and_what_it_labelled_is_kept(door: FakeEn
     door.otherwise = states(form)
     done = train(door, where)
     left = int(re.findall(r"labels (\d+) exemplars", done.err)[0])
-    assert 30 <= left <= 40 and "version 2, after version 1" in done.out
+    assert SIZE - 30 <= left <= SIZE - 20 and "version 2, after version 1" in done.out
 
 
 def test_prose_instead_of_numbers_teaches_nothing(door: FakeEndpoint, tmp_path: Path) -> None:
@@ -135,4 +135,4 @@ def test_log_probabilities_of_an_endpoint_reach_training_and_their_calls_are_lim
     assert limited.code == 2 and "100 of the 100 calls" in limited.err
     row = train(door, where, "--json").rows[0]
     assert (row["basis"], row["held"]) == ("logprobs", True)
-    assert 60 * 16 + 2 <= len(door.asked) < 60 * 17 + 2, "of the pairs that were broken off in the middle"
+    assert SIZE * 16 + 2 <= len(door.asked) < SIZE * 17 + 2, "of the pairs that were broken off in the middle"

@@ -57,10 +57,12 @@ def test_the_curve_is_drawn_in_the_terminal_in_json_and_as_a_picture(
 ) -> None:
     picture = tmp_path / "c.svg"
     told = run("pool", "curve", "verse", "--svg", picture, *where).out
-    assert "best size: 60 (60 were laid in by hand, and stay)" in told and "t: trained" in told
+    assert f"best size: {SIZE} ({SIZE} were laid in by hand, and stay)" in told and "t: trained" in told
     assert picture.read_text("utf-8").count("<path") >= 3
     sizes, growth, versions = run("pool", "curve", "verse", "--json", *where).rows
-    assert [each["size"] for each in sizes["points"]] == list(range(6, 61, 6)) and sizes["form"] == "composed"
+    assert [each["size"] for each in sizes["points"]] == [round(SIZE * tenth / 10) for tenth in range(1, 11)] and sizes[
+        "form"
+    ] == "composed"
     assert len(growth["points"]) == 10 and all(0 <= each["helped"] <= 1.1 for each in growth["points"])
     assert [each["number"] for each in versions["points"]] == [1]
 
@@ -69,10 +71,10 @@ def test_a_pool_is_trimmed_to_its_best_size(where: tuple[str | Path, ...], tmp_p
     more = write_pairs(tmp_path / "more.jsonl", 10, SIZE)
     run("pool", "import", "verse", more, "--writer", "ann", *where)
     best = run("pool", "curve", "verse", "--json", *where).rows[0]["best"]
-    assert 60 <= best <= 70
+    assert SIZE <= best <= SIZE + 10
     gone = run("pool", "trim", "verse", "--capacity", "best", "--yes", "--json", *where).rows[0]["gone"]
     held = len(run("pool", "export", "verse", *where).out.splitlines())
-    assert held + len(gone) == 70 or not gone
+    assert held + len(gone) == SIZE + 10 or not gone
     assert "a number of exemplars, or best" in mistaken(
         run("pool", "trim", "verse", "--capacity", "few", "--yes", *where)
     )

@@ -29,7 +29,7 @@ from mindstream.sharing.versions import NAME, Newest, publish, read_newest
 if TYPE_CHECKING:
     from mindstream.sharing.pool import Pool
 
-LEAST = 30
+LEAST = 36
 """A pool of fewer is ranked untrained: with 24 learning costs as often as it gains, with 36 it costs nothing."""
 RELEARNED = 1_000
 """A process that takes learning over learns from the newest so many exemplars; those before are ranked all the same."""

@@ -42,7 +42,7 @@ class Pool:
     """Exemplars that several agents of a store share (Gao 2024). Open one with `Pool.open`; `create` it once.
 
     Args:
-        retriever: who ranks; None: what the pool has learned, and goes on learning once it has 30 exemplars.
+        retriever: who ranks; None: what the pool has learned, and goes on learning once it has 36 exemplars.
         measure_by: a model in this process that tells whether answers belong; None: the scorer, where it is in it.
         guarded: False: nothing is doubted (a control for experiments).
 

@@ -26,7 +26,9 @@ STEPS = 127
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Head:
-    """What ranks: s = scale · cos((x - x̄)W, (m - m̄)W) + bias, in training and in recall alike.
+    """What ranks, in training and in recall alike: s = scale · ½(cos((x - x̄)W, (m - m̄)W) + cos(x - x̄, m - m̄)) + bias.
+
+    The half that is never trained keeps what an answer is about, where training has learned its manner.
 
     Attributes:
         matrix: W, width by width; not to be written to.
@@ -49,14 +51,17 @@ class Head:
 
     def ask(self, questions: Floats) -> Floats:
         """Return unit vectors of questions; their cosine with what `project` gives is the head's nearness."""
-        return unit(multiply(self._apart(questions, 0), self.matrix))
+        return self._both(questions, 0)
 
     def project(self, vectors: Floats) -> Floats:
         """Return unit vectors of exemplars; zeros stay zeros."""
-        return unit(multiply(self._apart(vectors, 1), self.matrix))
+        return self._both(vectors, 1)
 
-    def _apart(self, vectors: Floats, of: int) -> Floats:
-        return vectors if self.means is None else apart(vectors, self.means[of])
+    def _both(self, vectors: Floats, of: int) -> Floats:
+        if self.means is None:
+            return unit(multiply(vectors, self.matrix))
+        plain = apart(vectors, self.means[of])
+        return unit(np.concatenate([unit(multiply(plain, self.matrix)), plain], axis=1))
 
     def kept(self) -> Head:
         """Return this head as it is when it was written and read again, so that every process ranks alike."""

@@ -1,6 +1,6 @@
 """Descent on the source's loss, by hand in NumPy: all lessons at once, a few steps, always from the plain cosine.
 
-loss = -1/v Σ [y log σ(s) + (1 - y) log(1 - σ(s))] with s = scale · cos(xW, mW) + bias (Gao 2024, 3.2).
+loss = -1/v Σ [y log σ(s) + (1 - y) log(1 - σ(s))] with the score s of the head (Gao 2024, 3.2).
 
 The few steps are what keeps a matrix of 65,000 numbers from learning some hundred pairs by heart; going on from the
 version before would add them up. Plain descent with momentum moves along what many lessons share; Adam, which moves
@@ -63,10 +63,10 @@ class Learner:
         given, candidates = np.concatenate(used), candidates + len(questions)
         n = len(given)
         ours, lengths = _units(multiply(given, self._matrix))
-        cosines = np.vecdot(ours[asked], ours[candidates])
+        cosines = (np.vecdot(ours[asked], ours[candidates]) + np.vecdot(given[asked], given[candidates])) / 2
         scale, bias = self._line
         off = (_sigmoid(scale * cosines + bias) - drawn.helps) / np.float32(len(asked))
-        pull = np.bincount(asked * n + candidates, off * scale, n * n).astype(np.float32).reshape(n, n)
+        pull = np.bincount(asked * n + candidates, off * scale / 2, n * n).astype(np.float32).reshape(n, n)
         pulled = multiply(pull + pull.T, ours)
         pulled = (pulled - np.vecdot(pulled, ours)[:, None] * ours) / lengths
         _move(self._matrix, self._speeds[0], multiply(np.ascontiguousarray(given.T), pulled))

@@ -49,6 +49,7 @@ class ByHead:
         if not np.array_equal(before[:known], vectors[:known]):
             known = 0
         if known < len(vectors):
-            projected = np.concatenate([projected[:known], self._head.project(vectors[known:])])
+            new = self._head.project(vectors[known:])
+            projected = np.concatenate([projected[:known], new]) if known else new
             self._kept = vectors, projected
         return projected[: len(vectors)]
