@@ -18,6 +18,9 @@ from mindstream.errors import InputError
 from mindstream.models.embedders.embedder import unit
 
 Floats = NDArray[np.float32]
+LEARNED = 2 / 3
+"""How far the trained part counts. Alone it finds a genre as often, and copies from what it finds are worse where the
+manner is the same in all of a pool (ROUGE-L .17 instead of .19 on the published pairs)."""
 ONE_THREAD = 1 << 18
 """Products of so many multiplications OpenBLAS does not share out."""
 STEPS = 127
@@ -26,9 +29,10 @@ STEPS = 127
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Head:
-    """What ranks, in training and in recall alike: s = scale · ½(cos((x - x̄)W, (m - m̄)W) + cos(x - x̄, m - m̄)) + bias.
+    """What ranks, in training and in recall alike: s = scale · near + bias.
 
-    The half that is never trained keeps what an answer is about, where training has learned its manner.
+    near = ⅔ cos((x - x̄)W, (m - m̄)W) + ⅓ cos(x - x̄, m - m̄): the part that is never trained keeps what an answer is
+    about, where training has learned its manner.
 
     Attributes:
         matrix: W, width by width; not to be written to.
@@ -61,7 +65,9 @@ class Head:
         if self.means is None:
             return unit(multiply(vectors, self.matrix))
         plain = apart(vectors, self.means[of])
-        return unit(np.concatenate([unit(multiply(plain, self.matrix)), plain], axis=1))
+        return np.concatenate(
+            [LEARNED**0.5 * unit(multiply(plain, self.matrix)), (1 - LEARNED) ** 0.5 * plain], axis=1, dtype=np.float32
+        )  # fmt: skip
 
     def kept(self) -> Head:
         """Return this head as it is when it was written and read again, so that every process ranks alike."""

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mindstream.sharing.retriever.head import Floats, Head, apart, multiply
+from mindstream.sharing.retriever.head import LEARNED, Floats, Head, apart, multiply
 
 Rows = NDArray[np.int64]
 RATE, MOMENTUM = np.float32(1), np.float32(0.9)
@@ -63,10 +63,11 @@ class Learner:
         given, candidates = np.concatenate(used), candidates + len(questions)
         n = len(given)
         ours, lengths = _units(multiply(given, self._matrix))
-        cosines = (np.vecdot(ours[asked], ours[candidates]) + np.vecdot(given[asked], given[candidates])) / 2
+        plain = np.vecdot(given[asked], given[candidates])
+        cosines = LEARNED * np.vecdot(ours[asked], ours[candidates]) + (1 - LEARNED) * plain
         scale, bias = self._line
         off = (_sigmoid(scale * cosines + bias) - drawn.helps) / np.float32(len(asked))
-        pull = np.bincount(asked * n + candidates, off * scale / 2, n * n).astype(np.float32).reshape(n, n)
+        pull = np.bincount(asked * n + candidates, off * scale * LEARNED, n * n).astype(np.float32).reshape(n, n)
         pulled = multiply(pull + pull.T, ours)
         pulled = (pulled - np.vecdot(pulled, ours)[:, None] * ours) / lengths
         _move(self._matrix, self._speeds[0], multiply(np.ascontiguousarray(given.T), pulled))
