@@ -58,7 +58,7 @@ class Asked:
         self._gain = 0.5 * overlap + 0.5 * np.clip(vectors["test answers"] @ vectors["pool answers"].T, 0, 1)
 
     def near(self, head: Head) -> Floats:
-        return head.project(self._tests) @ head.project(self.pool).T
+        return head.ask(self._tests) @ head.project(self.pool).T
 
     def by_words(self) -> Floats:
         index = Lexical()

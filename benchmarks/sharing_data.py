@@ -95,6 +95,16 @@ def load_own() -> Experiment:
     return clean(pool, stream, tests)
 
 
+def read_genres(files: Sequence[Path]) -> list[Item]:
+    """Read genres from files; no question twice."""
+    found = dict[str, Item]()
+    for file in files:
+        for genre, pairs in json.loads(file.read_text("utf-8")).items():
+            for each in _items(genre, file.stem, [(pair["query"], pair["answer"]) for pair in pairs]):
+                found.setdefault(each.query, each)
+    return list(found.values())
+
+
 def load_streams(data: Path, domain: str) -> tuple[list[Item], list[Item], list[Item]]:
     """Return a domain's pool, all of its problems, and its tests: no question and no answer twice, none empty."""
     some = [each for each in read_published(data) if each["domain"] == domain]

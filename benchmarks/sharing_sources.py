@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mindstream.models.embedders.embedder import Embedder
-from mindstream.models.providers.address import address
 from mindstream.models.providers.provider import provider
 from mindstream.sharing.retriever.corpus import Corpus, Pair
 from mindstream.sharing.retriever.does_it_help import Stated
@@ -59,14 +58,13 @@ def scrambled(retriever: LearnedRetriever) -> None:
 
 async def compare_sources(name: str, embedder: Embedder, items: Sequence[Pair]) -> dict[str, Any]:
     """Weigh the candidates of some pairs by all three sources; return rank correlations and the time each takes."""
-    at = address(name)
     corpus = Corpus(embedder.width)
     for item, vector in zip(items, await embedder.embed([each.query for each in items]), strict=True):
-        corpus.add(item, vector)
+        corpus.add(item, vector, vector)
     english = [i for i, item in enumerate(items) if item.answer.isascii()]
     chosen = np.random.default_rng(0).choice(english, SAMPLE, replace=False)
     model = provider(name)
-    sources: list[Unlikely] = [StandIn(embedder), Likelihood(at), Stated(model)]
+    sources: list[Unlikely] = [StandIn(embedder), Likelihood(model), Stated(model)]
     told: dict[str, list[NDArray[np.float64]]] = {each.basis: [] for each in sources}
     took: dict[str, float] = {}
     for source in sources:

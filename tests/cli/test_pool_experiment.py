@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+from fake_endpoint import FakeEndpoint, Says
 from running import mistaken, run
 
 QUICK = ("--agents", "limerick,fitness", "--tests", "1", "--form", "bare")
@@ -25,3 +27,22 @@ def test_mistakes_are_one_sentence(tmp_path: Path) -> None:
     assert "shots are numbers" in mistaken(run("pool", "experiment", "--shots", "1,x"))
     assert "no agent 'nix'" in mistaken(run("pool", "experiment", "--agents", "nix"))
     assert "has no agents" in mistaken(run("pool", "experiment", "--data", tmp_path))
+
+
+def test_agents_answer_the_stream_themselves_and_nothing_is_asked_twice(door: FakeEndpoint, tmp_path: Path) -> None:
+    door.otherwise = Says("There was a young man of the sea, whose parrot was partial to tea.")
+    out, blind = tmp_path / "cells.jsonl", tmp_path / "blind"
+    few = ("--agents", "limerick", "--tests", "2", "--form", "bare", "--studies", "shots", "--shots", "0,2")
+    wanted = ("pool", "experiment", *few, "--models", f"{door.url}#any", "--scorer", "rules", "--own-answers")
+    (price,) = run(*wanted, "--price", "--json").rows
+    assert price["calls"] > 4 and not door.asked
+    told = run(*wanted, "--out", out, "--blind", blind, "--json").rows[0]["experiment"]
+    asked = len(door.chats)
+    assert told["answers of the stream"] == "their own" and told["blind pairs"] == 2 and asked <= price["calls"]
+    assert any("partial to tea" in str(each.body["messages"]) for each in door.chats), "what one said, others are shown"
+    assert run(*wanted, "--out", out, "--blind", blind, "--json").code == 0 and len(door.chats) == asked
+    rows = [json.loads(line) for line in (blind / "pairs.jsonl").read_text("utf-8").splitlines()]
+    key = json.loads((blind / "key.json").read_text("utf-8"))["with exemplars"]
+    assert [row["n"] for row in rows] == list(key) and set(key.values()) <= {"a", "b"}
+    refused = run("pool", "experiment", *few[:-1], "1,2", "--blind", blind)
+    assert "--shots 0,3" in mistaken(refused)

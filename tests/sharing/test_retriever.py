@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mindstream.errors import ModelUnavailable
 from mindstream.models.embedders.embedder import unit
 from mindstream.sharing.retriever.corpus import Pair
 from mindstream.sharing.retriever.head import Head
+from mindstream.sharing.retriever.labels import Labels
 from mindstream.sharing.retriever.learned import LearnedRetriever, Recipe
-from mindstream.sharing.retriever.learner import Drawn
+from mindstream.sharing.retriever.learner import Drawn, Vectors
 from mindstream.sharing.retriever.lessons import Checked
 from mindstream.sharing.retriever.unlikely import Basis
 
@@ -51,13 +51,6 @@ class SameKindHelps:
         return np.array([0.1 if each.query.split()[-2] == kind else 0.8 for each in candidates])
 
 
-class Silent:
-    basis: Basis = "logprobs"
-
-    async def p_not(self, pair: Pair, candidates: Sequence[Pair]) -> NDArray[np.float64]:
-        raise ModelUnavailable("nobody is there")
-
-
 def examples(n: int, start: int = 0) -> list[Example]:
     return [
         Example(f"e{i}", f"ask word{i} {i % KINDS} {i}", f"answer word{i} {i % KINDS} {i}")
@@ -73,7 +66,7 @@ async def hits(retriever: LearnedRetriever) -> float:
     pool, asked = examples(40), examples(60, 1000)
     head = retriever.version.head
     near = (
-        head.project(await Places().embed([e.query for e in asked]))
+        head.ask(await Places().embed([e.query for e in asked]))
         @ head.project(await Places().embed([e.query for e in pool])).T
     )
     first = [pool[at] for at in near.argmax(1)]
@@ -91,13 +84,22 @@ async def test_admissions_teach_what_helps() -> None:
     assert retriever.version.held_out >= retriever.version.before
 
 
-async def test_nothing_is_learned_in_the_place_of_a_model_that_is_silent() -> None:
-    retriever = LearnedRetriever(Places(), WIDTH, Silent())
-    await retriever.seed_with(examples(40))
-    assert retriever.version.number == 0
-    without = LearnedRetriever(Places(), WIDTH)
-    await without.seed_with(examples(40))
-    assert without.version.number > 0 and without.version.basis == "stand-in"
+async def test_what_no_model_has_labelled_teaches_nothing() -> None:
+    silent = LearnedRetriever(Places(), WIDTH, labels=Labels("logprobs", "a model", lambda _: {}))
+    await silent.seed_with(examples(80))
+    assert silent.version.number == 0
+
+
+async def test_labels_of_a_model_teach_what_they_say_and_the_version_tells_their_basis() -> None:
+    pool = examples(80)
+    said = {
+        one.id: {other.id: 0.1 if kind_of(one) == kind_of(other) else 0.8 for other in pool if other != one}
+        for one in pool
+    }
+    taught = LearnedRetriever(Places(), WIDTH, labels=Labels("stated", "a model", lambda id_: said[id_]))
+    before = await hits(taught)
+    await taught.seed_with(pool)
+    assert await hits(taught) > before + 0.2 and taught.version.basis == "stated"
 
 
 async def test_an_update_that_does_worse_on_what_was_held_out_is_no_version() -> None:
@@ -127,7 +129,7 @@ async def test_no_version_has_learned_from_what_its_successor_is_checked_by() ->
         learned.append(set(drawn.asked.tolist()))
         return drawn
 
-    def watch_check(head: Head, vectors: NDArray[np.float32]) -> Checked:
+    def watch_check(head: Head, vectors: Vectors) -> Checked:
         checked.append(set(list(lessons._known)[len(lessons) :]))
         return check(head, vectors)
 

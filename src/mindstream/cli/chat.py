@@ -11,7 +11,19 @@ import typer
 from mindstream.cli.conversation import CalledTools, TalkOptions, answer, conversing, describe_models
 from mindstream.cli.screens.talk import JsonScreen, PlainConsole, Screen, TextScreen
 from mindstream.cli.shell.files import Lines
-from mindstream.cli.shell.flags import PLAIN, Docs, Mcp, PoolName, Record, Trust, command, flag, split_names, switch
+from mindstream.cli.shell.flags import (
+    PLAIN,
+    Docs,
+    Mcp,
+    OfferTo,
+    PoolName,
+    Record,
+    Trust,
+    command,
+    flag,
+    split_names,
+    switch,
+)
 from mindstream.cli.shell.output import complain
 from mindstream.cli.shell.stopping import run_until_stopped
 from mindstream.coach.packs.load import load
@@ -25,7 +37,8 @@ UNHELD = 2
 """The exit code where nothing was answered, since no model could be reached."""
 NOTES = """Without a terminal one utterance a line is read from standard input, the
 next one after the answer and all thinking. A line that is a command of the
-terminal (/plan, /help …) is not taken; //plan says it. `mindstream demo`
+terminal (/plan, /help …) is not taken; //plan says it. With --offer each
+answer is offered; in a terminal only what you offer by /offer. `mindstream demo`
 plays a recorded talk with a model.
 
 Exit code: 0; 1 where a line could not be taken; 2 where the conversation
@@ -66,6 +79,7 @@ def chat(
     mcp: Mcp = None,
     trust: Trust = False,
     pool: PoolName = "",
+    offer: OfferTo = "",
     record: Record = None,
 ) -> int:
     """Talk: it answers at once, thinks behind, remembers.
@@ -73,7 +87,7 @@ def chat(
     A talker answers from memory; reasoners think about what was said, and write beliefs and a plan back.
     """
     called = CalledTools(split_names([tools]) or (), tuple(docs or ()), tuple(mcp or ()), trust)
-    return hold(settings, TalkOptions(session, not no_wait, json, record, pool, called=called))
+    return hold(settings, TalkOptions(session, not no_wait, json, record, pool, offer, called=called))
 
 
 def hold(settings: Settings, options: TalkOptions) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -15,15 +15,19 @@ from mindstream.cli.screens.run import PlainScreen
 from mindstream.cli.screens.talk import Screen
 from mindstream.cli.shell.asking import is_answerable
 from mindstream.cli.shell.files import InputLine, Lines
+from mindstream.cli.shell.output import complain, short
 from mindstream.coach.answer import UNAVAILABLE
 from mindstream.errors import InputError, MindstreamError, StorageError
-from mindstream.log.events import Failed, Logged, Opened, Said, Thought
+from mindstream.log.events import Failed, Heard, Logged, Opened, Said, Thought
+from mindstream.memory.recall.exemplars import Exemplars
 from mindstream.minds.mind import Mind
 from mindstream.models.roles import Models
 from mindstream.service.opening import open_mind, unpriced
 from mindstream.service.pools import open_member
 from mindstream.service.solving import talk_tools
 from mindstream.settings import Settings
+from mindstream.sharing.member import Member
+from mindstream.sharing.offering import Offering, offered_pool
 from mindstream.tools.tool import Tool
 
 COMMANDS = {
@@ -33,6 +37,7 @@ COMMANDS = {
     "/recall": "WORDS: what memory holds of that",
     "/sessions": "the talks that are remembered",
     "/forget": "WORDS: forget for good what mentions that; shows it first, and asks",
+    "/offer": "offer the last answer to the pool that --offer names; shows it first, and asks",
     "/work": "what is being thought about",
     "/cancel": "stop thinking about it",
     "/help": "this",
@@ -67,7 +72,7 @@ class TalkOptions:
 
     Attributes:
         wait: read the next line only after the answer and all thinking.
-        pool: the name of one that shows the talker how others answered.
+        pool: the name of one that shows the talker how others answered; offer: of one that answers are offered to.
         follow_ups: something said after an answer is seen as such.
         called: what the reasoner may call beside its own.
     """
@@ -77,6 +82,7 @@ class TalkOptions:
     json: bool = False
     record: Path | None = None
     pool: str = ""
+    offer: str = ""
     follow_ups: bool = True
     called: CalledTools = CalledTools()
 
@@ -96,6 +102,10 @@ class Conversation:
         self.screen = screen
         self.thinking = False
         self.on_shown: Callable[[Logged], None] = lambda _: None
+        self.offering: Offering | None = None
+        self.exchanges: list[tuple[str, str]] = []
+        """What was said and answered, and is not offered yet, where anything is to be."""
+        self._heard: dict[int, str] = {}
         self.answers = self.unanswered = 0
         """How often it answered, and how often whoever was to answer could not be reached, or failed."""
         self._failures = 0
@@ -135,6 +145,14 @@ class Conversation:
         """Show an error as an event; the conversation goes on."""
         self.mind.memory.show(Failed(text=f"{before}{error}", where=where), "mindstream")
 
+    async def offer(self) -> list[str]:
+        """Offer what is not offered yet; return what came of each, in a line."""
+        told = []
+        while self.offering and self.exchanges:
+            query, answer = self.exchanges.pop(0)
+            told.append(f"“{short(query, 60)}”: {await self.offering.offer(query, answer)}")
+        return told
+
     async def caught_up(self) -> None:
         """Return when all that has happened so far has been shown."""
         mark = _Mark(0, self.mind.memory.key, 0.0, "", Failed(text="", where=""))
@@ -170,6 +188,10 @@ class Conversation:
             self.screen.show(logged)
             self.on_shown(logged)
             event = logged.event
+            if isinstance(event, Heard) and self.offering:
+                self._heard[logged.seq] = event.text
+            elif isinstance(event, Said) and (asked := self._heard.pop(event.answers, "")):
+                self.exchanges += [(asked, event.text)] if event.model != UNAVAILABLE else []
             if isinstance(event, Said):
                 self.unanswered += event.model == UNAVAILABLE
                 self.answers += event.model != UNAVAILABLE
@@ -189,7 +211,7 @@ async def conversing(settings: Settings, screen: Screen, options: TalkOptions) -
         UserError, StorageError: as `opened` does.
         OSError: the screen cannot be written to.
     """
-    talking = asyncio.current_task()
+    talking, offering = asyncio.current_task(), None
     showing: asyncio.Task[None] | None = None
     closed = False
 
@@ -200,14 +222,20 @@ async def conversing(settings: Settings, screen: Screen, options: TalkOptions) -
     with contextlib.ExitStack() as stack:
         try:
             async with (
-                open_member(settings, options.pool) as member,
+                open_member(
+                    settings, offered_pool(options.pool, options.offer), offers=bool(options.offer)
+                ) as member,
                 options.called.open(settings) as tools,
                 open_mind(
-                    settings, session=options.session, record=options.record, exemplars=member,
+                    settings, session=options.session, record=options.record,
+                    exemplars=_shown(member, options, offering := Offering(member) if member else None),
                     follow_ups=options.follow_ups, tools=tools,
                 ) as mind,
             ):  # fmt: skip
                 conversation = Conversation(mind, screen)
+                if offering and options.offer:
+                    offering.scorer, conversation.offering = mind.models.of("scorer"), offering
+                    offering.member = replace(offering.member, model=mind.models.of("talker").name)
                 screen.watch(conversation)
                 if settings.budget_usd is not None and (why := unpriced(settings)):
                     screen.note(why)
@@ -221,6 +249,13 @@ async def conversing(settings: Settings, screen: Screen, options: TalkOptions) -
             closed = True
             if showing is not None:
                 await showing
+
+
+def _shown(member: Member | None, options: TalkOptions, offering: Offering | None) -> Exemplars | None:
+    """Return who finds exemplars for the talker: nobody, where a pool is named for offers alone."""
+    if member is None or not options.pool:
+        return None
+    return offering if options.offer else member
 
 
 async def answer(conversation: Conversation, first: InputLine, lines: Lines, *, wait: bool) -> bool:
@@ -263,6 +298,8 @@ async def _said(conversation: Conversation, line: InputLine, heard: asyncio.Even
             raise InputError(f"{command} is a command of the terminal; /{command} says it as words")
         text = line.text.lstrip()[1:] if command[1:].lower() in COMMANDS else line.text
         await conversation.say(text, heard)
+        for told in await conversation.offer():
+            complain(told)
     except StorageError as error:
         conversation.complain(error, "storage")
         raise

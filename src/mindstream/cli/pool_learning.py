@@ -13,47 +13,101 @@ import typer
 from mindstream.cli.pool import ME, Name
 from mindstream.cli.shell import asking
 from mindstream.cli.shell.files import write_text
-from mindstream.cli.shell.flags import AsJson, Svg, Yes, command, flag, group, split_names
+from mindstream.cli.shell.flags import AsJson, Svg, Yes, command, flag, group, split_names, switch
 from mindstream.cli.shell.output import complain, print_json, print_table, say, tell
 from mindstream.cli.shell.plot import Axes, fitting_top, picture, plot
 from mindstream.cli.shell.progress import progress
 from mindstream.service import pools
-from mindstream.service.pool_experiment import MEANING, RULES, ExperimentSettings, Report, run_experiment, split_shots
+from mindstream.service.opening import answering
+from mindstream.service.pool_experiment import (
+    MEANING,
+    RULES,
+    ExperimentSettings,
+    Report,
+    experiment_estimate,
+    run_experiment,
+    split_shots,
+)
 from mindstream.settings import Settings
 from mindstream.sharing.events import Form, RetrieverTrained
 from mindstream.sharing.experiment.cells import STAGES
 from mindstream.sharing.experiment.studies import ALL, Design, named_studies
 from mindstream.sharing.growth import SizeCurve, SizePoint, growth_curve
 from mindstream.sharing.learning import LEAST, PoolLearner
+from mindstream.sharing.why import taught_by
 from mindstream.text.counting import count_of
 
 app = group()
 
 
-@command(app, "data user embedder", "mindstream pool train verse", user=ME)
-async def train(settings: Settings, name: Name, json: AsJson = False) -> None:
+LABELLER = "Who says which exemplars help (role labeller) [rules: a stand-in, half ROUGE-L, half cosine]."
+ASKED_FROM_USD = 0.10
+"""Labelling that will cost so much is asked about, where somebody is there and no budget was set."""
+
+
+@command(
+    app, "model roles patience_s budget_calls budget_tokens budget_usd data user embedder",
+    "mindstream pool train verse",
+    "mindstream pool train verse --role labeller=gguf:small.gguf",
+    "mindstream pool train verse --model openai:gpt-5-mini --max-calls 200", user=ME, model=LABELLER,
+)  # fmt: skip
+async def train(settings: Settings, name: Name, yes: Yes = False, json: AsJson = False) -> None:
     """Have the retriever learn from all of the pool, now.
 
     It learns from each admission in any case; this weighs all of it anew, and begins anew where the embedder is another
-    one. Stopped by Ctrl-C, it keeps the last version that held.
+    one. With a model it learns how unlikely each answer is after others as examples: by log-probabilities where the
+    model tells them, else as it states them. What that takes is said before. What was labelled is kept, so that a run
+    that was stopped, or whose model failed, goes on with the same command. Stopped by Ctrl-C, it keeps the last version
+    that held.
     """
-    async with pools.open_pool(settings, name) as pool:
+    async with pools.open_pool(settings, name) as pool, answering(settings) as models:
+        total = len((await pool.member_state(settings.user)).teaching(pool.guarded))
+        learner = PoolLearner(pool, await pools.open_labeller(models))
+        if not await _agreed(settings, learner, yes):
+            return
         with progress(f"learning from {name}") as bar:
-            total = len((await pool.member_state(settings.user)).teaching(pool.guarded))
-            row = await PoolLearner(pool).train(settings.user, lambda done: bar(done, total))
-    tell(json, {"pool": name, **row.model_dump(mode="json")}, describe_version(row))
+            row = await learner.train(
+                settings.user, lambda done: bar(done, total), lambda done: bar(done, total, f"labelling {name}")
+            )  # fmt: skip
+        before = _before((await pool.state()).versions, row)
+    tell(json, {"pool": name, **row.model_dump(mode="json")}, "\n".join([describe_version(row), *before]))
+
+
+async def _agreed(settings: Settings, learner: PoolLearner, yes: bool) -> bool:
+    """Say what labelling will take; ask where that is much."""
+    cost = await learner.cost(settings.user)
+    if cost is None or learner.labeller is None:
+        complain("no model is configured: a stand-in says which exemplars help (--model, or --role labeller=NAME)")
+        return True
+    expected = pools.labelling_estimate(cost, learner.labeller)
+    basis, model = learner.labeller.key
+    how = "by log-probabilities" if basis == "logprobs" else "as it states them"
+    complain(f"{model} labels {count_of(cost.pairs, 'exemplar')} {how}: {expected}")
+    limited = yes or settings.budget_usd is not None or not asking.is_answerable()
+    return limited or (expected.cost_usd or 0.0) < ASKED_FROM_USD or asking.confirm("go on?")
 
 
 def describe_version(row: RetrieverTrained) -> str:
     """Say what a version learned, and what the check on what was held out found."""
     begun = "begun anew" if row.anew and row.parent else "the first" if row.anew else f"after version {row.parent}"
     if not row.held:
-        nothing = "nothing came of it that does better on what was held out"
+        nothing = f"nothing came of what {taught_by(row)} taught that does better on what was held out"
         return f"version {row.number}, {begun}: {nothing}; it ranks as version {row.parent} does"
-    line = f"version {row.number}, {begun}: learned from {count_of(row.learned_from, 'exemplar')} ({row.basis})"
+    learned = f"learned from {count_of(row.learned_from, 'exemplar')}, taught by {taught_by(row)}"
+    line = f"version {row.number}, {begun}: {learned}"
     if not row.held_out and not row.before:
         return f"{line}; too little was held out to check it"
     return f"{line}; what it ranks first helps {row.held_out:.0%} of the pairs held out, {row.before:.0%} before"
+
+
+def _before(versions: Sequence[RetrieverTrained], row: RetrieverTrained) -> list[str]:
+    """Say so where another basis, or another model, taught the version before."""
+    before = next((each for each in versions if each.number == row.parent), None)
+    if before is None or (before.basis, before.labeller) == (row.basis, row.labeller):
+        return []
+    return [
+        f"version {before.number} was taught by {taught_by(before)}, this one by {taught_by(row)}: nothing is mixed"
+    ]
 
 
 @command(app, "data user embedder", "mindstream pool curve verse --svg curve.svg", user=ME)
@@ -220,13 +274,26 @@ def experiment(
     models: Annotated[str, flag("A,B,…", "Who answers, given to the agents in turn.")] = "",
     scorer: Annotated[str, flag("NAME", "Who grades what streams in [the first of --models].")] = "",
     bertscore: Annotated[str, flag("MODEL", "BERTScore, too, by this model of the hub or folder.")] = "",
+    own_answers: Annotated[
+        bool, switch("--own-answers", "Agents answer what streams in themselves, as in the paper.")
+    ] = False,
+    blind: Annotated[
+        Path | None, flag("DIR", "Write answers with exemplars and without there, unmarked, and a key beside.")
+    ] = None,
+    price: Annotated[bool, switch("--price", "Only say what it will take at most.")] = False,
     out: Annotated[Path | None, flag("FILE.jsonl", "Keep each answer; the same command goes on behind them.")] = None,
     json: AsJson = False,
 ) -> None:
     """Measure what sharing is worth: the studies of memory sharing (Gao 2024), with any model."""
     forms: tuple[Form, ...] = ("composed", "bare") if form == "both" else (form,)
-    design = Design(named_studies(_names(studies)), split_shots(shots), forms, tests, seed)
-    wish = ExperimentSettings(design, _names(agents), agents_from, _names(models), scorer, bertscore, out)
+    design = Design(named_studies(_names(studies)), split_shots(shots), forms, tests, seed, own_answers)
+    wish = ExperimentSettings(design, _names(agents), agents_from, _names(models), scorer, bertscore, blind, out)
+    expected = experiment_estimate(settings, wish)
+    if price:
+        tell(json, {"calls": expected.calls, "tokens": expected.tokens, "cost_usd": expected.cost_usd}, str(expected))
+        return
+    if expected.calls:
+        complain(f"at most {str(expected).removeprefix('about ')}")
 
     async def run() -> Report:
         with progress("answering") as told:

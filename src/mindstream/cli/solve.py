@@ -25,6 +25,7 @@ from mindstream.cli.shell.flags import (
     AsJson,
     Docs,
     Mcp,
+    OfferTo,
     PoolName,
     Trust,
     command,
@@ -50,7 +51,7 @@ from mindstream.planning.solution import Solution
 from mindstream.planning.solve import UNPLANNED, Strategy
 from mindstream.planning.watcher import RunWatcher, Unwatched
 from mindstream.service.opening import unpriced
-from mindstream.service.solving import Solver, SolveSettings, find_runs, open_solver
+from mindstream.service.solving import Solver, SolveSettings, find_runs, open_solver, plan_text, why_not_offered
 from mindstream.settings import Chosen, Settings
 from mindstream.text.counting import count_of
 
@@ -94,19 +95,21 @@ class SolveOptions:
     run: Annotated[str, flag("NAME", "The run's name; one that was stopped goes on [a new one].")] = ""
     json: AsJson = False
 
-    def task(self, text: str, *, file: Path | None = None, exemplars: str = NONE, pool: str = "") -> SolveSettings:
+    def task(
+        self, text: str, *, file: Path | None = None, exemplars: str = NONE, pool: str = "", offer: str = ""
+    ) -> SolveSettings:
         """Return what is to be solved, and with what."""
         return SolveSettings(
             text, self.how, split_names(self.tools), tuple(self.docs or ()), tuple(self.mcp or ()), exemplars, pool,
             file=file, replans=self.replans, tool_calls=self.tool_calls, seconds=self.seconds, run=self.run,
-            fresh=self.fresh, own_knowledge=self.own_knowledge,
+            fresh=self.fresh, own_knowledge=self.own_knowledge, offer=offer,
         )  # fmt: skip
 
     def way_on(self, chosen: Chosen, task: SolveSettings, *more: str) -> str:
         """Return the command line that goes on with a run, with the flags that it needs again."""
         again = {
             "tools": ",".join(task.tools or ()), "docs": task.docs, "mcp": task.mcp, "allow": self.allow,
-            "pool": task.pool,
+            "pool": task.pool, "offer": task.offer,
         }  # fmt: skip
         resume = ("mindstream", "solve", "--resume", task.run)
         return shlex.join([*resume, *flags_again(chosen), *write_flags(again), *more])
@@ -145,13 +148,14 @@ def solve(
     words: Annotated[list[str] | None, word("TASK", "What is to be solved.")] = None,
     exemplars: Annotated[str, flag("FILE", EXEMPLARS)] = NONE,
     pool: PoolName = "",
+    offer: OfferTo = "",
     resume: Annotated[str, flag("NAME", "Go on with a run that was stopped.")] = "",
     list_: Annotated[bool, switch("--list", "List the runs.")] = False,
 ) -> int:
     """Solve a task with tools: plan it, run the plan, answer."""
     if list_:
         return list_runs(chosen.settings, options.json)
-    task = options.task(" ".join(words or ()), exemplars=exemplars, pool=pool)
+    task = options.task(" ".join(words or ()), exemplars=exemplars, pool=pool, offer=offer)
     if resume:
         if words:
             raise InputError("--resume goes on with its own task: say no other; --run NAME gives a new one a name")
@@ -235,6 +239,8 @@ async def _solve(chosen: Chosen, task: SolveSettings, options: SolveOptions, beg
         await _show_begun(begun, screen)
         with screen.running():
             solution = await solver.solve(plan, watchers, leave)
+        if task.offer:
+            await _offer(solver, solution, screen, asker)
     if options.save:
         write_text(options.save, solution.plan.save())
     if options.json:
@@ -305,6 +311,17 @@ class _Changed(Unwatched):
 
 
 # Afterwards.
+
+
+async def _offer(solver: Solver, solution: Solution, screen: RunScreen, asker: Asker | None) -> None:
+    """Offer the plan of a task that it has solved; shown first, and asked about where somebody is there."""
+    if why := why_not_offered(solution):
+        screen.note(f"no plan is offered: {why}", "yellow")
+        return
+    written = plan_text(solution, solver.specs)
+    screen.note(f"for the pool {solver.task.offer}: {solution.task}\n{written}")
+    if asker is None or await asker.ask(f"Offer this plan to {solver.task.offer}? [y/N]", "yn") == "y":
+        complain(await solver.offer(solution.task, written))
 
 
 def _show(solution: Solution, screen: RunScreen, expected: Estimate, by_model: str) -> None:

@@ -32,7 +32,6 @@ from mindstream.log.files import private_file
 from mindstream.log.folder import history
 from mindstream.memory.curation.forgetting import FLOOR
 from mindstream.memory.store.validation import MAX_BYTES
-from mindstream.minds.mind import Mind
 from mindstream.settings import Settings
 
 LONGEST_HISTORY = 16 << 20
@@ -66,7 +65,7 @@ class Terminal:
     def __init__(self, conversation: Conversation, screen: TextScreen, history: Path) -> None:
         self._conversation = conversation
         self._screen = screen
-        self._commands = Commands(conversation.mind, screen, self._choose)
+        self._commands = Commands(conversation, screen, self._choose)
         self._history = history
         self._session = self._begin()
         conversation.on_shown = self._redraw
@@ -202,8 +201,10 @@ WANTING = {
 class Commands:
     """Answers commands; nothing of it is remembered."""
 
-    def __init__(self, mind: Mind, screen: TextScreen, choose: Callable[[str], Awaitable[bool]]) -> None:
-        self._mind = mind
+    def __init__(
+        self, conversation: Conversation, screen: TextScreen, choose: Callable[[str], Awaitable[bool]]
+    ) -> None:  # fmt: skip
+        self._conversation, self._mind = conversation, conversation.mind
         self._screen = screen
         self._choose = choose
 
@@ -228,6 +229,8 @@ class Commands:
                     self._screen.text("\n".join(map(describe_session, found)) or "there are no sessions yet")
                 case "/forget":
                     await self._forget(rest.strip())
+                case "/offer":
+                    await self._offer()
                 case "/work":
                     await self._work()
                 case "/cancel":
@@ -271,6 +274,16 @@ class Commands:
             return
         async with self._mind.reasoners.floor:  # nobody speaks from what is being forgotten
             self._screen.text(describe_done(await self._mind.memory.remove(removal)))
+
+    async def _offer(self) -> None:
+        del self._conversation.exchanges[:-1]
+        if self._conversation.offering is None or not self._conversation.exchanges:
+            self._screen.text("nothing is there to be offered: mindstream chat --offer POOL, and an answer")
+            return
+        query, answer = self._conversation.exchanges[0]
+        self._screen.text(f"{query}\n→ {answer}")
+        if await self._choose("offer this to the pool, private until you share it?"):
+            self._screen.text("\n".join(await self._conversation.offer()))
 
     async def _work(self) -> None:
         lines = []

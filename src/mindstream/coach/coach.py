@@ -104,8 +104,8 @@ class Coach:
             pack: what it coaches in: the name of a pack that ships, a folder, or a pack.
             gate: when the Talker waits for the Reasoner: `talker` (it says so itself), `belief` (the paper's rule), or
                 a gate; "": `talker` where a model answers, else `belief`.
-            exemplars: who finds answers to like questions that its Talker is shown: a member of a pool, say. What is
-                said in a talk is never offered to them.
+            exemplars: who finds answers to like questions that its Talker is shown: a member of a pool, say. Nothing
+                that is said is offered to them by it.
             follow_ups: something can be said after an answer. Where not (a page, a file, an API that gives one
                 answer), nothing that was asked for comes later: such an answer waits for it.
             timezone: where the user lives, as `Europe/Berlin`, unless they say another; None: nobody knows, and no

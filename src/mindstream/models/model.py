@@ -71,13 +71,20 @@ class Logprobs:
 
 
 @dataclass(frozen=True, slots=True)
+class TextLogprobs:
+    """How likely a model finds a text that was given to it: the logarithm of each token's probability."""
+
+    tokens: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Distribution:
     """How probable each answer of a typed question is, as a rule or a decision endpoint says."""
 
     weights: tuple[tuple[str, float], ...]
 
 
-Part: TypeAlias = Piece | Call | Logprobs | Distribution | Usage
+Part: TypeAlias = Piece | Call | Logprobs | TextLogprobs | Distribution | Usage
 """What an answer consists of, in the order in which it comes."""
 
 
@@ -132,6 +139,7 @@ class Request:
         sampling: how the words are chosen.
         cut: what was left out so that the rest fits the model's window (see wrappers/fit).
         options: the answers of a typed question whose probabilities are wanted: one token, and no text (see decide).
+        continuation: a text after the prompt's words, of which nothing but its probability is wanted (see likelihood).
         on_call: whom a meter tells of the call, besides its own listener (see wrappers/meter).
     """
 
@@ -144,6 +152,7 @@ class Request:
     sampling: Sampling = FREELY
     cut: tuple[Cut, ...] = ()
     options: tuple[str, ...] = ()
+    continuation: str = ""
     on_call: Callable[[Any], None] | None = field(default=None, repr=False, compare=False)
 
     @cached_property

@@ -152,6 +152,7 @@ def fingerprint(request: Request, *more: str) -> str:
         [asdict(tool) for tool in request.tools],
         more,
         *([request.options] if request.options else []),
+        *([request.continuation] if request.continuation else []),
     ]
     return hashlib.sha256(json.dumps(read, sort_keys=True).encode()).hexdigest()
 

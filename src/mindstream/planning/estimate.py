@@ -88,6 +88,11 @@ def estimate(
             asked = [*planned, *own, RoleEstimate("solver", rounds, read, rounds * ANSWER)]
         case _:
             asked = [*planned, *own, RoleEstimate("solver", 1, _solving(task, steps), ANSWER)]
+    return priced(asked, models)
+
+
+def priced(asked: Sequence[RoleEstimate], models: Mapping[str, str]) -> Estimate:
+    """Return what calls in roles will take, with their price where it is known. `models`: the name of each role's."""
     real = tuple(each for each in asked if models[each.role] != "rules")
     prices = [cost_of(models[each.role], each.tokens_in, each.tokens_out) for each in real]
     cost = None if None in prices else sum(each or 0.0 for each in prices)

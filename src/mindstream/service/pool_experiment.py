@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mindstream.errors import InputError
 from mindstream.models.embedders.named import embedder
+from mindstream.models.shorten import estimate_tokens
+from mindstream.planning.estimate import Estimate, RoleEstimate, priced
+from mindstream.private_files import make_private_folder
 from mindstream.service.opening import answering
 from mindstream.settings import Settings
 from mindstream.sharing.experiment.agents import Cast, load_cast
+from mindstream.sharing.experiment.blind import write_blind
 from mindstream.sharing.experiment.cells import Cell, CellAnswer, Ledger
 from mindstream.sharing.experiment.run import Experiment
 from mindstream.sharing.experiment.scores import score_answers
 from mindstream.sharing.experiment.studies import Design, cells, rows
 
 RULES = "rules"
+RUBRIC_TOKENS, GRADES_TOKENS = 600, 250
+"""About so many tokens a rubric takes before a pair, and its grades."""
 MEANING = "rules copy the nearest exemplar's answer: what recall alone is worth, and nothing without an exemplar"
 
 
@@ -30,6 +37,7 @@ class ExperimentSettings:
     Attributes:
         data: a folder of one's own agents, or the published pairs.
         models: who answers, given to the agents in turn; scorer: who grades what streams in, "": the first of them.
+        blind: a folder for answers with exemplars and without, for readers who do not know which is which.
         bert_model: by whom BERTScore is measured; "": it is not.
     """
 
@@ -39,6 +47,7 @@ class ExperimentSettings:
     models: tuple[str, ...] = ()
     scorer: str = ""
     bert_model: str = ""
+    blind: Path | None = None
     out: Path | None = None
 
 
@@ -67,6 +76,7 @@ async def run_experiment(settings: Settings, wish: ExperimentSettings, answered:
         "agents": table, "data": _digest(cast), "embedder": settings.embedder, "scorer": scorer,
         "seed": wish.design.seed, "shots of the stream": wish.design.most,
     }  # fmt: skip
+    how |= {"answers of the stream": "their own"} if wish.design.own_answers else {}
     ledger = Ledger(wish.out, how)
     score_answers([], wish.bert_model)  # what is missing is missed before anything is answered
     roles = {f"agent {name}": model for name, model in table.items()} | {"scorer": scorer}
@@ -76,12 +86,52 @@ async def run_experiment(settings: Settings, wish: ExperimentSettings, answered:
         experiment = Experiment(
             cast, wish.design, answerers, models.of("scorer"), embedder(settings.embedder), ledger, answered
         )
-        with tempfile.TemporaryDirectory() as folder:
-            await experiment.run(Path(folder))
+        with _pools_folder(wish) as folder:
+            await experiment.run(folder)
+    if wish.blind:
+        how["blind pairs"] = write_blind(wish.blind, cast, wish.design, ledger.answers)
     how |= {"tests left out": cast.left_out, "offered": experiment.verdicts}
     how |= {RULES: MEANING} if RULES in table.values() else {}
     found = rows(wish.design, cast.agents, _score(cast, wish, ledger))
     return Report(how, tuple(found))
+
+
+@contextlib.contextmanager
+def _pools_folder(wish: ExperimentSettings) -> Iterator[Path]:
+    """Give a folder for the pools, of this design alone: beside the file of answers, so nothing is scored twice."""
+    if wish.out is None:
+        with tempfile.TemporaryDirectory() as scratch:
+            yield Path(scratch)
+        return
+    folder = wish.out.with_name(f"{wish.out.name}.pools") / _digest_of([repr(wish.design)])
+    make_private_folder(folder)
+    yield folder
+
+
+def experiment_estimate(settings: Settings, wish: ExperimentSettings) -> Estimate:
+    """Return what an experiment will take at most, from its beginning: answers, and what is scored.
+
+    Raises:
+        InputError: agents cannot be read.
+    """
+    cast = load_cast(wish.agents, wish.data)
+    names = wish.models or (settings.model or RULES,)
+    wanted = cells(wish.design, cast.agents)
+    scopes = {(cell.pool, cell.form, cell.control == "shuffled") for cell in wanted if cell.pool != "none"}
+    asked, table = list[RoleEstimate](), dict[str, str]()
+    offered, said = 0, 0
+    for at, agent in enumerate(cast.agents):
+        tests = sum(cell.agent == agent.name for cell in wanted)
+        stream = len(agent.stream) * sum(1 / len(cast.domains) if pool == "single" else 1 for pool, *_ in scopes)
+        own = stream * wish.design.own_answers
+        role, texts = f"agent {agent.name}", [*agent.seeds, *agent.stream, *agent.tests]
+        long = sum(estimate_tokens(f"{each.query}{each.answer}") for each in texts) // max(1, len(texts))
+        calls = round(tests + own)
+        asked.append(RoleEstimate(role, calls, calls * long * (1 + wish.design.most), calls * long))
+        table[role] = names[at % len(names)]
+        offered, said = offered + round(stream), said + round(stream * long)
+    asked.append(RoleEstimate("scorer", offered, offered * RUBRIC_TOKENS + said, offered * GRADES_TOKENS))
+    return priced(asked, table | {"scorer": wish.scorer or names[0]})
 
 
 def _score(cast: Cast, wish: ExperimentSettings, ledger: Ledger) -> dict[Cell, dict[str, float]]:
@@ -100,7 +150,10 @@ def _own_share(cell: Cell, answer: CellAnswer) -> float:
 
 
 def _digest(cast: Cast) -> str:
-    told: Iterator[str] = (each.model_dump_json() for each in cast.agents)
+    return _digest_of(each.model_dump_json() for each in cast.agents)
+
+
+def _digest_of(told: Iterable[str]) -> str:
     return hashlib.blake2b("\n".join(told).encode(), digest_size=8).hexdigest()
 
 

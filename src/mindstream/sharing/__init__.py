@@ -13,6 +13,9 @@ def _events() -> Iterable[type]:
 
 ROOM = Room(
     "sharing",
-    roles=(Role("scorer", "grades what is offered to a pool", ("reasoner",)),),
+    roles=(
+        Role("scorer", "grades what is offered to a pool", ("reasoner",)),
+        Role("labeller", "says which exemplars make a right answer likely", ("scorer", "reasoner")),
+    ),
     events=_events,
 )

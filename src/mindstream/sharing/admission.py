@@ -41,6 +41,7 @@ class Pair:
     Attributes:
         model: who answered; asked_by: whose query it was, where it was not the writer's own.
         examples: the ids of the exemplars that stood in the prompt.
+        private: nobody but the writer reads it until the writer shares it.
     """
 
     query: str
@@ -48,6 +49,7 @@ class Pair:
     model: str = ""
     asked_by: str = ""
     examples: tuple[str, ...] = ()
+    private: bool = False
 
 
 async def lay_in(pool: Pool, pairs: Sequence[Pair], by: str) -> list[Exemplar]:
@@ -199,14 +201,21 @@ def _exemplar(pool: Pool, pair: Pair, writer: str) -> Exemplar:
     id_ = exemplar_id(f"pool:{pool.name}", checked_name(writer, "writer"), query, answer)
     examples = tuple(dict.fromkeys(pair.examples))
     return Exemplar(
-        id=id_, query=query, answer=answer, writer=writer, model=pair.model, asked_by=asked_by, examples=examples
+        id=id_,
+        query=query,
+        answer=answer,
+        writer=writer,
+        model=pair.model,
+        asked_by=asked_by,
+        examples=examples,
+        private=pair.private,
     )
 
 
 async def _record(pool: Pool, exemplar: Exemplar, state: PoolState) -> Record:
     """Make an exemplar's record: its text is what is embedded; a stranger's query taints it."""
     drawn = [state.standings[id_].exemplar for id_ in exemplar.examples if id_ in state.standings]
-    text = embedded_text(exemplar.query, drawn, state.created.form if state.created else "composed")
+    text = embedded_text(exemplar.query, exemplar.answer, drawn, state.created.form if state.created else "composed")
     data = {"query": exemplar.query, "answer": exemplar.answer, "model": exemplar.model, "asked_by": exemplar.asked_by}
     new = RecordDraft(
         text=text, kind="exemplar", by=exemplar.writer, evidence=exemplar.examples,

@@ -12,8 +12,8 @@ from pydantic import Field
 from mindstream.log.declared import NoWords, Person, Quotes, RecordId
 from mindstream.log.events import Event
 
-Form = Literal["composed", "bare"]
-"""What of an exemplar is embedded: the prompt as it was put, one level deep, or the query alone."""
+Form = Literal["composed", "bare", "pair"]
+"""What of an exemplar is embedded: the prompt as it was put, one level deep; the query alone; query and answer."""
 Verdict = Literal["admitted", "rejected"]
 BY_RULES = "rules"
 """Who judged a pair that no model has read."""
@@ -32,6 +32,8 @@ class PoolCreated(Event):
     shared: bool = True
     """What a writer has not granted otherwise all members may read; False: nobody else may."""
     form: Form = "composed"
+    embedder: NoWords[str] = ""
+    """By whose vectors it is recalled; "": nobody wrote it down, so by whoever opens it."""
 
 
 class RubricFrozen(Event):
@@ -58,6 +60,8 @@ class ExemplarOffered(Event):
     """Whose query it was, where that is not the writer's own: a user, another agent."""
     examples: NoWords[tuple[str, ...]] = ()
     """The ids of the exemplars that stood in the prompt; an id is made of its exemplar's words, so it tells which."""
+    private: bool = False
+    """Nobody but its writer is served it, nor what was drawn from it, until the writer shares it."""
 
 
 class ExemplarJudged(Event):
@@ -94,6 +98,13 @@ class ExemplarShared(Event):
     kind = "exemplar_shared"
     writer: Person[str]
     readers: Person[tuple[str, ...]]
+
+
+class PairsShared(Event):
+    """A writer let others read pairs that it had offered in private: whoever may read what it writes."""
+
+    kind = "pairs_shared"
+    ids: NoWords[tuple[str, ...]]
 
 
 class MembersChanged(Event):
@@ -138,6 +149,21 @@ class ExemplarEvicted(Event):
     ids: NoWords[tuple[str, ...]]
 
 
+class CandidatesLabelled(Event):
+    """A model has said of some exemplars how unlikely a pair's answer is after each: what the retriever learns by."""
+
+    kind = "candidates_labelled"
+    id: RecordId[str]
+    """The pair."""
+    candidates: NoWords[tuple[str, ...]]
+    """The ids of the exemplars that were weighed."""
+    p_not: tuple[float, ...]
+    """p(not Y | candidate, X) of each."""
+    basis: NoWords[str]
+    """`logprobs` or `stated`."""
+    model: NoWords[str]
+
+
 class RetrieverTrained(Event):
     """The pool's retriever has learned: versions are a line, and the newest one's weights lie beside the log.
 
@@ -153,7 +179,9 @@ class RetrieverTrained(Event):
     """False: nothing that does better on what was held out came of it, or not yet; it ranks as its parent does."""
     embedder: NoWords[str]
     basis: NoWords[str]
-    """What said which candidates help: `logprobs`, `stated`, `stand-in`, or some of them."""
+    """What said which candidates help: `logprobs`, `stated`, or `stand-in`."""
+    labeller: NoWords[str] = ""
+    """The model that said so; "": none, the stand-in."""
     learned_from: int
     """How many exemplars' candidates it was trained on."""
     held_out: float
@@ -165,6 +193,6 @@ class RetrieverTrained(Event):
 
 
 EVENTS: tuple[type[Event], ...] = (
-    PoolCreated, RubricFrozen, ExemplarOffered, ExemplarJudged, ExemplarShared, MembersChanged, ExemplarWithdrawn,
-    SourceTrusted, ExemplarsHelped, ExemplarEvicted, RetrieverTrained,
+    PoolCreated, RubricFrozen, ExemplarOffered, ExemplarJudged, ExemplarShared, PairsShared, MembersChanged,
+    ExemplarWithdrawn, SourceTrusted, ExemplarsHelped, ExemplarEvicted, CandidatesLabelled, RetrieverTrained,
 )  # fmt: skip

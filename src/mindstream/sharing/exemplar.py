@@ -38,11 +38,13 @@ def _digest(*parts: str) -> str:
     return base64.b32encode(hashlib.blake2b(joined, digest_size=15).digest()).decode().lower()
 
 
-def embedded_text(query: str, examples: Sequence[Exemplar], form: Form) -> str:
-    """Return what of a pair is embedded: its query, before it in the composed form its examples' own pairs.
+def embedded_text(query: str, answer: str, examples: Sequence[Exemplar], form: Form) -> str:
+    """Return what of a pair is embedded: its query; before it in the composed form its examples' own pairs; or both.
 
     Only those: an example's prompt is not repeated, so that texts do not nest (the published code's do).
     """
+    if form == "pair":
+        return f"{query}\n{answer[:LONGEST_EXAMPLE]}"
     if form == "bare" or not examples:
         return query
     told = [f"{each.query[:LONGEST_EXAMPLE]}\n{each.answer[:LONGEST_EXAMPLE]}" for each in examples]

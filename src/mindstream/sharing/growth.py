@@ -92,7 +92,7 @@ class Probes:
 
     def helped(self, size: int, head: Head) -> Helps:
         """Return how much its first shots of the first so many exemplars help each pair, on average."""
-        near = (head.project(self.questions) @ head.project(self.memories[:size]).T).astype(np.float64)
+        near = (head.ask(self.questions) @ head.project(self.memories[:size]).T).astype(np.float64)
         near[self.hidden[:, :size]] = -np.inf
         order = np.argsort(-near, axis=1, kind="stable")[:, :SHOTS]
         shown = np.take_along_axis(near, order, 1) > -np.inf

@@ -19,8 +19,9 @@ from mindstream.memory.recall.policies import Policy
 from mindstream.models.embedders.named import width_of
 from mindstream.sharing.events import RetrieverTrained
 from mindstream.sharing.exemplar import Exemplar
+from mindstream.sharing.labelling import LabelCost, Labeller, label, label_cost, unlabelled
 from mindstream.sharing.ranking import Retriever
-from mindstream.sharing.retriever.unlikely import Unlikely
+from mindstream.sharing.retriever.labels import Labels
 from mindstream.sharing.state import PoolState
 from mindstream.sharing.training import Lessons, Outcome, StudyStopped, Tell, Trainer, lesson_of
 from mindstream.sharing.versions import NAME, Newest, publish, read_newest
@@ -28,15 +29,15 @@ from mindstream.sharing.versions import NAME, Newest, publish, read_newest
 if TYPE_CHECKING:
     from mindstream.sharing.pool import Pool
 
-LEAST = 60
-"""A pool of fewer is ranked untrained: the loss wants so many candidates (with ten it ranks worse than the cosine), and
-what is held out of fewer tells nothing."""
+LEAST = 36
+"""A pool of fewer is ranked untrained: with 24 learning costs as often as it gains, with 36 it costs nothing."""
 RELEARNED = 1_000
 """A process that takes learning over learns from the newest so many exemplars; those before are ranked all the same."""
 LOOK_S = 0.1
 LINGER, HEAD_START = 30, 5
 """Looks at the pool: so many without news until a process leaves off, and so many that another one waits for it."""
 RECENT_S = 5.0
+STAND_IN = "stand-in"
 TRIES = 5
 
 
@@ -53,11 +54,17 @@ class PoolLearner(Retriever):
     """Ranks a pool by its newest version, and learns from what this process admits.
 
     Args:
-        unlikely: who says which candidates help, asked in a thread with a loop of its own; None: the stand-in.
+        labeller: which model says which candidates help; None: the stand-in does. Beside recall it labels what is
+            admitted once it has taught a version (`train`), for the first time is dear; a version that another one
+            taught is left as it is.
+
+    Attributes:
+        failure: why it left off learning beside recall; "" where nothing failed.
     """
 
-    def __init__(self, pool: Pool, unlikely: Unlikely | None = None) -> None:
-        self._pool, self._unlikely = pool, unlikely
+    def __init__(self, pool: Pool, labeller: Labeller | None = None) -> None:
+        self._pool, self.labeller = pool, labeller
+        self.failure = ""
         self._trainer: Trainer | None = None
         self._newest = Newest()
         self._task: asyncio.Task[None] | None = None
@@ -113,7 +120,7 @@ class PoolLearner(Retriever):
                     idle += 1
                     await self._pause()
         except Exception as error:  # noqa: BLE001 (an embedder, a store: the pair is admitted, whoever cannot learn from it)
-            self._trainer = None
+            self._trainer, self.failure = None, describe(error)
             with contextlib.suppress(StorageError):  # closed, or what failed was the store itself
                 await self._pool.write(Failed(text=describe(error), where=NAME), NAME)
 
@@ -125,12 +132,28 @@ class PoolLearner(Retriever):
             pass
 
     async def _is_behind(self) -> bool:
-        """Tell whether something is to be learned, by this process: of another embedder only who trains it does."""
+        """Tell whether something is to be learned, by this process: of another embedder only who trains it does.
+
+        Nor does the stand-in learn on what a model taught, or one model on what another did.
+        """
         state = await self._pool.state()
         if state.admitted <= state.covered or len(state.standings) < LEAST:
             return False
         await self.catch_up(state)
+        if not self._is_taught_by_us(state):
+            return False
         return not self._newest.foreign and len(state.teaching(self._pool.guarded)) >= LEAST
+
+    def _is_taught_by_us(self, state: PoolState) -> bool:
+        newest = state.versions[-1] if state.versions else None
+        if newest is None or not newest.labeller:
+            return True  # by the stand-in; a model begins when it is told to
+        return self.labeller is not None and self.labeller.key == (newest.basis, newest.labeller)
+
+    def _labels(self, state: PoolState) -> Labels | None:
+        """Return by which labels it goes on beside recall: by those that taught the newest version."""
+        taught = state.versions and state.versions[-1].labeller
+        return self.labeller.labels(lambda: self._pool.last_state) if taught and self.labeller else None
 
     async def _is_our_turn(self) -> bool:
         """Let the process that made the last version go on, if it is still at it: it has weighed the pool already."""
@@ -146,7 +169,10 @@ class PoolLearner(Retriever):
 
     async def _learn(self) -> None:
         base = await self._base()
-        trainer = await self._ready()
+        labels = self._labels(self._pool.last_state)
+        if labels and self.labeller:
+            await label(self._pool, self.labeller, unlabelled(self._pool, self._pool.last_state, self.labeller))
+        trainer = await self._ready(labels)
         try:
             outcome = await trainer.study(base.newest, self._lessons(trainer))
             await self._publish(base, trainer, outcome)
@@ -161,12 +187,13 @@ class PoolLearner(Retriever):
             await self.catch_up(state)  # then look again: it may be newer than that state
         return Base(self._newest, state.covered, max(state.covered, state.admitted))
 
-    async def _ready(self) -> Trainer:
+    async def _ready(self, labels: Labels | None) -> Trainer:
         """Return who learns; another one where the version that it stands on cannot be had by anybody else."""
         ours = self._trainer
-        if ours is None or (ours.number != self._newest.number and self._newest.version is None):
+        lost = ours is not None and ours.number != self._newest.number and self._newest.version is None
+        if ours is None or lost or (ours.labels is None) != (labels is None):
             embedder = self._pool.memory.embedder
-            ours = self._trainer = Trainer(embedder, await width_of(embedder), self._unlikely)
+            ours = self._trainer = Trainer(embedder, await width_of(embedder), labels)
         return ours
 
     def _lessons(self, trainer: Trainer, whole: bool = False) -> Lessons:
@@ -186,8 +213,10 @@ class PoolLearner(Retriever):
         version, parent = outcome.version, base.newest.number
         row = RetrieverTrained(
             number=parent + 1, parent=parent, after=base.after, upto=base.upto,
-            held=outcome.held, embedder=version.embedder, basis=version.basis, learned_from=version.learned_from,
+            held=outcome.held, embedder=version.embedder, learned_from=version.learned_from,
+            basis=trainer.labels.basis if trainer.labels else STAND_IN,
             held_out=version.held_out, before=outcome.before, anew=base.newest.version is None,
+            labeller=trainer.labels.model if trainer.labels else "",
         )  # fmt: skip
         await publish(self._pool.memory, version, row)
         trainer.number = row.number
@@ -196,23 +225,47 @@ class PoolLearner(Retriever):
 
     # When somebody asks for it.
 
-    async def train(self, by: str, tell: Tell = lambda _: None) -> RetrieverTrained:
+    async def cost(self, by: str) -> LabelCost | None:
+        """Estimate what `train` will ask of the labeller; None: there is none.
+
+        Raises:
+            InputError: see `train`.
+        """
+        state = await self._pool.member_state(by)
+        self._check_size(state)
+        if self.labeller is None:
+            return None
+        return label_cost(state, self.labeller, unlabelled(self._pool, state, self.labeller))
+
+    def _check_size(self, state: PoolState) -> None:
+        if (found := len(state.teaching(self._pool.guarded))) < LEAST:
+            raise InputError(f"the pool has {found} exemplars to learn from, and {LEAST} are wanted")
+
+    async def train(
+        self, by: str, tell: Tell = lambda _: None, tell_labelled: Tell = lambda _: None
+    ) -> RetrieverTrained:  # fmt: skip
         """Learn from all now, for a member, and write what comes of it; broken off, what held until then is written.
+
+        What the labeller has not read yet it labels first; where it fails, what it labelled is kept for the next time.
 
         Raises:
             InputError: there is too little to learn from, or `by` is no member.
+            ModelError: the labeller failed; nothing is taught in its place.
         """
-        await self._pool.member_state(by)
+        self._check_size(state := await self._pool.member_state(by))
+        if self.labeller:
+            await label(self._pool, self.labeller, unlabelled(self._pool, state, self.labeller), tell_labelled)
         async with self._one_at_a_time:
             return await self._train(tell)
 
     async def _train(self, tell: Tell) -> RetrieverTrained:
         for _ in range(TRIES):
             base = await self._base()
-            if (found := len(self._pool.last_state.teaching(self._pool.guarded))) < LEAST:
-                raise InputError(f"the pool has {found} exemplars to learn from, and {LEAST} are wanted")
+            self._check_size(self._pool.last_state)
             self._trainer = None
-            trainer = await self._ready()
+            trainer = await self._ready(
+                self.labeller.labels(lambda: self._pool.last_state) if self.labeller else None
+            )  # fmt: skip
             try:
                 outcome = await trainer.study(base.newest, self._lessons(trainer, whole=True), tell)
                 return await self._publish(base, trainer, outcome)

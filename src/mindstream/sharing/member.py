@@ -22,6 +22,7 @@ class Member:
     Attributes:
         agent: under whose name it reads and writes; model: who answers for it.
         scorer: who grades what it offers; None: it only reads.
+        private: what it offers nobody else reads until it is shared (`Pool.release`).
         render: how an exemplar is shown.
     """
 
@@ -29,6 +30,7 @@ class Member:
     agent: str
     model: str = ""
     scorer: Model | None = None
+    private: bool = False
     tokens: int = TOKENS
     render: Callable[[Exemplar], str] = render_shot
 
@@ -43,7 +45,7 @@ class Member:
         """Hand in what was answered after these were shown: it is drawn from them."""
         if self.scorer is None:
             raise InputError(f"{self.agent!r} only reads: nobody grades what it offers (`Member(…, scorer=…)`)")
-        pair = Pair(query, answer, self.model, asked_by, tuple(each.id for each in shown))
+        pair = Pair(query, answer, self.model, asked_by, tuple(each.id for each in shown), self.private)
         return await offer(self.pool, pair, self.agent, self.scorer)
 
     async def helped(self, shown: Sequence[Example], value: float, query: str = "") -> None:

@@ -19,6 +19,7 @@ from mindstream.log.names import StreamName, checked_name
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import Entry, Erasure, Store
 from mindstream.models.embedders.embedder import Embedder
+from mindstream.models.embedders.named import embedder
 from mindstream.models.model import Model
 from mindstream.sharing import events
 from mindstream.sharing.events import EVERYONE, Form
@@ -34,13 +35,14 @@ from mindstream.sharing.state import PoolState, Standing
 SPARE = 4
 """So many are ranked for each that is wanted: two writers may have written the same."""
 MOST_SHOTS = 64
+USUAL = "wordllama"
 
 
 class Pool:
     """Exemplars that several agents of a store share (Gao 2024). Open one with `Pool.open`; `create` it once.
 
     Args:
-        retriever: who ranks; None: what the pool has learned, and goes on learning once it has 60 exemplars.
+        retriever: who ranks; None: what the pool has learned, and goes on learning once it has 36 exemplars.
         measure_by: a model in this process that tells whether answers belong; None: the scorer, where it is in it.
         guarded: False: nothing is doubted (a control for experiments).
 
@@ -65,11 +67,19 @@ class Pool:
     @classmethod
     @contextlib.asynccontextmanager
     async def open(
-        cls, data: str | Path | Store, name: str, *, embed: Embedder | str = "wordllama", clock: Clock | None = None,
+        cls, data: str | Path | Store, name: str, *, embed: Embedder | str | None = None, clock: Clock | None = None,
         retriever: Retriever | None = None, guarded: bool = True, measure_by: MutualInformation | None = None,
     ) -> AsyncIterator[Pool]:  # fmt: skip
-        """Open a pool of a data folder or of a store, created or not."""
-        async with Memory.open(data, StreamName("pool", name), embed=embed, clock=clock) as memory:
+        """Open a pool of a data folder or of a store, created or not.
+
+        `embed`: None: the embedder that it was created with; wordllama where there is no such.
+        """
+        stream = StreamName("pool", name)
+        if embed is None:
+            async with Memory.open(data, stream, embed=USUAL, clock=clock) as memory:
+                created = (await PoolState.read(memory.store, memory.key)).created
+            embed = (created.embedder if created else "") or USUAL
+        async with Memory.open(data, stream, embed=embed, clock=clock) as memory:
             pool = cls(memory, retriever=retriever, guarded=guarded, measure_by=measure_by)
             try:
                 yield pool
@@ -97,7 +107,10 @@ class Pool:
         """
         for each in (owner, *members):
             _checked_agent(each)
-        created = events.PoolCreated(domain=domain, owner=owner, members=tuple(members), shared=shared, form=form)
+        created = events.PoolCreated(
+            domain=domain, owner=owner, members=tuple(members), shared=shared, form=form,
+            embedder=self.memory.embedder.name,
+        )  # fmt: skip
         try:
             await self.memory.commit(Entry(created, owner), unique="created")
         except Conflict:
@@ -190,7 +203,7 @@ class Pool:
         trusted = state.trusted()
         if self._measures is None or self._measures[0] != trusted:
             exemplars = [state.standings[id_].exemplar for id_ in sorted(trusted)]
-            self._measures = (trusted, await build_measures(self.memory.embedder, exemplars))
+            self._measures = (trusted, await build_measures(embedder(USUAL), exemplars))  # its bounds are for this one
         return self._measures[1]
 
     # Who may read, and what is there no more.
@@ -209,6 +222,17 @@ class Pool:
         for each in readers:
             _checked_agent(each)
         await self.write(events.ExemplarShared(writer=writer, readers=tuple(dict.fromkeys(readers))), writer)
+
+    async def release(self, ids: Sequence[str], by: str) -> None:
+        """Let others read pairs that a writer has offered in private: those who may read what it writes.
+
+        Raises:
+            InputError: one of them is none of its own.
+        """
+        state = await self.member_state(by)
+        if wrong := [id_ for id_ in ids if id_ not in state.standings or state.standings[id_].exemplar.writer != by]:
+            raise InputError(f"{by!r} has offered no pair {wrong[0]!r} to the pool {self.name!r}")
+        await self.write(events.PairsShared(ids=tuple(ids)), by)
 
     async def set_members(self, members: Sequence[str], by: str) -> None:
         """Say who may write and recall."""

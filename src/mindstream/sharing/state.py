@@ -18,9 +18,10 @@ from mindstream.sharing.guarding.trust import TWICE, Mentions, SourceRecord
 from mindstream.sharing.utility import Helped
 
 KINDS = (
-    "pool_created", "rubric_frozen", "exemplar_offered", "exemplar_judged", "exemplar_shared", "members_changed",
+    "pool_created", "rubric_frozen", "exemplar_offered", "exemplar_judged", "exemplar_shared", "pairs_shared",
+    "members_changed",
     "exemplar_withdrawn", "source_trusted", "exemplars_helped", "exemplar_evicted",
-    "retriever_trained",
+    "candidates_labelled", "retriever_trained",
 )  # fmt: skip
 
 
@@ -50,11 +51,13 @@ class PoolState:
     Attributes:
         seq: the row up to which it was folded.
         created: None: there is no such pool.
+        released: the ids of pairs that were offered in private, and shared since.
         rubrics: all that were frozen, the first is version 1.
         readers: whom a writer lets read; who is not here does as the pool does.
         sources: what is known of whoever pairs came from.
         versions: of the retriever, in order; trained: when the newest was written.
         admitted: the row that admitted the newest exemplar.
+        labels: what models have said of candidates: by basis and model, then by pair and candidate.
         helped: feedback by exemplar; helped_again: by question and exemplar.
     """
 
@@ -64,6 +67,7 @@ class PoolState:
     rubrics: list[Rubric] = field(default_factory=list)
     standings: dict[str, Standing] = field(default_factory=dict)
     readers: dict[str, frozenset[str]] = field(default_factory=dict)
+    released: set[str] = field(default_factory=set)
     withdrawn_writers: dict[str, int] = field(default_factory=dict)
     withdrawn: set[str] = field(default_factory=set)
     evicted: set[str] = field(default_factory=set)
@@ -71,10 +75,18 @@ class PoolState:
     mentions: Mentions = field(default_factory=Mentions)
     helped: dict[str, Helped] = field(default_factory=dict)
     helped_again: dict[tuple[str, str], Helped] = field(default_factory=dict)
+    labels: dict[tuple[str, str], dict[str, dict[str, float]]] = field(default_factory=dict)
     because: dict[str, str] = field(default_factory=dict)
     versions: list[events.RetrieverTrained] = field(default_factory=list)
     trained: Moment = 0.0
     admitted: int = 0
+
+    @classmethod
+    async def read(cls, store: LogStore, pool: StreamKey) -> PoolState:
+        """Read a pool's log from the beginning."""
+        state = cls()
+        await state.catch_up(store, pool)
+        return state
 
     async def catch_up(self, store: LogStore, pool: StreamKey) -> None:
         """Fold what any process has written since the last time."""
@@ -101,6 +113,8 @@ class PoolState:
                 self._judge(event, row.seq)
             case events.ExemplarShared(writer=writer, readers=readers):
                 self.readers[writer] = frozenset(readers)
+            case events.PairsShared(ids=ids):
+                self.released.update(ids)
             case events.ExemplarWithdrawn() as event:
                 self._withdraw(event, row.seq)
             case events.SourceTrusted(source=source, trusted=trusted):
@@ -112,6 +126,9 @@ class PoolState:
                         self.helped_again.setdefault((asked, id_), Helped()).add(value)
             case events.ExemplarEvicted(ids=ids):
                 self.evicted.update(ids)
+            case events.CandidatesLabelled() as event:
+                known = self.labels.setdefault((event.basis, event.model), {}).setdefault(event.id, {})
+                known.update(zip(event.candidates, event.p_not, strict=False))
             case events.RetrieverTrained() as event if event.number > self.version:
                 self.versions.append(event)
                 self.trained = row.at
@@ -168,7 +185,8 @@ class PoolState:
         owner = self.created.owner if self.created else ""
         found = [
             id_ for id_, each in self.standings.items()
-            if each.verdict and all(map(self._is_public, each.writers)) and self.is_served(id_, owner, guarded)
+            if each.verdict and self.is_open(id_) and all(map(self._is_public, each.writers))
+            and self.is_served(id_, owner, guarded)
         ]  # fmt: skip
         return sorted(found, key=lambda id_: self.standings[id_].judged)
 
@@ -193,6 +211,23 @@ class PoolState:
         """Tell whether an agent may read what a writer wrote."""
         readers = self._readers(writer)
         return self.is_member(reader) and (reader == writer or reader in readers or EVERYONE in readers)
+
+    def is_open(self, id_: str, reader: str = "") -> bool:
+        """Tell whether neither an exemplar nor what it was drawn from is another's that was offered in private."""
+        return not self._private(self.standings[id_], reader)
+
+    def _private(self, standing: Standing, reader: str) -> list[Exemplar]:
+        drawn = (self.standings[id_].exemplar for id_ in standing.roots if id_ in self.standings)
+        return [
+            each for each in (standing.exemplar, *drawn)
+            if each.private and each.id not in self.released and each.writer != reader
+        ]  # fmt: skip
+
+    def may_see(self, reader: str, id_: str) -> bool:
+        """Tell whether an agent may look at a pair, whatever became of it; the owner may at all that is not private."""
+        owner, standing = self.created.owner if self.created else "", self.standings[id_]
+        readable = reader == owner or all(self.may_read(reader, writer) for writer in standing.writers)
+        return readable and self.is_open(id_, reader)
 
     def reasons_unserved(self, id_: str, reader: str, guarded: bool = True) -> Iterator[str]:
         """Say why an agent is not served an exemplar; nothing where it is. `guarded`: doubts count."""
@@ -230,6 +265,8 @@ class PoolState:
                 yield f"{words}, which was withdrawn"
             if not self.may_read(reader, writer):
                 yield f"{words}, and {reader!r} may not read that"
+        for each in self._private(standing, reader):
+            yield f"{each.id}, by {each.writer!r}, is private until its writer shares it"
         gone = ({standing.exemplar.id} | standing.roots) & self.withdrawn
         if gone:
             yield f"withdrawn: {', '.join(sorted(gone))}"

@@ -16,6 +16,7 @@ from mindstream.sharing.events import Form
 from mindstream.sharing.exemplar import embedded_text
 from mindstream.sharing.retriever.corpus import Pair
 from mindstream.sharing.retriever.head import Head
+from mindstream.sharing.retriever.labels import Labels
 from mindstream.sharing.retriever.learned import LearnedRetriever
 from mindstream.sharing.retriever.unlikely import Basis, StandIn, Unlikely
 from mindstream.sharing.retriever.version import Version
@@ -43,7 +44,8 @@ def lesson_of(state: PoolState, id_: str, form: Form | None = None) -> Lesson:
     """Return what an exemplar teaches; `form`: None: the pool's own."""
     exemplar = state.standings[id_].exemplar
     drawn = [state.standings[each].exemplar for each in exemplar.examples if each in state.standings]
-    return Lesson(id_, exemplar.query, exemplar.answer, embedded_text(exemplar.query, drawn, form or form_of(state)))
+    text = embedded_text(exemplar.query, exemplar.answer, drawn, form or form_of(state))
+    return Lesson(id_, exemplar.query, exemplar.answer, text)
 
 
 def form_of(state: PoolState) -> Form:
@@ -87,9 +89,10 @@ class Trainer:
     Attributes:
         number: the version of the line that it stands on.
         taken: the ids of what it was given.
+        labels: by what it learns; None: by the stand-in.
     """
 
-    def __init__(self, embedder: Embedder, width: int, unlikely: Unlikely | None = None) -> None:
+    def __init__(self, embedder: Embedder, width: int, labels: Labels | None = None) -> None:
         self.number = 0
         self.taken: set[str] = set()
         self._texts: dict[str, str] = {}
@@ -98,10 +101,12 @@ class Trainer:
         self._tell: Tell = lambda _: None
         self._weighed = 0
         self._running: asyncio.Task[Outcome] | None = None
-        watched = Watched(unlikely or StandIn(embedder), self._look)
+        self.labels = labels
+        watched = Watched(StandIn(embedder), self._look)
         self._own = LearnedRetriever(
-            embedder, width, watched, text_of=lambda pair: self._texts[pair.id], on_version=self._made.append
-        )
+            embedder, width, watched, labels=labels, text_of=lambda pair: self._texts[pair.id],
+            on_version=self._made.append,
+        )  # fmt: skip
 
     async def study(self, newest: Newest, lessons: Lessons, tell: Tell = lambda _: None) -> Outcome:
         """Learn, from the newest version on.

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 
 from mindstream.errors import InputError
 from mindstream.memory.memory import Memory
-from mindstream.memory.recall.policies import Cosine, Policy
+from mindstream.memory.recall.policies import Policy
 from mindstream.memory.store.checkpoints import Checkpoint
 from mindstream.memory.store.store import Entry
 from mindstream.sharing.events import RetrieverTrained
-from mindstream.sharing.retriever.ranking import ByHead
+from mindstream.sharing.retriever.ranking import AboutMean, ByHead
 from mindstream.sharing.retriever.version import Version
 
 NAME = "retriever"
@@ -30,7 +30,7 @@ class Newest:
 
     number: int = 0
     version: Version | None = None
-    policy: Policy = field(default_factory=Cosine)
+    policy: Policy = field(default_factory=AboutMean)
     fault: str = ""
     foreign: bool = False
 

@@ -35,11 +35,7 @@ async def explain(pool: Pool, id_: str, reader: str) -> Explanation:
     """
     state = await pool.member_state(reader)
     found = [each for each in state.standings if each.startswith(id_)] if id_ else []
-    owner = state.created.owner if state.created else ""
-    readable = [
-        each for each in found
-        if reader == owner or all(state.may_read(reader, writer) for writer in state.standings[each].writers)
-    ]  # fmt: skip
+    readable = [each for each in found if state.may_see(reader, each)]
     if len(readable) != 1:
         what = f"{len(readable)} exemplars begin so" if readable else "there is no exemplar that you may read"
         raise InputError(f"{what}: {id_!r}; `mindstream pool export {pool.name}` lists their ids")
@@ -48,3 +44,10 @@ async def explain(pool: Pool, id_: str, reader: str) -> Explanation:
     await pool.retriever.catch_up(state)
     unserved = tuple(state.reasons_unserved(one, reader, pool.guarded))
     return Explanation(state.standings[one], unserved, drawn, state.covering(one), pool.retriever.version)
+
+
+def taught_by(row: RetrieverTrained) -> str:
+    """Say what taught a version."""
+    if not row.labeller:
+        return "a stand-in"
+    return f"{row.labeller} by {'log-probabilities' if row.basis == 'logprobs' else 'what it states'}"

@@ -41,6 +41,8 @@ def word(metavar: str, help: str, **more: Any) -> Any:
 AsJson = Annotated[bool, switch("--json", "Machine-readable output.")]
 Yes = Annotated[bool, switch("--yes", "Do not ask.")]
 PoolName = Annotated[str, flag("NAME", "A pool of exemplars that you are a member of; it is only read.", "--pool")]
+OFFER = "Offer answers to this pool: each is shown, and private until you share it (pool share)."
+OfferTo = Annotated[str, flag("POOL", OFFER, "--offer")]
 Limit = Annotated[int, flag("N", "How many.", "--limit", "-n", min=1, max=MOST)]
 Kinds = Annotated[list[str] | None, flag("KIND", "Only records of this kind; repeatable.", "--kind")]
 Id = Annotated[str, word("ID", "A record's id, as `memory recall` shows it.")]

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
-from mindstream.models.model import Call, Distribution, Logprobs, Request, Usage
+from mindstream.models.model import Call, Distribution, Logprobs, Request, TextLogprobs, Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Withheld:
     why: str
 
 
-Arrival: TypeAlias = Delta | Call | Logprobs | Distribution | Usage | Withheld
+Arrival: TypeAlias = Delta | Call | Logprobs | TextLogprobs | Distribution | Usage | Withheld
 """What an endpoint sends. A call comes when it is whole; its arguments were counted as they came."""
 
 

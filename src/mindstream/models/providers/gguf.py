@@ -50,6 +50,8 @@ class Gguf:
         self._chat = _Chat(replace(at, url=self._engine.url, key=self._engine.key))
 
     def stream(self, request: Request) -> AsyncGenerator[Arrival]:
+        if request.continuation:
+            return self._chat.stream(request)
         if not request.tools or self._engine is None or self._engine.knows_tools:
             return self._ask(request)
         return read_calls(self._ask(in_words(request)), request, typed=True)
@@ -111,6 +113,8 @@ def _is_finished(arrivals: Sequence[Arrival]) -> bool:
 
 class _Chat(OpenAIChat):
     """llama.cpp's own ways to ask for probabilities and to hold a reply to a schema."""
+
+    ways = ("grammar",)
 
     def _measured(self) -> dict[str, Any]:
         return super()._measured() | {"top_logprobs": TOP}

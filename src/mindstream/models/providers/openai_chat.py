@@ -17,14 +17,16 @@ from openai import APIConnectionError, APIError, APIStatusError, AsyncOpenAI, As
 from mindstream.chance import token
 from mindstream.errors import ModelUnavailable
 from mindstream.models.legible import legible
-from mindstream.models.model import Call, JsonSchema, Logprobs, Message, Request, ToolSpec, Usage
+from mindstream.models.model import Call, JsonSchema, Logprobs, Message, Request, TextLogprobs, ToolSpec, Usage
 from mindstream.models.providers.adapter import Arrival, Delta, Withheld
 from mindstream.models.providers.address import Address
 from mindstream.models.providers.failures import Fault, Kind, causes, failures, retry_after_s, words_of
+from mindstream.models.providers.given_text import TextWeigher, Way, prompt_text
 from mindstream.models.providers.limits import CALLS, all_tokens
 from mindstream.models.providers.prices import price
 from mindstream.models.providers.typed_calls import UNKNOWN_TOOLS, in_words, read_calls
 from mindstream.models.providers.wire import BODY_ERRORS, http_client, kind_of
+from mindstream.models.shorten import estimate_tokens
 
 FIELDS = ("max_tokens", "max_completion_tokens", "")
 """How an endpoint is told how long a reply may get: nearly all know the old name, newest models only the new one."""
@@ -68,20 +70,31 @@ def openai_client(at: Address, whole_bytes: int = 0) -> AsyncOpenAI:
 
 
 class OpenAIChat:
-    """An endpoint's `/chat/completions`."""
+    """An endpoint's `/chat/completions`; and how likely it finds a given text."""
+
+    ways: tuple[Way, ...] = ("echo", "prompt_logprobs", "grammar")
 
     def __init__(self, at: Address) -> None:
         self._at = at
         self._client = openai_client(at)
+        self._weigher = TextWeigher(at, self._client, self.ways)
         self._fields = list(FIELDS[1:] if at.vendor == "openai" else FIELDS)
         self._unknown: set[str] = set()
         """What the endpoint has said that it does not know, of what nobody needs to know."""
 
     def stream(self, request: Request) -> AsyncGenerator[Arrival]:
+        if request.continuation:
+            return self._weigh(request)
         if not request.tools:
             return self._ask(request)
         typed = "tools" in self._unknown
         return read_calls(self._ask(in_words(request) if typed else request), request, typed)
+
+    async def _weigh(self, request: Request) -> AsyncGenerator[Arrival]:
+        before = prompt_text(request.messages)
+        yield TextLogprobs(tuple(await self._weigher.weigh(before, request.continuation)))
+        asked = estimate_tokens(before) + estimate_tokens(request.continuation)
+        yield Usage(asked, 1, price(self._at.model, self._at, asked, 1))
 
     async def _ask(self, request: Request) -> AsyncGenerator[Arrival]:
         body = self._body(request)

@@ -14,7 +14,7 @@ from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 from mindstream.errors import ModelRefused, ModelSilent, ReplyInvalid
-from mindstream.models.model import Call, Distribution, Logprobs, Part, Piece, Request, Usage
+from mindstream.models.model import Call, Distribution, Logprobs, Part, Piece, Request, TextLogprobs, Usage
 from mindstream.models.providers.adapter import Adapter, Delta, Withheld
 from mindstream.models.providers.address import DECISIONS, Address, address
 from mindstream.models.providers.gathered import gathered
@@ -22,6 +22,8 @@ from mindstream.models.providers.limits import Tally, Waits, waits
 from mindstream.models.providers.thoughts import Thinking
 
 T = TypeVar("T")
+UNWEIGHED = ("anthropic", "google", *DECISIONS)
+"""Vendors none of whose models tell how likely a given text is."""
 
 
 def provider(
@@ -58,6 +60,8 @@ class Provider:
         self._adapters: WeakKeyDictionary[asyncio.AbstractEventLoop, Adapter] = WeakKeyDictionary()
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
+        if request.continuation and self._address.vendor in UNWEIGHED:
+            raise ModelRefused(f"{self.name} does not tell how likely a given text is")
         loop = asyncio.get_running_loop()
         adapter = self._adapters.get(loop)
         if adapter is None:
@@ -72,7 +76,7 @@ class Provider:
                         used = arrival
                     elif isinstance(arrival, Withheld):
                         withheld = arrival
-                    elif isinstance(arrival, Logprobs | Distribution):
+                    elif isinstance(arrival, Logprobs | TextLogprobs | Distribution):
                         watch.go_on()
                         yield arrival
                     else:

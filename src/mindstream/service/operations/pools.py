@@ -11,7 +11,7 @@ from pydantic import Field
 
 from mindstream.clock import Moment
 from mindstream.errors import InputError
-from mindstream.log.names import id_of
+from mindstream.log.names import StreamName, id_of
 from mindstream.minds.calls import CallLog
 from mindstream.service.operations.cursors import read_number, write_cursor
 from mindstream.service.operations.house import House
@@ -39,7 +39,7 @@ class CreateRequest(PoolName):
     domain: str = Field("", max_length=1_000)
     members: list[str] = Field([EVERYONE], min_length=1, max_length=1_000)
     private: bool = False
-    form: Literal["composed", "bare"] = "composed"
+    form: Literal["composed", "bare", "pair"] = "composed"
 
 
 class PoolRecallRequest(PoolName):
@@ -241,11 +241,12 @@ async def open_pool(
     """
     from mindstream.sharing.pool import Pool
     from mindstream.sharing.ranking import Retriever
+    from mindstream.sharing.state import PoolState
 
-    ranks = Retriever() if untrained else None
-    async with Pool.open(
-        house.ground(who).store, name, embed=house.embedder, clock=house.clock, retriever=ranks
-    ) as pool:
+    ranks, store = Retriever() if untrained else None, house.ground(who).store
+    created = (await PoolState.read(store, StreamName("pool", name).key)).created
+    own = None if created and created.embedder else house.embedder
+    async with Pool.open(store, name, embed=own, clock=house.clock, retriever=ranks) as pool:
         if not new and (not await pool.exists() or not is_member(await pool.state(), who.user)):
             raise NotFound(f"there is no pool {name!r} here")
         yield pool
@@ -404,13 +405,9 @@ def _versions(state: PoolState) -> list[VersionShape]:
 
 
 def _readable(state: PoolState, reader: str) -> list[Standing]:
-    """Return what somebody may read of all that was offered, newest first; the owner may all of it."""
-    owner = state.created.owner if state.created else ""
+    """Return what somebody may read of all that was offered, newest first; the owner may all that is not private."""
     newest_first = sorted(state.standings.values(), key=lambda each: -each.seq)
-    return [
-        each for each in newest_first
-        if reader == owner or all(state.may_read(reader, writer) for writer in each.writers)
-    ]  # fmt: skip
+    return [each for each in newest_first if state.may_see(reader, each.exemplar.id)]
 
 
 def _verdict(standing: Standing) -> str:

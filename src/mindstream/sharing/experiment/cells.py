@@ -81,10 +81,10 @@ class Ledger:
         except OSError as error:
             raise InputError(f"{file} cannot be used: {error.strerror}") from None
 
-    def keep(self, cell: Cell, answer: CellAnswer) -> None:
-        """Keep an answer."""
-        self.answers[cell.key] = answer
-        self._write({"cell": cell.key, "text": answer.text, "model": answer.model, "shown": answer.shown})
+    def keep(self, key: str, answer: CellAnswer) -> None:
+        """Keep an answer: a cell's, or what an agent gave to what streamed in."""
+        self.answers[key] = answer
+        self._write({"cell": key, "text": answer.text, "model": answer.model, "shown": answer.shown})
 
     def _read(self, file: Path, header: Mapping[str, Any]) -> bool:
         """Read what is there; whether anything was. A last line that was broken off is cut away."""

@@ -9,12 +9,13 @@ from pathlib import Path
 
 from mindstream import chance
 from mindstream.errors import ReplyInvalid
+from mindstream.memory.store.record import normalised
 from mindstream.models.ask import speak
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.model import Model
 from mindstream.sharing.admission import Pair, lay_in, offer
 from mindstream.sharing.events import Form
-from mindstream.sharing.exemplar import Exemplar
+from mindstream.sharing.exemplar import Exemplar, question_id
 from mindstream.sharing.experiment.agents import Cast, Exchange
 from mindstream.sharing.experiment.answer_by_example import AnswerByExample
 from mindstream.sharing.experiment.cells import STAGES, Cell, CellAnswer, Ledger
@@ -76,7 +77,7 @@ class Experiment:
     verdicts: dict[str, int] = field(default_factory=lambda: {"admitted": 0, "rejected": 0})
 
     async def run(self, folder: Path) -> None:
-        """Answer what is not answered yet; the pools are made in a folder.
+        """Answer what is not answered yet; the pools are made in a folder, or gone on with that are there.
 
         Raises:
             ModelError: a model cannot be had; what was answered stands in the ledger.
@@ -120,22 +121,42 @@ class Experiment:
 
     async def _answer_from(self, stock: Stock, some: Sequence[Cell], folder: Path) -> None:
         async with Pool.open(folder, stock.name, embed=self.embedder, guarded=False) as pool:
-            await pool.create(stock.scope, OWNER, form=stock.form)
+            if not await pool.exists():
+                await pool.create(stock.scope, OWNER, form=stock.form)
             rubric = self.cast.rubrics.get(stock.scope) or general_rubric(stock.scope)
             await pool.freeze_rubric(rubric, OWNER)
             whose = dict[str, str]()
             for agent in self._agents:
                 laid = [Pair(each.query, each.answer) for name, each in stock.seeds if name == agent]
-                whose |= {each.id: agent for each in await lay_in(pool, laid, OWNER)}
+                await lay_in(pool, laid, OWNER)
+                wrote = {(normalised(each.query), normalised(each.answer)) for each in laid}
+                state = await pool.state()
+                whose |= {
+                    id_: agent for id_, each in state.standings.items()
+                    if (normalised(each.exemplar.query), normalised(each.exemplar.answer)) in wrote
+                }  # fmt: skip
             for stage in range(1, max(cell.stage for cell in some) + 1):
                 for agent, each in stock.portion(stage):
-                    await self._offer(pool, agent, each, whose)
+                    await self._offer(pool, stock, agent, each, whose)
+                await pool.retriever.settle()
                 await self._answer_all([cell for cell in some if cell.stage == stage], pool, whose)
 
-    async def _offer(self, pool: Pool, agent: str, exchange: Exchange, whose: dict[str, str]) -> None:
-        """Offer a pair as one that its agent answered after the exemplars that it recalls."""
-        recalled = await pool.recall(exchange.query, self.design.most, reader=agent)
-        pair = Pair(exchange.query, exchange.answer, examples=tuple(each.id for each in recalled))
+    async def _offer(self, pool: Pool, stock: Stock, agent: str, exchange: Exchange, whose: dict[str, str]) -> None:
+        """Offer a pair as one that its agent answered after the exemplars that it recalls; or have it answer."""
+        query, key = exchange.query, f"stream/{stock.name}/{agent}/{question_id(exchange.query)}"
+        known = self.ledger.answers.get(key)
+        if known is None:
+            recalled = shots(await pool.recall(query, self.design.most, reader=agent))
+            shown = tuple(each.id for each in recalled)
+            known = CellAnswer(exchange.answer, "", shown)
+            if self.design.own_answers and not stock.shuffled:
+                known = CellAnswer(await self._say(agent, query, recalled), self.answerers[agent].name, shown)
+                self.ledger.keep(key, known)
+        if find_faults(query, known.text):
+            self.verdicts["rejected"] += 1  # it said nothing that could be kept
+            return
+        served = pool.served(await pool.member_state(agent), agent)
+        pair = Pair(query, known.text, known.model, examples=tuple(each for each in known.shown if each in served))
         judged = await offer(pool, pair, agent, self.scorer)
         self.verdicts[judged.verdict] += 1
         whose[judged.id] = agent
@@ -150,19 +171,22 @@ class Experiment:
                 raise failed.exceptions[0] from None
 
     async def _answer(self, cell: Cell, pool: Pool | None, whose: Mapping[str, str]) -> None:
-        agent, model = self._agents[cell.agent], self.answerers[cell.agent]
-        query = agent.tests[cell.test].query
+        query = self._agents[cell.agent].tests[cell.test].query
         kept = shots(await self._examples(cell, query, pool) if pool else [])
-        nearest_last = tuple(Exchange(query=each.query, answer=each.answer) for each in reversed(kept))
-        prompt = AnswerByExample(about=agent.about, query=query, examples=nearest_last)
-        try:
-            text = "".join([piece async for piece in speak(model, prompt)])
-        except ReplyInvalid:
-            text = ""
+        text = await self._say(cell.agent, query, kept)
         shown = tuple(whose.get(each.id, "") for each in kept)
-        self.ledger.keep(cell, CellAnswer(text.strip(), model.name, shown))
+        self.ledger.keep(cell.key, CellAnswer(text, self.answerers[cell.agent].name, shown))
         self._left -= 1
         self.answered(self._all - self._left, self._all)
+
+    async def _say(self, agent: str, query: str, kept: Sequence[Exemplar]) -> str:
+        """Return an agent's answer after exemplars, the nearest last; "" where it gave none."""
+        nearest_last = tuple(Exchange(query=each.query, answer=each.answer) for each in reversed(kept))
+        prompt = AnswerByExample(about=self._agents[agent].about, query=query, examples=nearest_last)
+        try:
+            return "".join([piece async for piece in speak(self.answerers[agent], prompt)]).strip()
+        except ReplyInvalid:
+            return ""
 
     async def _examples(self, cell: Cell, query: str, pool: Pool) -> list[Exemplar]:
         if cell.control != "random":

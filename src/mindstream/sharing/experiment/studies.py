@@ -24,6 +24,7 @@ class Design:
     Attributes:
         shots: how many exemplars; all studies but the first take the most of these.
         tests: how many tests an agent is asked at most; 0: all.
+        own_answers: agents answer what streams in themselves, as in the paper; else it has answers.
     """
 
     studies: tuple[Study, ...] = STUDIES
@@ -31,6 +32,7 @@ class Design:
     forms: tuple[Form, ...] = ("composed", "bare")
     tests: int = 0
     seed: int = 0
+    own_answers: bool = False
 
     def __post_init__(self) -> None:
         if not self.shots or not all(0 <= k <= MOST_SHOTS for k in self.shots):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from mindstream.errors import ModelRefused, SettingsError
 from mindstream.models.providers.address import Address, address
-from mindstream.sharing.guarding.given_text import checked_gguf, load, open_given_text
+from mindstream.models.providers.given_text import checked_gguf, load, open_given_text
 
 if TYPE_CHECKING:
     from mindstream.models.providers.gguf import Engine

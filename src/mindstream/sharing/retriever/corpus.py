@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mindstream.memory.store.growing_array import GrowingArray
 from mindstream.sharing.retriever.head import Floats
+from mindstream.sharing.retriever.learner import Vectors
 from mindstream.text.lexical import Lexical
 from mindstream.text.words import terms
 
@@ -37,7 +38,8 @@ class Corpus:
 
     def __init__(self, width: int) -> None:
         self.pairs: list[Pair] = []
-        self._vectors: GrowingArray[np.float32] = GrowingArray(np.float32, width)
+        self._asked: GrowingArray[np.float32] = GrowingArray(np.float32, width)
+        self._texts: GrowingArray[np.float32] = GrowingArray(np.float32, width)
         self._lexical = Lexical()
         self._numbers: dict[str, int] = {}
         self._problems: list[tuple[frozenset[str], str]] = []
@@ -50,16 +52,17 @@ class Corpus:
         return id_ in self._numbers
 
     @property
-    def vectors(self) -> Floats:
-        """Return the vectors of all prompts: a view, not to be kept across `add`."""
-        return self._vectors.values
+    def vectors(self) -> Vectors:
+        """Return all vectors: views, not to be kept across `add`."""
+        return Vectors(self._asked.values, self._texts.values)
 
-    def add(self, pair: Pair, vector: Floats) -> int:
-        """Add a pair; return its number."""
+    def add(self, pair: Pair, asked_as: Floats, vector: Floats) -> int:
+        """Add a pair with the vector of its question, and that of what is embedded of it; return its number."""
         at = self._numbers[pair.id] = len(self.pairs)
         asked, answered = terms(pair.query), terms(pair.answer)
         self.pairs.append(pair)
-        self._vectors.append(vector)
+        self._asked.append(asked_as)
+        self._texts.append(vector)
         self._lexical.add(asked + answered)
         if not pair.answer.strip():
             self._withdrawn.add(at)
@@ -71,6 +74,11 @@ class Corpus:
         gone = [self._numbers[id_] for id_ in ids if id_ in self._numbers]
         self._withdrawn.update(gone)
         return gone
+
+    def number(self, id_: str) -> int | None:
+        """Return the number of a pair that can be learned from; None: there is no such."""
+        at = self._numbers.get(id_)
+        return at if at is not None and self.teaches(at) else None
 
     def teaches(self, at: int) -> bool:
         """Tell whether a pair may be learned from: it was not taken out, and has an answer."""
@@ -84,7 +92,7 @@ class Corpus:
         pair = self.pairs[at]
         chance = np.random.default_rng(zlib.crc32(pair.id.encode())).random(len(self))
         scores = self._lexical.scores(terms(pair.query)) + chance * 1e-6
-        allowed = np.vecdot(self.vectors, self.vectors[at]) < ALIKE
+        allowed = np.vecdot(self._asked.values, self._asked.values[at]) < ALIKE
         allowed[[at, *self._withdrawn]] = False
         order = np.argsort(-scores, kind="stable")
         others = [row for row in order[allowed[order]][: 2 * n].tolist() if not self._is_same_problem(at, row)]

@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mindstream.errors import InputError, ModelError
+from mindstream.errors import InputError
 from mindstream.memory.recall.policies import Policy
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.sharing.retriever.corpus import Corpus, Pair
 from mindstream.sharing.retriever.head import Head
-from mindstream.sharing.retriever.learner import Learner
+from mindstream.sharing.retriever.labels import Labels
+from mindstream.sharing.retriever.learner import Learner, Rows
 from mindstream.sharing.retriever.lessons import Lessons
 from mindstream.sharing.retriever.ranking import ByHead
 from mindstream.sharing.retriever.unlikely import StandIn, Unlikely
@@ -45,26 +47,26 @@ class LearnedRetriever:
     """Learns from admissions, one at a time, and hands out the policy that ranks now.
 
     Args:
-        unlikely: who says how much a candidate helps; where it fails, a pair teaches nothing until its turn comes.
+        unlikely: who says how much a candidate helps, without a model; None: the stand-in.
+        labels: what a model has said, instead: a pair that it has not read teaches nothing.
         text_of: what of a pair is embedded; its query as it is unless told otherwise.
         on_version: told of each new version, to write it where the pool is.
     """
 
     def __init__(
         self, embedder: Embedder, width: int, unlikely: Unlikely | None = None, *, recipe: Recipe | None = None,
-        text_of: Callable[[Pair], str] = lambda pair: pair.query, seed: int = 0,
+        labels: Labels | None = None, text_of: Callable[[Pair], str] = lambda pair: pair.query, seed: int = 0,
         on_version: Callable[[Version], None] = lambda _: None,
     ) -> None:  # fmt: skip
         self.recipe = recipe or Recipe()
         self._embedder, self._text_of, self._on_version = embedder, text_of, on_version
-        self._unlikely = unlikely or StandIn(embedder)
+        self._unlikely, self._labels = unlikely or StandIn(embedder), labels
         self._corpus = Corpus(width)
         self._lessons = Lessons(self.recipe.taken, self.recipe.held_out)
         self._learner: Learner | None = None
         self._chance = np.random.default_rng(seed)
         self._admitting = asyncio.Lock()
         self._next_again = 0
-        self._bases: set[str] = set()
         self._take(Version.untrained(embedder.name, width))
 
     @property
@@ -125,8 +127,10 @@ class LearnedRetriever:
     async def _add(self, pairs: list[Pair]) -> list[int]:
         if not pairs:
             return []
-        vectors = await self._embedder.embed([self._text_of(pair) for pair in pairs])
-        return [self._corpus.add(pair, vector) for pair, vector in zip(pairs, vectors, strict=True)]
+        questions, texts = [pair.query for pair in pairs], [self._text_of(pair) for pair in pairs]
+        asked = await self._embedder.embed(questions)
+        vectors = asked if texts == questions else await self._embedder.embed(texts)
+        return [self._corpus.add(*each) for each in zip(pairs, asked, vectors, strict=True)]
 
     def _again(self, below: int) -> list[int]:
         """Return whose turn it is to be weighed anew."""
@@ -141,17 +145,23 @@ class LearnedRetriever:
             self._on_version(version)
 
     async def _weigh(self, at: int) -> None:
-        """Ask how much a pair's candidates help."""
-        pair, candidates = self._corpus.pairs[at], self._corpus.candidates(at, self.recipe.candidates)
-        if len(candidates) < self.recipe.taken or not self._corpus.teaches(at):
+        """Find how much a pair's candidates help; it teaches nothing where too few are known."""
+        if not self._corpus.teaches(at):
             return
-        others = [self._corpus.pairs[row] for row in candidates]
-        try:
-            p_not = await self._unlikely.p_not(pair, others)
-        except ModelError:
-            return
-        self._bases.add(self._unlikely.basis)
-        self._lessons.add(at, candidates, p_not)
+        candidates, p_not = await self._weighed(at)
+        if len(candidates) >= self.recipe.taken:
+            self._lessons.add(at, candidates, p_not)
+
+    async def _weighed(self, at: int) -> tuple[Rows, NDArray[np.float64]]:
+        pair = self._corpus.pairs[at]
+        if self._labels is not None:
+            known = {self._corpus.number(id_): p for id_, p in self._labels.of(pair.id).items()}
+            known.pop(None, None)
+            return np.array(list(known), np.int64), np.array(list(known.values()), np.float64)
+        rows = self._corpus.candidates(at, self.recipe.candidates)
+        if len(rows) < self.recipe.taken:
+            return rows, np.zeros(len(rows))
+        return rows, await self._unlikely.p_not(pair, [self._corpus.pairs[row] for row in rows])
 
     def learn(self, admitted: str) -> Version | None:
         """Train on what was weighed; return the new version, or None where an update is not whole or not good enough.
@@ -161,7 +171,7 @@ class LearnedRetriever:
         if not len(self._lessons):
             return None
         vectors = self._corpus.vectors
-        self._learner = self._learner or Learner(self.version.head.width)
+        self._learner = self._learner or Learner(vectors.means())
         for _ in range(self.recipe.steps):
             self._learner.step(vectors, self._lessons.draw(self._chance))
         if self._learner.taken < self.recipe.update:
@@ -173,5 +183,5 @@ class LearnedRetriever:
     def _next(self, head: Head, admitted: str, before: float, after: float) -> Version:
         return Version(
             self.version.number + 1, self.version.number, self._embedder.name, head, admitted, len(self._lessons),
-            " + ".join(sorted(self._bases)), after, before,
+            self._labels.basis if self._labels else self._unlikely.basis, after, before,
         )  # fmt: skip

@@ -10,13 +10,14 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from mindstream.sharing.retriever.head import Floats, Head
-from mindstream.sharing.retriever.learner import Drawn, Rows
+from mindstream.sharing.retriever.head import Head
+from mindstream.sharing.retriever.learner import Drawn, Rows, Vectors
 
 CHECKED = 48
 """At most so many of the newest lessons tell whether an update holds."""
-LEAST_CHECKED = 8
-"""At least so many do; a pool that has not three times as many lessons learns from all, and every update holds."""
+LEAST_CHECKED, ENOUGH_CHECKED = 8, 24
+"""At least so many do; a pool that has not three times as many lessons learns from all, and every update holds. A third
+of the lessons does until there are enough: with eight of 66, chance refused one good update in three."""
 WHOLE, BATCH = 192, 48
 """A step is taken on all lessons where there are no more than this; else on so many, drawn anew for each step."""
 
@@ -62,7 +63,7 @@ class Lessons:
         known = len(self._known)
         if known < 3 * LEAST_CHECKED:
             return known
-        return known - min(CHECKED, max(LEAST_CHECKED, int(self._held_out * known)))
+        return known - min(CHECKED, max(min(ENOUGH_CHECKED, known // 3), int(self._held_out * known)))
 
     def add(self, at: int, candidates: Rows, p_not: NDArray[np.float64]) -> None:
         """Keep which of a pair's candidates help, most and least."""
@@ -95,16 +96,17 @@ class Lessons:
         rows = (lessons[:, None] * 2 * self._half + np.arange(2 * self._half)).ravel()
         return Drawn(*(each[rows] for each in self._whole))
 
-    def check(self, head: Head, vectors: Floats) -> Checked:
+    def check(self, head: Head, vectors: Vectors) -> Checked:
         """Tell how a head ranks the candidates of the pairs held out; nothing where there are none."""
         trials = list(self._known.items())[len(self) :]
         if not trials:
             return Checked(0.0, 0.0)
-        used = np.unique(np.concatenate([*(each.candidates for _, each in trials), [at for at, _ in trials]]))
-        projected = head.project(vectors[used])
+        used = np.unique(np.concatenate([each.candidates for _, each in trials]))
+        projected = head.project(vectors.texts[used])
+        questions = head.ask(vectors.asked[[at for at, _ in trials]])
         hits, above = 0, 0.0
-        for at, trial in trials:
-            near = projected[np.searchsorted(used, trial.candidates)] @ projected[np.searchsorted(used, at)]
+        for question, (_, trial) in zip(questions, trials, strict=True):
+            near = projected[np.searchsorted(used, trial.candidates)] @ question
             hits += int(trial.helps[int(near.argmax())])
             above += float(np.mean(near[trial.helps][:, None] > near[~trial.helps]))
         return Checked(hits / len(trials), above / len(trials))

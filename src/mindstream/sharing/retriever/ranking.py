@@ -1,11 +1,28 @@
-"""A policy that ranks all exemplars of a pool by a trained head."""
+"""Policies that rank all exemplars of a pool: by a trained head, or by the cosine about their mean."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from mindstream.memory.recall.policies import Candidates, Cosine, Ranking, best
-from mindstream.sharing.retriever.head import Floats, Head
+from mindstream.sharing.retriever.head import Floats, Head, apart
+
+LEAST = 12
+"""The mean of fewer says more of them than of what they have alike."""
+
+
+class AboutMean:
+    """The cosine without what all exemplars that may be served have alike: how a pool is ranked untrained."""
+
+    def rank(self, candidates: Candidates, n: int) -> Ranking:
+        rows = candidates.rows
+        vectors = candidates.vectors(rows)
+        known = vectors[vectors.any(axis=1)]
+        if len(known) < LEAST or not candidates.question.any():
+            return Cosine().rank(candidates, n)
+        mean = known.mean(axis=0)
+        question = apart(candidates.question[None, :], mean)[0]
+        return best(rows, np.vecdot(apart(vectors, mean), question), n)
 
 
 class ByHead:
@@ -23,7 +40,7 @@ class ByHead:
         if len(candidates.question) != self._head.width or not candidates.question.any():
             return Cosine().rank(candidates, n)  # of another embedder, or of none: the head cannot read it
         rows = candidates.rows
-        question = self._head.project(candidates.question[None, :])[0]
+        question = self._head.ask(candidates.question[None, :])[0]
         return best(rows, np.vecdot(self._projected(candidates.vectors(rows)), question), n)
 
     def _projected(self, vectors: Floats) -> Floats:
@@ -32,6 +49,7 @@ class ByHead:
         if not np.array_equal(before[:known], vectors[:known]):
             known = 0
         if known < len(vectors):
-            projected = np.concatenate([projected[:known], self._head.project(vectors[known:])])
+            new = self._head.project(vectors[known:])
+            projected = np.concatenate([projected[:known], new]) if known else new
             self._kept = vectors, projected
         return projected[: len(vectors)]

@@ -1,7 +1,7 @@
 """p(not Y | (x, y), X): how unlikely a right answer is when a candidate is given as an example (Gao 2024, 3.2).
 
-Three sources, from the best: log-probabilities of a model (`likelihood`), a probability that a model states (`stated`),
-and here the one without a model: candidates whose answers are like Y make Y likely.
+Three sources, from the best: log-probabilities of a model (`likelihood`), what a model states (`does_it_help`), and
+here the one without a model: candidates whose answers are like Y make Y likely.
 """
 
 from __future__ import annotations
@@ -22,6 +22,15 @@ Basis = Literal["logprobs", "stated", "stand-in"]
 WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W_\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
 LONGEST = 4_000
 """So many characters of an answer are compared."""
+
+
+LONGEST_SHOWN = 1_500
+"""So many characters of a query, and of an answer, a model is shown."""
+
+
+def shortened(text: str) -> str:
+    """Return what a model is shown of a text."""
+    return text[:LONGEST_SHOWN].strip()
 
 
 class Unlikely(Protocol):

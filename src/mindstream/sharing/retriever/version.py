@@ -24,7 +24,7 @@ class Version:
         embedder: whose vectors it is for.
         admitted: the exemplar whose admission made it; "" before the first.
         learned_from: how many exemplars' candidates it was trained on.
-        basis: what said which candidates help: `logprobs`, `stated`, `stand-in`, or some of them.
+        basis: what said which candidates help: `logprobs`, `stated`, or `stand-in`.
         held_out, before: how often what it ranks first helps, on exemplars that it was not trained on; the same of its
             parent.
     """
@@ -49,7 +49,7 @@ class Version:
         head = self.head
         kept = _Kept(
             **{name: getattr(self, name) for name in NAMED}, width=head.width, matrix=head.as_text(), scale=head.scale,
-            bias=head.bias,
+            bias=head.bias, means=head.means_as_text(),
         )  # fmt: skip
         return kept.model_dump(mode="json")
 
@@ -64,7 +64,7 @@ class Version:
             kept = _Kept.model_validate(dict(data))
         except ValidationError as error:
             raise InputError(f"this is no version of a retriever: {error.errors()[0]['msg']}") from None
-        head = Head.from_text(kept.matrix, kept.width, kept.scale, kept.bias)
+        head = Head.from_text(kept.matrix, kept.width, kept.scale, kept.bias, kept.means)
         return cls(head=head, **kept.model_dump(include=NAMED))
 
 
@@ -79,6 +79,7 @@ class _Kept(BaseModel, extra="forbid", allow_inf_nan=False):
     matrix: str
     scale: float
     bias: float
+    means: str = ""
     admitted: str
     learned_from: int = Field(ge=0)
     basis: str

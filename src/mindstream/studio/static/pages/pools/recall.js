@@ -21,7 +21,7 @@ export function Recall({ pool, details: { versions } }) {
       <input class="grow" type="search" aria-label="A question" placeholder="A question like those that were answered" value=${typed} maxlength="10000" onInput=${(/** @type {any} */ event) => type(event.target.value)} />
       <button class="main">Recall</button>
     </form>
-    ${!versions.length && html`<p class="soft small">This pool has not learned yet, so both sides are alike. It begins with 60 pairs.</p>`}
+    ${!versions.length && html`<p class="soft small">This pool has not learned yet, so both sides are alike. It begins with 36 pairs.</p>`}
     ${asked ? html`<${BothSides} pool=${pool} query=${asked} />` : html`<p class="soft">Ask something: the examples that would stand before its answer appear here, as they would have before the pool learned, and as they do now.</p>`}`;
 }
 
