@@ -19,7 +19,7 @@ from mindstream.models.embedders.named import embedder
 from mindstream.models.providers.address import Address
 from mindstream.models.providers.prices import price
 from mindstream.models.rules import Rules
-from mindstream.service.evaluation.town import Spent
+from mindstream.service.evaluation.spent import Spent
 from mindstream.service.memory import policy_given
 from mindstream.service.opening import answering
 from mindstream.settings import Settings
