@@ -32,7 +32,7 @@ PATIENCE_S = 3_600
 PASSAGES, LONGEST, SHORTER, LONGEST_MEMORY = 4, 700, 300, 3_000
 """So many passages are quoted, of so many characters in a file and in an answer; so much of what a person says is
 kept."""
-PASSAGE = re.compile(r"^(?P<place>[^\n]{1,200}, (?:lines?|page) [\d-]+):\n", re.MULTILINE)
+PASSAGE = re.compile(r"^(?P<place>[^\n]{1,200}?, (?:lines?|page) [\d-]+)(?: \([^\n]*\))?:\n", re.MULTILINE)
 REMEMBERED = re.compile(r"^- (?P<place>\d{4}-\d\d-\d\d(?: \(dream\))?): (?P<words>.+)$", re.MULTILINE)
 SAYS = {
     "en": {

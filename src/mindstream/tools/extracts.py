@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 
 from mindstream.models.embedders.wordllama import shared_embedder
-from mindstream.text.headings import JOINT, open_headings
+from mindstream.text.headings import JOINT, find_headings, open_headings
 from mindstream.text.lexical import Lexical
 from mindstream.text.words import sentences, terms
 
@@ -24,8 +24,8 @@ LIKENESS = 0.5
 """So much counts how like a query a line is beside the words that they share."""
 FIRST = 0.3
 """So much more counts a line of the best portion than one of the last."""
-LEAST = 0.4
-"""A line that fits less than so much of what the best one does is left out."""
+SURE, LEAST = 2, 0.4
+"""So many lines come in any case; another one that fits less than so much of what the best one does is left out."""
 GAP = "…"
 """Stands where lines between others are left out."""
 
@@ -61,7 +61,7 @@ class Portion:
     def lines(self) -> Iterator[Line]:
         """Yield its lines, each with its headings."""
         above = open_headings([], 1, self.under) if self.under else []
-        for number, block in enumerate(SyntaxTreeNode(READER.parse(self.text)).children):
+        for number, block in enumerate(SyntaxTreeNode(READER.parse(_marked(self.text))).children):
             if block.type == "heading":
                 above = open_headings(above, int(block.tag[1:]), _words(block))
                 continue
@@ -69,6 +69,15 @@ class Portion:
             texts = list(_texts(block))
             columns = texts.pop(0) if block.type == "table" else ""
             yield from (Line(text, under, number, columns) for text in texts)
+
+
+def _marked(text: str) -> str:
+    """Mark the headings of a text that stand alone on a line without a mark."""
+    lines = text.splitlines()
+    for at, level, words in find_headings(lines):
+        if not lines[at].lstrip().startswith("#") and not "".join(lines[at + 1 : at + 2]).strip():
+            lines[at] = f"{'#' * max(level, 1)} {words}"
+    return "\n".join(lines)
 
 
 def _texts(block: SyntaxTreeNode) -> Iterator[str]:
@@ -121,7 +130,7 @@ async def extract(portions: Sequence[Portion], query: str, count: int) -> str:
     ranks = np.array([rank for rank, _ in lines]) / len(portions)
     scores = words / max(float(words.max(initial=0.0)), 1e-9) + LIKENESS * (vectors[1:] @ vectors[0]) - FIRST * ranks
     best = np.argsort(-scores, kind="stable")[:count]
-    fitting = {best[0], *(at for at in best[1:] if scores[at] >= LEAST * scores[best[0]])}
+    fitting = {*best[:SURE], *(at for at in best[SURE:] if scores[at] >= LEAST * scores[best[0]])}
     held = groupby(range(len(lines)), key=lambda at: (lines[at][0], lines[at][1].block))
     blocks = [set(block) for _, block in held]
     small = [block for block in blocks if block & fitting and sum(len(lines[at][1].text) for at in block) <= WHOLE]

@@ -15,8 +15,8 @@ from mindstream.errors import ReplyInvalid
 from mindstream.memory.evaluation.answer_from_memory import AnswerFromMemory
 from mindstream.memory.evaluation.arms import ARMS, Arm, TalkArms
 from mindstream.memory.evaluation.forms import AskedTalk, TalkQuestion
-from mindstream.memory.evaluation.judge_answer import JudgeAnswer
 from mindstream.models.ask import ask
+from mindstream.models.judge_answer import JudgeAnswer
 from mindstream.models.model import Model, Request
 from mindstream.models.prompt import Prompt
 from mindstream.models.recording import fingerprint
@@ -149,7 +149,10 @@ class MemoryEvaluation:
         if judge is None:
             return None
         prompt = JudgeAnswer(
-            question=question.text, answer=said, expected=question.expected, points=question.points
+            question=question.text,
+            answer=said,
+            expected=(question.expected,) if question.expected else (),
+            points=question.points,
         )  # fmt: skip
 
         async def grade() -> dict[str, Any]:

@@ -13,6 +13,7 @@ from mindstream import chance
 from mindstream.clock import SystemClock
 from mindstream.errors import ModelRefused, ReplyInvalid
 from mindstream.models.asked_once import AskedOnce
+from mindstream.models.judge_answer import JudgeAnswer, Judgement
 from mindstream.models.model import Model, ToolSpec
 from mindstream.planning.evaluation.failing import with_failures
 from mindstream.planning.evaluation.kept_calls import KeptModel, RunCalls
@@ -23,7 +24,6 @@ from mindstream.planning.planner import Planner
 from mindstream.planning.prompts.act_on_task import ActOnTask
 from mindstream.planning.prompts.answer_alone import AnswerAlone
 from mindstream.planning.prompts.answer_from_evidence import AnswerFromEvidence
-from mindstream.planning.prompts.judge_answer import JudgeAnswer, Judgement
 from mindstream.planning.prompts.know_instead import KnowInstead
 from mindstream.planning.prompts.make_plan import MakePlan
 from mindstream.planning.prompts.mend_plan import MendPlan

@@ -1,4 +1,4 @@
-"""Does an answer say what a right one says? Judged as in Xu 2023; nobody stands in: words alone do not tell."""
+"""Does an answer say what a right one says? Nobody stands in: words alone do not tell."""
 
 from __future__ import annotations
 
@@ -19,11 +19,17 @@ class Judgement(BaseModel):
 
 
 class JudgeAnswer(Prompt[Judgement]):
-    """Is an answer right, by those that are known to be?"""
+    """Is an answer right, by those that are known to be?
+
+    Attributes:
+        expected: any of them is enough; none: the sources do not tell, and a right answer says so.
+        points: what a right answer holds, where the data says so.
+    """
 
     role: ClassVar[str] = "judge"
     reply_tokens: ClassVar[int] = 300
 
     question: str
-    expected: tuple[str, ...]
     answer: str
+    expected: tuple[str, ...] = ()
+    points: tuple[str, ...] = ()
