@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
-import httpx
 import pytest
 from fake_endpoint import KEY, FakeEndpoint
 from served import Served
-from solving import TASK, answer
+from solving import TASK, answer, ended, solve
 from studio import HOSTILE, NARROW, WIDE, Studio, serve_studio
 
 OpenStudio = Callable[..., Studio]
@@ -26,24 +23,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         door.otherwise = answer
         with serve_studio(tmp_path_factory.mktemp("plan") / "data", model=f"{door.url}#any") as server:
             yield server
-
-
-def ended(client: httpx.Client, id_: str) -> dict[str, Any]:
-    """Ask for an operation until it has ended, or waits for somebody."""
-    for _ in range(600):
-        found: dict[str, Any] = client.get(f"/api/v1/operations/{id_}").json()
-        if found["state"] != "running":
-            return found
-        time.sleep(0.05)
-    raise AssertionError(found)
-
-
-def solve(served: Served, user: str, *ways: str, task: str = TASK, approve: bool = False) -> list[dict[str, Any]]:
-    """Let a task be solved in these ways, one after the other."""
-    with served.client() as client:
-        ask = {"task": task, "approve": approve, "fresh": True}
-        url = f"/api/v1/users/{user}/plans"
-        return [ended(client, client.post(url, json=ask | {"how": how}).json()["id"]) for how in ways]
 
 
 @pytest.fixture(scope="module")

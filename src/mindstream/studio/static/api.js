@@ -6,6 +6,7 @@
  */
 import { signal, useCallback, useEffect, useRef, useState } from "./html.js";
 import { connection, onRow } from "./events.js";
+import { request } from "./network.js";
 import { base, user } from "./state.js";
 
 /**
@@ -48,7 +49,7 @@ export async function ask(one, until) {
   }
   let answer;
   try {
-    answer = await fetch(addressOf(one), init);
+    answer = await request(addressOf(one), init);
   } catch (error) {
     if (until?.aborted) throw error;
     throw new Problem(0, "lost", "The server does not answer. This page goes on as soon as it does.");

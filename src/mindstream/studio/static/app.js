@@ -2,6 +2,7 @@
 import { html, render, useEffect, useRef, useState } from "./html.js";
 import { connection, listen } from "./events.js";
 import { ask } from "./api.js";
+import { request } from "./network.js";
 import { PAGES } from "./pages.js";
 import { base, go, page, recordings, user, users } from "./state.js";
 import { ChangeDialog } from "./parts/dialog.js";
@@ -55,9 +56,9 @@ function App() {
 async function learn() {
   const found = /** @type {{users: string[]}} */ (await ask({ path: "/users" }));
   users.value = found.users;
-  const about = await (await fetch("about.json")).json();
+  const about = await (await request("about.json")).json();
   if (!about.recorded) return;
-  const told = await (await fetch("/recorded/api/v1/recordings")).json();
+  const told = await (await request("/recorded/api/v1/recordings")).json();
   recordings.value = told.recordings;
 }
 

@@ -5,6 +5,7 @@
  * is seen again, or the server is back, `connection` is "back" for a moment, and every open query is asked again.
  */
 import { signal } from "./html.js";
+import { request } from "./network.js";
 
 /** @typedef {{seq: number, event: string, at: number, by: string, user: string, [field: string]: any}} Row */
 /** @typedef {"opening" | "live" | "back" | "lost" | "recorded"} Connection */
@@ -50,7 +51,7 @@ export function listen(base, user) {
 
 /** A recording does not grow: its newest row is asked for once. @param {string} base @param {string} user @param {AbortSignal} until */
 async function readNewest(base, user, until) {
-  const answer = await fetch(`${base}/api/v1/users/${encodeURIComponent(user)}/log?newest=true&limit=1`, { signal: until });
+  const answer = await request(`${base}/api/v1/users/${encodeURIComponent(user)}/log?newest=true&limit=1`, { signal: until });
   const { rows } = await answer.json();
   newest.value = rows[0]?.seq ?? 0;
 }
@@ -95,7 +96,7 @@ async function readStream(user, last, stop) {
   /** @type {Record<string, string>} */
   const headers = { accept: "text/event-stream" };
   if (last) headers["last-event-id"] = last;
-  const answer = await fetch(`/api/v1/events?user=${encodeURIComponent(user)}`, { headers, signal: stop.signal });
+  const answer = await request(`/api/v1/events?user=${encodeURIComponent(user)}`, { headers, signal: stop.signal });
   if (!answer.ok || !answer.body) return last;
   connection.value = connection.value === "opening" ? "live" : "back";
   connection.value = "live";

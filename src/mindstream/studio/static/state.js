@@ -5,6 +5,7 @@
  * for what ships, and what a page adds of its own. Everything is read from the link, so reload and Back are right.
  */
 import { computed, effect, signal } from "./html.js";
+import { held } from "./network.js";
 
 /** @typedef {Record<string, string>} Params */
 /** @typedef {"newest" | number} Seq */
@@ -39,7 +40,7 @@ export const users = signal(/** @type {string[]} */ ([]));
  */
 export const recordings = signal(/** @type {Recording[]} */ ([]));
 export const user = computed(() => params.value.user || users.value[0] || "you");
-export const base = computed(() => (params.value.from === "recorded" ? "/recorded" : ""));
+export const base = computed(() => (held || params.value.from === "recorded" ? "/recorded" : ""));
 /** The moment that is shown. */
 export const seq = computed(() => {
   const given = Number(params.value.seq);
@@ -79,13 +80,22 @@ export function change(changes, { quietly = false } = {}) {
   hash.value = window.location.hash;
 }
 
+/** Do something with what the browser keeps; a page of a file may have nothing of it. @template T @param {(storage: Storage) => T} act */
+function inStorage(act) {
+  try {
+    return act(window.localStorage);
+  } catch {
+    return undefined;
+  }
+}
+
 /** @typedef {"system" | "light" | "dark"} Theme */
 const THEME = "mindstream.theme";
-const kept = window.localStorage.getItem(THEME);
+const kept = inStorage((storage) => storage.getItem(THEME));
 export const theme = signal(/** @type {Theme} */ (kept === "light" || kept === "dark" ? kept : "system"));
 effect(() => {
   const root = document.documentElement;
   if (theme.value === "system") delete root.dataset.theme;
   else root.dataset.theme = theme.value;
-  window.localStorage.setItem(THEME, theme.value);
+  inStorage((storage) => storage.setItem(THEME, theme.value));
 });

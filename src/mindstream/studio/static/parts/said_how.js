@@ -1,6 +1,7 @@
 /** How what a page shows came about: live by a model, by stand-ins, or recorded. Always right of the page's title. */
 import { html } from "../html.js";
 import { useQuery } from "../api.js";
+import { held } from "../network.js";
 import { base, page, recordings, user } from "../state.js";
 
 /** @typedef {{model: string, stand_ins: boolean}} Answers who answers here in most roles */
@@ -10,7 +11,7 @@ export function SaidHow() {
   const answers = /** @type {Answers | undefined} */ (data);
   if (base.value) {
     const one = recordings.value.find((each) => each.page === page.value && (!each.user || each.user === user.value));
-    return html`<span class="how recorded">recorded${one?.who && `; ${one.who[0]?.toLowerCase()}${one.who.slice(1)} answered`}</span>`;
+    return html`<span class="how recorded">${held ? "saved" : "recorded"}${one?.who && `; ${one.who[0]?.toLowerCase()}${one.who.slice(1)} answered`}</span>`;
   }
   if (!answers) return null;
   return answers.stand_ins

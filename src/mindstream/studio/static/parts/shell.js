@@ -1,5 +1,6 @@
 /** The navigation beside each page, whose page it is, and light or dark; the head of a page. */
 import { html, useId } from "../html.js";
+import { held } from "../network.js";
 import { PAGES } from "../pages.js";
 import { base, go, linkTo, page, recordings, theme, user, users } from "../state.js";
 import { Icon } from "./icons.js";
@@ -19,7 +20,7 @@ export function Aside() {
             <${Icon} name=${icon} />${title}
           </a>`)}
       </nav>
-      <div class="foot"><${Whose} /><${ThemeSwitch} /></div>
+      <div class="foot">${held ? html`<p class="small soft words">of ${user.value}’s mind</p>` : html`<${Whose} />`}<${ThemeSwitch} /></div>
     </div>`;
 }
 

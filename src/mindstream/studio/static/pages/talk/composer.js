@@ -1,6 +1,7 @@
 /** Say something; stop what goes on; from an earlier moment back to the newest. */
 import { html, useState } from "../../html.js";
 import { ask } from "../../api.js";
+import { held } from "../../network.js";
 import { base, change, seq } from "../../state.js";
 import { ReadFailure } from "../../parts/failure.js";
 import { isThoughtAbout, setStopped, talkerState } from "./exchanges.js";
@@ -12,7 +13,7 @@ export function Composer({ session, pack, exchanges }) {
   const [text, type] = useState("");
   const [problem, tell] = useState(/** @type {Error | null} */ (null));
   const [busy, setBusy] = useState(false);
-  if (base.value) return html`<p class="small soft">This talk is recorded. <a href="#/talk">Begin one of your own</a></p>`;
+  if (base.value) return html`<p class="small soft">This talk is recorded. ${!held && html`<a href="#/talk">Begin one of your own</a>`}</p>`;
   if (seq.value !== "newest") {
     return html`<div class="row"><p class="small soft">This is an earlier moment of the talk.</p><button onClick=${() => change({ seq: "" })}>Go on from the newest</button></div>`;
   }

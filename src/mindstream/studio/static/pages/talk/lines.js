@@ -2,6 +2,7 @@
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../../html.js";
 import { ask } from "../../api.js";
 import { onRow } from "../../events.js";
+import { isPage } from "../../pages.js";
 import { base, linkTo, params, seq, user } from "../../state.js";
 import { clockOf } from "../../format.js";
 import { ReadFailure } from "../../parts/failure.js";
@@ -35,7 +36,7 @@ Lines.One = function One({ one, rows, pack, isLast }) {
   const state = talkerState(one);
   return html`
     <li class="line own">
-      <p class="row small soft"><span>${heard.by || user.value} <${Moment} row=${heard} /></span>${heard.record && html`<a class="push" href=${linkTo("memory", { id: heard.record, seq: "" })}>in memory</a>`}</p>
+      <p class="row small soft"><span>${heard.by || user.value} <${Moment} row=${heard} /></span>${heard.record && isPage("memory") && html`<a class="push" href=${linkTo("memory", { id: heard.record, seq: "" })}>in memory</a>`}</p>
       <p class="words">${heard.text}</p>
     </li>
     ${rowsOf(one, "alarmed").map((row) => html`<li class="line small problem">An alarm was heard: ${row.alarm} (${row.strength === "sure" ? "sure" : row.strength.replaceAll("_", " ")}).</li>`)}

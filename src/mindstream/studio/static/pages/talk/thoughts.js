@@ -2,9 +2,9 @@
 import { html, useState } from "../../html.js";
 import { clockOf } from "../../format.js";
 import { Why } from "../../parts/why.js";
+import { Tool } from "./tool.js";
 import { Briefing } from "./why_answered.js";
 import { WhyBelieved } from "./why_believed.js";
-import { took } from "./words.js";
 
 /** @typedef {import("./shapes.js").Row} Row @typedef {import("./shapes.js").Exchange} Exchange */
 
@@ -34,14 +34,4 @@ function One({ row, rows }) {
     <p class="words">${row.text}</p>
     <${Briefing} thought=${row} />
     <p class="row small soft"><span>${row.slot}, ${clockOf(row.at)}</span><${Why} title="What this thought rests on" about=${row.text}><${WhyBelieved} text=${row.text} since=${row.seq} rows=${rows} /><//></p>`;
-}
-
-/** A call of a tool, and what it gave. @param {{call: Row, gave: Row | undefined}} props */
-export function Tool({ call, gave }) {
-  return html`
-    <details class="tool">
-      <summary><span class="mono">${call.tool}</span> <small class="soft">${gave ? `${gave.failed ? "failed after" : "gave something in"} ${took(gave.at - call.at)}` : "has not answered"}</small></summary>
-      <p class="small soft">asked with</p><p class="words mono card">${call.arguments}</p>
-      ${gave && html`<p class="small soft">gave${gave.foreign ? ", as strangers wrote it" : ""}</p><p class="words mono card">${gave.text}</p>`}
-    </details>`;
 }

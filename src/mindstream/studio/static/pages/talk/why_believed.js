@@ -1,12 +1,13 @@
 /** What a belief or a step of a plan rests on: the words, the thought that drew it, what tools gave, the call of the model. */
 import { html } from "../../html.js";
 import { useQuery } from "../../api.js";
+import { held } from "../../network.js";
 import { isPage } from "../../pages.js";
 import { linkTo } from "../../state.js";
 import { timeOf } from "../../format.js";
 import { thoughtBehind } from "./believed.js";
 import { Briefing } from "./why_answered.js";
-import { Tool } from "./thoughts.js";
+import { Tool } from "./tool.js";
 
 /** @typedef {import("./shapes.js").Row} Row */
 
@@ -25,11 +26,11 @@ export function WhyBelieved({ text, since, rows }) {
 function Words({ seq, known }) {
   const { data } = useQuery(known ? null : { path: "/users/{user}/log", query: { after: seq - 1, limit: 1, kinds: "heard" } });
   const row = known ?? /** @type {{rows: Row[]} | undefined} */ (data)?.rows.find((each) => each.seq === seq);
-  if (!row) return null;
+  if (!row) return held && data ? html`<p class="soft">It was said in another talk, which is not in this file.</p>` : null;
   return html`
     <figure class="stack">
       <p class="words card">${row.text}</p>
-      <p class="row small soft"><span>${row.by}, ${timeOf(row.at)}</span><a href=${linkTo("memory", { id: row.record, seq: "" })}>in memory: correct or forget it</a></p>
+      <p class="row small soft"><span>${row.by}, ${timeOf(row.at)}</span>${isPage("memory") && html`<a href=${linkTo("memory", { id: row.record, seq: "" })}>in memory: correct or forget it</a>`}</p>
     </figure>`;
 }
 
