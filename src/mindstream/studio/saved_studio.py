@@ -146,5 +146,5 @@ def build_studio_page(reading: Reading, saved: Saved) -> str:
 
 
 def shown_model(model: str) -> str:
-    """Say who answered, by the name that the log has."""
-    return {"rules": "stand-ins"}.get(model, model.removeprefix("playback:"))
+    """Say who answered, by the name that the log has, without the address."""
+    return {"rules": "stand-ins"}.get(model, model.removeprefix("playback:").partition("@")[0])
