@@ -1,6 +1,6 @@
 /** The shell: navigation, whose it is, the page that the link names, the side sheet and the dialog. */
 import { html, render, useEffect, useRef, useState } from "./html.js";
-import { connection, listen } from "./events.js";
+import { connection, listen, readNewest } from "./events.js";
 import { ask } from "./api.js";
 import { request } from "./network.js";
 import { PAGES } from "./pages.js";
@@ -56,7 +56,9 @@ function App() {
 async function learn() {
   const found = /** @type {{users: string[]}} */ (await ask({ path: "/users" }));
   users.value = found.users;
+  const newest = base.value ? null : readNewest("", user.value).catch(() => {});
   const about = await (await request("about.json")).json();
+  await newest;
   if (!about.recorded) return;
   const told = await (await request("/recorded/api/v1/recordings")).json();
   recordings.value = told.recordings;

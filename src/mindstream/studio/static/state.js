@@ -62,6 +62,12 @@ export function linkTo(to, more = {}) {
 /** The link to a recording. @param {Recording} one */
 export const linkToRecording = ({ page: to, user: of, town, pool }) => writeLink(to, { from: "recorded", user: of, town, pool });
 
+/** Remember the link: what took its time changes it only where it is still the same, told by what is returned. */
+export function keepLink() {
+  const here = window.location.hash;
+  return () => window.location.hash === here;
+}
+
 /** @param {string} to @param {Record<string, string | number>} [more] */
 export function go(to, more = {}) {
   window.location.hash = linkTo(to, more);

@@ -2,7 +2,7 @@
 import { html, useState } from "../../html.js";
 import { ask } from "../../api.js";
 import { held } from "../../network.js";
-import { base, change, seq } from "../../state.js";
+import { base, change, keepLink, seq } from "../../state.js";
 import { ReadFailure } from "../../parts/failure.js";
 import { isThoughtAbout, setStopped, talkerState } from "./exchanges.js";
 
@@ -21,10 +21,11 @@ export function Composer({ session, pack, exchanges }) {
     if (!text.trim() || busy) return;
     setBusy(true);
     tell(null);
+    const isHere = keepLink();
     try {
       await ask({ path: "/users/{user}/send", body: { text, session: session.session, pack } });
       type("");
-      change({ talk: session.session }, { quietly: true });
+      if (isHere()) change({ talk: session.session }, { quietly: true });
     } catch (error) {
       tell(/** @type {Error} */ (error));
     }

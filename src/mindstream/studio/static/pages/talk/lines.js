@@ -1,13 +1,13 @@
 /** The conversation: what was said, what was waited for, and how long it took; each answer says why. */
-import { html, useEffect, useLayoutEffect, useRef, useState } from "../../html.js";
+import { html, useLayoutEffect, useRef, useState } from "../../html.js";
 import { ask } from "../../api.js";
-import { onRow } from "../../events.js";
 import { isPage } from "../../pages.js";
 import { base, linkTo, params, seq, user } from "../../state.js";
 import { clockOf } from "../../format.js";
 import { ReadFailure } from "../../parts/failure.js";
 import { Why } from "../../parts/why.js";
 import { lastOf, rowsOf, setStopped, spansOf, talkerState, tookOf } from "./exchanges.js";
+import { clearSpoken, spoken } from "./pieces.js";
 import { WhyAnswered, WhyWaited } from "./why_answered.js";
 import { took } from "./words.js";
 
@@ -63,7 +63,10 @@ Lines.One = function One({ one, rows, pack, isLast }) {
 /** Go on where an answer was stopped. @param {{one: Exchange, pack: string}} props */
 function Again({ one, pack }) {
   const [problem, tell] = useState(/** @type {Error | null} */ (null));
-  const answer = () => ask({ path: "/users/{user}/answer-again", body: { seq: one.heard.seq, pack } }).then(() => setStopped(one.heard.seq, false), tell);
+  const answer = () => {
+    clearSpoken(one.heard.seq);
+    return ask({ path: "/users/{user}/answer-again", body: { seq: one.heard.seq, pack } }).then(() => setStopped(one.heard.seq, false), tell);
+  };
   return html`<button onClick=${answer}>Answer it after all</button>${problem && html`<${ReadFailure} problem=${problem} />`}`;
 }
 
@@ -95,13 +98,7 @@ function timesInWords(one) {
 
 /** What is being said, piece by piece. @param {{one: Exchange, pack: string, end: {current: HTMLElement | null}}} props */
 function Speaking({ one, pack, end }) {
-  const [text, add] = useState("");
-  const [reads, setReads] = useState(false);
-  useEffect(() => onRow(["piece", "reading"], (row) => {
-    if (row.answers !== one.heard.seq) return;
-    if (row.event === "piece") add((before) => before + row.text);
-    setReads(row.event === "reading");
-  }), [one.heard.seq]);
+  const { text, reads } = spoken.value.get(one.heard.seq) ?? { text: "", reads: false };
   useLayoutEffect(() => end.current?.scrollIntoView({ block: "end" }), [text.length]);
   const waits = talkerState(one) === "waits";
   return html`
