@@ -128,6 +128,7 @@ def test_a_pool_is_for_its_members(client: httpx.Client) -> None:
     made = client.post(f"{USER}/pools/verse", json={"members": ["bob"]})
     assert made.status_code == 201 and made.json()["owner"] == "ann", made.text
     assert client.get("/api/v1/users/bob/pools/verse").status_code == 200
+    assert [each["pool"] for each in client.get("/api/v1/users/bob/pools").json()["pools"]] == ["verse"]
     assert client.get("/api/v1/users/eve/pools/verse").status_code == 404
     assert client.post("/api/v1/users/eve/pools/verse/recall", json={"query": "tea"}).status_code == 404
     assert client.get("/api/v1/users/eve/pools").json()["pools"] == []

@@ -113,6 +113,16 @@ class House:
             await self.running.restore()
         return self
 
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def beside(cls, settings: Settings, clock: Clock | None = None) -> AsyncIterator[House]:
+        """Open a house that only reads: beside the server that may have the data folder."""
+        house = cls(settings, clock=clock)
+        try:
+            yield house
+        finally:
+            await house.close()
+
     async def check(self) -> None:
         """Raise StorageError where the data folder cannot be read."""
         await self.ground(LOCAL_PEOPLE).store.version()
@@ -124,6 +134,10 @@ class House:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Let go of all that was opened."""
         await self.finish_errands(0.0)
         for ground in self._grounds.values():
             await ground.hub.close()
