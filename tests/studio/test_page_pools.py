@@ -42,7 +42,9 @@ def filled(served: Served) -> None:
             await lay_in(pool, [Pair("How hot is tea?", "Eighty degrees."), Pair("How long?", "Three minutes.")], "ann")
 
     with served.client() as client:
-        client.post("/api/v1/users/ann/pools/tea", json={"domain": "Short answers on tea", "members": ["ann"]}).raise_for_status()
+        client.post(
+            "/api/v1/users/ann/pools/tea", json={"domain": "Short answers on tea", "members": ["ann"]}
+        ).raise_for_status()
     asyncio.run(fill())
 
 
@@ -151,7 +153,9 @@ def test_who_is_trusted_is_said_after_what_it_changes(studio: OpenStudio, served
 def test_hostile_words_stay_words(studio: OpenStudio, served: Served, size: tuple[int, int]) -> None:
     user, pool = f"eve{size[0]}", f"spoilt{size[0]}"
     with served.client() as client:
-        client.post(f"/api/v1/users/{user}/pools/{pool}", json={"domain": HOSTILE[0], "members": [user]}).raise_for_status()
+        client.post(
+            f"/api/v1/users/{user}/pools/{pool}", json={"domain": HOSTILE[0], "members": [user]}
+        ).raise_for_status()
         run_apart(freeze(served, pool, user))
         for text in HOSTILE:
             offered = client.post(f"/api/v1/users/{user}/pools/{pool}/offer", json={"query": text, "answer": text})
