@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fake_endpoint import KEY, Asked, Behaviour, FakeEndpoint, Says
+from fake_endpoint import KEY, Behaviour, FakeEndpoint, Says, Stalls
 from served import Served
-from solving import TASK, answer, ended, solve
+from solving import TASK, USAGE, answer, ended, solve
 from studio import HOSTILE, NARROW, WIDE, Studio, serve_studio
 
 OpenStudio = Callable[..., Studio]
@@ -154,20 +153,20 @@ def test_it_is_asked_run_again_and_compared_by_keys(studio: OpenStudio, served: 
 
 
 @pytest.fixture
-def slow(door: FakeEndpoint) -> Iterator[FakeEndpoint]:
-    """The same, whose solver answers as soon as `door.go()` is said."""
+def solver(door: FakeEndpoint) -> Iterator[Callable[[Behaviour], None]]:
+    """Let the solver answer in another way; afterwards it answers as before."""
 
-    def answer_late(asked: Asked) -> Behaviour:
-        given = answer(asked)
-        is_last = "from the evidence" in json.dumps(asked.body["messages"])
-        return replace(given, step=True) if is_last and isinstance(given, Says) else given
+    def let(behaviour: Behaviour) -> None:
+        door.otherwise = lambda asked: behaviour if "from the evidence" in json.dumps(asked.body) else answer(asked)
 
-    door.otherwise = answer_late
-    yield door
+    yield let
     door.otherwise = answer
 
 
-def test_a_run_is_stopped_and_goes_on_where_it_was(studio: OpenStudio, served: Served, slow: FakeEndpoint) -> None:
+def test_a_run_is_stopped_and_goes_on_where_it_was(
+    studio: OpenStudio, served: Served, solver: Callable[[Behaviour], None]
+) -> None:
+    solver(Stalls())
     seen = studio()
     seen.open("plan", user="fay")
     seen.page.get_by_role("textbox", name="A task").fill(TASK)
@@ -178,7 +177,7 @@ def test_a_run_is_stopped_and_goes_on_where_it_was(studio: OpenStudio, served: S
     way.get_by_role("button", name="Go on").wait_for()
     assert way.get_by_role("button", name="Stop").count() == 0 and way.locator(".answer").count() == 0
     seen.page.reload()
-    slow.otherwise = answer
+    solver(Says("84", USAGE))
     way.get_by_role("button", name="Go on").click()
     way.get_by_text("3 of 3 steps done, answered.").wait_for()
     assert way.locator(".answer").inner_text() == "84"
@@ -189,7 +188,10 @@ def test_a_run_is_stopped_and_goes_on_where_it_was(studio: OpenStudio, served: S
     assert [row["step"] for row in rows if row["event"] == "step_found"] == ["E1", "E2", "E3"], "found once each"
 
 
-def test_a_run_goes_on_while_another_page_is_looked_at(studio: OpenStudio, slow: FakeEndpoint) -> None:
+def test_a_run_goes_on_while_another_page_is_looked_at(
+    studio: OpenStudio, door: FakeEndpoint, solver: Callable[[Behaviour], None]
+) -> None:
+    solver(Says("84", USAGE, step=True))
     seen = studio()
     seen.open("plan", user="gil")
     seen.page.get_by_role("textbox", name="A task").fill(TASK)
@@ -206,7 +208,7 @@ def test_a_run_goes_on_while_another_page_is_looked_at(studio: OpenStudio, slow:
     assert way.get_by_text("3 of 3 steps done.").is_visible()
     seen.page.get_by_role("link", name="Memory").click()
     seen.page.get_by_role("heading", name="Memory", level=1).wait_for()
-    slow.go()
+    door.go()
     seen.page.go_back()
     way.get_by_text("3 of 3 steps done, answered.").wait_for()
     assert way.locator(".answer").inner_text() == "84"

@@ -42,9 +42,7 @@ def say(server: Served, door: FakeEndpoint, user: str, text: str, answer: Any) -
     events = {"Accept": "text/event-stream"}
     with server.client() as client:
         client.post(f"/api/v1/users/{user}/send", json={"text": text}, headers=events).raise_for_status()
-        for _ in range(200):
-            if calls(server, user, role="reasoner"):
-                return
+        while not calls(server, user, role="reasoner"):
             Event().wait(0.05)
 
 
