@@ -83,7 +83,7 @@ def test_a_line_of_a_talk_leads_to_the_call_behind_it_and_back(
     seen.open("talk", user="ann")
     talk = seen.page.get_by_role("region", name="The conversation")
     talk.get_by_text("answered in").nth(1).wait_for()
-    talk.get_by_role("button", name="Why: ").last.click()
+    talk.get_by_role("button", name="Why this answer: ").last.click()
     sheet = seen.page.get_by_role("dialog")
     sheet.get_by_role("link", name="talker: talk").first.click()
     opened = seen.page.get_by_role("complementary", name="The call that is open")

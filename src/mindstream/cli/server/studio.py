@@ -93,7 +93,7 @@ def is_served(address: str) -> bool:
     "user data",
     "mindstream studio export --talk monday --user ann --out monday.html",
     "mindstream studio export --plan 8f3a91c2d4 --with-calls --out task.html",
-    "mindstream studio export --talk first --user ann --recorded --out talk.html",
+    "mindstream studio export --talk evening --user ann --recorded --out talk.html",
     "mindstream studio export --town ./ville --out ville.html",
     'mindstream studio export --town ./ville --from "Feb 14 16:00" --to "Feb 14 20:00" --out party.html',
     notes=NOTES,
