@@ -209,3 +209,26 @@ def test_who_stand_together_are_all_seen(studio: OpenStudio) -> None:
     for count in (2, 3, 6, 7, 25):
         nearest, farthest, same = page.evaluate(crowd, count)
         assert nearest > 19 and farthest < 20 * count**0.5 and same, count
+
+
+def test_many_faces_stand_on_few_sheets_and_each_is_its_own(studio: OpenStudio) -> None:
+    page = watch(studio())
+    drawn = """async (count) => {
+      const { Faces } = await import("/studio/town/faces.js");
+      const colours = { rim: "#fff", paper: "#fff", face: "0.6 0.2", asleep: "0.3 0.1", font: "serif" };
+      const canvas = Object.assign(document.createElement("canvas"), { width: 16 * count, height: 16 });
+      const context = canvas.getContext("2d", { willReadFrequently: true }), faces = new Faces();
+      const part = (number, asleep) => ({ person: { number, hue: number % 2 ? 30 : 210, initials: "" }, asleep, how: "" });
+      const look = (x) => [...context.getImageData(x, 8, 1, 1).data].join();
+      const put = (asleep) => {
+        const shown = Array.from({ length: count }, (_, i) => ({ part: part(i, asleep), x: 16 * i + 8, y: 8 }));
+        faces.draw(context, shown, 10, 1, colours);
+        return shown.map(({ x }) => look(x));
+      };
+      return [put(false), put(true), faces.sheets.length];
+    }"""
+    awake, asleep, sheets = page.evaluate(drawn, 1_000)
+    assert sheets <= 2
+    for seen in (awake, asleep):
+        assert len(set(seen[::2])) == 1 and len(set(seen[1::2])) == 1, "a face like another's"
+    assert len({awake[0], awake[1], asleep[0], asleep[1]}) == 4
