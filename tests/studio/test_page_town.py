@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
+import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from hamlet import HAMLET
-from served import Served
+from served import Served, ServerProcess
 from studio import HOSTILE, NARROW, WIDE, Studio, serve_studio
 
 from mindstream.service.operations.offered import Offered
@@ -165,6 +168,31 @@ def test_a_lost_connection_mends_itself(studio: OpenStudio, served: Served) -> N
     page.get_by_role("tab", name="Memory").click()
     page.get_by_text("The gate is open.").first.wait_for()
     seen.forgive("ERR_INTERNET_DISCONNECTED")
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_after_a_restart_it_shows_the_same_and_what_is_new(
+    studio: OpenStudio, served: Served, tmp_path: Path, how: signal.Signals
+) -> None:
+    shutil.copytree(served.doors.house.offered.towns["local", "hamlet"], tmp_path / "hamlet")
+    flags = ("--studio", "--model", "rules", "--town", f"hamlet={tmp_path / 'hamlet'}")
+    with ServerProcess(tmp_path / "data", *flags) as server:
+        port = int(server.url.rpartition(":")[2])
+        seen = studio(url=server.url)
+        page = watch(seen, t="2023-02-13T09:00", who="Ada Brook")
+        page.get_by_role("tab", name="Memory").click()
+        page.get_by_label("Moment of the recording").press("End")
+        server.end(how)
+        page.get_by_text("The server does not answer.").first.wait_for()
+    with ServerProcess(tmp_path / "data", *flags, port=port) as server:
+        whisper = {"resident": "Ada Brook", "text": "The lamp on the stairs is out."}
+        url = f"{server.url}/api/v1/towns/hamlet/whisper"
+        httpx.post(url, json=whisper, timeout=30).raise_for_status()
+        page.get_by_text("The lamp on the stairs is out.").first.wait_for()
+        assert page.locator(".town h2").inner_text() == "Ada Brook"
+        assert page.get_by_role("tab", name="Memory").get_attribute("aria-selected") == "true"
+        seen.leave()
+    seen.forgive("ERR_", "Failed to load resource")
 
 
 def test_the_recorded_hamlet_is_there_to_look_at(studio: OpenStudio) -> None:

@@ -9,7 +9,7 @@ import { signal } from "./html.js";
 /** @typedef {{seq: number, event: string, at: number, by: string, user: string, [field: string]: any}} Row */
 /** @typedef {"opening" | "live" | "back" | "lost" | "recorded"} Connection */
 
-const AGAIN_MS = 400;
+const AGAIN_MS = 250;
 /** The server says at least every 15 s that it is there. */
 const SILENT_MS = 40_000;
 

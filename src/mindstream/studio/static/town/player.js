@@ -193,6 +193,21 @@ export class Player {
     this.request(true);
   }
 
+  /** Show what another player of the same town has shown, in the same way. @param {Player} before */
+  takeOver(before) {
+    const { state, town, stage: { camera: { x, y, wide, moved } } } = before, name = town.people[state.who ?? -1]?.name;
+    const who = this.town.people.findIndex((person) => person.name === name);
+    Object.assign(this.state, state, { t: Math.min(state.t, this.town.last), who: who < 0 ? null : who });
+    Object.assign(this.stage.camera, { x, y, wide, moved });
+    this.before = performance.now();
+    this.transport.showSpeed(state.speed);
+    this.transport.showPlaying(state.playing);
+    this.catching = !state.playing && (before.catching || state.t >= town.last);
+    this.openPanel();
+    this.panel.scrollTop = before.panel.scrollTop;
+    this.request(true);
+  }
+
   /**
    * Draw soon; what somebody has asked for (`all`) at once.
    * @param {boolean} [all]

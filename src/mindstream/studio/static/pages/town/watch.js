@@ -34,10 +34,12 @@ export function Watch({ name }) {
     const write = debounced((/** @type {TownPlayer} */ self) => { if (said() === written.current) written.current = writeLink(self); });
     const follow = feed.current = new Feed(name, {
       whole(recording) {
-        made?.close();
-        const options = optionsFor(name, () => follow.soon());
+        const before = made, options = optionsFor(name, () => follow.soon());
+        before?.close();
         made = new Player(prepare(recording), { ...options, href: (target) => linkTo("town", { town: name, ...named(made, target) }), told: (self, resting) => { if (resting) write(self); } });
         show(made, place.current);
+        if (before) made.takeOver(before);
+        else made.open(new URLSearchParams(said()));
         written.current = said();
         keep(made);
         tell(null);
@@ -78,7 +80,6 @@ function show(player, place) {
   place.replaceChildren(player.node);
   player.stage.resize();
   player.restyle();
-  player.open(new URLSearchParams(said()));
 }
 
 /** @param {TownPlayer | null} player @param {import("../../town/links.js").Target} target */
