@@ -6,8 +6,8 @@
 The town lives without a model in so many pieces; after each the page reads what is new, and every tenth time somebody
 else is looked at. An hour at 60 times the town's clock is 21,600 steps; a page that looks once a second reads 3,600
 times in it. At each look rubbish is collected first: megabytes of the page's heap, and how many nodes, documents and
-listeners it has. `fresh`: the same of a page that is opened at the end, which holds the same recording and has lived
-through nothing: what the first has more is lost.
+listeners it has. `fresh`: the same of a page that is opened at the end and scrubbed once, which holds the same
+recording and what it has drawn, and has lived through nothing: what the first has more is lost.
 """
 
 from __future__ import annotations
@@ -31,6 +31,14 @@ REACHED = """(step) => Number(document.querySelector('.timeline .slider')?.max ?
   && !document.querySelector('.town h2')"""
 READ = "document.dispatchEvent(new Event('visibilitychange'))"
 """As when the page is seen again: it reads at once."""
+SCRUB = """async (frames) => {
+  const slider = document.querySelector(".timeline .slider"), last = Number(slider.max);
+  for (let i = 0; i <= frames; i++) {
+    slider.value = (last * i) / frames;
+    slider.dispatchEvent(new Event("input"));
+    await new Promise(requestAnimationFrame);
+  }
+}"""
 A_PERSON = 10
 
 
@@ -91,6 +99,7 @@ async def measure(given: argparse.Namespace) -> dict[str, Any]:
                     print(json.dumps(looks[-1]), file=sys.stderr, flush=True)
             fresh, debugger = await open_page(browser, url)
             await fresh.wait_for_function(REACHED, arg=until)
+            await fresh.evaluate(SCRUB, given.pieces)
             report = {"looks": looks, "fresh": await held(debugger), "load": os.getloadavg()[0]}
             await browser.close()
             served.terminate()

@@ -44,7 +44,9 @@ async def test_up_to_the_step_it_is_the_same_town(lived: Path, tmp_path: Path, s
     assert (await fork(lived, tmp_path / "fork", step)).seed == 1
     async with Town.open(tmp_path / "fork") as town:
         assert town.step == step
-        assert ("out of tune" in [each.text for each in town.conditions.values()]) == (step == NINE)  # by noon it is mended
+        assert ("out of tune" in [each.text for each in town.conditions.values()]) == (
+            step == NINE
+        )  # by noon it is mended
     assert await lines(tmp_path / "fork", NOON) == await lines(lived, step)
     assert await digest(lived, NOON) == before
 
