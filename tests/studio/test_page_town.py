@@ -154,6 +154,72 @@ def test_somebody_is_lived_by_arrow_keys(studio: OpenStudio) -> None:
     page.get_by_label("Live as somebody").wait_for()
 
 
+@pytest.mark.parametrize(
+    ("town", "dark", "size"), [("hamlet", False, WIDE), ("spoilt", True, NARROW)], ids=["wide", "narrow-hostile"]
+)
+def test_a_town_is_forked_by_keys_and_both_go_in_step(
+    studio: OpenStudio, served: Served, node_tools: None, town: str, dark: bool, size: tuple[int, int]
+) -> None:
+    seen = studio(dark=dark, size=size)
+    page = watch(seen, town=town, t=TEN_PAST_EIGHT)
+    seen.tab_to("button", "Fork here")
+    page.keyboard.press("Enter")
+    shown = page.get_by_role("dialog")
+    shown.get_by_text("the same people, memories and chance").wait_for()
+    with served.client() as client:
+        assert f"{town}-2" not in client.get("/api/v1/towns").json()["towns"]
+        seen.tab_to("button", "Make the fork")
+        page.keyboard.press("Enter")
+        page.locator(".town.pair canvas").nth(1).wait_for()
+        page.get_by_text("Nothing differs at this moment.").wait_for()
+        assert "town=" + town + "-2" in page.url and clock(page) == "08:10"
+        text = f"{FOX} {HOSTILE[0]} {HOSTILE[2]} {HOSTILE[3][:900]}"
+        whisper = {"resident": "Cleo Marsh", "text": text}
+        client.post(f"/api/v1/towns/{town}-2/whisper", json=whisper).raise_for_status()
+        page.get_by_role("button", name="1 hour").click()
+        page.wait_for_function("() => document.querySelector('.clock .now').textContent >= '09:09'")
+        page.get_by_role("tab", name="Differences").click()
+        only = page.locator(".differences details", has_text=f"Only in {town}-2").first
+        only.locator("summary").click()
+        only.get_by_text(FOX).wait_for()
+        assert seen.fits() and seen.axe() == []
+        seen.tab_to("button", "Cleo Marsh")
+        page.keyboard.press("Enter")
+        assert page.locator(".town h2").inner_text() == "Cleo Marsh"
+        page.get_by_label("In step with another town").select_option("")
+        page.wait_for_function("() => document.querySelectorAll('.town canvas').length === 1")
+        page.get_by_role("button", name="Let it go").click()
+        shown.get_by_role("button", name="Let it go").click()
+        page.wait_for_function(f"() => location.hash.includes('town={town}&') || location.hash.endsWith('town={town}')")
+        assert f"{town}-2" not in client.get("/api/v1/towns").json()["towns"]
+
+
+def test_who_is_elsewhere_and_what_is_known_in_one_alone_are_told_apart(studio: OpenStudio) -> None:
+    page = watch(studio())
+    found = page.evaluate("""async () => {
+      const { differences } = await import("/studio/pages/town/differences.js");
+      const { parted } = await import("/studio/pages/town/fork.js");
+      const told = await (await fetch("/api/v1/towns/hamlet/recording")).text();
+      const { prepare } = await import("/studio/town/recording.js");
+      const read = () => prepare(JSON.parse(told).recording);
+      const [here, there] = [read(), read()], last = here.last;
+      const same = differences(here, there, last, last, 0);
+      const fork = (town, of, step) => ({ town, of, step });
+      const towns = { towns: [], forks: [fork("a-2", "a", 50), fork("a-3", "a-2", 20), fork("a-4", "a", 30)] };
+      const pairs = [["a", "a-2"], ["a-3", "a"], ["a-3", "a-4"], ["a-2", "a-4"], ["a", "b"]];
+      const since = pairs.map((two) => parted(towns, ...two));
+      there.people[0].records.push([last, "note", there.texts.push("The mill is for sale.") - 1, 5, -1]);
+      here.people[1].acts = here.people[1].acts.slice(0, 1);
+      return [same, differences(here, there, last, last, 0), differences(here, there, last, last, last + 1), since];
+    }""")
+    same, different, later, since = found
+    assert same == [] and since == [50, 20, 20, 30, -1]
+    assert [each["name"] for each in different] == ["Ada Brook", "Ben Hale"]
+    assert different[0]["lacking"] == ["The mill is for sale."] and not different[0]["moved"]
+    assert different[1]["moved"] and different[1]["now"]["where"] != different[1]["then"]["where"]
+    assert [each["name"] for each in later] == ["Ben Hale"]
+
+
 def test_a_lost_connection_mends_itself(studio: OpenStudio, served: Served) -> None:
     seen = studio()
     page = watch(seen, t="2023-02-13T09:00", who="Ada Brook")
@@ -246,7 +312,8 @@ def test_many_faces_stand_on_few_sheets_and_each_is_its_own(studio: OpenStudio) 
       const colours = { rim: "#fff", paper: "#fff", face: "0.6 0.2", asleep: "0.3 0.1", font: "serif" };
       const canvas = Object.assign(document.createElement("canvas"), { width: 16 * count, height: 16 });
       const context = canvas.getContext("2d", { willReadFrequently: true }), faces = new Faces();
-      const part = (number, asleep) => ({ person: { number, hue: number % 2 ? 30 : 210, initials: "" }, asleep, how: "" });
+      const hue = (number) => (number % 2 ? 30 : 210);
+      const part = (number, asleep) => ({ person: { number, hue: hue(number), initials: "" }, asleep, how: "" });
       const look = (x) => [...context.getImageData(x, 8, 1, 1).data].join();
       const put = (asleep) => {
         const shown = Array.from({ length: count }, (_, i) => ({ part: part(i, asleep), x: 16 * i + 8, y: 8 }));

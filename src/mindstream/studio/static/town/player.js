@@ -22,6 +22,7 @@ import { SPEEDS, Transport } from "./transport.js";
  * @typedef {object} Options  what the page around it adds
  * @property {(target: Target) => string} [href]  the address of a target
  * @property {(player: Player, resting: boolean) => void} [told]  after something changed; `resting`: nothing plays
+ * @property {(atOnce: boolean) => void} [drawn]  a frame was drawn
  * @property {(text: string) => void} [notify]
  * @property {(kind: "resident" | "place", number: number, player: Player) => View | null} [extra]
  * @property {(person: Person, player: Player) => Tabs} [tabs]  more parts of a resident
@@ -230,6 +231,7 @@ export class Player {
     } else if (this.catching) this.catchUp(now - this.before);
     this.before = now;
     const moving = this.stage.draw(atOnce);
+    this.options.drawn?.(atOnce);
     if (atOnce || (this.step !== this.shown && now - this.told > SPARING_MS)) this.tell(now);
     this.all = this.drawing = false;
     if (state.playing || moving || this.catching || this.step !== this.shown) this.request();
