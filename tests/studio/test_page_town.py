@@ -135,23 +135,69 @@ def test_it_lives_on_and_the_page_goes_along(studio: OpenStudio) -> None:
     page.wait_for_function("() => document.querySelector('.clock .now').textContent >= '09:59'")
 
 
-def test_somebody_is_lived_by_arrow_keys(studio: OpenStudio) -> None:
-    page = watch(studio())
+def steps(page: Any, spot: list[int]) -> list[int]:
+    """Press arrow keys until one leads to another tile; return that."""
+    page.locator("main").focus()
+    for key in ("ArrowRight", "ArrowLeft", "ArrowUp", "ArrowDown"):
+        with page.expect_response(lambda told: told.url.endswith("/act")) as told:
+            page.keyboard.press(key)
+        if told.value.ok:
+            there: list[int] = told.value.json()["spot"]
+            assert abs(there[0] - spot[0]) + abs(there[1] - spot[1]) == 1, "a single tile"
+            return there
+    raise AssertionError(f"no way leads from {spot}")
+
+
+def test_somebody_is_lived_by_arrow_keys(studio: OpenStudio, served: Served) -> None:
+    seen = studio()
+    page = watch(seen)
     page.get_by_label("Live as somebody").select_option("Cleo Marsh")
     page.get_by_role("button", name="Begin").click()
     mine = page.get_by_role("region", name="You are Cleo Marsh")
-    before = mine.locator(".small.words").first
-    before.wait_for()
-    stood = before.inner_text()
-    page.locator("main").focus()
-    for key in ("ArrowRight", "ArrowLeft", "ArrowUp", "ArrowDown"):
-        page.keyboard.press(key)
-        page.wait_for_timeout(300)
-        if before.inner_text() != stood:
-            break
-    assert before.inner_text() != stood
+    mine.locator(".where").wait_for()
+    with served.client() as client:
+        steps(page, client.get("/api/v1/towns/hamlet/embody/Cleo%20Marsh").json()["spot"])
     mine.get_by_role("button", name="Leave").click()
     page.get_by_label("Live as somebody").wait_for()
+    seen.forgive("422")  # a wall is there
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_a_visitor_comes_in_walks_looks_speaks_and_is_seen(
+    studio: OpenStudio, served: Served, node_tools: None, size: tuple[int, int]
+) -> None:
+    with served.client() as client:
+        town = client.post("/api/v1/towns/hamlet/fork", json={"step": 8 * 360 + 60}).json()["town"]
+        seen = studio(size=size, dark=size == NARROW)
+        page = watch(seen, town=town)
+        page.get_by_label("Live as somebody").select_option("a visitor …")
+        page.get_by_role("dialog").get_by_text("you are gone").wait_for()
+        page.get_by_label("Your name").fill("Maya")
+        page.get_by_label("You come in at").select_option("Oak Cafe, cafe")
+        assert seen.axe() == []
+        page.keyboard.press("Tab")
+        seen.tab_to("button", "Come in")
+        page.keyboard.press("Enter")
+        mine = page.get_by_role("region", name="You are Maya")
+        mine.get_by_text("Ada Brook sees you.").wait_for()
+        page.locator(".town h2", has_text="Maya").wait_for()
+        spot = client.get(f"/api/v1/towns/{town}/embody/Maya", params={"visitor": True}).json()["spot"]
+        again = steps(page, steps(page, spot))
+        mine.get_by_text("Look around").click()
+        mine.get_by_text("piano").first.wait_for()
+        mine.get_by_label("Say something").fill(f"Good morning! {HOSTILE[0]}")
+        mine.get_by_role("button", name="Say", exact=True).click()
+        mine.get_by_role("log").get_by_text("Ada Brook").first.wait_for()
+        assert mine.get_by_role("log").get_by_text(HOSTILE[0]).count() == 1 and page.locator("img").count() == 0
+        assert seen.fits() and seen.axe() == []
+        told = client.get(f"/api/v1/towns/{town}/embody/Maya", params={"visitor": True}).json()
+        assert told["spot"] == again and told["people"][0]["name"] == "Ada Brook"
+        mine.get_by_role("button", name="Leave").click()
+        page.get_by_label("Live as somebody").wait_for()
+        assert "Maya" not in [each["name"] for each in client.get(f"/api/v1/towns/{town}").json()["residents"]]
+        seen.leave()
+        client.delete(f"/api/v1/towns/{town}").raise_for_status()
+    seen.forgive("422")  # a wall is there
 
 
 @pytest.mark.parametrize(
