@@ -2,7 +2,7 @@
 import { html, useEffect, useRef, useState } from "../../html.js";
 import { ask } from "../../api.js";
 import { askChange } from "../../parts/dialog.js";
-import { around, nameOf, addressOf } from "../../town/places.js";
+import { addressOf, around, nameOf } from "../../town/places.js";
 import { Around } from "./around.js";
 import { nearestThatWay, stepThatWay } from "./ways.js";
 
@@ -47,14 +47,14 @@ function comeIn(town, player, begun) {
   let [visitor, place] = ["", ""];
   askChange({
     title: "Come in as a visitor", verb: "Come in",
-    preview: async () => html`
+    preview: async () => html`<div class="visitor">
       <p>You walk, look and speak in the town as somebody who comes from elsewhere. Who sees you remembers you, and what you say may be told on. When you leave, you are gone.</p>
       <label>Your name <input required maxlength=${LONGEST_NAME} onInput=${(/** @type {any} */ event) => { visitor = event.target.value.trim(); }} /></label>
       <label>You come in at
         <select onChange=${(/** @type {any} */ event) => { place = event.target.value; }}>
           <option value="">a place that is open to all</option>
           ${rooms.map((number) => html`<option value=${`${nameOf(player.town, 0)}:${addressOf(player.town, number)}`}>${addressOf(player.town, number).split(":").join(", ")}</option>`)}
-        </select></label>`,
+        </select></label></div>`,
     act: async () => {
       await ask({ path: pathOf(town, visitor), body: { visitor: true, place } });
       begun(visitor);
