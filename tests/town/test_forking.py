@@ -6,9 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
+from fake_endpoint import FakeEndpoint
 from hamlet import hamlet
+from over_http import over_http
+from paper_mind import PaperMind, village_of
 
 from mindstream.errors import InputError
+from mindstream.memory.store.store import read_all
 from mindstream.town.forking import fork
 from mindstream.town.town import Town
 
@@ -72,3 +76,30 @@ async def test_it_is_refused_where_it_cannot_be(lived: Path, tmp_path: Path) -> 
     with pytest.raises(InputError, match="something is in"):
         await fork(lived, lived, NINE)
     assert not (tmp_path / "fork" / "mindstream.db").exists()
+
+
+async def test_what_was_rated_later_is_not_rated_yet_in_a_fork(tmp_path: Path) -> None:
+    half_past = 8 * 360 + 180
+    with FakeEndpoint() as door:
+        async with over_http(PaperMind(), door) as models:
+            async with Town.open(tmp_path / "lived", village_of(), models=models) as town:
+                await town.run(until=10 * 360)
+                rated = await importance(town)
+            await fork(tmp_path / "lived", tmp_path / "fork", half_past)
+            async with Town.open(tmp_path / "fork", models=models) as town:
+                waiting = {id_ for one in town.residents.values() for id_ in one.state.unrated}
+                now = await importance(town)
+                assert waiting and all(now[each] is None and rated[each] is not None for each in waiting)
+                assert all(now[each] == rated[each] for each in now if each not in waiting)
+                await town.run(until=10 * 360)
+                assert not [each for each in waiting if (await importance(town))[each] is None]
+    assert await lines(tmp_path / "fork", half_past) == await lines(tmp_path / "lived", half_past)
+
+
+async def importance(town: Town) -> dict[str, float | None]:
+    return {
+        each.id: each.importance
+        for one in town.residents.values()
+        async for part in read_all(town.store, one.memory.key)
+        for each in part
+    }

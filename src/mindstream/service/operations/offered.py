@@ -135,7 +135,8 @@ class ForkedTowns:
         try:
             await fork(source, made.folder, step)
             told = {"tenant": who.tenant, "name": name, "of": of, "step": step}
-            (made.folder / FORK).write_text(json.dumps(told))
+            (made.folder / f"{FORK}.new").write_text(json.dumps(told))
+            (made.folder / f"{FORK}.new").replace(made.folder / FORK)  # it is there whole, or not at all
         except BaseException:
             shutil.rmtree(made.folder, ignore_errors=True)
             raise

@@ -44,7 +44,7 @@ export function Forking({ name, player }) {
     ${kin.length > 0 && html`
       <select aria-label="In step with another town" value=${beside} onChange=${(/** @type {any} */ event) => change({ beside: event.target.value })}>
         <option value="">seen alone</option>
-        ${kin.map((each) => html`<option value=${each} selected=${each === beside}>in step with ${each}</option>`)}
+        ${kin.map((each) => html`<option value=${each} selected=${each === beside}>beside ${each}</option>`)}
       </select>`}
     ${fork && html`<button onClick=${() => letGo(fork, towns?.towns.includes(fork.of) ? fork.of : "")}>Let it go</button>`}`;
 }

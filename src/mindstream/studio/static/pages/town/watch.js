@@ -72,7 +72,7 @@ export function Watch({ name }) {
       pair.current = null;
       beside.close();
       if (player.state.list === "differences") player.state.list = "feed";
-      player.openPanel();
+      if (player.node.isConnected) player.openPanel();
     };
   }, [player, other]);
   useEffect(() => {
