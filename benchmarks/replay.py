@@ -75,7 +75,8 @@ def longest_task(trace: bytes) -> float:
     busy = Counter((each["pid"], each["tid"]) for each in told if each["name"] == "FireAnimationFrame")
     own = busy.most_common(1)[0][0]
     tasks = [each for each in told if each["name"].endswith("RunTask") and (each["pid"], each["tid"]) == own]
-    return round(max(each.get("tdur", 0) for each in tasks) / 1_000, 1)
+    longest: float = max(each.get("tdur", 0) for each in tasks)
+    return round(longest / 1_000, 1)
 
 
 def look(browser: Any, page_file: Path, seconds: float, moment: int, who: str) -> dict[str, Any]:

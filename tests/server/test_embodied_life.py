@@ -169,7 +169,7 @@ def test_another_tenant_and_whoever_may_only_read(served: Served, client: httpx.
     url = f"{TOWN}/embody/Maya"
     refused(client.post(url, json={"visitor": True}, headers=other), 404, "no town 'village'")
     refused(client.get(url, headers=other), 404, "no town 'village'")
-    assert client.get("/api/v1/towns", headers=other).json() == {"towns": []}
+    assert client.get("/api/v1/towns", headers=other).json() == {"towns": [], "forks": []}
     assert client.post(url, json={"visitor": True}, headers=reader).status_code == 403
     Person(client, "Maya", visitor=True).begin(place=CAFE)
     assert client.get(url, params={"visitor": True}, headers=reader).status_code == 200
