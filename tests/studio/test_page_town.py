@@ -139,6 +139,7 @@ def steps(page: Any, spot: list[int]) -> list[int]:
     """Press arrow keys until one leads to another tile; return that."""
     page.locator("main").focus()
     for key in ("ArrowRight", "ArrowLeft", "ArrowUp", "ArrowDown"):
+        page.locator(".around[aria-busy=false]").wait_for()
         with page.expect_response(lambda told: told.url.endswith("/act")) as told:
             page.keyboard.press(key)
         if told.value.ok:
@@ -183,6 +184,7 @@ def test_a_visitor_comes_in_walks_looks_speaks_and_is_seen(
         page.locator(".town h2", has_text="Maya").wait_for()
         spot = client.get(f"/api/v1/towns/{town}/embody/Maya", params={"visitor": True}).json()["spot"]
         again = steps(page, steps(page, spot))
+        page.locator(".around[aria-busy=false]").wait_for()
         mine.get_by_text("Look around").click()
         mine.get_by_text("piano").first.wait_for()
         mine.get_by_label("Say something").fill(f"Good morning! {HOSTILE[0]}")

@@ -6,19 +6,20 @@ import { ReadFailure } from "../../parts/failure.js";
 /** @typedef {import("./ways.js").Surroundings} Surroundings */
 
 /**
- * @param {{who: string, now: Surroundings | null, problem: Error | null, act: (body: Record<string, unknown>) => void, look: () => void, end: () => void}} props
+ * @param {{who: string, now: Surroundings | null, problem: Error | null, waits: boolean, act: (body: Record<string, unknown>) => void, look: () => void, end: () => void}} props
  */
-export function Around({ who, now, problem, act, look, end }) {
+export function Around({ who, now, problem, waits, act, look, end }) {
   const [text, type] = useState("");
   const say = (/** @type {Event} */ event) => {
     event.preventDefault();
+    if (waits) return;
     if (text.trim()) act({ act: "say", text: text.trim() });
     type("");
   };
   const near = now?.people ?? [], heard = (now?.talk.length ? now.talk : []).slice(-4);
   const happened = (now?.happened ?? []).filter((each) => each.text).slice(-3), seeing = near.filter((each) => !each.asleep).map((each) => each.name);
   return html`
-    <section class="around card stack" aria-label=${`You are ${who}`}>
+    <section class="around card stack" aria-label=${`You are ${who}`} aria-busy=${waits}>
       <div class="row"><strong class="words">You are ${who}</strong>
         ${now && html`<span class="soft small words where">${now.doing || "standing about"}, ${now.where || "outdoors"}</span>`}
         ${now && html`<span class="small words" role="status">${seeing.length ? `${listed(seeing)} ${seeing.length === 1 ? "sees" : "see"} you.` : "Nobody sees you."}</span>`}
@@ -31,7 +32,7 @@ export function Around({ who, now, problem, act, look, end }) {
       <form class="row" onSubmit=${say}>
         <input class="grow" aria-label="Say something" placeholder=${near[0] ? `Say something to ${now?.talks_with || near[0].name}` : "Nobody is in sight; arrow keys walk"} value=${text} maxlength="600"
           onInput=${(/** @type {any} */ event) => type(event.target.value)} />
-        <button class="main" disabled=${!text.trim()}>Say</button>
+        <button class="main" disabled=${waits || !text.trim()}>Say</button>
       </form>
     </section>`;
 }

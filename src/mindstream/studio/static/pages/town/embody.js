@@ -69,13 +69,16 @@ const pathOf = (town, resident, more = "") => `/towns/${encodeURIComponent(town)
 function Lived({ name, player, soon, who, leave }) {
   const [now, see] = useState(/** @type {Surroundings | null} */ (null));
   const [problem, tell] = useState(/** @type {Error | null} */ (null));
-  const busy = useRef(false);
+  const busy = useRef(true); // until keys are heard, and while one thing is done
+  const [waits, setWaits] = useState(true);
+  /** @param {boolean} value */
+  const hold = (value) => { busy.current = value; setWaits(value); };
   const number = player.town.people.findIndex((each) => each.name === who.name), { visitor } = who;
 
   /** Do one thing; while it is under way, and nobody speaks to one, time goes on. @param {Record<string, unknown>} body */
   const act = async (body) => {
     if (busy.current) return;
-    busy.current = true;
+    hold(true);
     tell(null);
     try {
       let found = /** @type {Surroundings} */ (await ask({ path: pathOf(name, who.name, "/act"), body: { ...body, visitor, since: body.since ?? now?.step ?? 0 } }));
@@ -89,7 +92,7 @@ function Lived({ name, player, soon, who, leave }) {
     } catch (error) {
       tell(/** @type {Error} */ (error));
     }
-    busy.current = false;
+    hold(false);
     soon();
   };
   const look = () => { ask({ path: pathOf(name, who.name), query: { visitor } }).then((found) => see(/** @type {Surroundings} */ (found)), tell); };
@@ -110,10 +113,11 @@ function Lived({ name, player, soon, who, leave }) {
     };
     return () => { delete player.options.keys; };
   }, [now, player]);
+  useEffect(() => { if (now) hold(false); }, [now !== null]);
   const end = async () => {
     await ask({ path: pathOf(name, who.name, "/leave"), body: { visitor } }).catch(tell);
     soon();
     leave();
   };
-  return html`<${Around} who=${who.name} now=${now} problem=${problem} act=${act} look=${look} end=${end} />`;
+  return html`<${Around} who=${who.name} now=${now} problem=${problem} waits=${waits} act=${act} look=${look} end=${end} />`;
 }
