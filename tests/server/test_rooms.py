@@ -149,7 +149,7 @@ def test_what_came_of_an_utterance_is_traced_and_billed(client: httpx.Client, do
 
 
 def test_no_town_is_there_that_the_operator_does_not_offer(client: httpx.Client) -> None:
-    assert client.get("/api/v1/towns").json() == {"towns": []}
+    assert client.get("/api/v1/towns").json() == {"towns": [], "forks": []}
     assert client.get("/api/v1/towns/ville").status_code == 404
     assert client.get("/api/v1/towns/..%2f..%2fetc").status_code == 404
 

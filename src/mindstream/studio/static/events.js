@@ -10,7 +10,7 @@ import { request, wanted } from "./network.js";
 /** @typedef {{seq: number, event: string, at: number, by: string, user: string, [field: string]: any}} Row */
 /** @typedef {"opening" | "live" | "back" | "lost" | "recorded"} Connection */
 
-const AGAIN_MS = 400;
+const AGAIN_MS = 250;
 /** The server says at least every 15 s that it is there. */
 const SILENT_MS = 40_000;
 
