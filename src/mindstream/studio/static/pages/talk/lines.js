@@ -104,8 +104,8 @@ function timesInWords(one) {
   return `${first === undefined ? "" : `first word after ${took(first)}, `}answered in ${took(whole ?? 0)}${late}`;
 }
 
-/** What is being said, piece by piece. @param {{one: Exchange, pack: string, end: {current: HTMLElement | null}}} props */
-function Speaking({ one, pack, end }) {
+/** What is being said, piece by piece. @param {{one: Exchange, end: {current: HTMLElement | null}}} props */
+function Speaking({ one, end }) {
   const { text, reads } = spoken.value.get(one.heard.seq) ?? { text: "", reads: false };
   useLayoutEffect(() => end.current?.scrollIntoView({ block: "end" }), [text.length]);
   const waits = talkerState(one) === "waits";
