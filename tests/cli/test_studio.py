@@ -36,3 +36,34 @@ def ask(*flags: str) -> subprocess.CompletedProcess[str]:
     """Run the command to its end."""
     words = [sys.executable, "-m", "mindstream", "studio", "--no-open", *flags]
     return subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
+
+
+def test_a_recorded_talk_and_a_task_are_saved_as_files(tmp_path: Path) -> None:
+    for flags in (["--talk", "evening", "--user", "ann"], ["--plan", "x6q1qfadrras", "--user", "dora", "--with-calls"]):
+        out = tmp_path / f"{flags[0][2:]}.html"
+        saved = save(*flags, "--recorded", "--out", str(out))
+        assert saved.returncode == 0 and str(out.stat().st_size) in saved.stdout
+        assert save(*flags, "--recorded", "--out", str(out)).returncode == 0, "an older one is written anew"
+    calls = save("--talk", "evening", "--user", "ann", "--with-calls", "--recorded", "--out", str(out))
+    assert "no call of a model" in calls.stderr
+
+
+def test_what_cannot_be_saved_is_said(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "page.html"
+    for flags, why in (
+        ([], "--talk SESSION, --plan RUN or --town DIR"),
+        (["--talk", "a", "--plan", "b"], "one of them"),
+        (["--talk", "a", "--from", "Feb 14"], "are for a town"),
+        (["--town", str(folder), "--with-calls"], "are for a talk or a plan"),
+        (["--talk", "a", "--data", str(folder)], "there is no memory in"),
+        (["--talk", "none", "--user", "ann", "--recorded"], "no talk of ann is called 'none'"),
+    ):
+        refused = save(*flags, "--out", str(out))
+        assert refused.returncode == 2 and why in refused.stderr, refused.stderr
+    assert not out.exists() and not list(folder.glob("*"))
+
+
+def save(*flags: str) -> subprocess.CompletedProcess[str]:
+    """Save a page to a file."""
+    words = [sys.executable, "-m", "mindstream", "studio", "export", *flags]
+    return subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)

@@ -146,3 +146,23 @@ def test_a_towns_calls_say_who_asked_and_when(
         assert client.get("/api/v1/towns/hamlet/cost").json()["total"]["calls"] == len(
             client.get("/api/v1/towns/hamlet/calls", params={"limit": 200}).json()["calls"]
         )
+
+
+def test_calls_as_they_stood_after_a_row(client: httpx.Client, door: FakeEndpoint) -> None:
+    door.otherwise = Says("Yes.")
+    for number in range(3):
+        say(client, f"number {number}")
+    called(client, "reasoner")
+    end = max(each["seq"] for each in calls(client))
+    found = calls(client, upto=end)
+    assert [each["seq"] for each in found] == [each["seq"] for each in calls(client) if each["seq"] <= end]
+    for at, one in enumerate(found):
+        assert calls(client, upto=one["seq"]) == found[at:], "that call is the newest, and pages go on below it"
+        assert calls(client, upto=one["seq"] - 1)[:1] == found[at + 1 : at + 2]
+    assert calls(client, upto=found[1]["seq"], role="talker") == [
+        each for each in found[1:] if each["role"] == "talker"
+    ]
+    assert calls(client, upto=0) == [] and calls(client, upto=10**9)[-len(found) :] == found
+    bill = client.get("/api/v1/cost", params={"user": "ann", "upto": found[1]["seq"]}).json()
+    assert bill["total"]["calls"] == len(found) - 1
+    assert client.get(f"{USER}/calls", params={"upto": -1}).status_code == 422

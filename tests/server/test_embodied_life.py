@@ -169,7 +169,7 @@ def test_another_tenant_and_whoever_may_only_read(served: Served, client: httpx.
     url = f"{TOWN}/embody/Maya"
     refused(client.post(url, json={"visitor": True}, headers=other), 404, "no town 'village'")
     refused(client.get(url, headers=other), 404, "no town 'village'")
-    assert client.get("/api/v1/towns", headers=other).json() == {"towns": []}
+    assert client.get("/api/v1/towns", headers=other).json() == {"towns": [], "forks": []}
     assert client.post(url, json={"visitor": True}, headers=reader).status_code == 403
     Person(client, "Maya", visitor=True).begin(place=CAFE)
     assert client.get(url, params={"visitor": True}, headers=reader).status_code == 200
@@ -193,3 +193,14 @@ def test_a_server_that_was_restarted_goes_on_where_it_was(folders: tuple[Path, O
                     assert later["step"] == seen["step"] + 30 or later["talks_with"] != seen["talks_with"]
                 case "leave":
                     maya.leave()
+
+
+def test_a_visitor_steps_from_tile_to_tile(client: httpx.Client) -> None:
+    me = Person(client, "Maya", visitor=True)
+    begun = me.begin(place=CAFE)
+    x, y = begun["spot"]
+    ways = {"left": (-1, 0), "right": (1, 0), "up": (0, -1), "down": (0, 1)}
+    dx, dy = next(there for way, there in ways.items() if me.try_to("step", way=way).status_code == 200)
+    assert me.look()["spot"] == [x + dx, y + dy] and me.look()["step"] > begun["step"]
+    assert me.try_to("step").status_code == me.try_to("step", way="north").status_code == 422
+    me.leave()

@@ -128,6 +128,7 @@ def test_a_pool_is_for_its_members(client: httpx.Client) -> None:
     made = client.post(f"{USER}/pools/verse", json={"members": ["bob"]})
     assert made.status_code == 201 and made.json()["owner"] == "ann", made.text
     assert client.get("/api/v1/users/bob/pools/verse").status_code == 200
+    assert [each["pool"] for each in client.get("/api/v1/users/bob/pools").json()["pools"]] == ["verse"]
     assert client.get("/api/v1/users/eve/pools/verse").status_code == 404
     assert client.post("/api/v1/users/eve/pools/verse/recall", json={"query": "tea"}).status_code == 404
     assert client.get("/api/v1/users/eve/pools").json()["pools"] == []
@@ -148,7 +149,7 @@ def test_what_came_of_an_utterance_is_traced_and_billed(client: httpx.Client, do
 
 
 def test_no_town_is_there_that_the_operator_does_not_offer(client: httpx.Client) -> None:
-    assert client.get("/api/v1/towns").json() == {"towns": []}
+    assert client.get("/api/v1/towns").json() == {"towns": [], "forks": []}
     assert client.get("/api/v1/towns/ville").status_code == 404
     assert client.get("/api/v1/towns/..%2f..%2fetc").status_code == 404
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import time
+from typing import Any
 
+import httpx
 from fake_endpoint import Asked, Behaviour, Calls, Says
+from served import Served
 
 from mindstream.sharing.grading.rubric import Criterion, Rubric
 
@@ -45,3 +49,20 @@ def answer(asked: Asked) -> Behaviour:
         for each, got, why in zip(RUBRIC.criteria, points, reasons, strict=True)
     ]
     return Says(json.dumps({"grades": grades}), USAGE)
+
+
+def ended(client: httpx.Client, id_: str) -> dict[str, Any]:
+    """Ask for an operation until it has ended, or waits for somebody."""
+    while True:
+        found: dict[str, Any] = client.get(f"/api/v1/operations/{id_}").json()
+        if found["state"] != "running":
+            return found
+        time.sleep(0.05)
+
+
+def solve(served: Served, user: str, *ways: str, task: str = TASK, approve: bool = False) -> list[dict[str, Any]]:
+    """Let a task be solved in these ways, one after the other."""
+    with served.client() as client:
+        ask = {"task": task, "approve": approve, "fresh": True}
+        url = f"/api/v1/users/{user}/plans"
+        return [ended(client, client.post(url, json=ask | {"how": how}).json()["id"]) for how in ways]

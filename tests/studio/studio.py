@@ -44,6 +44,26 @@ def serve_studio(data: Path, **more: Any) -> Served:
     return served
 
 
+class Held:
+    """Requests of a page that are kept until they are let go."""
+
+    def __init__(self, page: Any, address: str) -> None:
+        self._page, self._address, self._routes = page, address, list[Any]()
+        page.route(address, self._keep)
+
+    def _keep(self, route: Any) -> None:
+        self._routes.append(route)
+
+    def wait(self) -> None:
+        """Wait until something is kept."""
+        while not self._routes:
+            self._page.evaluate("new Promise(requestAnimationFrame)")  # what the browser asks for is heard
+
+    def let_go(self) -> None:
+        """Let all of it go, and what comes."""
+        self._page.unroute(self._address, self._keep)  # which lets go of what was kept
+
+
 @dataclass
 class Studio:
     """A page of the studio, of one test.
@@ -77,6 +97,15 @@ class Studio:
         """Go to a page, and wait until it is there."""
         self.page.goto(f"{self.url}/studio/#/{page}?{urlencode(params)}")
         self.page.get_by_role("heading", level=1).wait_for()
+        self.draw()
+
+    def draw(self) -> None:
+        """Wait until what the page knows is drawn."""
+        self.page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+    def hold(self, address: str) -> Held:
+        """Keep what the page asks for at an address until it is let go."""
+        return Held(self.page, address)
 
     def leave(self) -> None:
         """Go away, before the server ends."""

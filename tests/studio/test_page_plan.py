@@ -3,47 +3,32 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
-import httpx
 import pytest
-from fake_endpoint import KEY, FakeEndpoint
+from fake_endpoint import KEY, Behaviour, FakeEndpoint, Says, Stalls
 from served import Served
-from solving import TASK, answer
+from solving import TASK, USAGE, answer, ended, solve
 from studio import HOSTILE, NARROW, WIDE, Studio, serve_studio
 
 OpenStudio = Callable[..., Studio]
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def door() -> Iterator[FakeEndpoint]:
+    with FakeEndpoint() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory, door: FakeEndpoint) -> Iterator[Served]:
     """A server whose planner, worker and solver are the double of an endpoint."""
-    with FakeEndpoint() as door, pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_API_KEY", KEY)
         door.otherwise = answer
         with serve_studio(tmp_path_factory.mktemp("plan") / "data", model=f"{door.url}#any") as server:
             yield server
-
-
-def ended(client: httpx.Client, id_: str) -> dict[str, Any]:
-    """Ask for an operation until it has ended, or waits for somebody."""
-    for _ in range(600):
-        found: dict[str, Any] = client.get(f"/api/v1/operations/{id_}").json()
-        if found["state"] != "running":
-            return found
-        time.sleep(0.05)
-    raise AssertionError(found)
-
-
-def solve(served: Served, user: str, *ways: str, task: str = TASK, approve: bool = False) -> list[dict[str, Any]]:
-    """Let a task be solved in these ways, one after the other."""
-    with served.client() as client:
-        ask = {"task": task, "approve": approve, "fresh": True}
-        url = f"/api/v1/users/{user}/plans"
-        return [ended(client, client.post(url, json=ask | {"how": how}).json()["id"]) for how in ways]
 
 
 @pytest.fixture(scope="module")
@@ -165,6 +150,69 @@ def test_it_is_asked_run_again_and_compared_by_keys(studio: OpenStudio, served: 
     seen.page.keyboard.press("Enter")
     seen.page.get_by_text("3 of 3 steps done, answered.").nth(1).wait_for()
     assert seen.page.get_by_role("region", name="By rewoo").count() == 2
+
+
+@pytest.fixture
+def solver(door: FakeEndpoint) -> Iterator[Callable[[Behaviour], None]]:
+    """Let the solver answer in another way; afterwards it answers as before."""
+
+    def let(behaviour: Behaviour) -> None:
+        door.otherwise = lambda asked: behaviour if "from the evidence" in json.dumps(asked.body) else answer(asked)
+
+    yield let
+    door.otherwise = answer
+
+
+def test_a_run_is_stopped_and_goes_on_where_it_was(
+    studio: OpenStudio, served: Served, solver: Callable[[Behaviour], None]
+) -> None:
+    solver(Stalls())
+    seen = studio()
+    seen.open("plan", user="fay")
+    seen.page.get_by_role("textbox", name="A task").fill(TASK)
+    seen.page.get_by_role("button", name="Solve it").click()
+    way = seen.page.get_by_role("region", name="By rewoo", exact=True)
+    way.get_by_text("3 of 3 steps done.").wait_for()
+    way.get_by_role("button", name="Stop").click()
+    way.get_by_role("button", name="Go on").wait_for()
+    assert way.get_by_role("button", name="Stop").count() == 0 and way.locator(".answer").count() == 0
+    seen.page.reload()
+    solver(Says("84", USAGE))
+    way.get_by_role("button", name="Go on").click()
+    way.get_by_text("3 of 3 steps done, answered.").wait_for()
+    assert way.locator(".answer").inner_text() == "84"
+    way.get_by_role("button", name="Solve it again").wait_for()
+    with served.client() as client:
+        (run,) = client.get("/api/v1/users/fay/plans").json()["runs"]
+        rows = client.get(f"/api/v1/users/fay/plans/{run['run']}/rows").json()["rows"]
+    assert [row["step"] for row in rows if row["event"] == "step_found"] == ["E1", "E2", "E3"], "found once each"
+
+
+def test_a_run_goes_on_while_another_page_is_looked_at(
+    studio: OpenStudio, door: FakeEndpoint, solver: Callable[[Behaviour], None]
+) -> None:
+    solver(Says("84", USAGE, step=True))
+    seen = studio()
+    seen.open("plan", user="gil")
+    seen.page.get_by_role("textbox", name="A task").fill(TASK)
+    seen.page.get_by_role("button", name="Solve it").click()
+    way = seen.page.get_by_role("region", name="By rewoo", exact=True)
+    way.get_by_text("3 of 3 steps done.").wait_for()
+    seen.page.get_by_role("link", name="Memory").click()
+    seen.page.get_by_role("heading", name="Memory", level=1).wait_for()
+    seen.page.get_by_role("link", name="Plan", exact=True).click()
+    line = seen.page.get_by_role("region", name="Tasks").get_by_role("listitem").first
+    line.get_by_text("running", exact=True).wait_for()
+    line.get_by_role("button", name=TASK).click()
+    way.get_by_role("button", name="Stop").wait_for()
+    assert way.get_by_text("3 of 3 steps done.").is_visible()
+    seen.page.get_by_role("link", name="Memory").click()
+    seen.page.get_by_role("heading", name="Memory", level=1).wait_for()
+    door.go()
+    seen.page.go_back()
+    way.get_by_text("3 of 3 steps done, answered.").wait_for()
+    assert way.locator(".answer").inner_text() == "84"
+    way.get_by_role("button", name="Solve it again").wait_for()
 
 
 def test_a_plan_from_a_file_is_run(studio: OpenStudio, served: Served) -> None:

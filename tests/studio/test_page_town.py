@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
+import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from hamlet import HAMLET
-from served import Served
+from served import Served, ServerProcess
 from studio import HOSTILE, NARROW, WIDE, Studio, serve_studio
 
 from mindstream.service.operations.offered import Offered
@@ -132,23 +135,137 @@ def test_it_lives_on_and_the_page_goes_along(studio: OpenStudio) -> None:
     page.wait_for_function("() => document.querySelector('.clock .now').textContent >= '09:59'")
 
 
-def test_somebody_is_lived_by_arrow_keys(studio: OpenStudio) -> None:
-    page = watch(studio())
+def steps(page: Any, spot: list[int]) -> list[int]:
+    """Press arrow keys until one leads to another tile; return that."""
+    page.locator("main").focus()
+    for key in ("ArrowRight", "ArrowLeft", "ArrowUp", "ArrowDown"):
+        page.locator(".around[aria-busy=false]").wait_for()
+        with page.expect_response(lambda told: told.url.endswith("/act")) as told:
+            page.keyboard.press(key)
+        if told.value.ok:
+            there: list[int] = told.value.json()["spot"]
+            assert abs(there[0] - spot[0]) + abs(there[1] - spot[1]) == 1, "a single tile"
+            return there
+    raise AssertionError(f"no way leads from {spot}")
+
+
+def test_somebody_is_lived_by_arrow_keys(studio: OpenStudio, served: Served) -> None:
+    seen = studio()
+    page = watch(seen)
     page.get_by_label("Live as somebody").select_option("Cleo Marsh")
     page.get_by_role("button", name="Begin").click()
     mine = page.get_by_role("region", name="You are Cleo Marsh")
-    before = mine.locator(".small.words").first
-    before.wait_for()
-    stood = before.inner_text()
-    page.locator("main").focus()
-    for key in ("ArrowRight", "ArrowLeft", "ArrowUp", "ArrowDown"):
-        page.keyboard.press(key)
-        page.wait_for_timeout(300)
-        if before.inner_text() != stood:
-            break
-    assert before.inner_text() != stood
+    mine.locator(".where").wait_for()
+    with served.client() as client:
+        steps(page, client.get("/api/v1/towns/hamlet/embody/Cleo%20Marsh").json()["spot"])
     mine.get_by_role("button", name="Leave").click()
     page.get_by_label("Live as somebody").wait_for()
+    seen.forgive("422")  # a wall is there
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_a_visitor_comes_in_walks_looks_speaks_and_is_seen(
+    studio: OpenStudio, served: Served, node_tools: None, size: tuple[int, int]
+) -> None:
+    with served.client() as client:
+        town = client.post("/api/v1/towns/hamlet/fork", json={"step": 8 * 360 + 60}).json()["town"]
+        seen = studio(size=size, dark=size == NARROW)
+        page = watch(seen, town=town)
+        page.get_by_label("Live as somebody").select_option("a visitor …")
+        page.get_by_role("dialog").get_by_text("you are gone").wait_for()
+        page.get_by_label("Your name").fill("Maya")
+        page.get_by_label("You come in at").select_option("Oak Cafe, cafe")
+        assert seen.axe() == []
+        page.keyboard.press("Tab")
+        seen.tab_to("button", "Come in")
+        page.keyboard.press("Enter")
+        mine = page.get_by_role("region", name="You are Maya")
+        mine.get_by_text("Ada Brook sees you.").wait_for()
+        page.locator(".town h2", has_text="Maya").wait_for()
+        spot = client.get(f"/api/v1/towns/{town}/embody/Maya", params={"visitor": True}).json()["spot"]
+        again = steps(page, steps(page, spot))
+        page.locator(".around[aria-busy=false]").wait_for()
+        mine.get_by_text("Look around").click()
+        mine.get_by_text("piano").first.wait_for()
+        mine.get_by_label("Say something").fill(f"Good morning! {HOSTILE[0]}")
+        mine.get_by_role("button", name="Say", exact=True).click()
+        mine.get_by_role("log").get_by_text("Ada Brook").first.wait_for()
+        assert mine.get_by_role("log").get_by_text(HOSTILE[0]).count() == 1 and page.locator("img").count() == 0
+        assert seen.fits() and seen.axe() == []
+        told = client.get(f"/api/v1/towns/{town}/embody/Maya", params={"visitor": True}).json()
+        assert told["spot"] == again and told["people"][0]["name"] == "Ada Brook"
+        mine.get_by_role("button", name="Leave").click()
+        page.get_by_label("Live as somebody").wait_for()
+        assert "Maya" not in [each["name"] for each in client.get(f"/api/v1/towns/{town}").json()["residents"]]
+        seen.leave()
+        client.delete(f"/api/v1/towns/{town}").raise_for_status()
+    seen.forgive("422")  # a wall is there
+
+
+@pytest.mark.parametrize(
+    ("town", "dark", "size"), [("hamlet", False, WIDE), ("spoilt", True, NARROW)], ids=["wide", "narrow-hostile"]
+)
+def test_a_town_is_forked_by_keys_and_both_go_in_step(
+    studio: OpenStudio, served: Served, node_tools: None, town: str, dark: bool, size: tuple[int, int]
+) -> None:
+    seen = studio(dark=dark, size=size)
+    page = watch(seen, town=town, t=TEN_PAST_EIGHT)
+    seen.tab_to("button", "Fork here")
+    page.keyboard.press("Enter")
+    shown = page.get_by_role("dialog")
+    shown.get_by_text("the same people, memories and chance").wait_for()
+    with served.client() as client:
+        assert f"{town}-2" not in client.get("/api/v1/towns").json()["towns"]
+        seen.tab_to("button", "Make the fork")
+        page.keyboard.press("Enter")
+        page.locator(".town.pair canvas").nth(1).wait_for()
+        page.get_by_text("Nothing differs at this moment.").wait_for()
+        assert "town=" + town + "-2" in page.url and clock(page) == "08:10"
+        text = f"{FOX} {HOSTILE[0]} {HOSTILE[2]} {HOSTILE[3][:900]}"
+        whisper = {"resident": "Cleo Marsh", "text": text}
+        client.post(f"/api/v1/towns/{town}-2/whisper", json=whisper).raise_for_status()
+        page.get_by_role("button", name="1 hour").click()
+        page.wait_for_function("() => document.querySelector('.clock .now').textContent >= '09:09'")
+        page.get_by_role("tab", name="Differences").click()
+        only = page.locator(".differences details", has_text=f"Only in {town}-2").first
+        only.locator("summary").click()
+        only.get_by_text(FOX).wait_for()
+        assert seen.fits() and seen.axe() == []
+        seen.tab_to("button", "Cleo Marsh")
+        page.keyboard.press("Enter")
+        assert page.locator(".town h2").inner_text() == "Cleo Marsh"
+        page.get_by_label("In step with another town").select_option("")
+        page.wait_for_function("() => document.querySelectorAll('.town canvas').length === 1")
+        page.get_by_role("button", name="Let it go").click()
+        shown.get_by_role("button", name="Let it go").click()
+        page.wait_for_function(f"() => location.hash.includes('town={town}&') || location.hash.endsWith('town={town}')")
+        assert f"{town}-2" not in client.get("/api/v1/towns").json()["towns"]
+
+
+def test_who_is_elsewhere_and_what_is_known_in_one_alone_are_told_apart(studio: OpenStudio) -> None:
+    page = watch(studio())
+    found = page.evaluate("""async () => {
+      const { modules } = await import("/studio/pages/town.js");
+      const { differences } = modules["pages/town/differences.js"], { parted } = modules["pages/town/fork.js"];
+      const told = await (await fetch("/api/v1/towns/hamlet/recording")).text();
+      const { prepare } = modules["town/recording.js"];
+      const read = () => prepare(JSON.parse(told).recording);
+      const [here, there] = [read(), read()], last = here.last;
+      const same = differences(here, there, last, last, 0);
+      const fork = (town, of, step) => ({ town, of, step });
+      const towns = { towns: [], forks: [fork("a-2", "a", 50), fork("a-3", "a-2", 20), fork("a-4", "a", 30)] };
+      const pairs = [["a", "a-2"], ["a-3", "a"], ["a-3", "a-4"], ["a-2", "a-4"], ["a", "b"]];
+      const since = pairs.map((two) => parted(towns, ...two));
+      there.people[0].records.push([last, "note", there.texts.push("The mill is for sale.") - 1, 5, -1]);
+      here.people[1].acts = here.people[1].acts.slice(0, 1);
+      return [same, differences(here, there, last, last, 0), differences(here, there, last, last, last + 1), since];
+    }""")
+    same, different, later, since = found
+    assert same == [] and since == [50, 20, 20, 30, -1]
+    assert [each["name"] for each in different] == ["Ada Brook", "Ben Hale"]
+    assert different[0]["lacking"] == ["The mill is for sale."] and not different[0]["moved"]
+    assert different[1]["moved"] and different[1]["now"]["where"] != different[1]["then"]["where"]
+    assert [each["name"] for each in later] == ["Ben Hale"]
 
 
 def test_a_lost_connection_mends_itself(studio: OpenStudio, served: Served) -> None:
@@ -165,6 +282,31 @@ def test_a_lost_connection_mends_itself(studio: OpenStudio, served: Served) -> N
     page.get_by_role("tab", name="Memory").click()
     page.get_by_text("The gate is open.").first.wait_for()
     seen.forgive("ERR_INTERNET_DISCONNECTED")
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_after_a_restart_it_shows_the_same_and_what_is_new(
+    studio: OpenStudio, served: Served, tmp_path: Path, how: signal.Signals
+) -> None:
+    shutil.copytree(served.doors.house.offered.towns["local", "hamlet"], tmp_path / "hamlet")
+    flags = ("--studio", "--model", "rules", "--town", f"hamlet={tmp_path / 'hamlet'}")
+    with ServerProcess(tmp_path / "data", *flags) as server:
+        port = int(server.url.rpartition(":")[2])
+        seen = studio(url=server.url)
+        page = watch(seen, t="2023-02-13T09:00", who="Ada Brook")
+        page.get_by_role("tab", name="Memory").click()
+        page.get_by_label("Moment of the recording").press("End")
+        server.end(how)
+        page.get_by_text("The server does not answer.").first.wait_for()
+    with ServerProcess(tmp_path / "data", *flags, port=port) as server:
+        whisper = {"resident": "Ada Brook", "text": "The lamp on the stairs is out."}
+        url = f"{server.url}/api/v1/towns/hamlet/whisper"
+        httpx.post(url, json=whisper, timeout=30).raise_for_status()
+        page.get_by_text("The lamp on the stairs is out.").first.wait_for()
+        assert page.locator(".town h2").inner_text() == "Ada Brook"
+        assert page.get_by_role("tab", name="Memory").get_attribute("aria-selected") == "true"
+        seen.leave()
+    seen.forgive("ERR_", "Failed to load resource")
 
 
 def test_the_recorded_hamlet_is_there_to_look_at(studio: OpenStudio) -> None:
@@ -226,3 +368,27 @@ def test_who_stand_together_are_all_seen(studio: OpenStudio) -> None:
     for count in (2, 3, 6, 7, 25):
         nearest, farthest, same = page.evaluate(crowd, count)
         assert nearest > 19 and farthest < 20 * count**0.5 and same, count
+
+
+def test_many_faces_stand_on_few_sheets_and_each_is_its_own(studio: OpenStudio) -> None:
+    page = watch(studio())
+    drawn = """async (count) => {
+      const { Faces } = (await import("/studio/pages/town.js")).modules["town/faces.js"];
+      const colours = { rim: "#fff", paper: "#fff", face: "0.6 0.2", asleep: "0.3 0.1", font: "serif" };
+      const canvas = Object.assign(document.createElement("canvas"), { width: 16 * count, height: 16 });
+      const context = canvas.getContext("2d", { willReadFrequently: true }), faces = new Faces();
+      const hue = (number) => (number % 2 ? 30 : 210);
+      const part = (number, asleep) => ({ person: { number, hue: hue(number), initials: "" }, asleep, how: "" });
+      const look = (x) => [...context.getImageData(x, 8, 1, 1).data].join();
+      const put = (asleep) => {
+        const shown = Array.from({ length: count }, (_, i) => ({ part: part(i, asleep), x: 16 * i + 8, y: 8 }));
+        faces.draw(context, shown, 10, 1, colours);
+        return shown.map(({ x }) => look(x));
+      };
+      return [put(false), put(true), faces.sheets.length];
+    }"""
+    awake, asleep, sheets = page.evaluate(drawn, 1_000)
+    assert sheets <= 2
+    for seen in (awake, asleep):
+        assert len(set(seen[::2])) == 1 and len(set(seen[1::2])) == 1, "a face like another's"
+    assert len({awake[0], awake[1], asleep[0], asleep[1]}) == 4

@@ -33,9 +33,21 @@ def test_a_page_is_right_again_after_a_restart(studio: OpenStudio, tmp_path: Pat
         seen.page.get_by_text("The server does not answer.").wait_for()
     with ServerProcess(tmp_path / "data", "--studio", port=port) as server:
         remember(server.url, "It came after the restart.")
-        seen.page.get_by_text("It came after the restart.").wait_for(timeout=3_000)
+        seen.page.get_by_text("It came after the restart.").wait_for()
         assert not seen.page.get_by_text("The server does not answer.").is_visible()
     seen.forgive("ERR_", "Failed to load resource")
+
+
+def test_nothing_is_passed_over_before_the_log_is_followed(studio: OpenStudio, served: Served) -> None:
+    remember(served.url, "It was there before.", "ira")
+    seen = studio()
+    stream = seen.hold("**/api/v1/events*")
+    seen.open("memory", user="ira")
+    seen.page.get_by_text("It was there before.").wait_for()
+    stream.wait()
+    remember(served.url, "It came before anybody listened.", "ira")
+    stream.let_go()
+    seen.page.get_by_text("It came before anybody listened.").wait_for()
 
 
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])

@@ -3,30 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import count
 from pathlib import Path
 
 import pytest
 from fake_endpoint import KEY, FakeEndpoint, Says, Stalls
+from saying import BADLY, COFFEE, GOAL, say
 from served import Served
 from studio import HOSTILE, NARROW, WIDE, Studio, serve_studio
 
 OpenStudio = Callable[..., Studio]
-BADLY, COFFEE = "Hello, I sleep badly.", "I drink coffee at 9 pm."
-GOAL = "I go to bed at 1 and get up at 7, my goal is to sleep 8 hours. Make me a plan please?"
-KINDS = "said,thought"
-
-
-def say(served: Served, user: str, text: str, session: str = "first") -> int:
-    """Say something, and return its row of the log when it was answered and thought about."""
-    with served.client() as client:
-        sent = client.post(f"/api/v1/users/{user}/send", json={"text": text, "session": session})
-        seq = int(sent.raise_for_status().json()["seq"])
-        for _ in count():
-            rows = client.get(f"/api/v1/users/{user}/log", params={"after": seq, "kinds": KINDS}).json()["rows"]
-            if {row["event"] for row in rows} == set(KINDS.split(",")):
-                return seq
-    raise AssertionError("unreachable")
 
 
 @pytest.fixture(scope="module")
@@ -181,7 +166,6 @@ def spoken_for(door: FakeEndpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         yield server
 
 
-@pytest.mark.soak  # alone it holds; beside other tests the first words are sometimes not seen
 def test_words_are_shown_as_they_come_and_an_answer_can_be_stopped_and_given_after_all(
     spoken_for: Served, door: FakeEndpoint, studio: OpenStudio
 ) -> None:
@@ -210,6 +194,45 @@ def test_words_are_shown_as_they_come_and_an_answer_can_be_stopped_and_given_aft
     talk.get_by_text("Go to bed when you are sleepy.").wait_for()
 
 
+def test_first_words_are_kept_until_the_row_is_read_that_they_answer(
+    spoken_for: Served, door: FakeEndpoint, studio: OpenStudio
+) -> None:
+    seen = studio(url=spoken_for.url)
+    door.otherwise = Stalls("Warm milk is")
+    seen.open("talk", user="ann")
+    seen.page.wait_for_function(
+        "async () => (await import('/studio/app.js')).modules['events.js'].connection.value === 'live'"
+    )
+    rows = seen.hold("**/sessions*")
+    seen.page.get_by_label("What you say").fill("What helps?")
+    seen.page.keyboard.press("Enter")
+    seen.page.wait_for_function(
+        "async () => [...(await import('/studio/pages/talk.js')).modules['pages/talk/pieces.js'].spoken.value.values()]"
+        ".some(({ text }) => text)"
+    )
+    rows.wait()
+    rows.let_go()
+    seen.page.get_by_role("region", name="The conversation").get_by_text("Warm milk is").wait_for()
+
+
+def test_a_talk_that_is_chosen_while_something_is_sent_stays(studio: OpenStudio, told: list[int]) -> None:
+    seen = studio()
+    seen.open("talk", user="ann", talk="first")
+    talk = seen.page.get_by_role("region", name="The conversation")
+    talk.get_by_text(BADLY).wait_for()
+    sent = seen.hold("**/send")
+    seen.page.get_by_label("What you say").fill("Is tea better?")
+    seen.page.keyboard.press("Enter")
+    sent.wait()
+    seen.page.get_by_label("Which talk").select_option("second")
+    talk.get_by_text(COFFEE).wait_for()
+    with seen.page.expect_response("**/send") as answered:
+        sent.let_go()
+    answered.value.finished()
+    seen.draw()
+    assert "talk=second" in seen.page.url and talk.get_by_text(COFFEE).is_visible()
+
+
 def test_what_was_said_while_the_connection_was_lost_is_there_afterwards(studio: OpenStudio, served: Served) -> None:
     say(served, "ida", BADLY)
     seen = studio()
@@ -221,7 +244,7 @@ def test_what_was_said_while_the_connection_was_lost_is_there_afterwards(studio:
     with served.client() as client:
         client.post("/api/v1/users/ida/send", json={"text": COFFEE, "session": "first"}).raise_for_status()
     seen.page.context.set_offline(False)
-    talk.get_by_text(COFFEE).wait_for(timeout=3_000)
+    talk.get_by_text(COFFEE).wait_for()
 
 
 def test_the_recorded_talk_is_looked_at_and_not_written_to(studio: OpenStudio, node_tools: None) -> None:

@@ -16,6 +16,9 @@ from hamlet import hamlet
 
 from mindstream.errors import InputError, ModelError
 from mindstream.memory.store.store import read_all
+from mindstream.town.embody.access import find_beside
+from mindstream.town.embody.deeds import WAYS
+from mindstream.town.embody.embodied import visitor
 from mindstream.town.events import Acted, Declined, Embodied, Released, Spoke, Talked
 from mindstream.town.inspect.history import read_history
 from mindstream.town.inspect.timeline import read_timeline
@@ -359,3 +362,45 @@ async def test_whisper_and_set_work_while_a_person_is_there(tmp_path: Path) -> N
         assert [each.condition for each in seen.things if each.name == "piano"] == ["out of tune"]
         assert "the piano is out of tune" in [each.text for each in seen.happened if each.kind == "saw"]
         assert "The bridge is closed." in await memories(town, "Ada Brook")
+
+
+async def test_a_visitor_walks_tile_by_tile_and_is_stopped_by_walls_and_closed_doors(tmp_path: Path) -> None:
+    async with Town.open(tmp_path, hamlet()) as town:
+        await town.run(EIGHT + 60)
+        me = await town.embody("Maya", as_visitor=True, at="oak cafe:cafe")
+        before, walked = await memories(town, "Maya"), []
+        for way in ("left", "left", "up"):
+            x, y = (await me.look()).spot
+            since = town.step
+            try:
+                await me.step(way)
+            except InputError as error:
+                assert "wall" in str(error) and town.step == since, "what cannot be takes no time"
+                continue
+            dx, dy = {"left": (-1, 0), "up": (0, -1)}[way]
+            seen = await me.look()
+            assert seen.spot == (x + dx, y + dy) and town.step == since + 2 and not seen.on_the_way
+            walked.append(way)
+        assert "left" in walked
+        assert [text for text in await memories(town, "Maya") if text not in before and "Maya was" in text] == []
+        spot = (await me.look()).spot
+    async with Town.open(tmp_path) as town:
+        me = await town.embody("Maya", as_visitor=True)
+        assert (await me.look()).spot == spot, "another process goes on from the same tile"
+        await town.run(NINE)
+        assert not town.is_here("Maya")
+
+
+async def test_a_step_leads_into_nobodys_house(tmp_path: Path) -> None:
+    async with Town.open(tmp_path, hamlet()) as town:
+        await town.run(3 * 360)
+        world, maya = town.setting.world, visitor(town.setting, "Maya")
+        steps = [
+            (outside, way) for x, y in world.spots(town.setting.addresses["Hamlet:Mill House:room"])
+            for way, (dx, dy) in WAYS.items()
+            if world.walkable(outside := (x - dx, y - dy)) and world.address_at(outside).level == 1
+        ]  # fmt: skip
+        assert steps
+        for outside, way in steps:
+            with pytest.raises(InputError, match="not open to you"):
+                find_beside(town, maya, outside, way)

@@ -1,123 +1,165 @@
-"""Join the studio's modules: to one script for a page that is saved, to one module for each page that is served.
+"""Join the studio's modules: to one module for each page that is served, to one script for a page that is saved.
 
-No build tool: it reads the few forms of `import` and `export` that the house writes, and refuses any other. Each module
-becomes a function that is called once, after those that it imports. Comments on lines of their own are left out.
+No build tool: it reads the few forms of `import` and `export` that the house and its libraries write, and refuses any
+other. Each module becomes a function that is called once, after those that it imports. Comments on lines of their own,
+and types, are left out.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
-IMPORT = re.compile(r"""^import \{([^}]*)\} from "(\.[^"]+)";$""", re.MULTILINE)
-LATER = re.compile(r"""\bimport\("(\.[^"]+)"\)""")
+FROM = r'\s*from\s*"(\.[^"]+)";?'
+START = r"(?:^|(?<=[;}]))"
+"""Where a statement begins: libraries write all of theirs on a line."""
+IMPORT = re.compile(rf"{START}import\s*(\w+|\{{[^}}]*\}}){FROM}", re.MULTILINE)
+LATER = re.compile(r'\bimport\("(\.[^"]+)"\)')
+PASSED_ON = re.compile(rf"{START}export\s*\{{([^}}]*)\}}{FROM}", re.MULTILINE)
+LIST = re.compile(rf"{START}export\s*\{{([^}}]*)\}};?", re.MULTILINE)
+USUAL = re.compile(rf"{START}export default ", re.MULTILINE)
 EXPORT = re.compile(r"^export (?=(?:async )?function\b|class\b|const\b)", re.MULTILINE)
 NAME = re.compile(r"^export (?:async )?(?:function\*?|class|const) (\w+)", re.MULTILINE)
-NOTHING = re.compile(r"^export \{\};\n?", re.MULTILINE)
 LEFT = re.compile(r"^[ \t]*+(?:import|export)\b.*|\bimport\(", re.MULTILINE)
 COMMENT = re.compile(r"^[ \t]*(?://[^\n]*|/\*\*.*?\*/)[ \t]*\n", re.MULTILINE | re.DOTALL)
-
-Outside = Callable[[Path], str]
-"""Says by which expression a module is had that is not joined; "" for one that is."""
+TYPE = re.compile(r"/\*\*.*?\*/", re.DOTALL)
+ABSENT = 'Promise.reject(new Error("This is not in the file."))'
 
 
 class Joining:
-    """Modules that are joined, in the order in which they are called."""
+    """Modules that are joined, in the order in which they are called.
 
-    def __init__(self, outside: Outside = lambda _: "", later: Callable[[Path], str] | None = None) -> None:
-        self.numbers: dict[Path, int] = {}
-        self.parts: list[str] = []
-        self._outside, self._later = outside, later
+    Attributes:
+        names: by module, the expression by which it is had.
+        exports: by module, what stands in it for each name that it exports.
+        parts: by module that is joined here, its text.
+    """
 
-    def add(self, module: Path, above: tuple[Path, ...] = ()) -> str:
-        """Join a module, with all that it imports; return the expression by which it is had.
+    def __init__(self, later: Callable[[Path], str]) -> None:
+        """Begin with nothing; `later` says how a module is had that is imported later."""
+        self._later = later
+        self.names: dict[Path, str] = {}
+        self.exports: dict[Path, dict[str, str]] = {}
+        self.parts: dict[Path, str] = {}
+
+    def name(self, module: Path) -> str:
+        """Return the expression by which a module is had."""
+        return self.names.setdefault(module, f"module{len(self.names)}")
+
+    def add(self, module: Path, above: tuple[Path, ...] = ()) -> None:
+        """Join a module, after those that it imports.
 
         Raises:
-            ValueError: modules import each other in a circle, or in a form that is not known here.
+            ValueError: modules import each other in a circle, what they do not export, or in a form that is not known.
         """
-        if there := self._outside(module):
-            return there
         if module in above:
             raise ValueError(f"{module.name} imports itself, by {', '.join(each.name for each in above)}")
-        if module not in self.numbers:
-            text = NOTHING.sub("", COMMENT.sub("", module.read_text("utf-8")))
-            wanted = {(module.parent / path).resolve() for _, path in IMPORT.findall(text)}
-            known = {each: self.add(each, (*above, module)) for each in sorted(wanted)}
-            body = IMPORT.sub(lambda found: _bind(found, known[(module.parent / found[2]).resolve()]), text)
-            self._write(module, body)
-        return f"module{self.numbers[module]}"
-
-    def _write(self, module: Path, body: str) -> None:
-        names, body, named = NAME.findall(body), EXPORT.sub("", body), self._later
-        if left := LEFT.search(LATER.sub("", body) if named else body):
+        if module in self.exports:
+            return
+        text = TYPE.sub("", COMMENT.sub("", module.read_text("utf-8")))
+        for path in sorted({found[2] for form in (IMPORT, PASSED_ON) for found in form.finditer(text)}):
+            self.add(_place(module, path), (*above, module))
+        exports: dict[str, str] = {}
+        text = PASSED_ON.sub(lambda found: self._pass_on(module, found, exports), text)
+        text = IMPORT.sub(lambda found: self._bind(module, found), text)
+        text = LIST.sub(lambda found: exports.update(_pairs(found[1])) or "", text)
+        exports |= {name: name for name in NAME.findall(text)} | ({"default": "$usual"} if USUAL.search(text) else {})
+        text = EXPORT.sub("", USUAL.sub("const $usual = ", text))
+        if left := LEFT.search(LATER.sub("", text)):
             raise ValueError(f"{module.name}: {left[0].strip()!r} is a form that is not joined")
-        if named is not None:
-            body = LATER.sub(lambda found: f'import("{named((module.parent / found[1]).resolve())}")', body)
-        number = self.numbers[module] = len(self.numbers)
-        self.parts.append(f"const module{number} = (() => {{\n{body}return {{ {', '.join(names)} }};\n}})();\n")
+        text = LATER.sub(lambda found: self._later(_place(module, found[1])), text)
+        self.exports[module] = exports
+        made = ", ".join(f"{name}: {own}" if name != own else name for name, own in exports.items())
+        self.parts[module] = f"const {self.name(module)} = (() => {{\n{text}\nreturn {{ {made} }};\n}})();\n"
 
+    def _bind(self, module: Path, found: re.Match[str]) -> str:
+        wanted = {found[1]: "default"} if found[1].isidentifier() else _pairs(found[1].strip("{}"))
+        of = self._require(module, found[2], wanted.values())
+        return f"const {{ {', '.join(f'{theirs}: {own}' for own, theirs in wanted.items())} }} = {of};"
 
-def _bind(found: re.Match[str], where: str) -> str:
-    return f"const {{{found[1].replace(' as ', ': ')}}} = {where};"
-
-
-def join_modules(entry: Path) -> str:
-    """Return a script that does what a module does, with all that it imports.
-
-    Raises:
-        ValueError: modules import each other in a circle, or in a form that is not known here.
-    """
-    joining = Joining()
-    joining.add(entry.resolve())
-    return f'"use strict";\n(() => {{\n{"".join(joining.parts)}}})();\n'
-
-
-def join_pages(folder: Path) -> tuple[dict[Path, str], set[Path]]:
-    """Return what a browser asks for, the shell and each page with what only it imports, and which modules are in it.
-
-    What is vendored, and `html.js` above it, stays as it is. A page has what the shell imports from the shell's own.
-
-    Raises:
-        ValueError: modules import each other in a circle, or in a form that is not known here.
-    """
-    folder = folder.resolve()
-    shell = folder / "app.js"
-    made: dict[Path, str] = {}
-    joined: set[Path] = set()
-    in_shell: set[Path] = set()
-    for entry in (shell, *sorted((folder / "pages").glob("*.js"))):
-        text, inside = _join_page(entry, folder, shell, in_shell)
-        made[entry] = text
-        joined |= inside
-        in_shell = in_shell or inside
-    return made, joined
-
-
-def _join_page(entry: Path, folder: Path, shell: Path, in_shell: set[Path]) -> tuple[str, set[Path]]:
-    kept: dict[Path, str] = {}
-
-    def outside(module: Path) -> str:
-        if module in in_shell:
-            return f"shell[{_path(module, folder)!r}]"
-        if module.parent.name == "vendor" or module == folder / "html.js":
-            return kept.setdefault(module, f"kept{len(kept)}")
+    def _pass_on(self, module: Path, found: re.Match[str], exports: dict[str, str]) -> str:
+        wanted = _pairs(found[1])
+        of = self._require(module, found[2], wanted.values())
+        exports |= {name: f"{of}.{theirs}" for name, theirs in wanted.items()}
         return ""
 
-    def later(module: Path) -> str:
-        return f"./{_path(module, entry.parent)}"
+    def _require(self, module: Path, path: str, names: Iterable[str]) -> str:
+        other = _place(module, path)
+        if missing := set(names) - set(self.exports[other]):
+            raise ValueError(
+                f"{module.name} imports {', '.join(sorted(missing))} of {other.name}, which exports no such"
+            )
+        return self.name(other)
 
-    joining = Joining(outside, later)
-    last = joining.add(entry)
-    heads = [f'import * as {name} from "./{_path(module, entry.parent)}";\n' for module, name in kept.items()]
-    if in_shell:
-        heads.append(f'import {{ modules as shell }} from "./{_path(shell, entry.parent)}";\n')
-    modules = ", ".join(f"{_path(module, folder)!r}: module{number}" for module, number in joining.numbers.items())
-    tail = f"export const modules = {{ {modules} }};\n"
-    if entry != shell:
-        tail += f"export const Page = {last}.Page;\n"
-    return "".join([*heads, *joining.parts, tail]), set(joining.numbers)
+
+def _place(module: Path, path: str) -> Path:
+    return (module.parent / path).resolve()
+
+
+def _pairs(names: str) -> dict[str, str]:
+    """Read `a, b as c`: what stands after `as`, and before it."""
+    pairs = [each.split(" as ") for each in map(str.strip, names.split(",")) if each]
+    return {pair[-1].strip(): pair[0].strip() for pair in pairs}
+
+
+def join_modules(entry: Path, without: Collection[Path] = ()) -> tuple[str, list[Path]]:
+    """Return a script that does what a module does, with all that it imports, and the modules that are in it.
+
+    What is imported later comes last, but for modules that are left out (`without`); whoever imports one is told so.
+
+    Raises:
+        ValueError: see `Joining.add`.
+    """
+
+    def later(module: Path) -> str:
+        if module in without:
+            return ABSENT
+        wanted.append(module)
+        return f"Promise.resolve().then(() => {joining.name(module)})"
+
+    joining, wanted = Joining(later), [entry.resolve()]
+    for module in wanted:
+        joining.add(module)
+    return f'"use strict";\n(() => {{\n{"".join(joining.parts.values())}}})();\n', list(joining.parts)
+
+
+def join_pages(shell: Path) -> dict[Path, str]:
+    """Return what a browser asks for: the shell, and each module that is imported later, with all that it imports.
+
+    What the shell has, the others have from there. Each names what is in it as `modules`, by path.
+
+    Raises:
+        ValueError: see `Joining.add`.
+    """
+
+    def later(module: Path) -> str:
+        if module not in wanted:
+            wanted.append(module)
+        return f'import("./{_path(module, entry.parent)}")'
+
+    wanted, base = [shell.resolve()], Joining(later)
+    made: dict[Path, str] = {}
+    for entry in wanted:
+        joining = Joining(later) if made else base
+        if made:
+            joining.names = {each: f"shell[{_path(each, wanted[0].parent)!r}]" for each in base.parts}
+            joining.exports = dict(base.exports)
+        joining.add(entry)
+        made[entry] = _write(entry, joining, wanted[0])
+    return made
+
+
+def _write(entry: Path, joining: Joining, shell: Path) -> str:
+    name, exports = joining.name(entry), joining.exports[entry]
+    inside = ", ".join(f"{_path(each, shell.parent)!r}: {joining.name(each)}" for each in joining.parts)
+    return "".join([
+        "" if entry == shell else f'import {{ modules as shell }} from "./{_path(shell, entry.parent)}";\n',
+        *joining.parts.values(),
+        f"export const modules = {{ {inside} }};\n",
+        *(f"export {'default' if each == 'default' else f'const {each} ='} {name}.{each};\n" for each in exports),
+    ])  # fmt: skip
 
 
 def _path(module: Path, start: Path) -> str:

@@ -112,11 +112,8 @@ class Recorded:
 
     async def _open(self) -> App:
         folder = Path(self._opened.enter_context(tempfile.TemporaryDirectory(prefix="mindstream-recorded-")))
-        await asyncio.to_thread(unpack, self._packed, folder)
-        offered = Offered(towns={(LOCAL, HAMLET): folder / HAMLET})
-        clock = ManualClock(await last_moment(folder / "data"))
-        house = House(Settings(data=folder / "data", model="rules", roles={}), clock=clock, offered=offered)
-        ledger = Ledger(folder / "data", clock)
+        house = await open_recorded(folder, self._packed)
+        ledger = Ledger(house.settings.data, house.clock)
         self._opened.push_async_callback(ledger.close)
         await self._opened.enter_async_context(house)
         return build_api(house, Writes(ledger))
@@ -127,6 +124,14 @@ def add_recorded(doors: Doors) -> None:
     recorded = Recorded()
     doors.api.mount(PATH, recorded)
     doors.keep_open(recorded.running())
+
+
+async def open_recorded(folder: Path, packed: Path = PACKED) -> House:
+    """Return a house, that is still to be opened, over the recordings; they are unpacked into a folder."""
+    await asyncio.to_thread(unpack, packed, folder)
+    offered = Offered(towns={(LOCAL, HAMLET): folder / HAMLET})
+    clock = ManualClock(await last_moment(folder / "data"))
+    return House(Settings(data=folder / "data", model="rules", roles={}), clock=clock, offered=offered)
 
 
 def unpack(packed: Path, folder: Path) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mindstream.memory.store.store import Store
-from mindstream.studio.saved_page import build_saved_page, is_saved_page
-from mindstream.town.formats.files import write_text
+from mindstream.studio.saved_page import build_saved_page, write_saved_page
 from mindstream.town.replay.ground import ground_of
 from mindstream.town.replay.recording import record
 from mindstream.town.setting import Setting
@@ -30,11 +29,5 @@ async def write_replay(
     """
     data = await record(store, setting, since, until) | ground_of(setting)
     page = build_saved_page(f"{setting.name}, replayed", "town/saved.js", STYLES, data)
-    _write(out, page)
+    write_saved_page(out, page)
     return out
-
-
-def _write(out: Path, page: str) -> None:
-    if is_saved_page(out):
-        out.unlink()
-    write_text(out, page)

@@ -47,13 +47,13 @@ class PageFile:
 
 
 def read_pages(folder: Path = STATIC) -> dict[str, PageFile]:
-    """Read all files that are served, by their path below /studio/; the shell and each page are one module each."""
+    """Read all files that are served, by their path below /studio/; modules as they are joined."""
     folder = folder.resolve()
-    made, joined = join_pages(folder)
+    made = join_pages(folder / "app.js")
     return {
         path.relative_to(folder).as_posix(): read_page(path, made.get(path))
         for path in sorted(folder.rglob("*"))
-        if path.suffix in KINDS and path.name != "jsconfig.json" and (path in made or path not in joined)
+        if path.suffix in KINDS and path.name != "jsconfig.json" and (path in made or path.suffix != ".js")
     }
 
 

@@ -12,11 +12,15 @@ from typing import Annotated
 import typer
 
 from mindstream.cli.shell.flags import PLAIN, AsJson, bare, command, flag, switch
-from mindstream.cli.shell.output import say
+from mindstream.cli.shell.output import complain, say, tell
+from mindstream.cli.shell.progress import progress
 from mindstream.errors import InputError
 from mindstream.settings import Settings
 
 app = typer.Typer(**PLAIN)
+NOTES = """A talk is saved with all that came of it: lines, thoughts, calls of tools, what was believed and planned from
+the beginning, and why. Nothing goes with it that was said in other talks, or recalled from them; --with-calls adds what
+models were asked and answered, word by word where that is kept, and that may hold anything."""
 
 
 @bare(
@@ -86,19 +90,65 @@ def is_served(address: str) -> bool:
 
 @command(
     app,
-    "",
+    "user data",
+    "mindstream studio export --talk monday --user ann --out monday.html",
+    "mindstream studio export --plan 8f3a91c2d4 --with-calls --out task.html",
+    "mindstream studio export --talk evening --user ann --recorded --out talk.html",
     "mindstream studio export --town ./ville --out ville.html",
     'mindstream studio export --town ./ville --from "Feb 14 16:00" --to "Feb 14 20:00" --out party.html',
+    notes=NOTES,
 )
 def export(
-    town: Annotated[Path, flag("DIR", "The folder of the town that is saved.")],
+    settings: Settings,
     out: Annotated[Path, flag("FILE", "The page that is written, in the place of an older one.")],
-    since: Annotated[str, flag("TIME", "Where it begins.", "--from")] = "",
+    talk: Annotated[str, flag("SESSION", "A talk; `memory sessions` lists them.")] = "",
+    plan: Annotated[str, flag("RUN", "A run with all others of its task; `solve --list` lists them.")] = "",
+    with_calls: Annotated[bool, switch("--with-calls", "With the calls of models behind it.")] = False,
+    recorded: Annotated[bool, switch("--recorded", "Of the recordings that ship.")] = False,
+    town: Annotated[Path | None, flag("DIR", "The folder of a town.")] = None,
+    since: Annotated[str, flag("TIME", "Where a town begins.", "--from")] = "",
     until: Annotated[str, flag("TIME", "Where it ends.", "--to")] = "",
     json: AsJson = False,
 ) -> None:
-    """Save a page of the studio as one HTML file, for a colleague: it plays without a network, and asks nobody."""
+    """Save a talk, a plan or a town as one HTML file, for a colleague: it needs no network, and asks nobody."""
+    if sum(map(bool, (talk, plan, town))) != 1:
+        raise InputError("say what is saved: --talk SESSION, --plan RUN or --town DIR, one of them")
+    if town is None and (since or until):
+        raise InputError("--from and --to are for a town: a talk and a task are saved whole")
+    if town is None:
+        write_studio_page(settings, out, talk, plan, with_calls, recorded, json)
+        return
+    if with_calls or recorded:
+        raise InputError("--with-calls and --recorded are for a talk or a plan")
     from mindstream.cli.town.saves import write_page
     from mindstream.settings import choose
 
     write_page(choose({"data": town}).settings, out, since, until, json)
+
+
+def write_studio_page(
+    settings: Settings, out: Path, talk: str, plan: str, with_calls: bool, recorded: bool, json: bool
+) -> None:
+    """Write a talk or a plan to a file."""
+    from mindstream.server.missing import require_server
+
+    require_server()
+    from mindstream.studio.saved_page import write_saved_page
+    from mindstream.studio.saved_plan import save_plan
+    from mindstream.studio.saved_studio import build_studio_page, open_reading
+    from mindstream.studio.saved_talk import save_talk
+
+    async def run() -> int:
+        async with open_reading(settings, recorded=recorded) as reading:
+            make, named = (save_talk, talk) if talk else (save_plan, plan)
+            saved = await make(reading, named, with_calls=with_calls)
+            write_saved_page(out, build_studio_page(reading, saved))
+        return len(saved.calls)
+
+    with progress(f"writing {out}"):
+        calls = asyncio.run(run())
+    if with_calls and not calls:
+        complain("no call of a model is in the log of it")
+    size = out.stat().st_size
+    told = f"{out} shows it: open it in a browser ({size} bytes; it needs no network)"
+    tell(json, {"out": str(out), "bytes": size}, told)

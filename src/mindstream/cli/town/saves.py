@@ -20,6 +20,7 @@ from mindstream.service.folders import require_room_for_town
 from mindstream.settings import Settings
 from mindstream.studio.saved_town import write_replay
 from mindstream.text.counting import count_of
+from mindstream.town import forking
 from mindstream.town.formats.files import whole_folder
 from mindstream.town.formats.maps import find_map, load_map, save_map
 from mindstream.town.formats.save_clock import settle_clock
@@ -53,6 +54,30 @@ def open_(
         f"  mindstream town timeline NAME --data {data}              somebody's day",
         f"  mindstream town why NAME --at TIME --data {data}         why somebody did what",
     )  # fmt: skip
+
+
+@command(app, "town", 'mindstream town fork ./other --at "Feb 13 10:00" --data ./ville')
+def fork(
+    settings: Settings,
+    folder: Annotated[Path, word("DIR", "A folder for the town that is made.")],
+    at: Annotated[str, flag("TIME", "A time of the town's own that has been [now].")] = "",
+    json: AsJson = False,
+) -> None:
+    """Make a town beside another, as that was at a time: with its past and its seed, and a future of its own."""
+
+    async def make() -> tuple[int, str]:
+        async with towns.look_in(settings) as look:
+            step = towns.find_past_step(look.setting, at, look.now) if at else look.now
+            setting = look.setting
+        await require_room_for_town(folder)
+        await forking.fork(settings.data, folder, max(step, 0))
+        return (
+            step,
+            f"{setting.name} lives on in {folder} from {format_time(setting, step)} on; the other stays as it is",
+        )
+
+    step, said = asyncio.run(make())
+    tell(json, {"folder": str(folder), "step": step}, said)
 
 
 @command(

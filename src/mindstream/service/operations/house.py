@@ -38,7 +38,7 @@ from mindstream.service.operations.hub import Hub, TenantStore
 from mindstream.service.operations.lasting.changed import OperationChanged
 from mindstream.service.operations.lasting.kept import KeptOperations
 from mindstream.service.operations.lasting.running import Running, RunningOperations
-from mindstream.service.operations.offered import Offered, WatchedTowns
+from mindstream.service.operations.offered import ForkedTowns, Offered, WatchedTowns
 from mindstream.service.operations.open_minds import MindKey, OpenMind, OpenMinds
 from mindstream.service.operations.refusals import NotFound
 from mindstream.service.operations.spending import SpentOf, charged
@@ -78,6 +78,7 @@ class House:
         offered: what the operator offers: tools, documents, towns.
         running: what takes its time.
         towns: what was read of those that are looked at.
+        forks: towns that were forked from those that are offered.
     """
 
     def __init__(
@@ -90,7 +91,7 @@ class House:
         self.clock = clock or SystemClock()
         self.speakers = dict(speakers or {})
         self.minds = OpenMinds(self._open_mind, self.clock)
-        self.towns = WatchedTowns()
+        self.towns, self.forks = WatchedTowns(), ForkedTowns(settings.data)
         kept = KeptOperations(settings.data)
         self.running = RunningOperations(self.clock, self._show_running, kept, self._stream_of)
         self._models, self._own_models = models, models is None
@@ -116,6 +117,16 @@ class House:
             await self.running.restore()
         return self
 
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def beside(cls, settings: Settings, clock: Clock | None = None) -> AsyncIterator[House]:
+        """Open a house that only reads: beside the server that may have the data folder."""
+        house = cls(settings, clock=clock)
+        try:
+            yield house
+        finally:
+            await house.close()
+
     async def check(self) -> None:
         """Raise StorageError where the data folder cannot be read."""
         await self.ground(LOCAL_PEOPLE).store.version()
@@ -127,6 +138,10 @@ class House:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Let go of all that was opened."""
         await self.finish_errands(0.0)
         for ground in self._grounds.values():
             await ground.hub.close()
@@ -207,6 +222,15 @@ class House:
         if ground is not None:
             stream = self._stream_of(one.wall, one.user) if one.user else StreamKey("")
             ground.hub.show(Logged(0, stream, self.clock.now(), "mindstream", OperationChanged.of(one), system=True))
+
+    def town(self, who: Who, name: str) -> Path:
+        """Return the folder of a town: of one that is offered, or of a fork.
+
+        Raises:
+            NotFound: the tenant has none of that name.
+        """
+        fork = self.forks.all(who).get(name)
+        return self.offered.town(who, name) if fork is None else fork.folder
 
     def models_of(self, who: Who, on_call: Callable[[Metered], None]) -> Models:
         """Return the models for something that is done in somebody's name; `on_call` is told of each call."""

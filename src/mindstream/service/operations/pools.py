@@ -256,7 +256,7 @@ async def open_pool(
 async def list_pools(house: House, who: Who, ask: NoQuestion) -> PoolList:  # noqa: ARG001
     """List the pools of which a user is a member."""
     store, found = house.ground(who).store, list[PoolShape]()
-    for key in await store.streams():
+    for key in await store.minds():  # a pool that was only begun holds no record yet
         if name := id_of(key, "pool"):
             with contextlib.suppress(NotFound):
                 async with open_pool(house, who, name) as pool:

@@ -120,10 +120,25 @@ class TownShape(Reply):
     conditions: dict[str, str]
 
 
+class ForkRequest(TownName):
+    """The step after which a town is forked."""
+
+    step: int = Field(ge=0, le=2**40)
+
+
+class ForkShape(Reply):
+    """A town that was forked from another, `of`, after a step; it is called `town`."""
+
+    town: str
+    of: str
+    step: int
+
+
 class TownList(Reply):
-    """The names of the towns that are offered."""
+    """The names of the towns that are offered, forks among them; which are forks, and of what."""
 
     towns: list[str]
+    forks: list[ForkShape]
 
 
 class Whispered(Reply):
@@ -165,13 +180,17 @@ class Why(Reply):
 
 def settings_of(house: House, who: Who, name: str) -> Settings:
     """Return the settings with which a town that is offered to somebody is opened."""
-    return house.settings.model_copy(update={"data": house.offered.town(who, name)})
+    return house.settings.model_copy(update={"data": house.town(who, name)})
 
 
 @operation("towns.list", "read", "GET /towns", mcp="list_towns")
 async def list_towns(house: House, who: Who, ask: NoQuestion) -> TownList:  # noqa: ARG001
-    """List the towns that the operator offers."""
-    return TownList(towns=sorted(name for tenant, name in house.offered.towns if tenant == who.tenant))
+    """List the towns that the operator offers, and their forks."""
+    forks = [ForkShape(town=each.name, of=each.of, step=each.step) for each in house.forks.all(who).values()]
+    offered = {name for tenant, name in house.offered.towns if tenant == who.tenant}
+    return TownList(
+        towns=sorted(offered | {each.town for each in forks}), forks=sorted(forks, key=lambda each: each.town)
+    )
 
 
 @operation("towns.status", "read", "GET /towns/{town}", mcp="town_status", cli="town status")
@@ -199,7 +218,7 @@ async def why(house: House, who: Who, ask: WhyRequest) -> Why:
     from mindstream.town.inspect import why as reasons
     from mindstream.town.inspect.lookup import find_resident
 
-    history = await house.towns.of(house.offered.town(who, ask.town)).history()
+    history = await house.towns.of(house.town(who, ask.town)).history()
     name = find_resident(history.setting, ask.resident)
     step = service.find_past_step(history.setting, ask.at, history.step) if ask.at else history.step
     reason = await asyncio.to_thread(reasons.explain, history, name, step)
@@ -216,6 +235,21 @@ async def whisper(house: House, who: Who, ask: WhisperRequest) -> Whispered:
         name = find_resident(town.setting, ask.resident)
         record = await town.whisper(name, ask.text)
     return Whispered(resident=name, id=record.id)
+
+
+@operation("towns.fork", "write", "POST /towns/{town}/fork", cli="town fork", status=201)
+async def fork(house: House, who: Who, ask: ForkRequest) -> ForkShape:
+    """Make a town beside another, as that was after a step: with its past and its seed, and a future of its own."""
+    taken = {name for tenant, name in house.offered.towns if tenant == who.tenant}
+    made = await house.forks.add(who, ask.town, house.town(who, ask.town), ask.step, taken)
+    return ForkShape(town=made.name, of=made.of, step=made.step)
+
+
+@operation("towns.drop", "write", "DELETE /towns/{town}")
+async def drop(house: House, who: Who, ask: TownName) -> TownList:
+    """Let go of a fork, with all that it has lived; towns that the operator offers stay."""
+    house.forks.drop(who, ask.town)
+    return await list_towns(house, who, NoQuestion())
 
 
 @operation("towns.run", "write", "POST /towns/{town}/run", long=True, cli="town run")
@@ -263,7 +297,7 @@ async def evaluate(house: House, who: Who, ask: EvaluateRequest, one: Running) -
 @operation("towns.frames", "read", "GET /towns/{town}/frames")
 async def frames(house: House, who: Who, ask: FramesRequest) -> Frames:
     """Return moments of a town, for whoever draws it."""
-    history = await house.towns.of(house.offered.town(who, ask.town)).history()
+    history = await house.towns.of(house.town(who, ask.town)).history()
     return await asyncio.to_thread(_frames, history, ask)
 
 

@@ -16,7 +16,7 @@ from mindstream.service.operations.shapes import Reply
 from mindstream.service.operations.table import operation
 from mindstream.service.operations.towns import TownName, settings_of
 from mindstream.service.operations.who import Who
-from mindstream.town.embody.deeds import LONGEST_DONE, LONGEST_SAID, MOST_MINUTES
+from mindstream.town.embody.deeds import LONGEST_DONE, LONGEST_SAID, MOST_MINUTES, Way
 from mindstream.town.embody.outlook import Surroundings
 
 if TYPE_CHECKING:
@@ -45,14 +45,16 @@ class EmbodyRequest(EmbodiedName):
 class ActRequest(EmbodiedName):
     """Do something, and hear what happened since the step `since`.
 
-    `go` takes `place`; `do` takes `text`, `minutes` and maybe `place`; `say` takes `text` and maybe `to`; `wait` takes
-    `minutes`, or goes on until what one does is done. With `waits` false, `go` and `do` take one step only.
+    `go` takes `place`; `step` takes `way`, and is one step over a map of tiles; `do` takes `text`, `minutes` and maybe
+    `place`; `say` takes `text` and maybe `to`; `wait` takes `minutes`, or goes on until what one does is done. With
+    `waits` false, `go` and `do` take one step only.
     """
 
-    act: Literal["go", "do", "say", "decline", "wait"]
+    act: Literal["go", "step", "do", "say", "decline", "wait"]
     text: str = Field("", max_length=max(LONGEST_DONE, LONGEST_SAID))
     to: str = Field("", max_length=100)
     place: str = Field("", max_length=300)
+    way: Way | None = None
     minutes: int | None = Field(None, ge=1, le=MOST_MINUTES)
     waits: bool = True
     since: int | None = Field(None, ge=-1, le=2**40)
@@ -93,6 +95,10 @@ async def do_as(house: House, who: Who, ask: ActRequest) -> Surroundings:
         match ask.act:
             case "go":
                 await me.go(ask.place)
+            case "step" if ask.way is None:
+                raise InputError("a step wants its `way`: up, down, left or right")
+            case "step" if ask.way:
+                await me.step(ask.way)
             case "do":
                 await me.do(ask.text, ask.minutes or 15, ask.place)
             case "say":

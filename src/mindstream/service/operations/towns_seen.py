@@ -144,7 +144,7 @@ async def recording(house: House, who: Who, ask: RecordingRequest) -> Recording:
         if ask.since:
             raise InputError("`since` goes on with a whole recording: it is not asked for with `first` or `last`")
         return await _span(house, who, ask)
-    found = await house.towns.of(house.offered.town(who, ask.town)).since(ask.since)
+    found = await house.towns.of(house.town(who, ask.town)).since(ask.since)
     return Recording(town=ask.town, whole=found.whole, step=found.step, next=found.mark, recording=found.recording)
 
 
@@ -176,7 +176,7 @@ async def set_object(house: House, who: Who, ask: SetRequest) -> HasSet:
 @operation("towns.knows", "read", "GET /towns/{town}/knows", mcp="town_knows")
 async def knows(house: House, who: Who, ask: FactRequest) -> Knowledge:
     """Say who in a town knows a fact, since when and from whom; without a fact, which memories residents began with."""
-    history = await house.towns.of(house.offered.town(who, ask.town)).history()
+    history = await house.towns.of(house.town(who, ask.town)).history()
     return await asyncio.to_thread(_knowledge, history, ask.fact)
 
 
@@ -236,7 +236,7 @@ async def cost(house: House, who: Who, ask: TownName) -> Cost:
 @operation("towns.relations", "read", "GET /towns/{town}/relations")
 async def relations(house: House, who: Who, ask: TownName) -> Relations:
     """Say who knows whom in a town since when, when they talked, and how dense the network became."""
-    history = await house.towns.of(house.offered.town(who, ask.town)).history()
+    history = await house.towns.of(house.town(who, ask.town)).history()
     return await asyncio.to_thread(_relations, history)
 
 

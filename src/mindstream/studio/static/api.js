@@ -6,8 +6,8 @@
  */
 import { signal, useCallback, useEffect, useRef, useState } from "./html.js";
 import { connection, onRow } from "./events.js";
+import { request } from "./network.js";
 import { base, user } from "./state.js";
-import { fetchHere } from "./token.js";
 
 /**
  * @typedef {{method?: "GET" | "POST" | "DELETE", path: string, query?: Record<string, string | number | boolean>,
@@ -49,7 +49,7 @@ export async function ask(one, until) {
   }
   let answer;
   try {
-    answer = await fetchHere(addressOf(one), init);
+    answer = await request(addressOf(one), init);
   } catch (error) {
     if (until?.aborted) throw error;
     throw new Problem(0, "lost", "The server does not answer. This page goes on as soon as it does.");

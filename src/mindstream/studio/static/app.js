@@ -1,9 +1,9 @@
 /** The shell: navigation, whose it is, the page that the link names (or the sign-in), the side sheet and the dialog. */
 import { html, render, useEffect, useRef, useState } from "./html.js";
-import { connection, listen } from "./events.js";
+import { connection, listen, readNewest } from "./events.js";
+import { held, request, token, wanted } from "./network.js";
 import { PAGES } from "./pages.js";
 import { base, go, page, params, recordings, user, users } from "./state.js";
-import { fetchHere, token, wanted } from "./token.js";
 import { ChangeDialog } from "./parts/dialog.js";
 import { ReadFailure } from "./parts/failure.js";
 import { Aside } from "./parts/shell.js";
@@ -55,27 +55,32 @@ function App() {
 
 /** Whose minds there are; the first page is then theirs. */
 async function learnUsers() {
-  const answer = await fetchHere("/api/v1/users");
+  const answer = await request("/api/v1/users");
   if (answer.ok) users.value = (await answer.json()).users;
 }
 
 /** What is recorded: known to the pages themselves, and to whoever opens them. */
 async function learnRecordings() {
-  recordings.value = (await (await fetch("about.json")).json()).recordings;
+  const answer = await request("about.json");
+  if (answer.ok) recordings.value = (await answer.json()).recordings;
 }
 
 /** Ask for both; what could not be learned is asked again when the server is back. */
 const learn = () => Promise.all([learnUsers(), learnRecordings()].map((each) => each.catch(() => {})));
 
+/** Learn where the log ends, before anything is asked of it: what is written from then on is told. */
+const learnNewest = async () => { if (!base.value) await readNewest("", user.value).catch(() => {}); };
+
 function signedIn() {
-  learnUsers().catch(() => {}).finally(() => { wanted.value = ""; });
+  learn().then(learnNewest).finally(() => { wanted.value = ""; });
 }
 
 async function begin() {
   const first = PAGES.find((each) => each.name === page.value) ?? PAGES[0];
   if (first) load(first).catch(() => {}); // it comes while it is learned whose it is; whoever opens it is told what went wrong
   const learned = learn();
-  if (!params.value.user && !base.value) await learned; // a link without a user means the first one
+  if (held || (!params.value.user && !base.value)) await learned; // a link without a user means the first one; a file gives the link
+  await learnNewest();
   connection.subscribe((now) => { if (now === "back") learn(); });
   const root = document.getElementById("app");
   if (root) render(html`<${App} />`, root);

@@ -5,18 +5,20 @@
  * is seen again, or the server is back, `connection` is "back" for a moment, and every open query is asked again.
  */
 import { signal } from "./html.js";
-import { fetchHere, wanted } from "./token.js";
+import { request, wanted } from "./network.js";
 
 /** @typedef {{seq: number, event: string, at: number, by: string, user: string, [field: string]: any}} Row */
 /** @typedef {"opening" | "live" | "back" | "lost" | "recorded"} Connection */
 
-const AGAIN_MS = 400;
+const AGAIN_MS = 250;
 /** The server says at least every 15 s that it is there. */
 const SILENT_MS = 40_000;
 
 export const connection = signal(/** @type {Connection} */ ("opening"));
 /** The newest row of the log that is known here. */
 export const newest = signal(0);
+/** Of which log that is; null: of none yet. */
+let newestOf = /** @type {string | null} */ (null);
 
 /** @type {Set<{kinds: Set<string>, hear: (row: Row) => void}>} */
 const hearers = new Set();
@@ -36,29 +38,32 @@ export function onRow(kinds, hear) {
  * @param {string} base @param {string} user
  */
 export function listen(base, user) {
-  newest.value = 0;
+  const ended = new AbortController();
   if (base) {
     connection.value = "recorded";
-    const stop = new AbortController();
-    readNewest(base, user, stop.signal).catch(() => {});
-    return () => stop.abort();
+    readNewest(base, user, ended.signal).catch(() => {}); // it does not grow: once is enough
+  } else {
+    connection.value = "opening";
+    follow(user, newestOf === base ? String(newest.value) : "", ended.signal);
   }
-  const ended = new AbortController();
-  connection.value = "opening";
-  follow(user, ended.signal);
   return () => ended.abort();
 }
 
-/** A recording does not grow: its newest row is asked for once. @param {string} base @param {string} user @param {AbortSignal} until */
-async function readNewest(base, user, until) {
-  const answer = await fetchHere(`${base}/api/v1/users/${encodeURIComponent(user)}/log?newest=true&limit=1`, { signal: until });
-  const { rows } = await answer.json();
+/**
+ * Learn the newest row of a log. What is asked after that and what the stream tells from there leave nothing out.
+ * @param {string} base @param {string} user @param {AbortSignal} [until]
+ */
+export async function readNewest(base, user, until) {
+  newestOf = null;
+  newest.value = 0;
+  const address = `${base}/api/v1/users/${encodeURIComponent(user)}/log?newest=true&limit=1`;
+  const { rows } = await (await request(address, until && { signal: until })).json();
   newest.value = rows[0]?.seq ?? 0;
+  newestOf = base;
 }
 
-/** @param {string} user @param {AbortSignal} until */
-async function follow(user, until) {
-  let last = "";
+/** @param {string} user @param {string} last the row after which it is told of; "": from now on @param {AbortSignal} until */
+async function follow(user, last, until) {
   while (!until.aborted) {
     await seen(until);
     const stop = new AbortController();
@@ -96,10 +101,8 @@ async function readStream(user, last, stop) {
   /** @type {Record<string, string>} */
   const headers = { accept: "text/event-stream" };
   if (last) headers["last-event-id"] = last;
-  const answer = await fetchHere(`/api/v1/events?user=${encodeURIComponent(user)}`, { headers, signal: stop.signal });
+  const answer = await request(`/api/v1/events?user=${encodeURIComponent(user)}`, { headers, signal: stop.signal });
   if (!answer.ok || !answer.body) return last;
-  connection.value = connection.value === "opening" ? "live" : "back";
-  connection.value = "live";
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   let timer = window.setTimeout(() => stop.abort(), SILENT_MS);
@@ -107,6 +110,10 @@ async function readStream(user, last, stop) {
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return last;
+      if (connection.value !== "live") {
+        if (connection.value !== "opening" || !last) connection.value = "back"; // something may have been passed over
+        connection.value = "live";
+      }
       clearTimeout(timer);
       timer = window.setTimeout(() => stop.abort(), SILENT_MS);
       const parts = (rest + value).split("\n\n");

@@ -42,3 +42,7 @@ export const dollars = (usd) => `$${usd.toFixed(usd >= 0.1 || usd === 0 ? 2 : 4)
 
 /** `1 memory`, `3 memories`. @param {number} many @param {string} one @param {string} [more] */
 export const counted = (many, one, more = `${one}s`) => `${whole(many)} ${many === 1 ? one : more}`;
+
+const LIST = new Intl.ListFormat("en", { type: "conjunction" });
+/** `Ada, Ben and Cleo`. @param {string[]} names */
+export const listed = (names) => LIST.format(names);

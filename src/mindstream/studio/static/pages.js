@@ -1,7 +1,9 @@
 /** The pages, in the order of the navigation; a page, and how it looks, is loaded when it is first opened. */
+import { held } from "./network.js";
 
-/** Fetch how a page looks. @param {string} path @returns {Promise<unknown>} */
+/** Fetch how a page looks; a file has it in it. @param {string} path @returns {Promise<unknown>} */
 export function styled(path) {
+  if (held) return Promise.resolve();
   const link = document.createElement("link");
   Object.assign(link, { rel: "stylesheet", href: path });
   const there = new Promise((resolve, reject) => { link.onload = resolve; link.onerror = () => { link.remove(); reject(new Error(`${path} could not be fetched.`)); }; });
@@ -18,7 +20,7 @@ const dressed = (sheets, module) => () => Promise.all([module(), ...sheets.map(s
 /** @typedef {{name: string, title: string, icon: string, load: () => Promise<{Page: () => any}>}} PageEntry */
 
 /** @type {PageEntry[]} */
-export const PAGES = [
+const ALL = [
   { name: "talk", title: "Talk", icon: "talk", load: dressed(["pages/talk/talk.css"], () => import("./pages/talk.js")) },
   { name: "memory", title: "Memory", icon: "memory", load: dressed(["pages/memory/memory.css"], () => import("./pages/memory.js")) },
   { name: "town", title: "Town", icon: "town", load: dressed(["town/town.css", "pages/town/town.css"], () => import("./pages/town.js")) },
@@ -27,6 +29,9 @@ export const PAGES = [
   { name: "life", title: "Life", icon: "life", load: dressed(["pages/life/life.css"], () => import("./pages/life.js")) },
   { name: "traces", title: "Traces", icon: "traces", load: dressed(["pages/traces/traces.css"], () => import("./pages/traces.js")) },
 ];
+
+/** A saved page holds some of them. */
+export const PAGES = ALL.filter(({ name }) => !held || held.includes(name));
 
 /** Tell whether there is such a page: links to it are shown only then. @param {string} name */
 export const isPage = (name) => PAGES.some((each) => each.name === name);

@@ -5,6 +5,7 @@
  * for what ships, and what a page adds of its own. Everything is read from the link, so reload and Back are right.
  */
 import { computed, effect, signal } from "./html.js";
+import { held } from "./network.js";
 
 /** @typedef {Record<string, string>} Params */
 /** @typedef {"newest" | number} Seq */
@@ -38,7 +39,7 @@ export const users = signal(/** @type {string[]} */ ([]));
  * @typedef {{page: string, title: string, who: string, user: string, town: string, pool: string, timed: boolean}} Recording
  */
 export const recordings = signal(/** @type {Recording[]} */ ([]));
-export const base = computed(() => (params.value.from === "recorded" ? "/recorded" : ""));
+export const base = computed(() => (held || params.value.from === "recorded" ? "/recorded" : ""));
 const theFirst = computed(() => (base.value ? recordings.value.find((each) => each.user)?.user : users.value[0]));
 export const user = computed(() => params.value.user || theFirst.value || "you");
 /** The moment that is shown. */
@@ -69,6 +70,12 @@ export function linkToPage(to) {
   return first && !there.some((each) => each.user === user.value) ? linkToRecording(first) : linkTo(to);
 }
 
+/** Remember the link: what took its time changes it only where it is still the same, told by what is returned. */
+export function keepLink() {
+  const here = window.location.hash;
+  return () => window.location.hash === here;
+}
+
 /** @param {string} to @param {Record<string, string | number>} [more] */
 export function go(to, more = {}) {
   window.location.hash = linkTo(to, more);
@@ -87,13 +94,22 @@ export function change(changes, { quietly = false } = {}) {
   hash.value = window.location.hash;
 }
 
+/** Do something with what the browser keeps; a page of a file may have nothing of it. @template T @param {(storage: Storage) => T} act */
+function inStorage(act) {
+  try {
+    return act(window.localStorage);
+  } catch {
+    return undefined;
+  }
+}
+
 /** @typedef {"system" | "light" | "dark"} Theme */
 const THEME = "mindstream.theme";
-const kept = window.localStorage.getItem(THEME);
+const kept = inStorage((storage) => storage.getItem(THEME));
 export const theme = signal(/** @type {Theme} */ (kept === "light" || kept === "dark" ? kept : "system"));
 effect(() => {
   const root = document.documentElement;
   if (theme.value === "system") delete root.dataset.theme;
   else root.dataset.theme = theme.value;
-  window.localStorage.setItem(THEME, theme.value);
+  inStorage((storage) => storage.setItem(THEME, theme.value));
 });

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from mindstream.errors import InputError
+from mindstream.town.embody.deeds import WAYS, Way
 from mindstream.town.embody.open_town import OpenTown
 from mindstream.town.inspect.lookup import find_place
 from mindstream.town.residents.person import Person
 from mindstream.town.residents.places import may_use, words_of
-from mindstream.town.world.address import ARENA
+from mindstream.town.world.address import ARENA, WORLD
+from mindstream.town.world.tiles import TileWorld
+from mindstream.town.world.world import Spot
 
 
 def find_entrance(town: OpenTown, person: Person, typed: str) -> str:
@@ -43,6 +46,24 @@ def find_open_place(town: OpenTown, person: Person, typed: str) -> str:
     if person.name not in setting.rules.owners(address) and not setting.rules.is_open(address, when):
         raise InputError(f"{words_of(place)} is closed now")
     return place
+
+
+def find_beside(town: OpenTown, person: Person, spot: Spot, way: Way) -> Spot:
+    """Return the spot that is a step away, where one may stand there now.
+
+    Raises:
+        InputError: a wall is there, a place that is closed or somebody's who is not there; or the town has no tiles.
+    """
+    world = town.setting.world
+    if not isinstance(world, TileWorld):
+        raise InputError(f"{town.setting.name} has no tiles to step on: go to a place")
+    there = (spot[0] + WAYS[way][0], spot[1] + WAYS[way][1])
+    if not world.walkable(there):
+        raise InputError("a wall is there")
+    place = world.address_at(there)
+    if place.level > WORLD and world.arena_of(there) != world.arena_of(spot):
+        find_open_place(town, person, str(place.upto(ARENA)))
+    return there
 
 
 def _is_let_in(town: OpenTown, person: Person, place: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -10,6 +10,9 @@ LONGEST_SAID = 600
 """So many characters are said at once."""
 LONGEST_DONE = 300
 MOST_MINUTES = 1_440
+Way = Literal["up", "down", "left", "right"]
+WAYS: dict[Way, tuple[int, int]] = {"up": (0, -1), "down": (0, 1), "left": (-1, 0), "right": (1, 0)}
+"""On a map of tiles, whose y goes down."""
 
 
 class _Deed(BaseModel):
@@ -31,6 +34,12 @@ class Go(_Deed):
     """Walk to a place, by its address."""
 
     place: str
+
+
+class Step(_Deed):
+    """Take one step, to a spot beside one's own."""
+
+    spot: tuple[int, int]
 
 
 class Do(_Deed):
@@ -57,4 +66,4 @@ class Leave(_Deed):
     """Live as somebody no longer."""
 
 
-Deed: TypeAlias = Begin | Go | Do | Say | End | Leave
+Deed: TypeAlias = Begin | Go | Step | Do | Say | End | Leave

@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mindstream.errors import InputError
-from mindstream.town.embody.access import find_open_place
-from mindstream.town.embody.deeds import LONGEST_DONE, LONGEST_SAID, Deed, Do, End, Go, Leave, Say
+from mindstream.town.embody.access import find_beside, find_open_place
+from mindstream.town.embody.deeds import LONGEST_DONE, LONGEST_SAID, Deed, Do, End, Go, Leave, Say, Step, Way
 from mindstream.town.embody.open_town import OpenTown
 from mindstream.town.embody.outlook import Surroundings, people_around, survey
 from mindstream.town.events import SpokenLine
@@ -67,6 +67,20 @@ class Embodied:
             ModelError, StorageError: see `Town.run`; the step has not happened.
         """
         return await self._do(Go(place=find_open_place(self.town, self.resident.person, place)))
+
+    async def step(self, way: Way) -> str:
+        """Take one step over the map, which is nothing that anybody remembers; the town lives as long as it takes.
+
+        Returns:
+            Who has spoken to one; "" nobody.
+
+        Raises:
+            InputError: a wall is there, or a place that is not open to one; the town has no tiles.
+            ModelError, StorageError: see `Town.run`; the step has not happened.
+        """
+        heard, here = self.resident.state.talk, self.resident.state.spot(max(self.town.step, 0))
+        await self.perform(Step(spot=find_beside(self.town, self.resident.person, here, way)))
+        return self._speaks_since(heard) or await self._live(self.town.step + 1)
 
     async def do(self, what: str, minutes: int = MINUTES, place: str = "") -> str:
         """Do something, here or elsewhere. Returns and raises: as `go`."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from mindstream.log.events import Remembered
 from mindstream.memory.store.record import RecordDraft
-from mindstream.town.embody.deeds import Begin, Deed, Do, Go
+from mindstream.town.embody.deeds import Begin, Deed, Do, Go, Step
 from mindstream.town.events import Act, Acted, Embodied, Perceived, Released
 from mindstream.town.residents.perceive import perceive
 from mindstream.town.residents.places import with_article, words_of
@@ -53,6 +53,9 @@ async def live_as(turn: ResidentTurn, deed: Deed | None, ended: bool, taken: Map
         case Go():
             await remember_done(turn)
             _act(turn, f"walking to {with_article(words_of(deed.place))}", deed.place, 0)
+        case Step():
+            await remember_done(turn)
+            stand(turn, turn.state.spot(turn.step), deed.spot)
         case Do():
             await remember_done(turn)
             _act(turn, deed.what, deed.place, deed.minutes)
@@ -81,12 +84,12 @@ def entrance(setting: Setting, place: str, taken: Mapping[str, Spot]) -> Spot:
     return min(spots, key=lambda each: (each in full, world.address_at(each) != address))
 
 
-def stand(turn: ResidentTurn, spot: Spot | None = None, what: str = STANDING) -> None:
-    """Let somebody stand where it is, until its person does something."""
-    spot = turn.state.spot(turn.step) if spot is None else spot
+def stand(turn: ResidentTurn, *spots: Spot, what: str = STANDING) -> None:
+    """Let somebody stand where it is, or at the last of these spots, until its person does something."""
+    spots = spots or (turn.state.spot(turn.step),)
     act = Act(
-        what=what, place="" if what == AWAY else place_at(turn.setting, spot), since=turn.step,
-        until=turn.step + turn.profile.a_day, path=write_walk([spot]), why="wait",
+        what=what, place="" if what == AWAY else place_at(turn.setting, spots[-1]), since=turn.step,
+        until=turn.step + turn.profile.a_day, path=write_walk(spots), why="wait",
     )  # fmt: skip
     turn.write(Acted(step=turn.step, act=act))
 

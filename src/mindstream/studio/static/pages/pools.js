@@ -33,6 +33,7 @@ export function Page() {
       ${pools && !pools.length && html`<${Nothing} />`}
       ${pools && pools.length > 1 && html`<${Choice} pools=${pools} shown=${shown?.pool ?? ""} />`}
       ${shown && html`<${PoolView} key=${shown.pool} pool=${shown} />`}
+      ${shown && !base.value && html`<details key=${`another than ${shown.pool}`}><summary>Begin another pool</summary><${Create} /></details>`}
     </div>`;
 }
 

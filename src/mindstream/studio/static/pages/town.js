@@ -22,7 +22,7 @@ export function Page() {
 
 /** @param {{towns: string[], name: string}} props */
 function Which({ towns, name }) {
-  const chosen = (/** @type {any} */ event) => change({ town: event.target.value, t: "", who: "", place: "", see: "" });
+  const chosen = (/** @type {any} */ event) => change({ town: event.target.value, beside: "", t: "", who: "", place: "", see: "" });
   return html`<select aria-label="Which town" value=${name} onChange=${chosen}>${towns.map((each) => html`<option value=${each}>${each}</option>`)}</select>`;
 }
 

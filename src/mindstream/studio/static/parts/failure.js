@@ -1,6 +1,6 @@
 /** What could not be read, in words, and a way on. */
 import { html } from "../html.js";
-import { token, wanted } from "../token.js";
+import { token, wanted } from "../network.js";
 
 /** @param {{problem: Error, again?: () => void}} props */
 export function ReadFailure({ problem, again }) {

@@ -1,6 +1,7 @@
 /** How what a page shows came about: live by a model, by stand-ins, or recorded. Always right of the page's title. */
 import { html } from "../html.js";
 import { useQuery } from "../api.js";
+import { held } from "../network.js";
 import { base, page, params, recordings, user } from "../state.js";
 
 /** @typedef {{model: string, stand_ins: boolean}} Answers who answers here in most roles */
@@ -22,7 +23,8 @@ function Recorded() {
   const { pool = "" } = params.value;
   const fit = recordings.value.filter((each) => each.page === page.value && (!each.user || each.user === user.value));
   const one = fit.find((each) => each.pool === pool) ?? fit[0];
-  if (!one) return html`<span class="how recorded">recorded</span>`;
+  const how = held ? "saved" : "recorded";
+  if (!one?.who) return html`<span class="how recorded">${how}</span>`;
   const times = !one.timed && TIMED.includes(one.page) ? "; played back, so its times are not a model’s" : "";
-  return html`<span class="how recorded">recorded: ${one.who[0]?.toLowerCase()}${one.who.slice(1)}${times}</span>`;
+  return html`<span class="how recorded">${how}: ${one.who[0]?.toLowerCase()}${one.who.slice(1)}${times}</span>`;
 }

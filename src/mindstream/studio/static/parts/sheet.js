@@ -1,5 +1,5 @@
 /** The side sheet: one at a time, beside the page; Escape closes it, and the focus goes back to what opened it. */
-import { html, signal, useEffect, useRef } from "../html.js";
+import { html, signal, useLayoutEffect, useRef } from "../html.js";
 import { Icon } from "./icons.js";
 
 /** @typedef {{title: string, body: () => any}} SheetContent */
@@ -23,7 +23,7 @@ export function closeSheet() {
 export function Sheet() {
   const content = shown.value;
   const place = useRef(/** @type {HTMLElement | null} */ (null));
-  useEffect(() => { place.current?.focus(); }, [content]);
+  useLayoutEffect(() => { place.current?.focus(); }, [content]); // at once: Escape closes it from the first moment
   if (!content) return null;
   /** @param {KeyboardEvent} event */
   const leave = (event) => { if (event.key === "Escape") { event.stopPropagation(); closeSheet(); } };

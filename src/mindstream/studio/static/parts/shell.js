@@ -1,8 +1,8 @@
 /** The navigation beside each page, whose page it is, and light or dark; the head of a page. */
 import { html, useId } from "../html.js";
+import { held, token, useToken, wanted } from "../network.js";
 import { PAGES } from "../pages.js";
 import { base, go, linkToPage, page, recordings, theme, user, users } from "../state.js";
-import { token, useToken, wanted } from "../token.js";
 import { Icon } from "./icons.js";
 import { SaidHow } from "./said_how.js";
 
@@ -20,7 +20,7 @@ export function Aside() {
             <${Icon} name=${icon} />${title}
           </a>`)}
       </nav>
-      <div class="foot">${!wanted.value && html`<${Whose} />`}<${ThemeSwitch} />${token.value && !wanted.value && html`<button class="link small" onClick=${signOut}>Sign out</button>`}</div>
+      <div class="foot">${held ? html`<p class="small soft words">of ${user.value}’s mind</p>` : !wanted.value && html`<${Whose} />`}<${ThemeSwitch} />${token.value && !wanted.value && html`<button class="link small" onClick=${signOut}>Sign out</button>`}</div>
     </div>`;
 }
 

@@ -1,6 +1,6 @@
 /** The sign-in: where the server wants a token, it is asked for here, and why. */
 import { html, useState } from "../html.js";
-import { fetchHere, useToken, wanted } from "../token.js";
+import { request, useToken, wanted } from "../network.js";
 
 /** @type {Record<"none" | "refused" | "another", string>} */
 const WHY = {
@@ -19,7 +19,7 @@ export function SignIn({ signedIn }) {
     useToken(text.trim());
     tell("");
     try {
-      const answer = await fetchHere("/api/v1/users");
+      const answer = await request("/api/v1/users");
       if (answer.ok) return signedIn();
       if (answer.status !== 401) tell((await answer.json()).detail);
     } catch {

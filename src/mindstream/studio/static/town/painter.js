@@ -183,12 +183,12 @@ export class Painter {
   drawFaces({ parts, who, over }) {
     const { context, colours, dot, ratio } = this, last = [who, over].filter((each) => each !== null);
     const order = last.length ? [...parts.keys()].filter((each) => !last.includes(each)).concat(last) : parts.keys();
-    for (const number of order) {
+    const shown = [...order].flatMap((number) => {
       const at = this.drawn[number], part = parts[number];
-      if (!at || !part) continue;
-      this.faces.draw(context, part, at[0], at[1], dot, ratio, colours);
-      if (number === who || number === over) this.ring(at, number === who ? 2.5 : 1.5);
-    }
+      return at && part ? [{ number, part, x: at[0], y: at[1] }] : [];
+    });
+    this.faces.draw(context, shown, dot, ratio, colours);
+    for (const { number, x, y } of shown) if (number === who || number === over) this.ring([x, y], number === who ? 2.5 : 1.5);
   }
 
   /**

@@ -22,6 +22,7 @@ import { SPEEDS, Transport } from "./transport.js";
  * @typedef {object} Options  what the page around it adds
  * @property {(target: Target) => string} [href]  the address of a target
  * @property {(player: Player, resting: boolean) => void} [told]  after something changed; `resting`: nothing plays
+ * @property {(atOnce: boolean) => void} [drawn]  a frame was drawn
  * @property {(text: string) => void} [notify]
  * @property {(kind: "resident" | "place", number: number, player: Player) => View | null} [extra]
  * @property {(person: Person, player: Player) => Tabs} [tabs]  more parts of a resident
@@ -193,6 +194,21 @@ export class Player {
     this.request(true);
   }
 
+  /** Show what another player of the same town has shown, in the same way. @param {Player} before */
+  takeOver(before) {
+    const { state, town, stage: { camera: { x, y, wide, moved } } } = before, name = town.people[state.who ?? -1]?.name;
+    const who = this.town.people.findIndex((person) => person.name === name);
+    Object.assign(this.state, state, { t: Math.min(state.t, this.town.last), who: who < 0 ? null : who });
+    Object.assign(this.stage.camera, { x, y, wide, moved });
+    this.before = performance.now();
+    this.transport.showSpeed(state.speed);
+    this.transport.showPlaying(state.playing);
+    this.catching = !state.playing && (before.catching || state.t >= town.last);
+    this.openPanel();
+    this.panel.scrollTop = before.panel.scrollTop;
+    this.request(true);
+  }
+
   /**
    * Draw soon; what somebody has asked for (`all`) at once.
    * @param {boolean} [all]
@@ -215,6 +231,7 @@ export class Player {
     } else if (this.catching) this.catchUp(now - this.before);
     this.before = now;
     const moving = this.stage.draw(atOnce);
+    this.options.drawn?.(atOnce);
     if (atOnce || (this.step !== this.shown && now - this.told > SPARING_MS)) this.tell(now);
     this.all = this.drawing = false;
     if (state.playing || moving || this.catching || this.step !== this.shown) this.request();

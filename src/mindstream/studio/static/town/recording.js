@@ -1,19 +1,9 @@
-// The recording: unpacked, its timelines with whole steps, its happenings.
+// The recording: its timelines with whole steps, its happenings.
 
 import { at } from "./lists.js";
 import { happenings } from "./happenings.js";
 
 /** @import { Person, Recording } from "./types.js" */
-
-/**
- * Unpack what stands in a saved page: JSON, deflated, in base64.
- * @param {string} text
- */
-export async function unpack(text) {
-  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return JSON.parse(await new Response(stream).text());
-}
 
 /** @type {readonly ["acts", "days", "plans", "seen", "decisions", "talks", "reflections", "places", "records", "lived"]} */
 export const TIMELINES = ["acts", "days", "plans", "seen", "decisions", "talks", "reflections", "places", "records", "lived"];

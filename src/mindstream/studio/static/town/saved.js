@@ -3,7 +3,8 @@
 import { iconButton, make } from "./elements.js";
 import { partsOf } from "./links.js";
 import { Player } from "./player.js";
-import { prepare, unpack } from "./recording.js";
+import { prepare } from "./recording.js";
+import { unpack } from "../saved/unpack.js";
 
 const PASSING_MS = 4000;
 

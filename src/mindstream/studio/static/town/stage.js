@@ -110,6 +110,7 @@ export class Stage {
   /** Look closely at whom is followed. */
   approach() {
     this.camera.wide = Math.min(this.camera.wide, CLOSE);
+    this.camera.moved = true;
   }
 
   /** What has changed with the town's data. */

@@ -1,5 +1,5 @@
 /** The diary: what a life did, turn by turn, newest first; a turn opens to each of its steps. */
-import { html, useEffect, useState } from "../../html.js";
+import { html, useState } from "../../html.js";
 import { ask, useQuery } from "../../api.js";
 import { base, seq, user } from "../../state.js";
 import { timeOf } from "../../format.js";
@@ -18,14 +18,15 @@ export function Diary() {
   const query = { newest: true, limit: A_PAGE, kinds: DIARY.join(), ...(at === "newest" ? {} : { upto: at }) };
   const { data, problem, again } = useQuery({ path: "/users/{user}/log", query }, { on: DIARY });
   const first = /** @type {{rows: Row[], next: string} | undefined} */ (data);
-  const [more, keep] = useState(/** @type {{rows: Row[], next: string} | null} */ (null));
-  useEffect(() => keep(null), [user.value, base.value, at, first?.rows[0]?.seq]);
+  const key = JSON.stringify([user.value, base.value, at, first?.rows[0]?.seq]);
+  const [kept, keep] = useState(/** @type {{key: string, rows: Row[], next: string} | null} */ (null));
+  const more = kept?.key === key ? kept : null;
   if (problem) return html`<${ReadFailure} problem=${problem} again=${again} />`;
   const rows = [...(first?.rows ?? []), ...(more?.rows ?? [])];
   const next = more ? more.next : first?.next;
   const earlier = async () => {
     const page = /** @type {{rows: Row[], next: string}} */ (await ask({ path: "/users/{user}/log", query: { ...query, cursor: next ?? "" } }));
-    keep({ rows: [...(more?.rows ?? []), ...page.rows], next: page.next });
+    keep({ key, rows: [...(more?.rows ?? []), ...page.rows], next: page.next });
   };
   return html`
     <section class="stack" aria-label="Diary">

@@ -1,7 +1,7 @@
 /** Correct a memory, or forget it: what goes with it is shown first. */
 import { html, useState } from "../../html.js";
 import { ask, askAllAgain } from "../../api.js";
-import { base, change } from "../../state.js";
+import { base, change, keepLink } from "../../state.js";
 import { counted } from "../../format.js";
 import { askChange } from "../../parts/dialog.js";
 
@@ -35,9 +35,10 @@ function Correcting({ memory, done }) {
         <p>This is said from now on:</p><p class="words card">${text}</p>
         <p>The old words become its history:</p><p class="words card soft">${memory.text}</p>`,
       act: async () => {
+        const isHere = keepLink();
         const made = /** @type {{memory: Memory}} */ (await ask({ path: `${pathOf(memory.id)}/correct`, body: { text } }));
         done();
-        change({ id: made.memory.id });
+        if (isHere()) change({ id: made.memory.id });
         askAllAgain();
       },
     });
@@ -59,8 +60,9 @@ function askForget(memory) {
     grave: true,
     preview: () => showRemoval(memory),
     act: async () => {
+      const isHere = keepLink();
       await ask({ method: "DELETE", path: pathOf(memory.id) });
-      change({ id: "" });
+      if (isHere()) change({ id: "" });
       askAllAgain();
     },
   });

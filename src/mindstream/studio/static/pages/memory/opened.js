@@ -1,5 +1,5 @@
 /** One memory, opened: what it says, how it came about, what it rests on down to what was said. */
-import { html, useEffect, useRef } from "../../html.js";
+import { html, useLayoutEffect, useRef } from "../../html.js";
 import { useQuery } from "../../api.js";
 import { isPage } from "../../pages.js";
 import { change, linkTo } from "../../state.js";
@@ -23,7 +23,7 @@ export function Opened({ id }) {
   const { data, problem, again } = useQuery({ path: pathOf(id, "lineage") }, { on: CHANGING });
   const lineage = /** @type {Lineage | undefined} */ (data);
   const place = useRef(/** @type {HTMLElement | null} */ (null));
-  useEffect(() => { place.current?.focus({ preventScroll: true }); place.current?.scrollIntoView({ block: "nearest" }); }, []);
+  useLayoutEffect(() => { place.current?.focus({ preventScroll: true }); place.current?.scrollIntoView({ block: "nearest" }); }, []);
   /** @param {KeyboardEvent} event */
   const leave = (event) => { if (event.key === "Escape") change({ id: "" }); };
   return html`

@@ -1,5 +1,5 @@
 /** A life on a time line: memories by day, newest first, of one kind or of all. */
-import { html, useEffect, useState } from "../../html.js";
+import { html, useState } from "../../html.js";
 import { ask, useQuery } from "../../api.js";
 import { base, change, params, user } from "../../state.js";
 import { clockOf, counted, dayOf } from "../../format.js";
@@ -21,8 +21,9 @@ export function TimeLine({ moment }) {
   const query = { limit: A_PAGE, ...(kinds ? { kinds } : {}) };
   const { data, problem, again } = useQuery({ path: PATH, query }, { on: CHANGING });
   const first = /** @type {Page | undefined} */ (data);
-  const [more, keep] = useState(/** @type {Page | null} */ (null));
-  useEffect(() => keep(null), [user.value, kinds, base.value]);
+  const key = JSON.stringify([user.value, kinds, base.value]);
+  const [kept, keep] = useState(/** @type {Page & {key: string} | null} */ (null));
+  const more = kept?.key === key ? kept : null;
   if (problem) return html`<${ReadFailure} problem=${problem} again=${again} />`;
   if (!first) return null;
   const known = new Set(first.memories.map(({ id }) => id));
@@ -31,7 +32,7 @@ export function TimeLine({ moment }) {
   const next = more ? more.next : first.next;
   const earlier = async () => {
     const page = /** @type {Page} */ (await ask({ path: PATH, query: { ...query, cursor: next } }));
-    keep({ memories: [...(more?.memories ?? []), ...page.memories], next: page.next });
+    keep({ key, memories: [...(more?.memories ?? []), ...page.memories], next: page.next });
   };
   if (!shown.length && !next && !kinds) return html`<${Nothing} moment=${moment} />`;
   return html`

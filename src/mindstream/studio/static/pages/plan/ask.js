@@ -1,7 +1,7 @@
 /** Ask for a task to be solved: in one way or in several beside each other, with a look at the plan first if wanted. */
 import { html, useState } from "../../html.js";
 import { ask, askAllAgain } from "../../api.js";
-import { change } from "../../state.js";
+import { change, keepLink } from "../../state.js";
 import { ReadFailure } from "../../parts/failure.js";
 import { Editor } from "./editor.js";
 import { readPlan } from "./draft.js";
@@ -14,9 +14,11 @@ import { WAYS } from "./shapes.js";
 const PATIENCE = 50;
 const SOON_MS = 60;
 
-/** Show the runs of what was begun, as soon as they have names. @param {Operation[]} begun */
+/** Show the runs of what is begun, as soon as they have names. @param {Promise<Operation>[]} begun */
 async function show(begun) {
-  const named = await Promise.all(begun.map(async (one) => {
+  const isHere = keepLink();
+  const named = await Promise.all(begun.map(async (coming) => {
+    const one = await coming;
     let seen = one;
     for (let tries = 0; !seen.run && !seen.problem && tries < PATIENCE; tries += 1) {
       await new Promise((resolve) => setTimeout(resolve, SOON_MS));
@@ -24,19 +26,19 @@ async function show(begun) {
     }
     return seen;
   }));
-  change({ runs: named.map(({ run }) => run).filter(Boolean).join(","), seq: "" });
+  if (isHere()) change({ runs: named.map(({ run }) => run).filter(Boolean).join(","), seq: "" });
   askAllAgain();
 }
 
 /** Begin to solve a task in these ways. @param {string} task @param {string[]} ways @param {boolean} look the plan is shown before it runs */
 export async function solve(task, ways, look) {
-  await show(await Promise.all(ways.map((how) => /** @type {Promise<Operation>} */ (
-    ask({ path: "/users/{user}/plans", body: { task, how, fresh: true, approve: look && how !== "react" } })))));
+  await show(ways.map((how) => /** @type {Promise<Operation>} */ (
+    ask({ path: "/users/{user}/plans", body: { task, how, fresh: true, approve: look && how !== "react" } }))));
 }
 
 /** Run a plan that is there. @param {Plan} plan @param {string} task */
 export async function runPlan(plan, task) {
-  await show([/** @type {Operation} */ (await ask({ path: "/users/{user}/plans/run", body: { plan, task } }))]);
+  await show([/** @type {Promise<Operation>} */ (ask({ path: "/users/{user}/plans/run", body: { plan, task } }))]);
 }
 
 export function AskForm() {

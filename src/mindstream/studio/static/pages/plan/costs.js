@@ -1,6 +1,7 @@
 /** What runs took: tokens, seconds, dollars; and the calls of models behind it. */
 import { html } from "../../html.js";
 import { lasting, millis, whole } from "../../format.js";
+import { isPage } from "../../pages.js";
 import { linkTo } from "../../state.js";
 import { costOf, costOfCall, whoAnswered } from "../../parts/costs.js";
 import { Table } from "../../parts/table.js";
@@ -18,7 +19,7 @@ export function Took({ spent }) {
 
 /** @type {import("../../parts/table.js").Column<Call>[]} */
 const COLUMNS = [
-  { title: "for", of: ({ seq, prompt, role }) => html`<a href=${linkTo("traces", { call: seq, seq: "" })}>${prompt || role}</a>` },
+  { title: "for", of: ({ seq, prompt, role }) => (isPage("traces") ? html`<a href=${linkTo("traces", { call: seq, seq: "" })}>${prompt || role}</a>` : prompt || role) },
   { title: "tokens", numeric: true, of: ({ input_tokens, output_tokens }) => whole(input_tokens + output_tokens) },
   { title: "seconds", numeric: true, of: ({ seconds }) => seconds.toFixed(1) },
   { title: "cost", numeric: true, of: costOfCall },

@@ -1,7 +1,7 @@
 /** Begin a pool, and offer it a pair. */
 import { html, useState } from "../../html.js";
 import { ask, askAllAgain, askAndWait } from "../../api.js";
-import { change } from "../../state.js";
+import { change, keepLink } from "../../state.js";
 import { whole } from "../../format.js";
 import { ReadFailure } from "../../parts/failure.js";
 import { pathOf } from "./shapes.js";
@@ -13,9 +13,10 @@ export function Create() {
   /** @param {Event} event */
   const create = async (event) => {
     event.preventDefault();
+    const isHere = keepLink();
     try {
       await ask({ path: pathOf(name.trim()), body: { domain } });
-      change({ pool: name.trim() });
+      if (isHere()) change({ pool: name.trim() });
       askAllAgain();
     } catch (error) {
       tell(/** @type {Error} */ (error));

@@ -51,7 +51,7 @@ export function becameOf({ verdict, by_hand, score, served }) {
 
 /** @param {{pair: Pair, details: Details}} props */
 function PairLine({ pair, details }) {
-  const why = pair.unserved[0] ?? pair.reasons[0];
+  const why = pair.verdict === "rejected" ? pair.reasons.join("; ") : pair.unserved[0];
   return html`
     <li class="stack tight">
       <h3 class="words clip">${pair.query}</h3>
@@ -62,7 +62,7 @@ function PairLine({ pair, details }) {
         <span>${timeOf(pair.at)}</span>
         <${Why} title=${pair.verdict === "rejected" ? "Why it was refused" : "Why it was let in"} about=${pair.query}><${Judgement} pair=${pair} details=${details} /><//>
       </div>
-      ${pair.verdict === "rejected" || !pair.served ? why && html`<p class="small words clip">${why}</p>` : ""}
+      ${(pair.verdict === "rejected" || !pair.served) && why && html`<p class="small words clip">${why}</p>`}
     </li>`;
 }
 

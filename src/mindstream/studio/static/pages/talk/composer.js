@@ -1,7 +1,8 @@
 /** Say something; stop what goes on; from an earlier moment back to the newest. */
 import { html, useState } from "../../html.js";
 import { ask } from "../../api.js";
-import { base, change, seq } from "../../state.js";
+import { held } from "../../network.js";
+import { base, change, keepLink, seq } from "../../state.js";
 import { ReadFailure } from "../../parts/failure.js";
 import { isThoughtAbout, setStopped, talkerState } from "./exchanges.js";
 
@@ -12,7 +13,7 @@ export function Composer({ session, pack, exchanges }) {
   const [text, type] = useState("");
   const [problem, tell] = useState(/** @type {Error | null} */ (null));
   const [busy, setBusy] = useState(false);
-  if (base.value) return html`<p class="small soft">This talk is recorded. <a href="#/talk">Begin one of your own</a></p>`;
+  if (base.value) return html`<p class="small soft">This talk is recorded. ${!held && html`<a href="#/talk">Begin one of your own</a>`}</p>`;
   if (seq.value !== "newest") {
     return html`<div class="row"><p class="small soft">This is an earlier moment of the talk.</p><button onClick=${() => change({ seq: "" })}>Go on from the newest</button></div>`;
   }
@@ -20,10 +21,11 @@ export function Composer({ session, pack, exchanges }) {
     if (!text.trim() || busy) return;
     setBusy(true);
     tell(null);
+    const isHere = keepLink();
     try {
       await ask({ path: "/users/{user}/send", body: { text, session: session.session, pack } });
       type("");
-      change({ talk: session.session }, { quietly: true });
+      if (isHere()) change({ talk: session.session }, { quietly: true });
     } catch (error) {
       tell(/** @type {Error} */ (error));
     }

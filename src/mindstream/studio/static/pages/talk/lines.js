@@ -1,12 +1,13 @@
 /** The conversation: what was said, what was waited for, and how long it took; each answer says why. */
-import { html, useEffect, useLayoutEffect, useRef, useState } from "../../html.js";
+import { html, useLayoutEffect, useRef, useState } from "../../html.js";
 import { ask } from "../../api.js";
-import { onRow } from "../../events.js";
+import { isPage } from "../../pages.js";
 import { base, linkTo, params, seq, user } from "../../state.js";
 import { clockOf } from "../../format.js";
 import { ReadFailure } from "../../parts/failure.js";
 import { Why } from "../../parts/why.js";
 import { lastOf, rowsOf, setStopped, spansOf, talkerState, tookOf } from "./exchanges.js";
+import { clearSpoken, spoken } from "./pieces.js";
 import { WhyAnswered } from "./why_answered.js";
 import { WhyWaited } from "./why_waited.js";
 import { took } from "./words.js";
@@ -43,7 +44,7 @@ Lines.One = function One({ one, rows, pack, isLast }) {
   const state = talkerState(one);
   return html`
     <li class="line own">
-      <p class="row small soft"><span>${heard.by || user.value} <${Moment} row=${heard} /></span>${heard.record && html`<a class="push" href=${linkTo("memory", { id: heard.record, seq: "" })}>${base.value ? "in memory" : "correct or forget"}</a>`}</p>
+      <p class="row small soft"><span>${heard.by || user.value} <${Moment} row=${heard} /></span>${heard.record && isPage("memory") && html`<a class="push" href=${linkTo("memory", { id: heard.record, seq: "" })}>${base.value ? "in memory" : "correct or forget"}</a>`}</p>
       <p class="words">${heard.text}</p>
     </li>
     ${rowsOf(one, "alarmed").map((row) => html`<li class="line small problem">An alarm was heard: ${row.alarm} (${row.strength === "sure" ? "sure" : row.strength.replaceAll("_", " ")}).</li>`)}
@@ -70,7 +71,10 @@ Lines.One = function One({ one, rows, pack, isLast }) {
 /** Go on where an answer was stopped. @param {{one: Exchange, pack: string}} props */
 function Again({ one, pack }) {
   const [problem, tell] = useState(/** @type {Error | null} */ (null));
-  const answer = () => ask({ path: "/users/{user}/answer-again", body: { seq: one.heard.seq, pack } }).then(() => setStopped(one.heard.seq, false), tell);
+  const answer = () => {
+    clearSpoken(one.heard.seq);
+    return ask({ path: "/users/{user}/answer-again", body: { seq: one.heard.seq, pack } }).then(() => setStopped(one.heard.seq, false), tell);
+  };
   return html`<button onClick=${answer}>Answer it after all</button>${problem && html`<${ReadFailure} problem=${problem} />`}`;
 }
 
@@ -102,13 +106,7 @@ function timesInWords(one) {
 
 /** What is being said, piece by piece. @param {{one: Exchange, end: {current: HTMLElement | null}}} props */
 function Speaking({ one, end }) {
-  const [text, add] = useState("");
-  const [reads, setReads] = useState(false);
-  useEffect(() => onRow(["piece", "reading"], (row) => {
-    if (row.answers !== one.heard.seq) return;
-    if (row.event === "piece") add((before) => before + row.text);
-    setReads(row.event === "reading");
-  }), [one.heard.seq]);
+  const { text, reads } = spoken.value.get(one.heard.seq) ?? { text: "", reads: false };
   useLayoutEffect(() => end.current?.scrollIntoView({ block: "end" }), [text.length]);
   const waits = talkerState(one) === "waits";
   return html`

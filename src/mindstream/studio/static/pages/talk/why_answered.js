@@ -1,6 +1,7 @@
 /** Why an answer is as it is: what it was answered from, down to the calls of models. */
 import { html } from "../../html.js";
 import { useQuery } from "../../api.js";
+import { isPage } from "../../pages.js";
 import { linkTo, params } from "../../state.js";
 import { number } from "../../format.js";
 import { whoAnswered } from "../../parts/costs.js";
@@ -59,7 +60,7 @@ function CameToMind({ heard }) {
     <ul class="list">
       ${memories.map(({ id, text, kind, receipt }) => html`
         <li key=${id}>
-          <a class="words clip" href=${linkTo("memory", { id, seq: "" })}>${text}</a>
+          ${isPage("memory") ? html`<a class="words clip" href=${linkTo("memory", { id, seq: "" })}>${text}</a>` : html`<p class="words clip">${text}</p>`}
           <details class="small soft"><summary>${kind}, score ${number(receipt.score)}</summary><${Receipt} receipt=${receipt} /></details>
         </li>`)}
     </ul>`;

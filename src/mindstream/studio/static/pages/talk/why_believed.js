@@ -1,6 +1,7 @@
 /** What a belief or a step of a plan rests on: the words, the thought that drew it, what tools gave, the call of the model. */
 import { html } from "../../html.js";
 import { useQuery } from "../../api.js";
+import { held } from "../../network.js";
 import { isPage } from "../../pages.js";
 import { whoAnswered } from "../../parts/costs.js";
 import { base, linkTo } from "../../state.js";
@@ -27,11 +28,11 @@ export function WhyBelieved({ text, since, rows }) {
 function Words({ seq, known }) {
   const { data } = useQuery(known ? null : { path: "/users/{user}/log", query: { after: seq - 1, limit: 1, kinds: "heard" } });
   const row = known ?? /** @type {{rows: Row[]} | undefined} */ (data)?.rows.find((each) => each.seq === seq);
-  if (!row) return null;
+  if (!row) return held && data ? html`<p class="soft">It was said in another talk, which is not in this file.</p>` : null;
   return html`
     <figure class="stack">
       <p class="words card">${row.text}</p>
-      <p class="row small soft"><span>${row.by}, ${timeOf(row.at)}</span><a href=${linkTo("memory", { id: row.record, seq: "" })}>${base.value ? "in memory" : "in memory: correct or forget it"}</a></p>
+      <p class="row small soft"><span>${row.by}, ${timeOf(row.at)}</span>${isPage("memory") && html`<a href=${linkTo("memory", { id: row.record, seq: "" })}>${base.value ? "in memory" : "in memory: correct or forget it"}</a>`}</p>
     </figure>`;
 }
 

@@ -1,87 +1,123 @@
-/** Living in a town as somebody: arrow keys walk to what lies that way, words are said, time goes on with what one does. */
+/** Living in a town as somebody who lives there, or as a visitor: arrow keys walk, words are said, time goes on with what one does. */
 import { html, useEffect, useRef, useState } from "../../html.js";
 import { ask } from "../../api.js";
 import { askChange } from "../../parts/dialog.js";
+import { addressOf, around, nameOf } from "../../town/places.js";
 import { Around } from "./around.js";
-import { nearestThatWay } from "./ways.js";
+import { nearestThatWay, stepThatWay } from "./ways.js";
 
 /** @typedef {import("./ways.js").Surroundings} Surroundings @typedef {import("./living.js").Props} Props */
+/** @typedef {{name: string, visitor: boolean}} Who */
 
 const LONGEST_WALK = 60; // minutes that are waited for, one after the other
+const LONGEST_NAME = 100;
 
 /** @param {Props} props */
 export function Embody({ name, player, soon }) {
-  const [who, choose] = useState("");
-  const people = player.town.people.map((each) => each.name);
+  const [who, choose] = useState(/** @type {Who | null} */ (null));
+  const people = player.town.people.filter((each) => !each.visits).map((each) => each.name);
   const begin = (/** @type {any} */ event) => {
     const resident = event.target.value;
     event.target.value = "";
+    if (resident === VISITOR) return comeIn(name, player, (/** @type {string} */ visitor) => { choose({ name: visitor, visitor: true }); soon(); });
     askChange({
       title: `Live as ${resident}`, verb: "Begin",
       preview: async () => html`<p>From the town’s next step on ${resident} does nothing by itself: you walk, do and say. The others see, hear and remember it. When you leave, ${resident} plans the rest of the day.</p>`,
       act: async () => {
         await ask({ path: pathOf(name, resident), body: {} });
-        choose(resident);
+        choose({ name: resident, visitor: false });
         soon();
       },
     });
   };
-  if (who) return html`<${Lived} name=${name} player=${player} soon=${soon} who=${who} leave=${() => choose("")} />`;
+  if (who) return html`<${Lived} key=${who.name} name=${name} player=${player} soon=${soon} who=${who} leave=${() => choose(null)} />`;
   return html`
     <select aria-label="Live as somebody" value="" onChange=${begin}>
       <option value="" disabled>Live as …</option>
+      <option value=${VISITOR}>a visitor …</option>
       ${people.map((each) => html`<option value=${each}>${each}</option>`)}
     </select>`;
+}
+
+const VISITOR = " "; // no resident is called so
+
+/** Ask by what name, and where, a visitor comes in. @param {string} town @param {import("./living.js").Props["player"]} player @param {(name: string) => void} begun */
+function comeIn(town, player, begun) {
+  const rooms = player.town.places.map((_, number) => number).filter((number) => around(player.town, number).length === 2);
+  let [visitor, place] = ["", ""];
+  askChange({
+    title: "Come in as a visitor", verb: "Come in",
+    preview: async () => html`<div class="visitor">
+      <p>You walk, look and speak in the town as somebody who comes from elsewhere. Who sees you remembers you, and what you say may be told on. When you leave, you are gone.</p>
+      <label>Your name <input required maxlength=${LONGEST_NAME} onInput=${(/** @type {any} */ event) => { visitor = event.target.value.trim(); }} /></label>
+      <label>You come in at
+        <select onChange=${(/** @type {any} */ event) => { place = event.target.value; }}>
+          <option value="">a place that is open to all</option>
+          ${rooms.map((number) => html`<option value=${`${nameOf(player.town, 0)}:${addressOf(player.town, number)}`}>${addressOf(player.town, number).split(":").join(", ")}</option>`)}
+        </select></label></div>`,
+    act: async () => {
+      await ask({ path: pathOf(town, visitor), body: { visitor: true, place } });
+      begun(visitor);
+    },
+  });
 }
 
 /** @param {string} town @param {string} resident @param {string} [more] */
 const pathOf = (town, resident, more = "") => `/towns/${encodeURIComponent(town)}/embody/${encodeURIComponent(resident)}${more}`;
 
-/** @param {Props & {who: string, leave: () => void}} props */
+/** @param {Props & {who: Who, leave: () => void}} props */
 function Lived({ name, player, soon, who, leave }) {
   const [now, see] = useState(/** @type {Surroundings | null} */ (null));
   const [problem, tell] = useState(/** @type {Error | null} */ (null));
-  const busy = useRef(false);
-  const number = player.town.people.findIndex((each) => each.name === who);
+  const busy = useRef(true); // until keys are heard, and while one thing is done
+  const [waits, setWaits] = useState(true);
+  /** @param {boolean} value */
+  const hold = (value) => { busy.current = value; setWaits(value); };
+  const number = player.town.people.findIndex((each) => each.name === who.name), { visitor } = who;
 
   /** Do one thing; while it is under way, and nobody speaks to one, time goes on. @param {Record<string, unknown>} body */
   const act = async (body) => {
     if (busy.current) return;
-    busy.current = true;
+    hold(true);
     tell(null);
     try {
-      let found = /** @type {Surroundings} */ (await ask({ path: pathOf(name, who, "/act"), body: { ...body, since: body.since ?? now?.step ?? 0 } }));
+      let found = /** @type {Surroundings} */ (await ask({ path: pathOf(name, who.name, "/act"), body: { ...body, visitor, since: body.since ?? now?.step ?? 0 } }));
       const since = now?.step ?? found.step;
       for (let i = 0; i < LONGEST_WALK && found.on_the_way && !found.talks_with; i++) {
         see(found);
         soon();
-        found = await ask({ path: pathOf(name, who, "/act"), body: { act: "wait", minutes: 1, since } });
+        found = await ask({ path: pathOf(name, who.name, "/act"), body: { act: "wait", minutes: 1, visitor, since } });
       }
       see(found);
     } catch (error) {
       tell(/** @type {Error} */ (error));
     }
-    busy.current = false;
+    hold(false);
     soon();
   };
+  const look = () => { ask({ path: pathOf(name, who.name), query: { visitor } }).then((found) => see(/** @type {Surroundings} */ (found)), tell); };
+  useEffect(look, [who.name]);
   useEffect(() => {
-    ask({ path: pathOf(name, who) }).then((found) => see(/** @type {Surroundings} */ (found)), tell);
+    if (number < 0) return; // the recording does not know the visitor yet
     player.choose({ who: number });
     player.follow(true);
     player.seek(player.town.last);
-  }, [who]);
+  }, [player, number]);
   useEffect(() => {
     player.options.keys = (event) => {
-      const found = now && nearestThatWay(player.town, now, event.key);
-      if (found) act({ act: "go", place: found, waits: false });
-      return Boolean(now && event.key.startsWith("Arrow") && !event.shiftKey && event.target instanceof Element && !event.target.closest("[role=tablist]"));
+      const place = now && !player.town.cells && nearestThatWay(player.town, now, event.key), way = player.town.cells && stepThatWay(event.key);
+      const mine = Boolean(now && event.key.startsWith("Arrow") && !event.shiftKey && event.target instanceof Element && !event.target.closest("[role=tablist]"));
+      if (mine && way) act({ act: "step", way });
+      else if (mine && place) act({ act: "go", place, waits: false });
+      return mine;
     };
     return () => { delete player.options.keys; };
   }, [now, player]);
+  useEffect(() => { if (now) hold(false); }, [now !== null]);
   const end = async () => {
-    await ask({ path: pathOf(name, who, "/leave"), body: {} }).catch(tell);
+    await ask({ path: pathOf(name, who.name, "/leave"), body: { visitor } }).catch(tell);
     soon();
     leave();
   };
-  return html`<${Around} who=${who} now=${now} problem=${problem} act=${act} end=${end} />`;
+  return html`<${Around} who=${who.name} now=${now} problem=${problem} waits=${waits} act=${act} look=${look} end=${end} />`;
 }

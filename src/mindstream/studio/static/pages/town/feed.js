@@ -1,5 +1,5 @@
 /** A town's recording as it grows: all of it once, then what is new, a little later each time where nothing is. */
-import { ask } from "../../api.js";
+import { ask, whenAskedAgain } from "../../api.js";
 import { base } from "../../state.js";
 
 /** @typedef {{whole: boolean, step: number, next: string, recording: any}} Answer */
@@ -18,6 +18,7 @@ export class Feed {
     this.ended = new AbortController();
     this.onseen = () => { if (!document.hidden) this.soon(); };
     document.addEventListener("visibilitychange", this.onseen);
+    this.leave = whenAskedAgain(() => this.soon()); // the server is back: nothing is waited for
     this.read();
   }
 
@@ -51,6 +52,7 @@ export class Feed {
   close() {
     this.ended.abort();
     clearTimeout(this.timer);
+    this.leave();
     document.removeEventListener("visibilitychange", this.onseen);
   }
 }

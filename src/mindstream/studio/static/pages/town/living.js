@@ -4,6 +4,7 @@ import { askAndWait } from "../../api.js";
 import { base } from "../../state.js";
 import { ReadFailure } from "../../parts/failure.js";
 import { Embody } from "./embody.js";
+import { Forking } from "./fork.js";
 
 /** @typedef {import("../../town/player.js").Player} Player */
 /** @typedef {{name: string, player: Player, soon: () => void}} Props */
@@ -18,7 +19,7 @@ export function Living({ name, player, soon }) {
   return html`
     <div class="row living">
       <span ref=${clock} />
-      ${!base.value && html`<${Run} name=${name} player=${player} soon=${soon} /><${Embody} name=${name} player=${player} soon=${soon} />`}
+      ${!base.value && html`<${Run} name=${name} player=${player} soon=${soon} /><${Forking} name=${name} player=${player} /><${Embody} name=${name} player=${player} soon=${soon} />`}
     </div>`;
 }
 

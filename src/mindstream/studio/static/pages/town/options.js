@@ -5,6 +5,7 @@ import { openSheet } from "../../parts/sheet.js";
 import { CallsOfStep } from "../../parts/calls_behind.js";
 import { make } from "../../town/elements.js";
 import { actAt, entryAt } from "../../town/moment.js";
+import { Differences } from "./differences.js";
 import { SetThing, Whisper } from "./changes.js";
 import { Facts } from "./facts.js";
 import { Relations } from "./relations.js";
@@ -38,10 +39,10 @@ function stepsBehind(person, step) {
 }
 
 /**
- * @param {string} town @param {() => void} soon
+ * @param {string} town @param {() => void} soon @param {() => {beside: import("./beside.js").Beside, since: number} | null} pair  another town in step with it, and up to which step they are the same
  * @returns {import("../../town/player.js").Options}
  */
-export function optionsFor(town, soon) {
+export function optionsFor(town, soon, pair) {
   return {
     why: (person, step) => make("button", {
       type: "button", class: "link small", "aria-haspopup": "dialog", "aria-label": `Why: ${person.name}`,
@@ -50,6 +51,10 @@ export function optionsFor(town, soon) {
         ${stepsBehind(person, step).map((each) => html`<${CallsOfStep} key=${each} town=${town} resident=${person.name} step=${each} />`)}` }),
     }, "why"),
     lists: (player) => ({
+      ...(pair() && { differences: ["Differences", () => component((step) => {
+        const now = pair();
+        return now && html`<${Differences} player=${player} beside=${now.beside} step=${step} own=${town} since=${now.since} />`;
+      })] }),
       facts: ["Who knows", () => component((step) => html`<${Facts} town=${town} player=${player} step=${step} />`)],
       relations: ["Relations", () => component((step) => html`<${Relations} town=${town} player=${player} step=${step} />`)],
     }),

@@ -1,6 +1,6 @@
 /** A town that is looked at: its recording, which grows while it lives, and the player that draws it. */
 import { html, useEffect, useRef, useState } from "../../html.js";
-import { Problem } from "../../api.js";
+import { Problem, useQuery } from "../../api.js";
 import { base, change, linkTo, params, theme } from "../../state.js";
 import { ReadFailure } from "../../parts/failure.js";
 import { partsOf } from "../../town/links.js";
@@ -8,6 +8,8 @@ import { Player } from "../../town/player.js";
 import { prepare } from "../../town/recording.js";
 import { extend } from "../../town/growing.js";
 import { Living } from "./living.js";
+import { Beside } from "./beside.js";
+import { parted } from "./fork.js";
 import { optionsFor } from "./options.js";
 import { Feed } from "./feed.js";
 
@@ -26,6 +28,9 @@ export function Watch({ name }) {
   const place = useRef(/** @type {HTMLDivElement | null} */ (null));
   const written = useRef("");
   const feed = useRef(/** @type {Feed | null} */ (null));
+  const pair = useRef(/** @type {{beside: Beside, since: number} | null} */ (null));
+  const { data } = useQuery({ path: "/towns" });
+  const towns = /** @type {import("./fork.js").Towns | undefined} */ (data), other = towns?.towns.find((each) => each === params.value.beside && each !== name) ?? "";
 
   useEffect(() => {
     /** @type {TownPlayer | null} */
@@ -34,10 +39,12 @@ export function Watch({ name }) {
     const write = debounced((/** @type {TownPlayer} */ self) => { if (said() === written.current) written.current = writeLink(self); });
     const follow = feed.current = new Feed(name, {
       whole(recording) {
-        made?.close();
-        const options = optionsFor(name, () => follow.soon());
+        const before = made, options = optionsFor(name, () => follow.soon(), () => pair.current);
+        before?.close();
         made = new Player(prepare(recording), { ...options, href: (target) => linkTo("town", { town: name, ...named(made, target) }), told: (self, resting) => { if (resting) write(self); } });
         show(made, place.current);
+        if (before) made.takeOver(before);
+        else made.open(new URLSearchParams(said()));
         written.current = said();
         keep(made);
         tell(null);
@@ -57,7 +64,19 @@ export function Watch({ name }) {
     if (player && said() !== written.current) player.open(new URLSearchParams(written.current = said()));
   }, [player, said()]);
   useEffect(() => {
-    const dark = matchMedia("(prefers-color-scheme: dark)"), restyle = () => player?.restyle();
+    if (!player || !towns || !other) return undefined;
+    const beside = new Beside(other, player, name, tell);
+    pair.current = { beside, since: parted(towns, name, other) };
+    player.state.list = "differences";
+    return () => {
+      pair.current = null;
+      beside.close();
+      if (player.state.list === "differences") player.state.list = "feed";
+      if (player.node.isConnected) player.openPanel();
+    };
+  }, [player, other]);
+  useEffect(() => {
+    const dark = matchMedia("(prefers-color-scheme: dark)"), restyle = () => { player?.restyle(); pair.current?.beside.stage?.restyle(); };
     restyle();
     dark.addEventListener("change", restyle);
     return () => dark.removeEventListener("change", restyle);
@@ -78,7 +97,6 @@ function show(player, place) {
   place.replaceChildren(player.node);
   player.stage.resize();
   player.restyle();
-  player.open(new URLSearchParams(said()));
 }
 
 /** @param {TownPlayer | null} player @param {import("../../town/links.js").Target} target */

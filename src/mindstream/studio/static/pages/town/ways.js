@@ -4,7 +4,7 @@ import { addressOf, middleOf } from "../../town/places.js";
 /** @typedef {import("../../town/types.js").Recording} Recording @typedef {import("../../town/types.js").Point} Point */
 /**
  * @typedef {{name: string, step: number, time: string, place: string, where: string, spot: [number, number], doing: string, on_the_way: boolean, talks_with: string,
- *   talk: {by: string, text: string}[], people: {name: string, doing: string, known_as: string, distance: number}[],
+ *   talk: {by: string, text: string}[], people: {name: string, doing: string, asleep: boolean, known_as: string, distance: number}[],
  *   things: {address: string, name: string, condition: string, distance: number}[], places: {address: string, name: string, open: boolean}[],
  *   happened: {time: string, kind: string, who: string, text: string}[]}} Surroundings
  */
@@ -12,6 +12,9 @@ import { addressOf, middleOf } from "../../town/places.js";
 /** @type {Record<string, [number, number]>} */
 const WAYS = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] };
 const LEAST = 1.2; // tiles
+
+/** The way of a step by an arrow key; undefined: it is none. @param {string} key */
+export const stepThatWay = (key) => ({ ArrowRight: "right", ArrowLeft: "left", ArrowDown: "down", ArrowUp: "up" }[key]);
 
 /** The nearest place or thing that way, by its address; "": nothing is. @param {Recording} town @param {Surroundings} now @param {string} key */
 export function nearestThatWay(town, now, key) {

@@ -1,5 +1,5 @@
 /** The calls, newest first, of all or of one role, day, row, resident; a line each, with what it took. */
-import { html, useEffect, useRef, useState } from "../../html.js";
+import { html, useRef, useState } from "../../html.js";
 import { ask, useQuery } from "../../api.js";
 import { base, change, linkTo, params, seq, user } from "../../state.js";
 import { timeOf, whole } from "../../format.js";
@@ -40,8 +40,8 @@ export function Calls() {
   const key = JSON.stringify([base.value, user.value, path, query]);
   const { data, problem, again } = useQuery({ path, query }, { on: ["model_called"] });
   const first = /** @type {CallPage | undefined} */ (data);
-  const [more, keep] = useState(/** @type {CallPage | null} */ (null));
-  useEffect(() => keep(null), [key]);
+  const [kept, keep] = useState(/** @type {CallPage & {key: string} | null} */ (null));
+  const more = kept?.key === key ? kept : null;
   if (problem) return html`<${ReadFailure} problem=${problem} again=${again} />`;
   if (!first) return html`<section aria-label="Calls" />`;
   const known = new Set(first.calls.map(({ seq: each }) => each));
@@ -49,7 +49,7 @@ export function Calls() {
   const next = more ? more.next : first.next;
   const earlier = async () => {
     const page = /** @type {CallPage} */ (await ask({ path, query: { ...query, cursor: next } }));
-    keep({ calls: [...(more?.calls ?? []), ...page.calls], next: page.next });
+    keep({ key, calls: [...(more?.calls ?? []), ...page.calls], next: page.next });
   };
   return html`
     <section class="stack" aria-label="Calls">

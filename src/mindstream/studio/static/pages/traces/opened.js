@@ -1,5 +1,5 @@
 /** One call, opened: for what it was, what was asked and answered word by word, and what else came of the same. */
-import { html, useEffect, useRef } from "../../html.js";
+import { html, useLayoutEffect, useRef } from "../../html.js";
 import { useQuery } from "../../api.js";
 import { change, params } from "../../state.js";
 import { timeOf, whole } from "../../format.js";
@@ -17,7 +17,7 @@ export function Opened({ call }) {
   const { data, problem, again } = useQuery({ path: `${sourcePath()}/calls/${encodeURIComponent(call)}` });
   const found = /** @type {CallWords | undefined} */ (data);
   const place = useRef(/** @type {HTMLElement | null} */ (null));
-  useEffect(() => { place.current?.focus({ preventScroll: true }); place.current?.scrollIntoView({ block: "nearest" }); }, []);
+  useLayoutEffect(() => { place.current?.focus({ preventScroll: true }); place.current?.scrollIntoView({ block: "nearest" }); }, []);
   /** @param {KeyboardEvent} event */
   const leave = (event) => { if (event.key === "Escape") change({ call: "" }); };
   return html`

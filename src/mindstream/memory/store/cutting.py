@@ -1,0 +1,44 @@
+"""A data folder as it was before a row of its log, copied into another folder."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Iterable
+from pathlib import Path
+
+from mindstream.errors import InputError
+from mindstream.log.database import FILE
+from mindstream.log.files import private_database, private_folder
+from mindstream.log.sqlite_errors import explain_errors
+
+
+def copy_before(source: Path, target: Path, seq: int, at: float, unrated: Iterable[str] = ()) -> None:
+    """Copy a folder's file without the row `seq`, all rows after it and the records that they wrote.
+
+    What is open there as work is not copied. A record that was recalled later counts as recalled at the moment `at`:
+    when it was recalled before is not kept.
+
+    Args:
+        unrated: records that were rated later: they have no importance yet.
+
+    Raises:
+        InputError: something is in the other folder.
+        StorageError: one of them cannot be used.
+    """
+    path = private_folder(target) / FILE
+    if path.exists():
+        raise InputError(f"something is in {target} already: name another folder")
+    private_database(path)
+    with explain_errors(source / FILE), contextlib.closing(sqlite3.connect(source / FILE)) as connection:
+        connection.execute("VACUUM INTO ?", (str(path),))
+    with explain_errors(path), contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("DELETE FROM log WHERE seq >= ?", (seq,))
+        connection.execute("DELETE FROM records WHERE seq >= ?", (seq,))
+        connection.execute("DELETE FROM checkpoints WHERE seq >= ?", (seq,))
+        connection.execute("DELETE FROM uniques WHERE seq >= ?", (seq,))
+        connection.execute("DELETE FROM work")
+        connection.execute("UPDATE records SET accessed = ? WHERE accessed > ?", (at, at))
+        connection.executemany("UPDATE records SET importance = NULL WHERE id = ?", [(each,) for each in unrated])
+        connection.commit()
+        connection.execute("VACUUM")

@@ -1,0 +1,79 @@
+/** A town beside another: forked at the moment that is shown, looked at in step, let go. What each does is said first. */
+import { html } from "../../html.js";
+import { ask, askAllAgain, useQuery } from "../../api.js";
+import { counted } from "../../format.js";
+import { askChange } from "../../parts/dialog.js";
+import { change, params } from "../../state.js";
+import { countUntil } from "../../town/links.js";
+import { momentOf } from "../../town/times.js";
+
+/** @typedef {import("../../town/player.js").Player} Player */
+/** @typedef {{town: string, of: string, step: number}} ForkShape @typedef {{towns: string[], forks: ForkShape[]}} Towns */
+
+const MOMENT = { t: "", who: "", place: "", see: "" };
+
+/** @param {string} town */
+const pathOf = (town) => `/towns/${encodeURIComponent(town)}`;
+
+/** The town from which a town, or what it was forked from, came. @param {Towns} towns @param {string} name @returns {string} */
+function origin(towns, name) {
+  const fork = towns.forks.find((each) => each.town === name);
+  return fork && fork.of !== name ? origin(towns, fork.of) : name;
+}
+
+/** The step up to which two towns have one past; -1: they have none. @param {Towns} towns @param {string} one @param {string} other @returns {number} */
+export function parted(towns, one, other) {
+  /** @type {(name: string) => [string, number][]} */
+  const line = (name) => {
+    const fork = towns.forks.find((each) => each.town === name);
+    return [[name, Infinity], ...(fork ? line(fork.of).map(([of, step]) => /** @type {[string, number]} */ ([of, Math.min(step, fork.step)])) : [])];
+  };
+  const there = new Map(line(other));
+  const shared = line(one).find(([name]) => there.has(name));
+  return shared ? Math.min(shared[1], there.get(shared[0]) ?? -1) : -1;
+}
+
+/** @param {{name: string, player: Player}} props */
+export function Forking({ name, player }) {
+  const { data } = useQuery({ path: "/towns" });
+  const towns = /** @type {Towns | undefined} */ (data), beside = params.value.beside ?? "";
+  const fork = towns?.forks.find((each) => each.town === name);
+  const kin = towns ? towns.towns.filter((each) => each !== name && origin(towns, each) === origin(towns, name)) : [];
+  return html`
+    <button onClick=${() => forkHere(name, player)}>Fork here</button>
+    ${kin.length > 0 && html`
+      <select aria-label="In step with another town" value=${beside} onChange=${(/** @type {any} */ event) => change({ beside: event.target.value })}>
+        <option value="">seen alone</option>
+        ${kin.map((each) => html`<option value=${each} selected=${each === beside}>beside ${each}</option>`)}
+      </select>`}
+    ${fork && html`<button onClick=${() => letGo(fork, towns?.towns.includes(fork.of) ? fork.of : "")}>Let it go</button>`}`;
+}
+
+/** @param {string} name @param {Player} player */
+function forkHere(name, player) {
+  const { town, step } = player, later = town.feed.length - countUntil(town, step);
+  askChange({
+    title: `Fork ${name} at ${momentOf(town, step)}`, verb: "Make the fork",
+    preview: async () => html`
+      <p>A second town is made beside this one: with all that was up to ${momentOf(town, step)}, the same people, memories and chance. From then on it lives by itself; what differs comes of what you do there.</p>
+      <p>${later ? `${counted(later, "happening", "happenings")} of ${name} came later: there they have not happened.` : "Nothing has happened later yet."} ${name} stays as it is.</p>`,
+    act: async () => {
+      const made = /** @type {ForkShape} */ (await ask({ path: `${pathOf(name)}/fork`, body: { step } }));
+      change({ town: made.town, beside: name });
+      askAllAgain();
+    },
+  });
+}
+
+/** @param {ForkShape} fork @param {string} of */
+function letGo(fork, of) {
+  askChange({
+    title: `Let ${fork.town} go`, verb: "Let it go", grave: true,
+    preview: async () => html`<p>${fork.town}, with all that it has lived since it was forked, is deleted. That cannot be undone. ${of} stays.</p>`,
+    act: async () => {
+      await ask({ method: "DELETE", path: pathOf(fork.town) });
+      change({ ...MOMENT, town: of, beside: "" });
+      askAllAgain();
+    },
+  });
+}

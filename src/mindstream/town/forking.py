@@ -1,0 +1,56 @@
+"""A town as it was after a step, in a folder of its own: it goes on from there beside the one that it came from.
+
+It has the same seed, so that whatever differs later comes of what was done to one of them. Its journal up to that step
+is the other's. One thing is not known of the past: when memories were recalled before they were recalled after the
+step; they count as recalled at it, and a town that ranks by recency may go on a little otherwise.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from mindstream.errors import InputError
+from mindstream.memory.store.cutting import copy_before
+from mindstream.memory.store.sqlite import SqliteStore
+from mindstream.memory.store.store import Commit, Entry
+from mindstream.town.events import JOURNAL, TOWN, MemoriesRated, TownEvent, TownRested
+from mindstream.town.inspect.time_words import format_time
+from mindstream.town.journal import read_setting, read_town, rows_after
+from mindstream.town.setting import Setting
+
+
+async def fork(source: Path, target: Path, step: int) -> Setting:
+    """Copy the town of a folder, as it was after a step, into another folder; return its setting.
+
+    Raises:
+        InputError: no town lives there, it has not lived so far, or something is in the other folder.
+        StorageError: a folder cannot be used.
+    """
+    async with SqliteStore(source) as store:
+        setting = await read_setting(store)
+        now = (await read_town(store, setting.profile)).step
+        if not 0 <= step <= now:
+            raise InputError(
+                f"{setting.name} has lived up to {format_time(setting, now)}: it is forked at a step of 0 to {now}"
+            )
+        cut, rated = await _later(store, setting, step)
+    at = setting.moment(step)
+    await asyncio.to_thread(copy_before, source, target, cut, at, rated)
+    async with SqliteStore(target) as store:
+        key, rested = store.key(JOURNAL), Entry(TownRested(step=step), TOWN)
+        await store.commit(Commit(mind=key, at=at, entries=(rested,)))
+        return await read_setting(store)
+
+
+async def _later(store: SqliteStore, setting: Setting, step: int) -> tuple[int, list[str]]:
+    """Return the first row that was written after a step, and the records that were rated from there on."""
+    cut, rated, last, end = 0, list[str](), 0, setting.moment(step)
+    async for row in rows_after(store):
+        last, event = row.seq, row.event
+        is_later = event.step > step if isinstance(event, TownEvent) else row.at > end
+        if not cut and is_later:
+            cut = row.seq
+        if cut and isinstance(event, MemoriesRated):
+            rated += event.records
+    return cut or last + 1, rated
