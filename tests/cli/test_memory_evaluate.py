@@ -21,7 +21,7 @@ def reads(asked: Asked) -> Behaviour:
     """Answer what is shown, judge by the very words."""
     system, user = (message["content"] for message in asked.body["messages"][:2])
     if "You check an answer" in system:
-        is_right = "not known" in user or "7 May 2023\n</expected>" in user
+        is_right = "not known" in user or "7 May 2023\n</right_answers>" in user
         return Says(json.dumps({"why": "so it stands", "right": is_right}))
     assert "You answer a question from lines of a talk" in system and "<lines>" in user
     return Says(next(answer for start, answer in ANSWERS.items() if start in user))
