@@ -1,10 +1,11 @@
 /** One memory, opened: what it says, how it came about, what it rests on down to what was said. */
-import { html, useLayoutEffect, useRef } from "../../html.js";
+import { html } from "../../html.js";
 import { useQuery } from "../../api.js";
 import { isPage } from "../../pages.js";
 import { change, linkTo } from "../../state.js";
 import { timeOf } from "../../format.js";
 import { ReadFailure } from "../../parts/failure.js";
+import { useInView } from "../../parts/in_view.js";
 import { Icon } from "../../parts/icons.js";
 import { Graph } from "../../parts/graph.js";
 import { CHANGING, STATES } from "./shapes.js";
@@ -22,8 +23,7 @@ const pathOf = (id, what) => `/users/{user}/memories/${encodeURIComponent(id)}/$
 export function Opened({ id }) {
   const { data, problem, again } = useQuery({ path: pathOf(id, "lineage") }, { on: CHANGING });
   const lineage = /** @type {Lineage | undefined} */ (data);
-  const place = useRef(/** @type {HTMLElement | null} */ (null));
-  useLayoutEffect(() => { place.current?.focus({ preventScroll: true }); place.current?.scrollIntoView({ block: "nearest" }); }, []);
+  const place = useInView(Boolean(lineage || problem));
   /** @param {KeyboardEvent} event */
   const leave = (event) => { if (event.key === "Escape") change({ id: "" }); };
   return html`

@@ -8,6 +8,7 @@ import { ReadFailure } from "../../parts/failure.js";
 import { Why } from "../../parts/why.js";
 import { lastOf, rowsOf, setStopped, spansOf, talkerState, tookOf } from "./exchanges.js";
 import { clearSpoken, spoken } from "./pieces.js";
+import { ERASED } from "./shapes.js";
 import { WhyAnswered } from "./why_answered.js";
 import { WhyWaited } from "./why_waited.js";
 import { took } from "./words.js";
@@ -44,7 +45,7 @@ Lines.One = function One({ one, rows, pack, isLast }) {
   const state = talkerState(one);
   return html`
     <li class="line own">
-      <p class="row small soft"><span>${heard.by || user.value} <${Moment} row=${heard} /></span>${heard.record && isPage("memory") && html`<a class="push" href=${linkTo("memory", { id: heard.record, seq: "" })}>${base.value ? "in memory" : "correct or forget"}</a>`}</p>
+      <p class="row small soft"><span>${heard.by || user.value} <${Moment} row=${heard} /></span>${heard.record && heard.text !== ERASED && isPage("memory") && html`<a class="push" href=${linkTo("memory", { id: heard.record, seq: "" })}>${base.value ? "in memory" : "correct or forget"}</a>`}</p>
       <p class="words">${heard.text}</p>
     </li>
     ${rowsOf(one, "alarmed").map((row) => html`<li class="line small problem">An alarm was heard: ${row.alarm} (${row.strength === "sure" ? "sure" : row.strength.replaceAll("_", " ")}).</li>`)}

@@ -7,6 +7,9 @@
  *   `isNow`: it is shown as it stands now, not as it stood
  */
 
+/** What stands in the place of words that were erased. */
+export const ERASED = "[erased]";
+
 /** Kinds of rows that a talk is made of. */
 export const KINDS = [
   "opened", "heard", "waiting", "said", "follow_up", "left_unsaid", "thought", "set_aside", "believed", "belief_changed",

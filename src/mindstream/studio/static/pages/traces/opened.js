@@ -1,9 +1,10 @@
 /** One call, opened: for what it was, what was asked and answered word by word, and what else came of the same. */
-import { html, useLayoutEffect, useRef } from "../../html.js";
+import { html } from "../../html.js";
 import { useQuery } from "../../api.js";
 import { change, params } from "../../state.js";
 import { timeOf, whole } from "../../format.js";
 import { ReadFailure } from "../../parts/failure.js";
+import { useInView } from "../../parts/in_view.js";
 import { Icon } from "../../parts/icons.js";
 import { spaced, took } from "../talk/words.js";
 import { About, CameOfIt } from "./about.js";
@@ -16,8 +17,7 @@ import { BROKEN_OFF, isFailed, sourcePath } from "./shapes.js";
 export function Opened({ call }) {
   const { data, problem, again } = useQuery({ path: `${sourcePath()}/calls/${encodeURIComponent(call)}` });
   const found = /** @type {CallWords | undefined} */ (data);
-  const place = useRef(/** @type {HTMLElement | null} */ (null));
-  useLayoutEffect(() => { place.current?.focus({ preventScroll: true }); place.current?.scrollIntoView({ block: "nearest" }); }, []);
+  const place = useInView(Boolean(found || problem));
   /** @param {KeyboardEvent} event */
   const leave = (event) => { if (event.key === "Escape") change({ call: "" }); };
   return html`
