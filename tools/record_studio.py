@@ -55,6 +55,7 @@ from mindstream.models.model import Part, Piece, Request
 from mindstream.models.recording import Playback
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
+from mindstream.models.wrappers.budget import Budget, Budgeted
 from mindstream.models.wrappers.mend import Mend
 from mindstream.models.wrappers.meter import Meter
 from mindstream.models.wrappers.repair import Repair
@@ -246,13 +247,14 @@ async def solve(folder: Path, scratch: Path) -> None:
         models, calls = played(recording), CallLog()
         models = models.with_listener(calls.take)
         names = ("calculator", f"documents:{EXAMPLES / 'documents'}", "llm")
-        means = Means(model=models.of("worker"), data=scratch / "tools")
+        budget = Budget()  # what tools ask of the model counts as the run's
+        means = Means(model=Budgeted(models.of("worker"), budget), data=scratch / "tools")
         async with (
             Memory.open(folder, "dora", clock=ManualClock(MORNING)) as memory,
             calls.writing(memory),
             named_tools(names, means) as tools,
         ):
-            solution = await Planner(models=models, tools=tools, how=how, memory=memory).solve(task)
+            solution = await Planner(models=models, tools=tools, how=how, memory=memory, budget=budget).solve(task)
             print(f"{how}: {solution.answer}")
 
 

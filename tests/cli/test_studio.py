@@ -39,7 +39,7 @@ def ask(*flags: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_recorded_talk_and_a_task_are_saved_as_files(tmp_path: Path) -> None:
-    for flags in (["--talk", "evening", "--user", "ann"], ["--plan", "x6q1qfadrras", "--user", "dora", "--with-calls"]):
+    for flags in (["--talk", "evening", "--user", "ann"], ["--plan", "0exw90akeq26", "--user", "dora", "--with-calls"]):
         out = tmp_path / f"{flags[0][2:]}.html"
         saved = save(*flags, "--recorded", "--out", str(out))
         assert saved.returncode == 0 and str(out.stat().st_size) in saved.stdout

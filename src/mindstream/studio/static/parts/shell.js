@@ -2,7 +2,7 @@
 import { html, useId } from "../html.js";
 import { held, token, useToken, wanted } from "../network.js";
 import { PAGES } from "../pages.js";
-import { base, go, linkToPage, page, recordings, theme, user, users } from "../state.js";
+import { base, go, linkToPage, linkToRecording, page, recordings, theme, user, users } from "../state.js";
 import { Icon } from "./icons.js";
 import { SaidHow } from "./said_how.js";
 
@@ -69,5 +69,11 @@ function ThemeSwitch() {
  * @param {{title: string, children?: any}} props
  */
 export function Head({ title, children }) {
-  return html`<header class="head"><h1>${title}</h1><${SaidHow} />${children && html`<p>${children}</p>`}</header>`;
+  const recorded = base.value ? undefined : recordings.value.find((each) => each.page === page.value);
+  return html`
+    <header class="head">
+      <h1>${title}</h1><${SaidHow} />
+      ${children && html`<p>${children}</p>`}
+      ${recorded && html`<p class="small"><a href=${linkToRecording(recorded)}>Look at a recorded one</a></p>`}
+    </header>`;
 }

@@ -19,18 +19,18 @@ export function Facts({ town, player, step }) {
   const found = /** @type {Knowledge | undefined} */ (data);
   const search = (/** @type {Event} */ event) => { event.preventDefault(); choose(factsLike(found, typed)[0]?.text ?? typed.trim()); };
   return html`
-    <form onSubmit=${search} role="search"><input type="search" aria-label="A fact" placeholder="A fact: the party, the hen" value=${typed} maxlength="1000"
+    <form onSubmit=${search} role="search"><input type="search" aria-label="A fact" placeholder="In words: what do they know?" value=${typed} maxlength="1000"
       onInput=${(/** @type {any} */ event) => type(event.target.value)} /></form>
     ${problem && html`<${ReadFailure} problem=${problem} />`}
     ${fact && html`<div><button class="link small" onClick=${() => { choose(""); type(""); }}>All facts</button></div>`}
     ${found && !asking && (fact ? html`<${Knowers} found=${found} player=${player} step=${step} />` : html`<${List} found=${found} typed=${typed} choose=${choose} />`)}`;
 }
 
-/** The facts that hold these words, the most spread first. @param {Knowledge | undefined} found @param {string} typed */
+/** The facts that hold these words, those that hold more of them first, then the most spread. @param {Knowledge | undefined} found @param {string} typed */
 function factsLike(found, typed) {
   const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
-  const like = (found?.facts ?? []).filter(({ text }) => words.every((word) => text.toLowerCase().includes(word)));
-  return like.sort((a, b) => b.knowers - a.knowers);
+  const held = (found?.facts ?? []).map((fact) => ({ ...fact, holds: words.filter((word) => fact.text.toLowerCase().includes(word)).length }));
+  return held.filter(({ holds }) => holds || !words.length).sort((a, b) => b.holds - a.holds || b.knowers - a.knowers);
 }
 
 /** @param {{found: Knowledge, typed: string, choose: (fact: string) => void}} props `typed`: the words that a fact is to hold */
@@ -38,9 +38,9 @@ function List({ found, typed, choose }) {
   if (!found.facts.length) return html`<p class="soft">Nobody began with a memory.</p>`;
   const like = factsLike(found, typed);
   const facts = like.slice(0, SHOWN);
-  if (!facts.length) return html`<p class="soft">No fact holds these words. Enter looks for one that means it.</p>`;
+  if (!facts.length) return html`<p class="soft">No fact holds any of these words. Enter looks for one that means it.</p>`;
   return html`
-    <p class="soft small" role="status">${typed.trim() ? `${counted(like.length, "fact holds", "facts hold")} these words` : "What somebody knew from the beginning; the most spread first"}. Choose one to see who told whom.</p>
+    <p class="soft small" role="status">${typed.trim() ? `${counted(like.length, "fact holds", "facts hold")} one of these words or more` : "What somebody knew from the beginning; the most spread first"}. Choose one to see who told whom.</p>
     <ul class="list">
       ${facts.map(({ text, knowers }) => html`<li key=${text}><button class="item words" onClick=${() => choose(text)}>${text}</button> <span class="tag">${counted(knowers, "knows", "know")} it in the end</span></li>`)}
     </ul>`;
