@@ -14,8 +14,8 @@ from mindstream.errors import InputError
 from mindstream.memory.evaluation.arms import open_arms
 from mindstream.memory.evaluation.evaluate import draw_questions, word_overlap
 from mindstream.memory.evaluation.forms import AskedTalk, draw, read_talks
-from mindstream.memory.evaluation.report import wilson
 from mindstream.models.embedders.wordllama import shared_embedder
+from mindstream.significance import wilson
 
 
 def read(folder: Path, content: Any) -> tuple[str, list[AskedTalk]]:

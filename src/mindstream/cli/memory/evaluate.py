@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, cast
 
 from pydantic import JsonValue
 
-from mindstream.cli.shell import asking
+from mindstream.cli.shell.evaluating import has_leave, run_kept
 from mindstream.cli.shell.flags import AsJson, Yes, command, flag, group, split_names, switch
-from mindstream.cli.shell.output import complain, print_json, print_table, say
-from mindstream.cli.shell.progress import progress
-from mindstream.cli.shell.stopping import run_until_stopped
-from mindstream.errors import InputError, ModelError
+from mindstream.cli.shell.output import print_json, print_table, say
+from mindstream.errors import InputError
 from mindstream.memory.evaluation.arms import ARMS, Arm
 from mindstream.memory.evaluation.evaluate import AtMost
 from mindstream.memory.evaluation.report import ArmStanding
@@ -73,7 +70,7 @@ def evaluate(
         row: dict[str, JsonValue] = {**asdict(asked), "usd": usd}
         print_json(row) if json else say(f"{tell}; {_price(usd)}; what is kept is not asked again")
         return 0
-    if asked.calls and usd != 0 and not yes and not _has_leave(settings, asked, usd):
+    if asked.calls and usd != 0 and not yes and not has_leave(settings, _at_most(asked, usd)):
         return 0
     return _run(settings, wish, json)
 
@@ -89,32 +86,18 @@ def _price(usd: float | None) -> str:
     return "its price is not known" if usd is None else f"{usd:,.2f} US dollars at most"
 
 
-def _has_leave(settings: Settings, asked: AtMost, usd: float | None) -> bool:
-    if not asking.is_answerable():
-        raise InputError("models are asked, and nobody is there to be asked whether they may be: say --yes")
-    most = "" if settings.budget_usd is None else f", never more than {settings.budget_usd:g}"
+def _at_most(asked: AtMost, usd: float | None) -> str:
     tokens = asked.tokens_in + asked.tokens_out
-    say(f"at most {count_of(asked.calls, 'call')} and {tokens:,} tokens; {_price(usd)}{most}", sys.stderr)
-    return asking.confirm("Ask?")
+    return f"at most {count_of(asked.calls, 'call')} and {tokens:,} tokens; {_price(usd)}"
 
 
 def _run(settings: Settings, wish: MemoryWish, json: bool) -> int:
-    found: list[MemoryEvaluated] = []
-
-    async def run() -> int:
-        with progress("answering") as told:
-            found.append(await service.evaluate(settings, wish, told))
-        return 0
-
-    kept = f"what was answered and judged is kept in {wish.kept_in}; the same command goes on"
-    try:
-        code = run_until_stopped(run(), lambda: f"stopped; {kept}")
-    except ModelError as error:
-        complain(f"{error}; {kept}")
-        return 1
-    for each in found:
-        print_json(as_json(each)) if json else _show(each, wish)
-    return code
+    return run_kept(
+        "answering",
+        lambda told: service.evaluate(settings, wish, told),
+        f"what was answered and judged is kept in {wish.kept_in}",
+        lambda found: print_json(as_json(found)) if json else _show(found, wish),
+    )
 
 
 def as_json(found: MemoryEvaluated) -> dict[str, JsonValue]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,12 +13,12 @@ from rich.console import Console
 from mindstream.cli.permission import Asker, server_approval
 from mindstream.cli.screens.run import PlainScreen
 from mindstream.cli.shell import asking
+from mindstream.cli.shell.evaluating import has_leave, run_kept
 from mindstream.cli.shell.flags import AsJson, Docs, Mcp, Trust, Yes, command, flag, group, split_names, switch
-from mindstream.cli.shell.output import complain, print_json, print_table, say
-from mindstream.cli.shell.progress import progress
-from mindstream.cli.shell.stopping import run_until_stopped
+from mindstream.cli.shell.output import print_json, print_table, say
 from mindstream.cli.solve import Replans, Tools
-from mindstream.errors import InputError, ModelError
+from mindstream.errors import InputError
+from mindstream.models.asked_once import Told
 from mindstream.models.rules import Rules
 from mindstream.planning.evaluation.failing import read_failures
 from mindstream.planning.evaluation.report import PairFound, WayFound
@@ -122,7 +121,7 @@ def evaluate(
     if compared.estimate:
         print_json(asdict(expected)) if json else say(_in_words(expected))
         return 0
-    if expected.calls and not is_free(settings) and not yes and not _has_leave(settings, expected):
+    if expected.calls and not is_free(settings) and not yes and not has_leave(settings, _in_words(expected)):
         return 0
     return _run(settings, wish, approve, json)
 
@@ -154,32 +153,15 @@ def _in_words(expected: Expected) -> str:
     return f"about {count_of(expected.calls, 'call')} and {expected.tokens:,} tokens; {cost}"
 
 
-def _has_leave(settings: Settings, expected: Expected) -> bool:
-    if not asking.is_answerable():
-        raise InputError("models are asked, and nobody is there to be asked whether they may be: say --yes")
-    most = "" if settings.budget_usd is None else f", never more than {settings.budget_usd:g}"
-    say(f"{_in_words(expected)}{most}", sys.stderr)
-    return asking.confirm("Ask?")
-
-
 def _run(settings: Settings, wish: Wish, approve: Approve | None, json: bool) -> int:
-    found: list[Evaluated] = []
+    async def work(told: Told) -> Evaluated:
+        async with service.open_evaluation(settings, wish, told, approve) as opened:
+            return await service.evaluate(opened)
 
-    async def run() -> int:
-        with progress("solving") as told:
-            async with service.open_evaluation(settings, wish, told, approve) as opened:
-                found.append(await service.evaluate(opened))
-        return 0
+    def show(found: Evaluated) -> None:
+        print_json(found.as_json()) if json else _show(found, wish)
 
-    kept = f"what was asked is kept in {wish.kept}; the same command goes on"
-    try:
-        code = run_until_stopped(run(), lambda: f"stopped; {kept}")
-    except ModelError as error:
-        complain(f"{error}; {kept}")
-        return 1
-    for each in found:
-        print_json(each.as_json()) if json else _show(each, wish)
-    return code
+    return run_kept("solving", work, f"what was asked is kept in {wish.kept}", show)
 
 
 def _show(found: Evaluated, wish: Wish) -> None:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Literal, cast
 
-from mindstream.cli.shell import asking
+from mindstream.cli.shell.evaluating import has_leave, run_kept
 from mindstream.cli.shell.flags import AsJson, Yes, command, flag, group, split_names, switch
 from mindstream.cli.shell.output import complain, print_json, print_table, say
-from mindstream.cli.shell.progress import progress
-from mindstream.cli.shell.stopping import run_until_stopped
 from mindstream.cli.town.group import At
-from mindstream.errors import InputError, ModelError
+from mindstream.models.asked_once import Told
 from mindstream.service.evaluation import town as service
 from mindstream.service.evaluation.town import Evaluated, Wish
 from mindstream.service.town import is_free
@@ -102,7 +99,7 @@ def evaluate(
         if judging.dry_run:
             _tell_estimate(counted, usd, json)
             return 0
-        if counted.by_kind and not yes and not _has_leave(settings, counted, usd):
+        if counted.by_kind and not yes and not has_leave(settings, _in_words(counted, usd)):
             return 0
     return _run(settings, wish, json)
 
@@ -158,38 +155,23 @@ def _tell_estimate(counted: Counting, usd: float | None, json: bool) -> None:
     say(f"US dollars: {'not known' if usd is None else f'{usd:,.2f}'}; what is kept from before is not asked again")
 
 
-def _has_leave(settings: Settings, counted: Counting, usd: float | None) -> bool:
-    if not asking.is_answerable():
-        raise InputError("models are asked, and nobody is there to be asked whether they may be: say --yes")
+def _in_words(counted: Counting, usd: float | None) -> str:
     calls, tokens = _total(counted)
     cost = "its price is not known" if usd is None else f"about {usd:,.2f} US dollars"
-    most = "" if settings.budget_usd is None else f", never more than {settings.budget_usd:g}"
-    say(f"about {calls:,} calls and {tokens:,} tokens; {cost}{most}", sys.stderr)
-    return asking.confirm("Ask?")
+    return f"about {calls:,} calls and {tokens:,} tokens; {cost}"
 
 
 def _run(settings: Settings, wish: Wish, json: bool) -> int:
-    found: list[Evaluated] = []
+    async def work(told: Told) -> Evaluated:
+        async with service.open_evaluation(settings, wish, told) as (evaluation, spent):
+            service.require_use(evaluation, wish)
+            return await service.evaluate(evaluation, wish, spent)
 
-    async def run() -> int:
-        with progress("answering") as told:
-            async with service.open_evaluation(settings, wish, told) as (evaluation, spent):
-                service.require_use(evaluation, wish)
-                found.append(await service.evaluate(evaluation, wish, spent))
-        return 0
+    def show(found: Evaluated) -> None:
+        print_json(found.as_json()) if json else _show(found, wish)
 
-    kept = f"what was answered and judged is kept in {service.kept_in(settings, wish)}; the same command goes on"
-    try:
-        code = run_until_stopped(run(), lambda: f"stopped; {kept}")
-    except ModelError as error:
-        complain(f"{error}; {kept}")
-        return 1
-    for each in found:
-        if json:
-            print_json(each.as_json())
-        else:
-            _show(each, wish)
-    return code
+    kept = f"what was answered and judged is kept in {service.kept_in(settings, wish)}"
+    return run_kept("answering", work, kept, show)
 
 
 def _show(found: Evaluated, wish: Wish) -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
 from mindstream.memory.evaluation.arms import Arm
 from mindstream.memory.evaluation.evaluate import GivenAnswer
-
-Z = 1.96
+from mindstream.significance import wilson
 
 
 @dataclass(frozen=True)
@@ -71,13 +69,3 @@ def _standing(arm: Arm, kind: str, some: Sequence[GivenAnswer]) -> ArmStanding:
 def _mean(values: Sequence[float | None]) -> float | None:
     there = [each for each in values if each is not None]
     return fmean(there) if there else None
-
-
-def wilson(right: int, n: int) -> tuple[float, float]:
-    """Return where a share lies in 95 of 100 cases, by n draws of which `right` are right (Wilson 1927)."""
-    if not n:
-        return 0.0, 1.0
-    share, z2 = right / n, Z * Z
-    middle = (share + z2 / (2 * n)) / (1 + z2 / n)
-    half = Z * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n)) / (1 + z2 / n)
-    return max(0.0, middle - half), min(1.0, middle + half)

@@ -44,7 +44,7 @@ function TaskLine({ runs }) {
       <button class="item words clip" onClick=${open}>${runs[0]?.task || "A task that was forgotten"}</button>
       ${ways.map((run) => html`
         <div class="row small soft" key=${run.run}>
-          <span class="tag">${run.how}</span>
+          <button class="link" onClick=${() => change({ runs: run.run, seq: "" })}>${run.how}</button>
           <${Took} spent=${run.spent} />
           <span>${stateOf(run)}</span>
           <span>${timeOf(run.at)}</span>

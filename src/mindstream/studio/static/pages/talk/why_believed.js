@@ -10,6 +10,7 @@ import { thoughtBehind } from "./believed.js";
 import { Briefing } from "./briefing.js";
 import { Tool } from "./tool.js";
 import { reasonerOf } from "./words.js";
+import { ERASED } from "./shapes.js";
 
 /** @typedef {import("./shapes.js").Row} Row */
 
@@ -32,7 +33,7 @@ function Words({ seq, known }) {
   return html`
     <figure class="stack">
       <p class="words card">${row.text}</p>
-      <p class="row small soft"><span>${row.by}, ${timeOf(row.at)}</span>${isPage("memory") && html`<a href=${linkTo("memory", { id: row.record, seq: "" })}>${base.value ? "in memory" : "in memory: correct or forget it"}</a>`}</p>
+      <p class="row small soft"><span>${row.by}, ${timeOf(row.at)}</span>${row.text !== ERASED && isPage("memory") && html`<a href=${linkTo("memory", { id: row.record, seq: "" })}>${base.value ? "in memory" : "in memory: correct or forget it"}</a>`}</p>
     </figure>`;
 }
 
