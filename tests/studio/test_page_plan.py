@@ -88,7 +88,7 @@ def test_a_recorded_task_says_that_it_was_free_and_how_it_ended_in_the_same_word
     line = seen.page.get_by_role("listitem").filter(has_text="How high is K2")
     line.wait_for()
     assert "cost: free" in line.inner_text() and "answered in part" in line.inner_text()
-    line.get_by_role("button").click()
+    line.get_by_role("button", name="How high is K2").click()
     took = seen.page.get_by_role("region", name="What it took")
     took.get_by_text("free").wait_for()
     way = seen.page.get_by_role("region", name="By rewoo")
