@@ -66,15 +66,15 @@ ROLES = dict.fromkeys(("planner", "worker", "solver", "replanner"), "openai:gpt-
 
 
 def test_exemplars_that_ship_are_sound_plans_of_the_tools_that_are_there(tmp_path: Path) -> None:
-    arguments = {"calculator": "formula", "web_search": "query", "LLM": "instruction"}
+    arguments = {"LLM": "instruction", "web_search": "query"}
     tools = [ToolSpec(name, "", {"properties": {each: {}}, "required": [each]}) for name, each in arguments.items()]
     shown = choose_exemplars("shipped", tools)
     plans = [read(each, tools).plan for each in shown]
-    assert [len(plan.steps) for plan in plans] == [4, 3, 2, 0], "a calculation, a chain, a comparison, and none"
+    assert [len(plan.steps) for plan in plans] == [2, 3, 2, 0], "a sum, a chain, a comparison, and none"
     assert all(plan.task and not check(plan, tools) for plan in plans[:3])
-    assert {step.tool for plan in plans for step in plan.steps} == {"calculator", "web_search", "LLM"}
-    assert plans[1].steps[2].needs == ("E2",) and plans[0].steps[3].needs == ("E3",)
-    assert shipped_exemplars(tools[1:2]) == shown[2:] and shipped_exemplars(tools[:1]) == shown[3:]
+    assert {step.tool for plan in plans for step in plan.steps} == {"web_search", "LLM"}
+    assert plans[1].steps[2].needs == ("E2",)
+    assert shipped_exemplars(tools[1:]) == (shown[0], *shown[2:]) and shipped_exemplars(tools[:1]) == shown[3:]
     assert choose_exemplars("none", tools) == choose_exemplars("", tools) == ()
     (tmp_path / "mine.txt").write_text(shown[2])
     assert choose_exemplars(str(tmp_path / "mine.txt"), ()) == shown[2:3]

@@ -71,8 +71,8 @@ function letGo(fork, of) {
     title: `Let ${fork.town} go`, verb: "Let it go", grave: true,
     preview: async () => html`<p>${fork.town}, with all that it has lived since it was forked, is deleted. That cannot be undone. ${of} stays.</p>`,
     act: async () => {
+      change({ ...MOMENT, town: of, beside: "" }); // first, so that nobody asks for what is gone
       await ask({ method: "DELETE", path: pathOf(fork.town) });
-      change({ ...MOMENT, town: of, beside: "" });
       askAllAgain();
     },
   });
