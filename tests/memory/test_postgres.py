@@ -1,0 +1,162 @@
+"""The store in PostgreSQL, beyond what all stores promise: walls, migrations, secrets, bytes of what was erased."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import postgres_server
+import pytest
+
+from mindstream import ManualClock, Memory, SqliteStore
+from mindstream.conformance.samples import ANN, NOW, build_record, build_writing
+from mindstream.errors import StorageError
+from mindstream.models.embedders.wordllama import WordLlama
+
+psycopg = pytest.importorskip("psycopg", reason="PostgreSQL is not tried: psycopg is not installed")
+
+from mindstream.memory.store.postgres import postgres  # noqa: E402
+from mindstream.memory.store.postgres.connection import shown  # noqa: E402
+from mindstream.memory.store.postgres.postgres import PostgresStore  # noqa: E402
+from mindstream.memory.store.postgres.tables import MIGRATIONS, TABLES  # noqa: E402
+
+
+@pytest.fixture
+def url() -> str:
+    return postgres_server.fresh_url()
+
+
+async def test_a_statement_that_asks_for_all_sees_one_tenants_rows(url: str) -> None:
+    for tenant in ("acme", "other"):
+        async with PostgresStore(url, tenant) as store, Memory(store, "ann", WordLlama(), ManualClock()) as memory:
+            await memory.retain(f"what {tenant} knows", "note")
+    with psycopg.connect(url) as connection:
+        connection.execute("SET mindstream.tenant = 'acme'")
+        texts = connection.execute("SELECT text FROM records").fetchall()
+        assert texts == [("what acme knows",)]
+        assert connection.execute("UPDATE records SET text = 'x' WHERE tenant = 'other'").rowcount == 0
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute("INSERT INTO counters (name, value, tenant) VALUES ('x', 1, 'other')")
+
+
+async def test_whoever_is_no_tenant_sees_nothing(url: str) -> None:
+    async with PostgresStore(url) as store:
+        await store.commit(build_writing(build_record("mine")))
+    with psycopg.connect(url, autocommit=True) as connection:
+        for table in TABLES:
+            with pytest.raises(psycopg.Error, match=r"mindstream\.tenant"):
+                connection.execute(f"SELECT * FROM {table}")
+
+
+def test_a_role_that_passes_by_the_walls_is_refused() -> None:
+    with pytest.raises(StorageError, match="'postgres' passes by row-level security"):
+        PostgresStore(postgres_server.admin_url())
+
+
+async def test_no_password_is_told(url: str) -> None:
+    wrong = [
+        "postgresql://ann:hunter2@127.0.0.1:9/mind",
+        url.replace("/postgres?", "/nowhere?").replace("secret", "hunter2"),
+        "postgresql://ann:hunter2@127.0.0.1:port/mind",
+    ]
+    for each in wrong:
+        with pytest.raises(StorageError) as caught:
+            PostgresStore(each)
+        assert "hunter2" not in str(caught.value) and caught.value.__cause__ is None
+        assert "hunter2" not in shown(each)
+    with pytest.raises(StorageError) as caught:
+        PostgresStore("postgresql://ann:hunter2@[::1/mind")
+    assert "hunter2" not in str(caught.value)
+    assert shown("postgresql://ann:hunter2@db:5433/mind?sslmode=require") == "postgresql://ann@db:5433/mind"
+
+
+async def test_a_filled_database_is_migrated_once_and_a_newer_one_refused(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres, "MIGRATIONS", MIGRATIONS[:1])  # from before there were walls
+    async with PostgresStore(url) as store:
+        record = build_record("from before")
+        await store.commit(build_writing(record))
+    monkeypatch.setattr(postgres, "MIGRATIONS", MIGRATIONS)
+    opened = await asyncio.gather(*(asyncio.to_thread(PostgresStore, url) for _ in range(3)))
+    for store in opened:
+        assert [each.text for each in await store.records(ANN, [record.id])] == ["from before"]
+        await store.close()
+    with psycopg.connect(url) as connection:
+        seen = connection.execute("SELECT seen FROM mindstream_migrations ORDER BY seen").fetchall()
+        assert seen == [(number,) for number in range(1, len(MIGRATIONS) + 1)]
+    monkeypatch.setattr(postgres, "MIGRATIONS", MIGRATIONS[:1])
+    with pytest.raises(StorageError, match="newer mindstream"):
+        PostgresStore(url)
+
+
+async def test_whoever_asks_for_what_came_since_misses_nothing_of_many_writers(url: str) -> None:
+    stores = [PostgresStore(url) for _ in range(3)]
+    reader, seen, rows, point, after = stores[0], list[str](), list[int](), 0, 0
+    records = [build_record(f"note {number}") for number in range(60)]
+    writing = [
+        asyncio.ensure_future(stores[number % 3].commit(build_writing(record))) for number, record in enumerate(records)
+    ]
+    done = False
+    while not done:
+        done = all(each.done() for each in writing)  # what is read after it holds all of them
+        changes = await reader.changes(ANN, point)
+        point = changes.upto
+        seen += [record.id for record in changes.records]
+        found = [row.seq for row in await reader.events(ANN, after)]
+        after = max(found, default=after)
+        rows += found
+    logged = [row.seq for each in writing for row in each.result()]
+    assert sorted(seen) == sorted(record.id for record in records) and rows == sorted(logged)
+    for store in stores:
+        await store.close()
+
+
+async def test_portions_and_a_walk_give_all_in_the_order_of_writing(url: str) -> None:
+    async with PostgresStore(url) as store:
+        records = [build_record(f"note {number} " + "x" * 2_000) for number in range(70)]
+        await store.commit(build_writing(*records))
+        found, after, aheads = list[str](), 0, list[int]()
+        while True:
+            portion = await store.changes(ANN, 0, after, 40)
+            found += [record.id for record in portion.records]
+            aheads.append(portion.ahead)
+            if not (after := portion.left):
+                break
+        assert found == [record.id for record in records]
+        assert aheads[0] > 0 and len(aheads) > 2  # long records end a portion before it is full
+        async with store.walk(ANN) as (count, walked):
+            await store.commit(build_writing(build_record("while it is walked")))
+            assert (count, [record.id async for record in walked]) == (70, found)
+
+
+def _read_tables() -> list[bytes]:
+    places = Path(postgres_server.server().pgdata, "base").rglob("*")
+    return [path.read_bytes() for path in places if path.is_file()]
+
+
+async def test_nothing_of_what_was_erased_stays_in_the_tables_after_compact(url: str) -> None:
+    async with PostgresStore(url) as store:
+        gone, stays = build_record("the secret of the lighthouse keeper"), build_record("what stays of the harbour")
+        await store.commit(build_writing(gone))
+        await store.commit(build_writing(stays))
+        await store.erase(ANN, [gone.id])
+        await store.compact()
+    postgres_server.server().psql("CHECKPOINT")
+    tables = await asyncio.to_thread(_read_tables)
+    assert any(b"what stays of the harbour" in each for each in tables)
+    assert not any(b"lighthouse keeper" in each for each in tables)
+
+
+async def test_a_memory_recalls_the_same_from_both(url: str, tmp_path: Path) -> None:
+    told = ["Ann goes to bed at 23:00.", "Trams squeal below Ann's window.", "Bob sells tea by the harbour."]
+    answers = []
+    for store in (SqliteStore(tmp_path), PostgresStore(url)):
+        async with Memory(store, "ann", WordLlama(), ManualClock(NOW)) as memory:
+            for text in told:
+                await memory.retain(text, "note")
+            found = await memory.recall("what is outside Ann's window?", k=3, touch=False)
+            answers.append([(each.record.text, each.score) for each in found])
+            assert replace(found[0].record, id="", seq=0).level == 0
+    assert answers[0] == answers[1] and answers[0][0][0] == told[1]
