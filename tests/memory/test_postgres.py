@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import postgres_server
 import pytest
 
-from mindstream import ManualClock, Memory, SqliteStore
+from mindstream import ManualClock, Memory, Mind, SqliteStore
+from mindstream.coach.coach import Coach
 from mindstream.conformance.samples import ANN, NOW, build_record, build_writing
 from mindstream.errors import StorageError
+from mindstream.memory.opening import open_store
 from mindstream.models.embedders.wordllama import WordLlama
 
 psycopg = pytest.importorskip("psycopg", reason="PostgreSQL is not tried: psycopg is not installed")
@@ -160,3 +164,35 @@ async def test_a_memory_recalls_the_same_from_both(url: str, tmp_path: Path) -> 
             answers.append([(each.record.text, each.score) for each in found])
             assert replace(found[0].record, id="", seq=0).level == 0
     assert answers[0] == answers[1] and answers[0][0][0] == told[1]
+
+
+async def test_a_url_names_a_memory_and_a_mind(url: str) -> None:
+    async with Memory.open(url, "ann") as memory:
+        await memory.retain("Ann goes to bed at 23:00.", "note")
+    async with Mind.open(url, user="ann", responder=Coach.using(pack="sleep")) as mind:
+        assert [each.text for each in await mind.memory.latest("note")] == ["Ann goes to bed at 23:00."]
+        assert await mind.send("I lie awake at night.")
+        await mind.settled()
+    async with Memory.open(url, "ann") as memory:
+        assert await memory.store.count(memory.key, "heard") == 1
+        assert await memory.store.open_work(memory.key) == []
+
+
+async def test_a_url_without_its_driver_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [each for each in sys.modules if each.startswith("mindstream.memory.store.postgres.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(StorageError, match=r"pip install 'mindstream\[postgres\]'"):
+        open_store("postgresql://ann@db/mind")
+
+
+@pytest.mark.parametrize("written", ["postgresql://ann:hunter2@db/mind", "postgres://ann:hunter2@db/mind"])
+def test_the_command_line_refuses_a_url_and_repeats_no_password(
+    written: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ran = subprocess.run(
+        [sys.executable, "-m", "mindstream", "memory", "list", "--data", written], capture_output=True, text=True
+    )
+    assert ran.returncode and "docs/postgres.md" in ran.stderr and "hunter2" not in ran.stderr + ran.stdout
+    assert list(tmp_path.iterdir()) == []

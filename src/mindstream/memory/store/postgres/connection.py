@@ -60,11 +60,7 @@ class PostgresDatabase:
         self.shown = shown(url)
         with explain_errors(self.shown):
             settings = conninfo.conninfo_to_dict(url)
-            with psycopg.connect(url, connect_timeout=10) as connection:
-                _refuse_who_passes_by_walls(connection, self.shown)
-                _bring_up_to_date(connection, migrations, self.shown)
-                _be(connection, tenant)
-                connection.execute("INSERT INTO counters (name, value) VALUES ('changed', 0) ON CONFLICT DO NOTHING")
+            open_database_of(url, tenant, migrations).close()
             self._pool = ConnectionPool(
                 kwargs=settings, min_size=1, max_size=MOST, timeout=WAIT_S, open=True, name=f"pool of {self.shown}",
                 configure=lambda each: _be(each, tenant), connection_class=psycopg.Connection[tuple[Any, ...]],
@@ -177,6 +173,25 @@ def explain_errors(place: str) -> Iterator[None]:
         raise StorageError(f"{place}: no connection was free, or could be made, for {WAIT_S:.0f} seconds") from None
     except psycopg.Error as error:
         raise StorageError(f"{place}: {' '.join(str(error).split())}") from None
+
+
+def open_database_of(url: str, tenant: str, migrations: Sequence[Migration]) -> Connection:
+    """Connect as a tenant to a database of ours, brought up to date.
+
+    Raises:
+        StorageError: the role passes by row-level security, or a newer mindstream has written it.
+    """
+    connection = psycopg.connect(url, connect_timeout=10)
+    try:
+        _refuse_who_passes_by_walls(connection, shown(url))
+        _bring_up_to_date(connection, migrations, shown(url))
+        _be(connection, tenant)
+        connection.execute("INSERT INTO counters (name, value) VALUES ('changed', 0) ON CONFLICT DO NOTHING")
+        connection.commit()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _be(connection: Connection, tenant: str) -> None:
