@@ -10,13 +10,18 @@ from pathlib import Path
 
 import postgres_server
 import pytest
+from hamlet import hamlet
 
 from mindstream import ManualClock, Memory, Mind, SqliteStore
+from mindstream.chance import token
 from mindstream.coach.coach import Coach
 from mindstream.conformance.samples import ANN, NOW, build_record, build_writing
 from mindstream.errors import StorageError
+from mindstream.log.events import Heard, Thought
 from mindstream.memory.opening import open_store
+from mindstream.memory.store.store import Commit, Entry, NewWork, WorkDone
 from mindstream.models.embedders.wordllama import WordLlama
+from mindstream.town.town import Town
 
 psycopg = pytest.importorskip("psycopg", reason="PostgreSQL is not tried: psycopg is not installed")
 
@@ -196,3 +201,41 @@ def test_the_command_line_refuses_a_url_and_repeats_no_password(
     )
     assert ran.returncode and "docs/postgres.md" in ran.stderr and "hunter2" not in ran.stderr + ran.stdout
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_database_that_cannot_hold_all_letters_is_refused(url: str) -> None:
+    name = f"latin{token().lower()}"
+    postgres_server.server().psql(
+        f"CREATE DATABASE {name} OWNER {postgres_server.ROLE} ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0"
+    )
+    with pytest.raises(StorageError, match="is in LATIN1"):
+        PostgresStore(url.replace("/postgres?", f"/{name}?"))
+
+
+async def test_claims_of_two_stores_at_once_give_work_to_one(url: str) -> None:
+    stores = [PostgresStore(url) for _ in range(2)]
+    for _ in range(5):
+        heard = Entry(Heard(text="hello", session="s", record="r"), ANN)
+        await stores[0].commit(Commit(mind=ANN, at=1.0, entries=(heard,), wake=NewWork(("belief",), "dead", 2.0)))
+        claims = [store.claim(ANN, "belief", f"owner {number}", 50.0, 90.0) for number, store in enumerate(stores)]
+        claimed = await asyncio.gather(*claims)
+        assert sorted(map(len, claimed)) == [0, 1]
+        winner = 0 if claimed[0] else 1
+        (work,) = claimed[winner]
+        done = Entry(Thought(slot="belief", about=(1,), text="", model="rules"), "belief")
+        await stores[0].commit(
+            Commit(mind=ANN, at=60.0, entries=(done,), finish=WorkDone((work.id,), f"owner {winner}"))
+        )
+    for store in stores:
+        await store.close()
+
+
+async def test_a_town_lives_the_same_in_both(url: str, tmp_path: Path) -> None:
+    digests = []
+    for place in (str(tmp_path / "town"), url):
+        async with Town.open(place, hamlet()) as town:
+            await town.run(until=30)
+        async with Town.open(place) as town:  # another process goes on
+            await town.run(until=40)
+            digests.append((town.step, await town.digest()))
+    assert digests[0] == digests[1] and digests[0][0] == 40

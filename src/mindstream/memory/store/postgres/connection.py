@@ -59,7 +59,7 @@ class PostgresDatabase:
     def __init__(self, url: str, tenant: str, migrations: Sequence[Migration]) -> None:
         self.shown = shown(url)
         with explain_errors(self.shown):
-            settings = conninfo.conninfo_to_dict(url)
+            settings = conninfo.conninfo_to_dict(url, client_encoding="UTF8")
             open_database_of(url, tenant, migrations).close()
             self._pool = ConnectionPool(
                 kwargs=settings, min_size=1, max_size=MOST, timeout=WAIT_S, open=True, name=f"pool of {self.shown}",
@@ -145,8 +145,10 @@ class Snapshot:
         """Wait for what is running and give the connection back."""
         with self._lock:
             if self._connection is not None:
-                self._connection.rollback()
-                self._lent.__exit__(None, None, None)
+                try:
+                    self._connection.rollback()
+                finally:
+                    self._lent.__exit__(None, None, None)
 
 
 def shown(url: str) -> str:
@@ -179,11 +181,11 @@ def open_database_of(url: str, tenant: str, migrations: Sequence[Migration]) -> 
     """Connect as a tenant to a database of ours, brought up to date.
 
     Raises:
-        StorageError: the role passes by row-level security, or a newer mindstream has written it.
+        StorageError: the role passes by row-level security, it is not in UTF8, or a newer mindstream has written it.
     """
-    connection = psycopg.connect(url, connect_timeout=10)
+    connection = psycopg.connect(url, connect_timeout=10, client_encoding="UTF8")
     try:
-        _refuse_who_passes_by_walls(connection, shown(url))
+        _refuse_what_is_unfit(connection, shown(url))
         _bring_up_to_date(connection, migrations, shown(url))
         _be(connection, tenant)
         connection.execute("INSERT INTO counters (name, value) VALUES ('changed', 0) ON CONFLICT DO NOTHING")
@@ -200,7 +202,9 @@ def _be(connection: Connection, tenant: str) -> None:
     connection.commit()
 
 
-def _refuse_who_passes_by_walls(connection: Connection, place: str) -> None:
+def _refuse_what_is_unfit(connection: Connection, place: str) -> None:
+    if (encoding := connection.info.parameter_status("server_encoding")) != "UTF8":
+        raise StorageError(f"{place}: the database is in {encoding}, which cannot hold all letters; make one in UTF8")
     sql = "SELECT rolname FROM pg_roles WHERE rolname = current_user AND (rolsuper OR rolbypassrls)"
     if row := connection.execute(sql).fetchone():
         raise StorageError(

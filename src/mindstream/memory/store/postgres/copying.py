@@ -118,12 +118,17 @@ def _portions(side: Source, sql: str) -> Iterator[list[Any]]:
 
 
 def _count(side: Source, table: str) -> int:
-    return int(side.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+    return _number(side, f"SELECT count(*) FROM {table}")
+
+
+def _number(side: Source, sql: str) -> int:
+    row = side.execute(sql).fetchone()
+    return int(row[0] or 0) if row else 0
 
 
 def _count_on(old: Source, new: Source) -> None:
     """Let numbers go on where they were: of changes for each tenant, and of rows, though the last ones were erased."""
-    changed = int(old.execute("SELECT coalesce(max(value), 0) FROM counters WHERE name = 'changed'").fetchone()[0])
+    changed = _number(old, "SELECT max(value) FROM counters WHERE name = 'changed'")
     last = _last_seq(old)
     if not isinstance(new, Rows):
         new.execute("UPDATE counters SET value = ? WHERE name = 'changed'", (changed,))
@@ -135,8 +140,7 @@ def _count_on(old: Source, new: Source) -> None:
     rows = [("changed", changed, tenant) for tenant in sorted(tenants)]
     new.executemany("INSERT INTO counters (name, value, tenant) VALUES (?, ?, ?)", rows)
     for table, column in NUMBERED.items():
-        highest = new.execute(f"SELECT coalesce(max({column}), 0) FROM {table}").fetchone()
-        number = max(highest[0] if highest else 0, last if table == "log" else 0)
+        number = max(_number(new, f"SELECT max({column}) FROM {table}"), last if table == "log" else 0)
         if number:
             new.execute("SELECT setval(pg_get_serial_sequence(?, ?), ?)", (table, column, number))
 
@@ -146,8 +150,7 @@ def _last_seq(side: Source) -> int:
         sql = "SELECT pg_sequence_last_value(pg_get_serial_sequence('log', 'seq')::regclass)"
     else:
         sql = "SELECT max(seq) FROM sqlite_sequence WHERE name = 'log'"
-    row = side.execute(sql).fetchone()
-    return int(row[0] or 0) if row else 0
+    return _number(side, sql)
 
 
 def _named(place: str) -> str:
