@@ -24,6 +24,7 @@ def server() -> Any:
     why = "PostgreSQL is not tried: there is no server to start (mindstream[test-postgres])"
     home = tempfile.mkdtemp(prefix="pg")  # short: the name of a socket may have some 100 characters
     os.chmod(home, 0o711)  # the server runs as somebody else where the tests are root  # noqa: PTH101
+    atexit.register(shutil.rmtree, home, True)  # after the server's own end, which is registered later
     before = os.environ.get("XDG_RUNTIME_DIR")
     os.environ["XDG_RUNTIME_DIR"] = tempfile.mkdtemp(prefix="run", dir=home)
     try:
@@ -33,7 +34,6 @@ def server() -> Any:
             del os.environ["XDG_RUNTIME_DIR"]
         else:
             os.environ["XDG_RUNTIME_DIR"] = before
-    atexit.register(shutil.rmtree, home, True)
     found.psql(f"CREATE ROLE {ROLE} LOGIN PASSWORD 'secret'")
     return found
 
