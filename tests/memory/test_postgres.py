@@ -239,3 +239,12 @@ async def test_a_town_lives_the_same_in_both(url: str, tmp_path: Path) -> None:
             await town.run(until=40)
             digests.append((town.step, await town.digest()))
     assert digests[0] == digests[1] and digests[0][0] == 40
+
+
+def test_a_folder_is_opened_without_the_driver(tmp_path: Path) -> None:
+    code = (
+        "import sys, mindstream; from mindstream.memory.opening import open_store;"
+        f" open_store({str(tmp_path / 'data')!r}); print('psycopg' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
