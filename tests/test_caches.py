@@ -20,7 +20,7 @@ from mindstream.coach.packs.topics import topics_in
 from mindstream.log.events import Remembered
 from mindstream.memory.memory import Memory
 from mindstream.memory.store import erasure as carriers
-from mindstream.memory.store import sqlite
+from mindstream.memory.store import writing
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.store import Entry, Erasure
 from mindstream.models.embedders.wordllama import WordLlama
@@ -116,7 +116,7 @@ async def test_what_is_erased_stays_in_no_cache_of_the_process(store: SqliteStor
 
 def erased(connection: sqlite3.Connection, id_: str) -> int:
     found = carriers.find(connection, key_of("ann"), Erasure(ids=(id_,)))
-    return carriers.erase(connection, key_of("ann"), found, sqlite.next_change(connection))
+    return carriers.erase(connection, key_of("ann"), found, writing.next_change(connection))
 
 
 async def test_what_another_process_erases_is_forgotten_here_too(store: SqliteStore, folder: Path) -> None:

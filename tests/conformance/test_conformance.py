@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import postgres_server
 import pytest
 from fake_endpoint import Fails, FakeEndpoint, Says
 
@@ -48,9 +49,21 @@ async def sqlite(folder: Path) -> AsyncIterator[Store]:
     await opened.close()
 
 
+@asynccontextmanager
+async def postgres(_: Path) -> AsyncIterator[Store]:
+    url = postgres_server.fresh_url()
+    from mindstream.memory.store.postgres.postgres import PostgresStore
+
+    async with PostgresStore(url) as opened:
+        yield opened
+
+
 @pytest.mark.parametrize("promise", store.PROMISES, ids=lambda each: each.__name__)
-async def test_stores(promise: Promise[Store], folder: Path) -> None:
-    await promise(partial(sqlite, folder))
+@pytest.mark.parametrize("opened", [sqlite, postgres], ids=lambda each: each.__name__)
+async def test_stores(
+    opened: Callable[[Path], AbstractAsyncContextManager[Store]], promise: Promise[Store], folder: Path
+) -> None:
+    await promise(partial(opened, folder))
 
 
 @asynccontextmanager
@@ -62,9 +75,25 @@ async def of_tenants(folder: Path) -> AsyncIterator[Sequence[Store]]:
         await each.close()
 
 
+@asynccontextmanager
+async def of_tenants_in_postgres(_: Path) -> AsyncIterator[Sequence[Store]]:
+    url = postgres_server.fresh_url()
+    from mindstream.memory.store.postgres.postgres import PostgresStore
+
+    opened = [PostgresStore(url, tenant) for tenant in ("acme", "acme-2", "")]
+    yield opened
+    for each in opened:
+        await each.close()
+
+
 @pytest.mark.parametrize("promise", tenants.PROMISES, ids=lambda each: each.__name__)
-async def test_stores_of_tenants(promise: Promise[Sequence[Store]], folder: Path) -> None:
-    await promise(partial(of_tenants, folder))
+@pytest.mark.parametrize("opened", [of_tenants, of_tenants_in_postgres], ids=lambda each: each.__name__)
+async def test_stores_of_tenants(
+    opened: Callable[[Path], AbstractAsyncContextManager[Sequence[Store]]],
+    promise: Promise[Sequence[Store]],
+    folder: Path,
+) -> None:
+    await promise(partial(opened, folder))
 
 
 # Models.

@@ -16,10 +16,10 @@ from mindstream.errors import Conflict
 from mindstream.log.events import Remembered
 from mindstream.memory.memory import Memory
 from mindstream.memory.store import erasure as carriers
-from mindstream.memory.store import sqlite
 from mindstream.memory.store.record import Kind, Record, new_id
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Commit, Entry, Erasure, Revision
+from mindstream.memory.store.writing import next_change, write
 from mindstream.models.embedders.wordllama import WordLlama
 
 EVENT = Remembered(count=1, kinds={"note": 1})
@@ -55,12 +55,12 @@ async def test_changes_are_read_as_of_one_moment(folder: Path) -> None:
     await store.commit(writing(kept, gone))
     upto = (await store.changes(key_of("ann"), 0)).upto
     between: list[Callable[[sqlite3.Connection], object]] = [
-        lambda connection: sqlite._commit(connection, writing(new)),
+        lambda connection: write(connection, writing(new)),
         lambda connection: carriers.erase(
             connection,
             key_of("ann"),
             carriers.find(connection, key_of("ann"), Erasure(ids=(gone.id,))),
-            sqlite.next_change(connection),
+            next_change(connection),
         ),
     ]
 

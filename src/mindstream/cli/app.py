@@ -30,6 +30,7 @@ COMMANDS = {
         "Look into a user's memory, care for it, carry it elsewhere.", "memory.look", "memory.sleep", "memory.dreams",
         "memory.policy", "memory.fit", "memory.evaluate", "memory.care",
     ),
+    "data": ("Carry all data between a folder and a PostgreSQL database.", "data"),
     "mind": ("Carry a whole mind elsewhere, as one file.", "mind"),
     "model": ("List the names that models have here, and whether `local` is there.", "model"),
     "coach": ("See how well the coach does: against one plain agent, and in what it foresees.", "coach"),

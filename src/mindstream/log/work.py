@@ -8,13 +8,13 @@ commit. So nothing is lost and nothing is done twice, with many processes on one
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from mindstream.clock import Moment
 from mindstream.errors import LeaseLost
+from mindstream.log.sql import Sql
 
 LONGEST_LEASE_S = 120.0
 """Nobody leases work for longer; a lease that ends later was given by a clock that ran ahead, and does not count."""
@@ -50,7 +50,7 @@ class Work:
 COLUMNS = "id, mind, slot, cause, owner, lease, running, attempts, error, failures"
 
 
-def create(connection: sqlite3.Connection) -> None:
+def create(connection: Sql) -> None:
     """Make the table."""
     connection.execute(
         "CREATE TABLE work (id INTEGER PRIMARY KEY, mind TEXT NOT NULL, slot TEXT NOT NULL, cause INTEGER NOT NULL,"
@@ -61,7 +61,7 @@ def create(connection: sqlite3.Connection) -> None:
     connection.execute("CREATE UNIQUE INDEX work_once ON work (mind, slot, cause)")
 
 
-def add(connection: sqlite3.Connection, mind: str, slots: Sequence[str], cause: int, owner: str, lease: Moment) -> None:
+def add(connection: Sql, mind: str, slots: Sequence[str], cause: int, owner: str, lease: Moment) -> None:
     """Wake the slots for what was heard, leased to `owner`."""
     connection.executemany(
         "INSERT INTO work (mind, slot, cause, owner, lease) VALUES (?, ?, ?, ?, ?)",
@@ -70,7 +70,7 @@ def add(connection: sqlite3.Connection, mind: str, slots: Sequence[str], cause: 
 
 
 def claim(
-    connection: sqlite3.Connection,
+    connection: Sql,
     mind: str,
     slot: str,
     owner: str,
@@ -95,7 +95,7 @@ def claim(
 
 
 def renew(
-    connection: sqlite3.Connection, ids: Sequence[int], owner: str, lease: Moment, among: str = "1"
+    connection: Sql, ids: Sequence[int], owner: str, lease: Moment, among: str = "TRUE"
 ) -> None:  # fmt: skip
     """Hold on to work that is still going on; `among`: the condition that it has to meet (SQL)."""
     connection.executemany(
@@ -104,9 +104,7 @@ def renew(
     )
 
 
-def finish(
-    connection: sqlite3.Connection, mind: str, ids: Sequence[int], owner: str, seq: int, *, begun: bool = True
-) -> None:
+def finish(connection: Sql, mind: str, ids: Sequence[int], owner: str, seq: int, *, begun: bool = True) -> None:
     """Mark work as done by the event `seq`; work that has not begun, where `begun` is False.
 
     Raises:
@@ -116,13 +114,13 @@ def finish(
         changed = connection.execute(
             "UPDATE work SET done = ?, running = 0, error = ''"
             " WHERE id = ? AND mind = ? AND owner = ? AND running = ? AND done IS NULL",
-            (seq, id_, mind, owner, begun),
+            (seq, id_, mind, owner, int(begun)),
         )
         if changed.rowcount != 1:
             raise LeaseLost(f"work {id_} was taken over by another process")
 
 
-def check_held(connection: sqlite3.Connection, mind: str, ids: Sequence[int], owner: str) -> None:
+def check_held(connection: Sql, mind: str, ids: Sequence[int], owner: str) -> None:
     """Check that work is still going on, by this owner.
 
     Raises:
@@ -137,22 +135,20 @@ def check_held(connection: sqlite3.Connection, mind: str, ids: Sequence[int], ow
             raise LeaseLost(f"work {id_} was taken over by another process, or has ended")
 
 
-def release(
-    connection: sqlite3.Connection, mind: str, ids: Sequence[int], owner: str, error: str, *, counts: bool = True
-) -> None:
+def release(connection: Sql, mind: str, ids: Sequence[int], owner: str, error: str, *, counts: bool = True) -> None:
     """Put work back after a run that failed; it is taken up again, a bounded number of times where that `counts`."""
-    counted = "failures = failures + 1" if counts else "attempts = max(0, attempts - 1)"
+    counted = "failures = failures + 1" if counts else "attempts = CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END"
     connection.executemany(
         f"UPDATE work SET running = 0, error = ?, {counted} WHERE id = ? AND mind = ? AND owner = ? AND done IS NULL",
         [(error, id_, mind, owner) for id_ in ids],
     )
 
 
-def give_up(connection: sqlite3.Connection, owner: str, among: str = "1") -> None:
+def give_up(connection: Sql, owner: str, among: str = "TRUE") -> None:
     """Let go of everything that `owner` holds, so that the next process need not wait for the lease."""
     connection.execute(
-        "UPDATE work SET attempts = max(0, attempts - running), running = 0, lease = 0"
-        f" WHERE owner = ? AND done IS NULL AND {among}",
+        "UPDATE work SET attempts = CASE WHEN attempts > running THEN attempts - running ELSE 0 END, running = 0,"
+        f" lease = 0 WHERE owner = ? AND done IS NULL AND {among}",
         (owner,),
     )
 

@@ -23,6 +23,7 @@ from mindstream.memory import belief as beliefs
 from mindstream.memory.belief import Belief, read_belief
 from mindstream.memory.fading import Strength
 from mindstream.memory.missing_vectors import MissingVectors
+from mindstream.memory.opening import open_store
 from mindstream.memory.recall.filters import Filters
 from mindstream.memory.recall.policies import Policy
 from mindstream.memory.recall.recall import Recollection, recaller_of
@@ -42,7 +43,6 @@ from mindstream.memory.store.record import (
     is_tainted,
     normalised,
 )
-from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import (
     Commit,
     Entry,
@@ -202,8 +202,8 @@ class Stream:
         cls, data: str | Path | Store, name: StreamName | str, *, embed: Embedder | str = "wordllama",
         clock: Clock | None = None, seed: int | str | None = None,
     ) -> AsyncIterator[Self]:  # fmt: skip
-        """Open a stream of a data folder (made if need be) or of a store; what was opened here is closed here."""
-        store: Store = SqliteStore(data) if isinstance(data, str | Path) else data
+        """Open a stream of a folder (made if need be), a database or a store; what was opened here is closed here."""
+        store: Store = open_store(data) if isinstance(data, str | Path) else data
         try:
             vectors = embedder(embed) if isinstance(embed, str) else embed
             async with cls(store, name, vectors, clock or REAL, seed=seed) as stream:

@@ -32,10 +32,10 @@ from mindstream.log.feed import Feed
 from mindstream.log.names import StreamName, checked_name
 from mindstream.memory.curation.curation import Correction
 from mindstream.memory.memory import Memory
+from mindstream.memory.opening import open_store
 from mindstream.memory.policy import open_policy
 from mindstream.memory.recall.rerank import second_stage
 from mindstream.memory.store.record import RecordDraft
-from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Entry, Store
 from mindstream.memory.store.validation import checked_text
 from mindstream.minds.calls import CallLog
@@ -44,7 +44,7 @@ from mindstream.minds.timeouts import Timeouts
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
 from mindstream.models.roles import AnyModels, Models, open_models
-from mindstream.paths import usable
+from mindstream.paths import is_database, usable
 from mindstream.reasoners.background import Background
 from mindstream.reasoners.reasoner import Reasoner, RunContext, RunResult
 from mindstream.reasoners.trigger import Occurrence
@@ -109,7 +109,7 @@ class Mind:
         """Open a user's mind and let its reasoners work until the block ends.
 
         Args:
-            data: the data folder (made if need be), or a store.
+            data: the data folder (made if need be), the URL of a PostgreSQL database, or a store.
             user: whose mind it is; a plain name is a user's.
             session: the conversation to go on with; None begins a new one. Memory spans all of them.
             models: a name (`rules`, `openai:gpt-5`, …), a model, a table of these by role (talker, reasoner, default),
@@ -124,7 +124,7 @@ class Mind:
             StorageError: the data folder cannot be used.
         """
         name = StreamName("user", user) if isinstance(user, str) else user
-        folder = usable(data) if isinstance(data, str | Path) else None
+        folder = usable(data) if isinstance(data, str | Path) and not is_database(data) else None
         if folder is not None:
             await asyncio.to_thread(finish_all, folder, name.key)
         clock = clock or SystemClock()
@@ -133,8 +133,8 @@ class Mind:
         embed = embedder(embed) if isinstance(embed, str) else embed
         async with contextlib.AsyncExitStack() as opened_here:
             shared = await opened_here.enter_async_context(open_models(models, clock))
-            store: Store = SqliteStore(data) if isinstance(data, str | Path) else data
-            if folder is not None:
+            store: Store = open_store(data) if isinstance(data, str | Path) else data
+            if store is not data:
                 opened_here.push_async_callback(store.close)
             kept = await open_policy(store, store.key(name), policy)
             second = second_stage(kept.reranker, kept.reranked, shared.with_listener(calls.take))

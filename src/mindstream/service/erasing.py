@@ -25,8 +25,8 @@ from mindstream.log.names import StreamKey, id_of, name_of, shown_name
 from mindstream.memory.curation.slot_items import texts_in
 from mindstream.memory.store import elsewhere
 from mindstream.memory.store.elsewhere import Left
-from mindstream.memory.store.sqlite import next_change
 from mindstream.memory.store.store import Commit, Entry
+from mindstream.memory.store.writing import next_change
 from mindstream.service.memory import UserMemory, nobody
 from mindstream.sharing.events import ExemplarWithdrawn, PoolCreated
 from mindstream.town.events import TownBegan

@@ -19,8 +19,8 @@ from mindstream.memory import lease
 from mindstream.memory.lease import LEASE_S
 from mindstream.memory.lifecycle.rate_importance import RateImportance
 from mindstream.memory.memory import Memory
+from mindstream.memory.opening import open_store
 from mindstream.memory.store.record import Record, RecordDraft
-from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Commit, Entry, Fence, Store
 from mindstream.memory.store.validation import checked_text
 from mindstream.models.ask import ask
@@ -114,7 +114,7 @@ class Town:
             shared = await opened.enter_async_context(open_models(bare))
             shared.check("planner", "decider", "talker", "reasoner", "importance")
             vectors = embedder(embed) if isinstance(embed, str) else embed
-            store: Store = SqliteStore(data) if isinstance(data, str | Path) else data
+            store: Store = open_store(data) if isinstance(data, str | Path) else data
             if store is not data:
                 opened.push_async_callback(store.close)
             setting = await _setting_of(store, new)

@@ -5,11 +5,11 @@ It may be lost or damaged; whoever reads it then derives it again.
 
 from __future__ import annotations
 
-import sqlite3
 import zlib
 from dataclasses import dataclass, field
 
 from mindstream.errors import Conflict
+from mindstream.log.sql import Sql
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Checkpoint:
     data: bytes = field(repr=False)
 
 
-def create(connection: sqlite3.Connection) -> None:
+def create(connection: Sql) -> None:
     """Make the table."""
     connection.execute(
         "CREATE TABLE checkpoints (stream TEXT NOT NULL, name TEXT NOT NULL, version INTEGER NOT NULL,"
@@ -33,7 +33,7 @@ def create(connection: sqlite3.Connection) -> None:
     )
 
 
-def write(connection: sqlite3.Connection, stream: str, new: Checkpoint, seq: int) -> None:
+def write(connection: Sql, stream: str, new: Checkpoint, seq: int) -> None:
     """Put a version in the place of the one before.
 
     Raises:
@@ -43,7 +43,9 @@ def write(connection: sqlite3.Connection, stream: str, new: Checkpoint, seq: int
     if old is not None and old.version != new.version - 1:
         raise Conflict(f"version {old.version} of {new.name!r} is there; version {new.version} cannot follow it")
     connection.execute(
-        "INSERT OR REPLACE INTO checkpoints (stream, name, version, data, sum, seq) VALUES (?, ?, ?, ?, ?, ?)",
+        "INSERT INTO checkpoints (stream, name, version, data, sum, seq) VALUES (?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT (stream, name) DO UPDATE SET version = excluded.version, data = excluded.data,"
+        " sum = excluded.sum, seq = excluded.seq",
         (stream, new.name, new.version, new.data, _sum(new.version, new.data), seq),
     )
 

@@ -18,6 +18,7 @@ from pydantic import BaseModel
 from mindstream.log.declared import UNKNOWN, Declared, Holds, declared
 from mindstream.log.events import Unknown, every_kind, printable, read_event
 from mindstream.log.names import StreamKey
+from mindstream.log.sql import Sql
 from mindstream.memory.store import registry
 from mindstream.memory.store.record import UNIQUE, Record, same_words
 from mindstream.memory.store.redaction import MARK, ErasedWords, rewrite_texts
@@ -67,7 +68,7 @@ class Carriers:
         return MARK if self.names(text) else self.words.redact(text)
 
 
-def find(connection: sqlite3.Connection, stream: StreamKey, erasure: Erasure, words: Iterable[str] = ()) -> Carriers:
+def find(connection: Sql, stream: StreamKey, erasure: Erasure, words: Iterable[str] = ()) -> Carriers:
     """Find every row of a stream that carries words of these records, or others that are to go."""
     said = [*words]
     own: set[int] = set()
@@ -86,7 +87,7 @@ def find(connection: sqlite3.Connection, stream: StreamKey, erasure: Erasure, wo
     return carriers
 
 
-def find_more(connection: sqlite3.Connection, stream: StreamKey, carriers: Carriers) -> None:
+def find_more(connection: Sql, stream: StreamKey, carriers: Carriers) -> None:
     """Add what was written since they were looked for."""
     if not (carriers.own or carriers.bare or carriers.rewritten):
         return  # none of them is there
@@ -105,9 +106,10 @@ def find_more(connection: sqlite3.Connection, stream: StreamKey, carriers: Carri
             carriers.work.add(id_)
 
 
-def erase(connection: sqlite3.Connection, stream: StreamKey, found: Carriers | None, changed: int) -> int:
+def erase(connection: Sql, stream: StreamKey, found: Carriers | None, changed: int) -> int:
     """Delete the records that were looked for, with their words in other rows; None: all of the stream."""
-    connection.execute("PRAGMA secure_delete = ON")  # zeros where it stood
+    if isinstance(connection, sqlite3.Connection):
+        connection.execute("PRAGMA secure_delete = ON")  # zeros where it stood
     if found is None:
         ids = [row[0] for row in connection.execute("SELECT id FROM records WHERE stream = ?", (stream,))]
         connection.execute("DELETE FROM log WHERE mind = ?", (stream,))
@@ -128,12 +130,17 @@ def erase(connection: sqlite3.Connection, stream: StreamKey, found: Carriers | N
             connection.execute("INSERT INTO erased (stream, id, changed) VALUES (?, ?, ?)", (stream, id_, changed))
             erased += gone
     if erased or (found is not None and (found.log or found.rewritten)):
-        # until it is written anew, the file holds bytes of them
-        connection.execute("INSERT OR REPLACE INTO counters (name, value) VALUES ('erased', ?)", (changed,))
+        _mark_erased(connection, changed)
     return erased
 
 
-def redact(connection: sqlite3.Connection, stream: StreamKey, carriers: Carriers, changed: int) -> None:
+def _mark_erased(connection: Sql, changed: int) -> None:
+    """Until they are written anew, the files hold bytes of what was erased."""
+    if not connection.execute("UPDATE counters SET value = ? WHERE name = 'erased'", (changed,)).rowcount:
+        connection.execute("INSERT INTO counters (name, value) VALUES ('erased', ?)", (changed,))
+
+
+def redact(connection: Sql, stream: StreamKey, carriers: Carriers, changed: int) -> None:
     """Put a mark in place of the words, in the transaction that erases the records."""
     words = carriers.words
     for seq in sorted(carriers.log):
@@ -159,7 +166,7 @@ def redact(connection: sqlite3.Connection, stream: StreamKey, carriers: Carriers
             _sum_anew(connection, id_)
 
 
-def _find_records(connection: sqlite3.Connection, stream: StreamKey, carriers: Carriers) -> None:
+def _find_records(connection: Sql, stream: StreamKey, carriers: Carriers) -> None:
     """Add the records that were drawn from the erased ones, and from those, and carry their words."""
     below: dict[str, list[str]] = {}
     for id_, evidence in connection.execute(
@@ -179,7 +186,7 @@ def _find_records(connection: sqlite3.Connection, stream: StreamKey, carriers: C
     (carriers.number,) = connection.execute("SELECT coalesce(max(number), 0) FROM records").fetchone()
 
 
-def _rewrite(connection: sqlite3.Connection, stream: StreamKey, carriers: Carriers, changed: int) -> None:
+def _rewrite(connection: Sql, stream: StreamKey, carriers: Carriers, changed: int) -> None:
     """Give versions of beliefs and plans the text and the data that they are to have, and their rows of the log."""
     for id_, record in carriers.rewritten.items():
         connection.execute(
@@ -201,7 +208,7 @@ def _rewrite(connection: sqlite3.Connection, stream: StreamKey, carriers: Carrie
             connection.execute("UPDATE log SET payload = ?, sum = ? WHERE seq = ?", (new, total, record.seq))
 
 
-def _sum_anew(connection: sqlite3.Connection, id_: str) -> None:
+def _sum_anew(connection: Sql, id_: str) -> None:
     whole = connection.execute(f"SELECT {COLUMNS} FROM records WHERE id = ?", (id_,)).fetchone()
     if whole:
         connection.execute("UPDATE records SET words_sum = ? WHERE id = ?", (sum_of_record(whole), id_))

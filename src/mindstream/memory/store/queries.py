@@ -8,6 +8,7 @@ from typing import Any
 
 from mindstream.log.events import Logged, Unknown, printable, read_event
 from mindstream.log.reader_threads import Snapshot
+from mindstream.log.sql import Sql
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.rows import record_of
 from mindstream.memory.store.salvage import moment
@@ -16,7 +17,7 @@ A_PORTION = 256
 """So many records of a walk are read at once."""
 
 
-def among(connection: sqlite3.Connection, sql: str, values: Sequence[Any], *more: Any) -> Iterator[tuple[Any, ...]]:
+def among(connection: Sql, sql: str, values: Sequence[Any], *more: Any) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a query in which something is one of these values, so many of them at once."""
     for start in range(0, len(values), 500):
         some = values[start : start + 500]
@@ -30,9 +31,7 @@ async def walk_on(snapshot: Snapshot, rows: sqlite3.Cursor) -> AsyncIterator[Rec
             yield record
 
 
-def read_log(
-    connection: sqlite3.Connection, where: str, values: Sequence[Any], kinds: Sequence[str] | None
-) -> list[Logged]:
+def read_log(connection: Sql, where: str, values: Sequence[Any], kinds: Sequence[str] | None) -> list[Logged]:
     """Read rows of the log; who asks for kinds gets none that cannot be read."""
     read = [
         Logged(seq, mind, moment(at) or 0.0, printable(by), read_event(kind, payload), system == 1)
@@ -43,7 +42,7 @@ def read_log(
     return [each for each in read if kinds is None or not isinstance(each.event, Unknown)]
 
 
-def last_change(connection: sqlite3.Connection) -> int:
+def last_change(connection: Sql) -> int:
     """Return the number of the last commit, whoever wrote it."""
     sql = "SELECT CAST(value AS INTEGER) FROM counters WHERE name = 'changed'"
     row = connection.execute(sql).fetchone()

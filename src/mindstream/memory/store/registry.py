@@ -6,12 +6,15 @@ import contextlib
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeAlias
 
 from mindstream.errors import Conflict, InputError
 from mindstream.log.database import connect
 from mindstream.log.names import StreamKey, StreamKind, StreamName, name_of
+from mindstream.log.sql import Sql
 from mindstream.log.sqlite_errors import explain_errors
 
+TypedKeys: TypeAlias = dict[tuple[str, StreamKind, str], list[StreamKey]]
 UNIQUES = {"pool_created": "created", "town_began": "began"}
 """Of which events there is one in a stream, and what it takes."""
 
@@ -30,7 +33,7 @@ def create(connection: sqlite3.Connection) -> None:
     )
 
 
-def register(connection: sqlite3.Connection, key: StreamKey) -> None:
+def register(connection: Sql, key: StreamKey) -> None:
     """Know a stream from its first commit on.
 
     Raises:
@@ -39,36 +42,34 @@ def register(connection: sqlite3.Connection, key: StreamKey) -> None:
     if connection.execute("SELECT 1 FROM streams WHERE key = ?", (key,)).fetchone():
         return
     name = name_of(key)
-    try:
-        _insert(connection, key, name, name.looks)
-    except sqlite3.IntegrityError:
+    if not _insert(connection, key, name, name.looks):
         raise InputError(
             f"{name.kind} {name.id!r}: one is there already whose name looks the same but is written with other"
             " letters; type it as it was typed first, or choose another name"
-        ) from None
+        )
 
 
-def take(connection: sqlite3.Connection, key: StreamKey, unique: str, seq: int) -> None:
+def take(connection: Sql, key: StreamKey, unique: str, seq: int) -> None:
     """Take what there can be one of in a stream.
 
     Raises:
         Conflict: it is taken.
     """
-    try:
-        connection.execute("INSERT INTO uniques (stream, name, seq) VALUES (?, ?, ?)", (key, unique, seq))
-    except sqlite3.IntegrityError:
-        raise Conflict(f"{unique!r} is taken already in {name_of(key).kind} {name_of(key).id!r}") from None
+    sql = "INSERT INTO uniques (stream, name, seq) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+    if not connection.execute(sql, (key, unique, seq)).rowcount:
+        raise Conflict(f"{unique!r} is taken already in {name_of(key).kind} {name_of(key).id!r}")
 
 
-def forget(connection: sqlite3.Connection, key: StreamKey) -> None:
+def forget(connection: Sql, key: StreamKey) -> None:
     """Know a stream no more."""
     connection.execute("DELETE FROM streams WHERE key = ?", (key,))
     connection.execute("DELETE FROM uniques WHERE stream = ?", (key,))
 
 
-def _insert(connection: sqlite3.Connection, key: str, name: StreamName, looks: str | None) -> None:
+def _insert(connection: Sql, key: str, name: StreamName, looks: str | None) -> bool:
     row = (key, name.tenant, name.kind, name.normal, looks)
-    connection.execute("INSERT INTO streams (key, tenant, kind, normal, looks) VALUES (?, ?, ?, ?, ?)", row)
+    sql = "INSERT INTO streams (key, tenant, kind, normal, looks) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+    return bool(connection.execute(sql, row).rowcount)
 
 
 def register_all(connection: sqlite3.Connection) -> None:
@@ -90,14 +91,19 @@ def register_old(connection: sqlite3.Connection, name: StreamName) -> None:
             take(connection, name.typed_key, unique, seq)
 
 
-def read_typed(path: Path) -> dict[tuple[str, StreamKind, str], list[StreamKey]]:
+def read_typed(path: Path) -> TypedKeys:
     """Return the keys of names of which some are from before there was a normal form, by tenant, kind and normal form.
 
     No such stream is made any more: what a file held when it was opened is all.
     """
-    found: dict[tuple[str, StreamKind, str], list[StreamKey]] = {}
     with explain_errors(path), contextlib.closing(connect(path)) as connection:
-        rows = connection.execute("SELECT tenant, kind, normal, key FROM streams ORDER BY key").fetchall()
+        return typed_keys(connection)
+
+
+def typed_keys(connection: Sql) -> TypedKeys:
+    """Return what `read_typed` does."""
+    found: TypedKeys = {}
+    rows = connection.execute("SELECT tenant, kind, normal, key FROM streams ORDER BY key").fetchall()
     for tenant, kind, normal, key in rows:
         found.setdefault((tenant, kind, normal), []).append(key)
     return {

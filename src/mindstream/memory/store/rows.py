@@ -18,7 +18,11 @@ COLUMNS = (
 )
 FIELDS = COLUMNS.split(", ")
 _encode = json.JSONEncoder(ensure_ascii=False).encode
-INSERT = f"INSERT INTO records ({COLUMNS}, changed, same, words_sum, vector_sum) VALUES ({','.join('?' * 31)})"
+INSERT = (
+    f"INSERT INTO records ({COLUMNS}, changed, same, words_sum, vector_sum) VALUES ({','.join('?' * 31)})"
+    " ON CONFLICT DO NOTHING"
+)
+"""It writes no record whose id, or whose version of a slot, is there already."""
 
 
 def row_of(record: Record, seq: int) -> tuple[Any, ...]:

@@ -1,0 +1,199 @@
+"""What a store asks of SQL tables and writes to them, in words that SQLite and PostgreSQL both read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Protocol, TypeVar
+
+from mindstream.clock import Moment
+from mindstream.log import work
+from mindstream.log.events import Logged
+from mindstream.log.names import StreamKey, StreamName
+from mindstream.log.sql import Sql
+from mindstream.memory.store import checkpoints, queries, writing
+from mindstream.memory.store.checkpoints import Checkpoint
+from mindstream.memory.store.record import Kind, Record, normalised, same_words
+from mindstream.memory.store.registry import TypedKeys
+from mindstream.memory.store.rows import COLUMNS, record_of
+from mindstream.memory.store.store import Commit, checked_commit
+from mindstream.memory.store.tenant import Tenant
+from mindstream.memory.store.validation import MAX_VERSION
+from mindstream.memory.store.writing import HOLDS
+
+T = TypeVar("T")
+MOST = 2**62
+
+
+class SqlDatabase(Protocol):
+    """Runs functions of a connection: each a transaction of its own, or what is read as of one moment."""
+
+    async def write(self, change: Callable[[Any], T]) -> T:
+        """Run `change` in a transaction and return its result once it is durable."""
+
+    async def read(self, look: Callable[[Any], T]) -> T:
+        """Run `look` on what is committed."""
+
+    async def glance(self, look: Callable[[Any], T]) -> T:
+        """Read a few rows that an index finds."""
+
+    async def close(self) -> None:
+        """Finish what is waiting and let go."""
+
+
+class SqlStore:
+    """The methods of a store that are the same in every database of SQL."""
+
+    open_work_table: ClassVar[str] = "work"
+    tenant: Tenant
+    _database: SqlDatabase
+    _typed: TypedKeys
+
+    def key(self, name: StreamName) -> StreamKey:
+        name = replace(name, tenant=name.tenant or self.tenant.name)
+        self.tenant.own(name.key)
+        found = self._typed.get((name.tenant, name.kind, name.normal), [])
+        return next((key for key in (name.typed_key, name.key) if key in found), found[0] if found else name.key)
+
+    async def commit(self, *commits: Commit) -> list[Logged]:
+        checked = [checked_commit(commit) for commit in commits if self.tenant.own(commit.mind)]
+        return await self._database.write(lambda each: [row for one in checked for row in writing.write(each, one)])
+
+    async def owners(self, ids: Sequence[str]) -> dict[str, StreamKey]:
+        if not ids:
+            return {}
+        sql = f"SELECT id, stream FROM records WHERE id IN ({{}}) AND {self.tenant.owned('stream')}"
+        return await self._database.read(lambda connection: dict(queries.among(connection, sql, ids)))
+
+    async def records(self, stream: StreamKey, ids: Sequence[str]) -> list[Record]:
+        self.tenant.own(stream)
+        if not ids:
+            return []
+
+        sql = f"SELECT {COLUMNS} FROM records WHERE id IN ({{}})"  # found by id, not among all of the stream
+        rows = await self._database.read(lambda connection: list(queries.among(connection, sql, ids)))
+        found = {row[0]: record_of(row) for row in rows if row[1] == stream}
+        return [found[id_] for id_ in ids if id_ in found]
+
+    async def latest(
+        self,
+        stream: StreamKey,
+        kinds: Sequence[Kind] | None = None,
+        n: int = 1,
+        *,
+        now: Moment,
+        episode: str | None = None,
+        slot: str | None = None,
+    ) -> list[Record]:
+        # What is newest in a slot holds, whatever became of its mark: a version is written after it or never.
+        where: list[str] = ["stream = ?", HOLDS if slot is None else f"version BETWEEN 1 AND {MAX_VERSION}"]
+        values: list[Any] = [self.tenant.own(stream), now] if slot is None else [self.tenant.own(stream)]
+        n = n if slot is None else min(n, 1)
+        for column, value in (("episode", episode), ("slot", slot)):
+            if value is not None:
+                where.append(f"{column} = ?")
+                values.append(value)
+        if kinds is not None:
+            where.append(f"kind IN ({','.join('?' * len(kinds))})")
+            values.extend(kinds)
+        order = "number" if slot is None else "version"  # each has its index
+        sql = f"SELECT {COLUMNS} FROM records WHERE {' AND '.join(where)} ORDER BY {order} DESC LIMIT ?"
+
+        def look(connection: Sql) -> list[Record]:
+            return [record_of(row) for row in reversed(connection.execute(sql, [*values, n]).fetchall())]
+
+        return await (self._database.read if slot is None else self._database.glance)(look)
+
+    async def find_same(self, stream: StreamKey, kind: Kind, texts: Sequence[str], *, now: Moment) -> dict[str, Record]:
+        wanted = {same_words(text): normalised(text) for text in texts}
+        if not wanted:
+            return {}
+        sql = f"SELECT {COLUMNS} FROM records WHERE same IN ({{}}) AND stream = ? AND kind = ? AND {HOLDS}"
+
+        def look(connection: Sql) -> dict[str, Record]:
+            rows = queries.among(
+                connection, f"{sql} ORDER BY number DESC", list(wanted), self.tenant.own(stream), kind, now
+            )
+            found = {normalised(record.text): record for record in map(record_of, rows)}
+            return {text: found[text] for text in wanted.values() if text in found}
+
+        return await self._database.read(look)
+
+    async def events(
+        self, mind: StreamKey | None = None, after: int = 0, kinds: Sequence[str] | None = None, limit: int = 1000
+    ) -> list[Logged]:
+        where: list[str] = ["seq > ?", self.tenant.owned("mind") if mind is None else "mind = ?"]
+        values: list[Any] = [after] if mind is None else [after, self.tenant.own(mind)]
+        if kinds is not None:
+            where.append(f"kind IN ({','.join('?' * len(kinds))})")
+            values.extend(kinds)
+        select = f"WHERE {' AND '.join(where)} ORDER BY seq LIMIT ?"
+        return await self._database.read(
+            lambda connection: queries.read_log(connection, select, [*values, limit], kinds)
+        )
+
+    async def last(self, mind: StreamKey, kind: str) -> Logged | None:
+        self.tenant.own(mind)
+
+        def look(connection: Sql) -> Logged | None:
+            for limit in (1, MOST):  # nearly always the newest can be read
+                newest = "WHERE mind = ? AND kind = ? ORDER BY seq DESC LIMIT ?"
+                if found := queries.read_log(connection, newest, [mind, kind, limit], [kind]):
+                    return found[0]
+            return None
+
+        return await self._database.glance(look)
+
+    async def count(self, mind: StreamKey, kind: str) -> int:
+        self.tenant.own(mind)
+        sql = "SELECT count(*) FROM log WHERE mind = ? AND kind = ?"
+        return await self._database.read(lambda connection: int(connection.execute(sql, (mind, kind)).fetchone()[0]))
+
+    async def checkpoint(self, mind: StreamKey, name: str) -> Checkpoint | None:
+        self.tenant.own(mind)
+
+        def look(connection: Sql) -> Checkpoint | None:
+            return checkpoints.read(connection.execute(checkpoints.QUERY, (mind, name)).fetchall(), name)
+
+        return await self._database.read(look)
+
+    async def streams(self) -> list[StreamKey]:
+        sql = f"SELECT DISTINCT stream FROM records WHERE {self.tenant.owned('stream')} ORDER BY stream"
+        return await self._database.read(lambda connection: [row[0] for row in connection.execute(sql)])
+
+    async def minds(self) -> list[StreamKey]:
+        """Name the streams of which the log tells anything."""
+        sql = (  # from one name to the next: the index is walked once a name, not once a row
+            "WITH RECURSIVE found(mind) AS (SELECT min(mind) FROM log UNION ALL"
+            " SELECT (SELECT min(mind) FROM log WHERE mind > found.mind) FROM found WHERE found.mind IS NOT NULL)"
+            f" SELECT mind FROM found WHERE mind IS NOT NULL AND {self.tenant.owned('mind')} ORDER BY mind"
+        )
+        return await self._database.read(lambda connection: [row[0] for row in connection.execute(sql)])
+
+    async def streams_with_work(self) -> list[StreamKey]:
+        """Name the streams that have unfinished work."""
+        sql = f"SELECT DISTINCT mind FROM work WHERE done IS NULL AND {self.tenant.owned('mind')} ORDER BY mind"
+        return await self._database.read(lambda connection: [row[0] for row in connection.execute(sql)])
+
+    async def open_work(self, mind: StreamKey) -> list[work.Work]:
+        open_ones = f"SELECT {work.COLUMNS} FROM {self.open_work_table} WHERE mind = ? AND done IS NULL ORDER BY id"
+        return await self._database.glance(
+            lambda connection: list(map(work.read, connection.execute(open_ones, (self.tenant.own(mind),))))
+        )
+
+    async def claim(
+        self, mind: StreamKey, slot: str, owner: str, now: Moment, lease: Moment, before: int | None = None
+    ) -> list[work.Work]:
+        return await self._database.write(
+            lambda each: work.claim(each, self.tenant.own(mind), slot, owner, now, lease, before)
+        )
+
+    async def renew(self, work_ids: Sequence[int], owner: str, lease: Moment) -> None:
+        owned = self.tenant.owned("mind")
+        await self._database.write(lambda connection: work.renew(connection, work_ids, owner, lease, owned))
+
+    async def give_up(self, owner: str) -> None:
+        await self._database.write(lambda connection: work.give_up(connection, owner, self.tenant.owned("mind")))
+
+    async def close(self) -> None:
+        await self._database.close()

@@ -1,0 +1,126 @@
+"""What a commit writes, in SQL that SQLite and PostgreSQL both read."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+from mindstream.errors import Conflict
+from mindstream.log import work
+from mindstream.log.events import Logged
+from mindstream.log.names import StreamKey
+from mindstream.log.sql import Sql
+from mindstream.memory.fading import StrengthState
+from mindstream.memory.store import checkpoints, registry
+from mindstream.memory.store.record import UNIQUE, Record, same_words
+from mindstream.memory.store.rows import COLUMNS, INSERT, insertion, record_of
+from mindstream.memory.store.store import Commit, Entry, Revision
+from mindstream.memory.store.sums import sum_of_event, sum_of_vector
+
+REVISED = tuple(f.name for f in fields(Revision) if f.name not in ("id", "was", "holds", "emptied"))
+HOLDS = "(valid_until IS NULL OR valid_until > ?) AND forgotten IS NULL"
+"""Asked with a moment: what it says holds then, as recall means it (memory/recall/filters), and it is not forgotten."""
+
+
+def write(connection: Sql, commit: Commit) -> list[Logged]:
+    if commit.entries:
+        registry.register(connection, commit.mind)
+    if commit.fence:
+        work.check_held(connection, commit.mind, commit.fence.work, commit.fence.owner)
+    logged, changed = [], next_change(connection)
+    for entry in commit.entries:
+        row = (commit.mind, commit.at, entry.by, *entry.event.entry(), int(entry.system))
+        seq = connection.execute(
+            "INSERT INTO log (mind, at, by, kind, payload, system, sum) VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING seq",
+            (*row, sum_of_event(*row)),
+        ).fetchone()[0]
+        logged.append(Logged(seq, commit.mind, commit.at, entry.by, entry.event, entry.system))
+        if entry.distinct:
+            _check_distinct(connection, entry, commit)
+        if not entry.records:
+            continue
+        written = connection.executemany(INSERT, [insertion(record, seq, changed) for record in entry.records])
+        if written.rowcount != len(entry.records):
+            raise Conflict("a record with that id, or that version of the slot, is there already")
+        for record in entry.records:
+            if record.slot is not None:
+                _supersede(connection, record, changed)
+    for revision in commit.revisions:
+        _revise(connection, commit, revision, changed)
+    if commit.unique:
+        registry.take(connection, commit.mind, commit.unique, logged[0].seq)
+    if commit.wake:
+        work.add(connection, commit.mind, commit.wake.slots, logged[0].seq, commit.wake.owner, commit.wake.lease)
+    if commit.finish:
+        done = commit.finish
+        work.finish(connection, commit.mind, done.work, done.owner, logged[0].seq, begun=done.begun)
+    if commit.checkpoint:
+        checkpoints.write(connection, commit.mind, commit.checkpoint, logged[0].seq)
+    if commit.put_back:
+        back = commit.put_back
+        work.release(connection, commit.mind, back.work, back.owner, back.error, counts=back.counts)
+    return logged
+
+
+def _supersede(connection: Sql, new: Record, changed: int) -> None:
+    """End the version of a slot that was there before a new one."""
+    before = (new.stream, new.slot, (new.version or 0) - 1, new.created)
+    connection.execute(
+        "UPDATE records SET valid_until = ?, superseded_by = ?, changed = ?"
+        " WHERE stream = ? AND slot = ? AND version = ? AND (valid_until IS NULL OR valid_until > ?)",
+        (new.created, new.id, changed, *before),
+    )
+
+
+def _check_distinct(connection: Sql, entry: Entry, commit: Commit) -> None:
+    """Raise Conflict where a record would say what one that holds, and goes on holding, says already."""
+    ending = {
+        revision.id
+        for revision in commit.revisions
+        if revision.forgotten is not None or (revision.valid_until is not None and revision.valid_until <= commit.at)
+    }
+    for record in entry.records:
+        if record.kind in UNIQUE:
+            same = connection.execute(
+                f"SELECT id FROM records WHERE stream = ? AND kind = ? AND same = ? AND {HOLDS}",
+                (record.stream, record.kind, same_words(record.text), commit.at),
+            )
+            if {row[0] for row in same} - ending:
+                raise Conflict(f"a {record.kind} that says {record.text[:80]!r} is there already")
+
+
+def _revise(connection: Sql, commit: Commit, revision: Revision, changed: int) -> None:
+    new = {name: value for name in REVISED if (value := getattr(revision, name)) is not None}
+    if revision.vector is not None:
+        new["vector"] = revision.vector.tobytes()
+        new["vector_sum"] = sum_of_vector(new["vector"])
+    new |= dict.fromkeys(revision.emptied)
+    sets = ", ".join(f"{name} = ?" for name in (*new, "changed"))
+    where, values = "id = ? AND stream = ?", [*new.values(), changed, revision.id, commit.mind]
+    if revision.was:
+        where += " AND level = ? AND accessed = ?"
+        values += [revision.was.level, revision.was.time]
+    if revision.holds:
+        where += f" AND {HOLDS}"
+        values.append(commit.at)
+    touched = connection.execute(f"UPDATE records SET {sets} WHERE {where}", values).rowcount
+    if not touched and revision.was and _is_still(connection, commit.mind, revision.id, revision.was):
+        _revise(connection, commit, replace(revision, was=None), changed)
+    elif not touched and (revision.was or revision.holds):
+        raise Conflict(f"the record {revision.id} was changed, superseded or forgotten meanwhile")
+
+
+def _is_still(connection: Sql, stream: StreamKey, id_: str, was: StrengthState) -> bool:
+    """Tell whether a row in which something odd stands is read as it was before."""
+    rows = connection.execute(f"SELECT {COLUMNS} FROM records WHERE id = ? AND stream = ?", (id_, stream)).fetchall()
+    return [(record.level, record.accessed) for record in map(record_of, rows)] == [(was.level, was.time)]
+
+
+def next_change(connection: Sql) -> int:
+    """Number the commits that touch records; two in one transaction may not share a number, readers ask 'after'."""
+    row = connection.execute("UPDATE counters SET value = value + 1 WHERE name = 'changed' RETURNING value").fetchone()
+    if row is None:  # lost: count on from the highest that is there
+        row = connection.execute(
+            "INSERT INTO counters (name, value) SELECT 'changed', 1 + coalesce(max(changed), 0)"
+            " FROM (SELECT changed FROM records UNION ALL SELECT changed FROM erased) AS found RETURNING value"
+        ).fetchone()
+    return int(row[0])

@@ -1,0 +1,250 @@
+"""The store in PostgreSQL, beyond what all stores promise: walls, migrations, secrets, bytes of what was erased."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import postgres_server
+import pytest
+from hamlet import hamlet
+
+from mindstream import ManualClock, Memory, Mind, SqliteStore
+from mindstream.chance import token
+from mindstream.coach.coach import Coach
+from mindstream.conformance.samples import ANN, NOW, build_record, build_writing
+from mindstream.errors import StorageError
+from mindstream.log.events import Heard, Thought
+from mindstream.memory.opening import open_store
+from mindstream.memory.store.store import Commit, Entry, NewWork, WorkDone
+from mindstream.models.embedders.wordllama import WordLlama
+from mindstream.town.town import Town
+
+psycopg = pytest.importorskip("psycopg", reason="PostgreSQL is not tried: psycopg is not installed")
+
+from mindstream.memory.store.postgres import postgres  # noqa: E402
+from mindstream.memory.store.postgres.connection import shown  # noqa: E402
+from mindstream.memory.store.postgres.postgres import PostgresStore  # noqa: E402
+from mindstream.memory.store.postgres.tables import MIGRATIONS, TABLES  # noqa: E402
+
+
+@pytest.fixture
+def url() -> str:
+    return postgres_server.fresh_url()
+
+
+async def test_a_statement_that_asks_for_all_sees_one_tenants_rows(url: str) -> None:
+    for tenant in ("acme", "other"):
+        async with PostgresStore(url, tenant) as store, Memory(store, "ann", WordLlama(), ManualClock()) as memory:
+            await memory.retain(f"what {tenant} knows", "note")
+    with psycopg.connect(url) as connection:
+        connection.execute("SET mindstream.tenant = 'acme'")
+        texts = connection.execute("SELECT text FROM records").fetchall()
+        assert texts == [("what acme knows",)]
+        assert connection.execute("UPDATE records SET text = 'x' WHERE tenant = 'other'").rowcount == 0
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute("INSERT INTO counters (name, value, tenant) VALUES ('x', 1, 'other')")
+
+
+async def test_whoever_is_no_tenant_sees_nothing(url: str) -> None:
+    async with PostgresStore(url) as store:
+        await store.commit(build_writing(build_record("mine")))
+    with psycopg.connect(url, autocommit=True) as connection:
+        for table in TABLES:
+            with pytest.raises(psycopg.Error, match=r"mindstream\.tenant"):
+                connection.execute(f"SELECT * FROM {table}")
+
+
+def test_a_role_that_passes_by_the_walls_is_refused() -> None:
+    with pytest.raises(StorageError, match="'postgres' passes by row-level security"):
+        PostgresStore(postgres_server.admin_url())
+
+
+async def test_no_password_is_told(url: str) -> None:
+    wrong = [
+        "postgresql://ann:hunter2@127.0.0.1:9/mind",
+        url.replace("/postgres?", "/nowhere?").replace("secret", "hunter2"),
+        "postgresql://ann:hunter2@127.0.0.1:port/mind",
+    ]
+    for each in wrong:
+        with pytest.raises(StorageError) as caught:
+            PostgresStore(each)
+        assert "hunter2" not in str(caught.value) and caught.value.__cause__ is None
+        assert "hunter2" not in shown(each)
+    with pytest.raises(StorageError) as caught:
+        PostgresStore("postgresql://ann:hunter2@[::1/mind")
+    assert "hunter2" not in str(caught.value)
+    assert shown("postgresql://ann:hunter2@db:5433/mind?sslmode=require") == "postgresql://ann@db:5433/mind"
+
+
+async def test_a_filled_database_is_migrated_once_and_a_newer_one_refused(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres, "MIGRATIONS", MIGRATIONS[:1])  # from before there were walls
+    async with PostgresStore(url) as store:
+        record = build_record("from before")
+        await store.commit(build_writing(record))
+    monkeypatch.setattr(postgres, "MIGRATIONS", MIGRATIONS)
+    opened = await asyncio.gather(*(asyncio.to_thread(PostgresStore, url) for _ in range(3)))
+    for store in opened:
+        assert [each.text for each in await store.records(ANN, [record.id])] == ["from before"]
+        await store.close()
+    with psycopg.connect(url) as connection:
+        seen = connection.execute("SELECT seen FROM mindstream_migrations ORDER BY seen").fetchall()
+        assert seen == [(number,) for number in range(1, len(MIGRATIONS) + 1)]
+    monkeypatch.setattr(postgres, "MIGRATIONS", MIGRATIONS[:1])
+    with pytest.raises(StorageError, match="newer mindstream"):
+        PostgresStore(url)
+
+
+async def test_whoever_asks_for_what_came_since_misses_nothing_of_many_writers(url: str) -> None:
+    stores = [PostgresStore(url) for _ in range(3)]
+    reader, seen, rows, point, after = stores[0], list[str](), list[int](), 0, 0
+    records = [build_record(f"note {number}") for number in range(60)]
+    writing = [
+        asyncio.ensure_future(stores[number % 3].commit(build_writing(record))) for number, record in enumerate(records)
+    ]
+    done = False
+    while not done:
+        done = all(each.done() for each in writing)  # what is read after it holds all of them
+        changes = await reader.changes(ANN, point)
+        point = changes.upto
+        seen += [record.id for record in changes.records]
+        found = [row.seq for row in await reader.events(ANN, after)]
+        after = max(found, default=after)
+        rows += found
+    logged = [row.seq for each in writing for row in each.result()]
+    assert sorted(seen) == sorted(record.id for record in records) and rows == sorted(logged)
+    for store in stores:
+        await store.close()
+
+
+async def test_portions_and_a_walk_give_all_in_the_order_of_writing(url: str) -> None:
+    async with PostgresStore(url) as store:
+        records = [build_record(f"note {number} " + "x" * 2_000) for number in range(70)]
+        await store.commit(build_writing(*records))
+        found, after, aheads = list[str](), 0, list[int]()
+        while True:
+            portion = await store.changes(ANN, 0, after, 40)
+            found += [record.id for record in portion.records]
+            aheads.append(portion.ahead)
+            if not (after := portion.left):
+                break
+        assert found == [record.id for record in records]
+        assert aheads[0] > 0 and len(aheads) > 2  # long records end a portion before it is full
+        async with store.walk(ANN) as (count, walked):
+            await store.commit(build_writing(build_record("while it is walked")))
+            assert (count, [record.id async for record in walked]) == (70, found)
+
+
+def _read_tables() -> list[bytes]:
+    places = Path(postgres_server.server().pgdata, "base").rglob("*")
+    return [path.read_bytes() for path in places if path.is_file()]
+
+
+async def test_nothing_of_what_was_erased_stays_in_the_tables_after_compact(url: str) -> None:
+    async with PostgresStore(url) as store:
+        gone, stays = build_record("the secret of the lighthouse keeper"), build_record("what stays of the harbour")
+        await store.commit(build_writing(gone))
+        await store.commit(build_writing(stays))
+        await store.erase(ANN, [gone.id])
+        await store.compact()
+    postgres_server.server().psql("CHECKPOINT")
+    tables = await asyncio.to_thread(_read_tables)
+    assert any(b"what stays of the harbour" in each for each in tables)
+    assert not any(b"lighthouse keeper" in each for each in tables)
+
+
+async def test_a_memory_recalls_the_same_from_both(url: str, tmp_path: Path) -> None:
+    told = ["Ann goes to bed at 23:00.", "Trams squeal below Ann's window.", "Bob sells tea by the harbour."]
+    answers = []
+    for store in (SqliteStore(tmp_path), PostgresStore(url)):
+        async with Memory(store, "ann", WordLlama(), ManualClock(NOW)) as memory:
+            for text in told:
+                await memory.retain(text, "note")
+            found = await memory.recall("what is outside Ann's window?", k=3, touch=False)
+            answers.append([(each.record.text, each.score) for each in found])
+            assert replace(found[0].record, id="", seq=0).level == 0
+    assert answers[0] == answers[1] and answers[0][0][0] == told[1]
+
+
+async def test_a_url_names_a_memory_and_a_mind(url: str) -> None:
+    async with Memory.open(url, "ann") as memory:
+        await memory.retain("Ann goes to bed at 23:00.", "note")
+    async with Mind.open(url, user="ann", responder=Coach.using(pack="sleep")) as mind:
+        assert [each.text for each in await mind.memory.latest("note")] == ["Ann goes to bed at 23:00."]
+        assert await mind.send("I lie awake at night.")
+        await mind.settled()
+    async with Memory.open(url, "ann") as memory:
+        assert await memory.store.count(memory.key, "heard") == 1
+        assert await memory.store.open_work(memory.key) == []
+
+
+async def test_a_url_without_its_driver_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [each for each in sys.modules if each.startswith("mindstream.memory.store.postgres.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(StorageError, match=r"pip install 'mindstream\[postgres\]'"):
+        open_store("postgresql://ann@db/mind")
+
+
+@pytest.mark.parametrize("written", ["postgresql://ann:hunter2@db/mind", "postgres://ann:hunter2@db/mind"])
+def test_the_command_line_refuses_a_url_and_repeats_no_password(
+    written: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ran = subprocess.run(
+        [sys.executable, "-m", "mindstream", "memory", "list", "--data", written], capture_output=True, text=True
+    )
+    assert ran.returncode and "docs/postgres.md" in ran.stderr and "hunter2" not in ran.stderr + ran.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_database_that_cannot_hold_all_letters_is_refused(url: str) -> None:
+    name = f"latin{token().lower()}"
+    postgres_server.server().psql(
+        f"CREATE DATABASE {name} OWNER {postgres_server.ROLE} ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0"
+    )
+    with pytest.raises(StorageError, match="is in LATIN1"):
+        PostgresStore(url.replace("/postgres?", f"/{name}?"))
+
+
+async def test_claims_of_two_stores_at_once_give_work_to_one(url: str) -> None:
+    stores = [PostgresStore(url) for _ in range(2)]
+    for _ in range(5):
+        heard = Entry(Heard(text="hello", session="s", record="r"), ANN)
+        await stores[0].commit(Commit(mind=ANN, at=1.0, entries=(heard,), wake=NewWork(("belief",), "dead", 2.0)))
+        claims = [store.claim(ANN, "belief", f"owner {number}", 50.0, 90.0) for number, store in enumerate(stores)]
+        claimed = await asyncio.gather(*claims)
+        assert sorted(map(len, claimed)) == [0, 1]
+        winner = 0 if claimed[0] else 1
+        (work,) = claimed[winner]
+        done = Entry(Thought(slot="belief", about=(1,), text="", model="rules"), "belief")
+        await stores[0].commit(
+            Commit(mind=ANN, at=60.0, entries=(done,), finish=WorkDone((work.id,), f"owner {winner}"))
+        )
+    for store in stores:
+        await store.close()
+
+
+async def test_a_town_lives_the_same_in_both(url: str, tmp_path: Path) -> None:
+    digests = []
+    for place in (str(tmp_path / "town"), url):
+        async with Town.open(place, hamlet()) as town:
+            await town.run(until=30)
+        async with Town.open(place) as town:  # another process goes on
+            await town.run(until=40)
+            digests.append((town.step, await town.digest()))
+    assert digests[0] == digests[1] and digests[0][0] == 40
+
+
+def test_a_folder_is_opened_without_the_driver(tmp_path: Path) -> None:
+    code = (
+        "import sys, mindstream; from mindstream.memory.opening import open_store;"
+        f" open_store({str(tmp_path / 'data')!r}); print('psycopg' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
