@@ -15,6 +15,7 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from keys import key_of
@@ -74,14 +75,27 @@ def compiled(value: object, name: str, depth: int = 0) -> Iterator[tuple[str, re
             yield from compiled(inner, name, depth + 1)
 
 
+OPTIONAL = {"psycopg", "psycopg_pool"}
+
+
 def own_patterns() -> dict[tuple[str, int], tuple[str, re.Pattern[str]]]:
     found = {}
     for module in pkgutil.walk_packages(mindstream.__path__, "mindstream."):
         if not module.name.endswith("__main__"):
-            for name, value in vars(importlib.import_module(module.name)).items():
+            for name, value in vars(imported(module.name)).items():
                 for where, each in compiled(value, f"{module.name}.{name}"):
                     found[each.pattern, each.flags] = where, each
     return found
+
+
+def imported(name: str) -> object:
+    """Import a module; one whose driver is not installed has nothing."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name not in OPTIONAL:
+            raise
+        return SimpleNamespace()
 
 
 def is_slow(function: Callable[[], object]) -> bool:
