@@ -42,6 +42,40 @@ class SystemClock:
         await asyncio.sleep(seconds)
 
 
+class SharedClock:
+    """The time of a server that several machines use: this machine's own, set right by what the server says.
+
+    So leases and limits hold though the clocks of machines differ.
+    """
+
+    TOLERATED_S = 0.05
+    """A difference below is none."""
+
+    def __init__(self, own: Clock | None = None) -> None:
+        self._own: Clock = own or SystemClock()
+        self._ahead_s = 0.0
+
+    def learn(self, told: Moment, asked: Moment, came: Moment) -> None:
+        """Take in what the server's clock said at some moment between two of this machine's own."""
+        least, most = told - came, told - asked
+        if not least - self.TOLERATED_S <= self._ahead_s <= most + self.TOLERATED_S:
+            self._ahead_s = (least + most) / 2
+
+    @property
+    def own(self) -> Clock:
+        """This machine's own."""
+        return self._own
+
+    def now(self) -> Moment:
+        return self._own.now() + self._ahead_s
+
+    def elapsed(self) -> float:
+        return self._own.elapsed()
+
+    async def sleep(self, seconds: float) -> None:
+        await self._own.sleep(seconds)
+
+
 class ManualClock:
     """A clock that stands still until it is told to move; for tests, simulations and replays."""
 

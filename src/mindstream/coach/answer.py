@@ -25,6 +25,7 @@ class Answer:
         verdict: what an alarm adds to it; None before that was judged.
         written: it was tried to keep it. decided: what was decided stands in the log.
         speaking: words of it are coming, so that silence need not be filled.
+        turn: the work that it is, which ends with it; None: it is none.
         reading: the Talker's model has been asked and has said nothing yet.
     """
 
@@ -41,6 +42,7 @@ class Answer:
     speaking: bool = False
     reading: bool = False
     written: bool = False
+    turn: int | None = None
     handover: Handover = field(default_factory=Handover)
 
     @property

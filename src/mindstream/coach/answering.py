@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from dataclasses import replace
 
 from mindstream.coach.alarms import NOTHING, Alarms, Verdict
@@ -17,7 +17,7 @@ from mindstream.coach.handover import Handover
 from mindstream.coach.packs.safety import SAFETY
 from mindstream.coach.second_listener import SecondListener
 from mindstream.coach.talker import AGENT, Talker, as_pieces
-from mindstream.errors import ModelResting, ModelUnavailable, StorageError
+from mindstream.errors import LeaseLost, ModelResting, ModelUnavailable, StorageError
 from mindstream.foreign_code import describe, is_ours
 from mindstream.log.events import Failed, Logged, Piece, Reading, Said, Waiting
 from mindstream.memory.store.record import RecordDraft
@@ -27,6 +27,7 @@ from mindstream.models.cause import Cause, calls_for
 from mindstream.models.model import Model
 from mindstream.models.rules import Rules
 from mindstream.reasoners.background import Background
+from mindstream.reasoners.turns import LOOK_S
 from mindstream.tracing import span
 
 
@@ -116,12 +117,11 @@ class Answering:
     async def _take_turn(self, situation: Situation, answer: Answer, exchange: Exchange) -> None:
         """Answer when it is this utterance's turn: at once, or after the Reasoner."""
         queued, heard = self._in_turn.locked() or self._floor.locked(), answer.heard
-        traced = span("invoke_agent", "talker", agent_name="talker", conversation_id=self._talker.session)
         async with self._in_turn:
             self._answering.add(heard)
             try:
-                with traced, self._filling_silence(answer, situation, exchange):
-                    if queued:  # what is believed may have moved on
+                async with self._turn(answer, situation, exchange) as waited:
+                    if queued or waited:  # what is believed may have moved on
                         situation = await self._talker.situation(situation.text)
                         answer.decision = replace(self._gate.decide(situation), thinks=answer.decision.thinks)
                     if self.alarms.is_open or self._gate.hints(situation.text):
@@ -138,6 +138,15 @@ class Answering:
                 self._answering.discard(heard)
                 if answer.words.strip() and not answer.written:  # broken off while it waited
                     await self._log.keep(answer, situation)
+
+    @contextlib.asynccontextmanager
+    async def _turn(self, answer: Answer, situation: Situation, exchange: Exchange) -> AsyncIterator[bool]:
+        """Take the turn, among all processes; tell whether another one's answer was waited for."""
+        traced = span("invoke_agent", "talker", agent_name="talker", conversation_id=self._talker.session)
+        with traced, self._filling_silence(answer, situation, exchange):
+            began = _now_s()
+            async with self._reasoners.turns.of(answer.heard) as answer.turn:
+                yield _now_s() - began > LOOK_S
 
     def _waits_first(self, answer: Answer, situation: Situation) -> bool:
         """Tell whether the gate waits before anybody speaks. An alarm waits for nobody.
@@ -359,24 +368,26 @@ class AnswerLog:
         answer.written, kept = True, answer.kept.strip()
         new = RecordDraft(text=kept, kind="chat", by=AGENT, episode=self._session, data={"by_user": False})
         records = await self._stream.build_records([new]) if kept else []
-        finish = await self._needless(answer, situation)
+        needless = await self._needless(answer, situation)
+        finish = self._ends(answer, needless)
         event = Said(
             text=answer.words.strip(), answers=answer.heard, belief_version=self._belief_version(), model=answer.model,
-            waited=answer.waited, late=answer.late, record=records[0].id if records else "",
+            waited=answer.waited, late=answer.late, alone=answer.one_answer, record=records[0].id if records else "",
         )  # fmt: skip
         raised = answer.verdict.events(self._session, answer.heard) if answer.verdict else []
         said = Entry(event, AGENT, tuple(records))
         for attempt in range(1, WRITES + 1):
-            entries = [said, *(Entry(each, AGENT) for each in raised), *self._decision(answer, situation, finish)]
+            entries = [said, *(Entry(each, AGENT) for each in raised), *self._decision(answer, situation, needless)]
             try:
                 logged = (await self._stream.commit(*entries, finish=finish))[0]
-            except StorageError:
-                if attempt == WRITES:
+            except StorageError as error:
+                if attempt == WRITES or (isinstance(error, LeaseLost) and finish == self._turn_of(answer)):
                     raise
-                finish = None  # another process may have taken it up: then it is thought about
+                needless, finish = None, self._turn_of(answer)  # another process may have taken it up: then it is thought about
                 await asyncio.sleep(0.1 * attempt)
             else:
                 answer.decided = True
+                self._reasoners.turns.claimed.discard(answer.heard)
                 return logged
         raise AssertionError("unreachable")
 
@@ -399,6 +410,17 @@ class AnswerLog:
             await self._stream.commit(Entry(event, AGENT))
         except Exception:  # noqa: BLE001 (a failure that cannot be logged is shown)
             self._stream.show(event, AGENT)
+
+    def _ends(self, answer: Answer, needless: WorkDone | None) -> WorkDone | None:
+        """Return what work ends with an answer: itself, and what need not be thought about."""
+        turn = self._turn_of(answer)
+        if turn is None or needless is None or turn.owner != needless.owner:
+            return turn or needless
+        return replace(turn, work=(*turn.work, *needless.work))
+
+    def _turn_of(self, answer: Answer) -> WorkDone | None:
+        owner = self._reasoners.turns.owner(answer.heard)
+        return None if answer.turn is None else WorkDone((answer.turn,), owner, begun=False)
 
     async def _needless(self, answer: Answer, situation: Situation) -> WorkDone | None:
         """Return the end of the belief reasoner's work on an utterance that it need not think about by itself.
@@ -423,14 +445,14 @@ class AnswerLog:
             return False
         return answer.handover.way == "alone" or (answer.handover.way == "think" and self._has_thought)
 
-    def _decision(self, answer: Answer, situation: Situation, finish: WorkDone | None = None) -> list[Entry]:
+    def _decision(self, answer: Answer, situation: Situation, needless: WorkDone | None = None) -> list[Entry]:
         """Return what was decided, once: it is logged with the first commit that answers."""
         decision = answer.decision
         if answer.decided:
             return []
         if decision.hands_over:
             way = "wait" if answer.waited else answer.handover.way
-            decision = replace(decision, thinks=decision.thinks and finish is None, why=f"{decision.why}: {way}")
+            decision = replace(decision, thinks=decision.thinks and needless is None, why=f"{decision.why}: {way}")
         return [decision_entry(decision, self._gate.name, situation.phase.name, answer.heard)]
 
     def _belief_version(self) -> int:

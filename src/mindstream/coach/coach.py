@@ -27,7 +27,8 @@ from mindstream.coach.packs.pack import Pack
 from mindstream.coach.packs.safety import SAFETY, look_over
 from mindstream.coach.talker import AGENT, Talker
 from mindstream.errors import InputError
-from mindstream.log.events import FollowUp, Logged, Said
+from mindstream.log.events import FollowUp, Heard, Logged, Said
+from mindstream.log.work import ANSWER
 from mindstream.memory.belief import Belief, read_belief
 from mindstream.memory.recall.exemplars import Exemplars
 from mindstream.memory.store.record import RecordDraft
@@ -91,7 +92,6 @@ class Coach:
         self._follow_ups = follow_ups
         self._alone: set[int] = set()
         """What was heard where nothing could follow the answer."""
-        self._heard = 0
 
     @staticmethod
     def using(
@@ -167,7 +167,6 @@ class Coach:
 
     def _answer(self, situation: Situation, first: Decision, alone: bool, heard: Logged) -> AsyncGenerator[Logged]:
         """Begin the turn at once, whether or not anybody takes its events."""
-        self._heard = max(self._heard, heard.seq)
         if alone:
             self._alone.add(heard.seq)
         exchange = Exchange()
@@ -205,7 +204,7 @@ class Coach:
         if not utterances:
             return ()
         newest = utterances[-1].seq
-        if self._answering.is_answering(newest) or newest < await self._newest_heard():
+        if self._answering.is_answering(newest) or newest < await self._newest_heard() or await self._is_open(newest):
             return ()
         said = await self._said(newest)
         if said and said.model == SAFETY:  # what an alarm says is the whole answer
@@ -214,15 +213,25 @@ class Coach:
         words = run_result.follow_up or ("" if answered else run_result.briefing.offer)
         if not words or (said and words in said.text):
             return ()
-        if newest in self._alone or not self._follow_ups:
+        if newest in self._alone or (said and said.alone) or not self._follow_ups:
             return [Entry(LeftUnsaid(text=words, answers=newest), AGENT)]
         new = RecordDraft(text=words, kind="chat", by=AGENT, episode=self._host.session, data={"by_user": False})
         (record,) = await self._stream.build_records([new])
         return [Entry(FollowUp(text=words, answers=newest, record=record.id), AGENT, (record,))]
 
     async def _newest_heard(self) -> int:
-        rows = await self._stream.store.events(self._stream.key, max(0, self._heard - 1), ["heard"])
-        return max((row.seq for row in rows), default=0)
+        newest = await self._stream.store.last(self._stream.key, Heard.kind)
+        return newest.seq if newest else 0
+
+    async def _is_open(self, heard: int) -> bool:
+        """Tell whether it is being answered in another process; of one that has died that is ended here."""
+        store, key, now = self._stream.store, self._stream.key, self._stream.clock.now()
+        for each in await store.open_work(key):
+            if each.cause == heard and each.slot.startswith(ANSWER):
+                if not each.is_open_to("", now):
+                    return True
+                await store.let_go(key, heard, each.owner, (each.slot,))
+        return False
 
     async def _said(self, heard: int) -> Said | None:
         for logged in await self._stream.store.events(self._stream.key, after=heard, kinds=["said"]):

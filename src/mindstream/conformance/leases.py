@@ -97,12 +97,29 @@ async def work_that_is_put_back_is_tried_again(open_store: Factory[Store]) -> No
         expect(len(await store.claim(ANN, SLOT, "other", 61.0, 100.0)) == 2, "what its owner let go of")
 
 
+async def work_that_is_let_go_of_is_anybodys(open_store: Factory[Store]) -> None:
+    async with open_store() as store:
+        first, second = await hear(store, "me", 100.0), await hear(store, "me", 100.0)
+        await store.let_go(ANN, first, "other")
+        expect(await store.claim(ANN, SLOT, "other", 50.0, 60.0) == [], "only its owner lets go of work")
+        await store.let_go(ANN, first, "me")
+        theirs = [each.cause for each in await store.claim(ANN, SLOT, "other", 50.0, 100.0)]
+        expect(theirs == [first], f"what was let go of alone, not {theirs}")
+        await store.let_go(ANN, first, "other")
+        going = [each.running for each in await store.open_work(ANN) if each.cause == first]
+        expect(going == [True], "a run that has begun goes on")
+        await store.let_go(ANN, second, "me", [SLOT])
+        left = [each.cause for each in await store.open_work(ANN)]
+        expect(left == [first], f"no work that was ended, not {left}")
+
+
 LEASE_PROMISES: tuple[Promise[Store], ...] = (
     work_belongs_to_its_owner_until_the_lease_runs_out,
     a_run_that_lost_its_lease_writes_nothing,
     work_that_nobody_began_can_be_ended_by_its_owner,
     a_fence_lets_nothing_by_once_the_lease_is_lost,
     work_that_is_put_back_is_tried_again,
+    work_that_is_let_go_of_is_anybodys,
 )
 
 

@@ -26,6 +26,7 @@ class Theirs(NamedTuple):
     record: Record
     work: tuple[int, ...]
     owner: str
+    cause: int
 
 
 Call: TypeAlias = Callable[[Store, Theirs], Awaitable[object]]
@@ -69,6 +70,7 @@ TRIED: dict[str, Call] = {
     "walk": lambda store, its: _walk(store, its.key),
     "open_work": lambda store, its: store.open_work(its.key),
     "claim": lambda store, its: store.claim(its.key, SLOT, its.owner, NOW, 9e9),
+    "let_go": lambda store, its: store.let_go(its.key, its.cause, its.owner),
     "erase": lambda store, its: store.erase(its.key),
 }  # fmt: skip
 """What asks for a stream by its key."""
@@ -83,7 +85,7 @@ AT_LARGE: dict[str, Call] = {
     "compact": lambda store, _: store.compact(),
 }  # fmt: skip
 """What asks for no stream, or for one's own with what is another's."""
-OF_NOBODY = {"key", "version", "close"}
+OF_NOBODY = {"key", "version", "heeding", "close"}
 """What tells nothing of any stream, or is tried beside these."""
 
 
@@ -96,7 +98,8 @@ async def every_method_sees_one_tenant_alone(open_stores: Factory[Sequence[Store
         for number, theirs in enumerate(stores):
             before, key = await _all_of(theirs), theirs.key(USER)
             work = tuple(each.id for each in await theirs.open_work(key))
-            its = Theirs(key, records[number], work, f"the secret of {number}")
+            cause = (await theirs.events(key))[0].seq
+            its = Theirs(key, records[number], work, f"the secret of {number}", cause)
             for mine in (each for each in stores if each is not theirs):
                 await _try_all(mine, its)
             expect(await _all_of(theirs) == before, "that nothing of another tenant is changed")

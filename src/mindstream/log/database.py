@@ -57,7 +57,7 @@ class Database:
         self._closed = False
         self._thread.start()
 
-    async def write(self, change: Callable[[sqlite3.Connection], T]) -> T:
+    async def write(self, change: Callable[[sqlite3.Connection], T], about: Sequence[str] = ()) -> T:  # noqa: ARG002
         """Run `change` in a transaction and return its result once it is on disk."""
         if self._closed:
             raise StorageError(f"{self.path} is closed")

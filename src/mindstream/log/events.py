@@ -107,6 +107,8 @@ class Said(Event):
     late: bool = False
     """It waited, and spoke before the Reasoner had finished."""
     record: NoWords[str] = ""
+    alone: bool = False
+    """Nothing could follow it where it was said."""
 
 
 class Thought(Event):

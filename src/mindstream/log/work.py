@@ -16,6 +16,8 @@ from mindstream.clock import Moment
 from mindstream.errors import LeaseLost
 from mindstream.log.sql import Sql
 
+ANSWER = "answer "
+"""How the slot of whoever answers an utterance begins; its session follows. Nobody else answers it while that is leased."""
 LONGEST_LEASE_S = 120.0
 """Nobody leases work for longer; a lease that ends later was given by a clock that ran ahead, and does not count."""
 
@@ -47,6 +49,7 @@ class Work:
         return self.owner == owner or not now < self.lease <= now + LONGEST_LEASE_S
 
 
+MOST_LOOKED_AT = 2_000
 COLUMNS = "id, mind, slot, cause, owner, lease, running, attempts, error, failures"
 
 
@@ -151,6 +154,37 @@ def give_up(connection: Sql, owner: str, among: str = "TRUE") -> None:
         f" lease = 0 WHERE owner = ? AND done IS NULL AND {among}",
         (owner,),
     )
+
+
+def let_go(connection: Sql, mind: str, cause: int, owner: str, ended: Sequence[str] = ()) -> None:
+    """Let go of what `owner` holds of an utterance's work and has not begun; of some slots it is ended."""
+    held = "mind = ? AND cause = ? AND owner = ? AND done IS NULL AND running = 0"
+    for slot in ended:
+        connection.execute(f"UPDATE work SET done = ? WHERE {held} AND slot = ?", (cause, mind, cause, owner, slot))
+    connection.execute(f"UPDATE work SET lease = 0 WHERE {held}", (mind, cause, owner))
+
+
+def take(
+    connection: Sql, owner: str, now: Moment, lease: Moment, most: int, answers: bool, among: str
+) -> list[tuple[Any, str]]:
+    """Lease up to so many minds' open work, each under a name of its own; return the minds, oldest work first.
+
+    Args:
+        answers: answers that nobody gives any more; else what is to be thought about.
+        among: the condition that it has to meet (SQL).
+    """
+    which = f"substr(slot, 1, {len(ANSWER)}) {'=' if answers else '<>'} ?"
+    sql = f"SELECT {COLUMNS} FROM work WHERE done IS NULL AND {which} AND {among} ORDER BY id LIMIT ?"
+    found = [read(row) for row in connection.execute(sql, (ANSWER, MOST_LOOKED_AT)).fetchall()]
+    busy = {(each.mind, each.slot) for each in found if each.running and not each.is_open_to("", now)}
+    taken: dict[str, str] = {}
+    for each in found:
+        if each.is_open_to("", now) and (each.mind, each.slot) not in busy:
+            if each.mind not in taken and len(taken) == most:
+                continue
+            held_as = taken.setdefault(each.mind, f"{owner}-{each.id}")
+            connection.execute("UPDATE work SET owner = ?, lease = ? WHERE id = ?", (held_as, lease, each.id))
+    return list(taken.items())
 
 
 def read(row: Sequence[Any]) -> Work:

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from pydantic import JsonValue
 
@@ -52,6 +52,8 @@ from mindstream.tools.tool import Tool, checked_tools
 
 TalkEvent: TypeAlias = Heard | Waiting | Piece | Said | BeliefChanged | PlanChanged | FollowUp
 """What comes of something that is said to a mind; to be matched by class."""
+Part: TypeAlias = Literal["whole", "talks", "thinks"]
+"""What of a mind lives in a process."""
 
 
 class Mind:
@@ -75,13 +77,15 @@ class Mind:
         reasoners: Sequence[Reasoner] = (),
         timeouts: Timeouts | None = None,
         responder: ResponderFactory = NullResponder,
+        thinks: bool = True,
+        owner: str = "",
     ) -> None:
         self.memory, self.models, self.session = memory, models, session
         self.tools = checked_tools(tools)
         self.timeouts = (timeouts or Timeouts()).fill(models)
         self.reasoners = Background(
             memory, speak_up=self._speak_up, tools=self.tools, lease_s=self.timeouts.lease_s,
-            retry_s=self.timeouts.retry_s,
+            retry_s=self.timeouts.retry_s, session=session, thinks=thinks, owner=owner,
         )  # fmt: skip
         self.responder = make_responder(responder, Host(memory, models, session, self.timeouts, self.reasoners))
         self.reasoners.add(*self.responder.reasoners, *reasoners)
@@ -105,6 +109,8 @@ class Mind:
         clock: Clock | None = None,
         timeouts: Timeouts | None = None,
         policy: Mapping[str, JsonValue] = MappingProxyType({}),
+        part: Part = "whole",
+        owner: str = "",
     ) -> AsyncIterator[Mind]:
         """Open a user's mind and let its reasoners work until the block ends.
 
@@ -118,6 +124,9 @@ class Mind:
             reasoners: more of them, beside those of the responder; each writes its own slot.
             policy: how its memory recalls and fades, where that is not as usual (memory/policy).
             responder: how whoever answers is made, as `Coach.using(pack="sleep")`; None: nobody answers.
+            part: what of it lives in this process: it `talks`, and another one thinks; or it `thinks`, and another one
+                talks. Each of them may be in any number of processes.
+            owner: the name under which it holds work that was taken up for it; "": one of its own.
 
         Raises:
             UserError: a name that cannot be used, two of the same name.
@@ -141,11 +150,12 @@ class Mind:
             memory = Memory(store, name, embed, clock, Feed(), strength=kept.laws, second=second)
             mind = cls(
                 memory, shared.with_listener(calls.take), session, tools=tools, reasoners=reasoners, timeouts=timeouts,
-                responder=responder or NullResponder,
+                responder=responder or NullResponder, thinks=part != "talks", owner=owner,
             )  # fmt: skip
             await mind._begin()
-            opened = Opened(session=session, pack=mind.responder.name, models=mind.models.names)
-            await memory.commit(Entry(opened, "mindstream", system=True))
+            if part != "thinks":
+                opened = Opened(session=session, pack=mind.responder.name, models=mind.models.names)
+                await memory.commit(Entry(opened, "mindstream", system=True))
             working = [asyncio.ensure_future(mind.reasoners.run()), asyncio.ensure_future(calls.run(memory))]
             try:
                 yield mind
@@ -258,7 +268,8 @@ class Mind:
             new = RecordDraft(text=text, kind="chat", by=by, episode=self.session, data={"by_user": True})
             record = (await memory.build_records([new]))[0]
             before, turn = self._turn, Occurrence(self._turn.number + 1, attention.phase, self._turn.phase)
-            wake, self._turn = self.reasoners.claims(turn, besides=attention.besides), turn
+            wake = self.reasoners.claims(turn, besides=attention.besides, answered=attention.hold)
+            self._turn = turn
             event = Heard(text=text, session=self.session, record=record.id)
             try:
                 (heard,) = await memory.commit(Entry(event, by, (record,)), wake=wake)

@@ -17,7 +17,7 @@ from mindstream.errors import InputError
 from mindstream.log.events import FollowUp, Heard, Logged, Piece, Said
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record, RecordDraft
-from mindstream.memory.store.store import Entry
+from mindstream.memory.store.store import Entry, WorkDone
 from mindstream.minds.timeouts import Timeouts
 from mindstream.models.roles import Models
 from mindstream.reasoners.background import Background
@@ -195,7 +195,7 @@ class FunctionResponder:
             said = ""
             try:
                 yield heard
-                async with thinkers.floor:
+                async with thinkers.turns.of(heard.seq) as turn, thinkers.floor:
                     try:
                         async with aclosing(
                             _closing(self._respond(text, replace(self._host, asked_in=asked_in)))
@@ -204,7 +204,7 @@ class FunctionResponder:
                                 said += piece
                                 yield memory.show(Piece(text=piece, answers=heard.seq), self.name)
                     finally:
-                        logged = await asyncio.shield(self._keep(heard, said)) if said.strip() else None
+                        logged = await asyncio.shield(self._keep(heard, said, turn)) if said.strip() else None
                 if logged:
                     yield logged
             finally:
@@ -212,10 +212,13 @@ class FunctionResponder:
 
         return Attention(answer, hold=True)
 
-    async def _keep(self, heard: Logged, said: str) -> Logged:
+    async def _keep(self, heard: Logged, said: str, turn: int | None) -> Logged:
+        turns = self._host.thinkers.turns
+        ends = WorkDone((turn,), turns.owner(heard.seq), begun=False) if turn is not None else None
         record = await _chat_record(self._host, self.name, said)
         event = Said(text=record.text, answers=heard.seq, belief_version=0, model=self.name, record=record.id)
-        (logged,) = await self._host.memory.commit(Entry(event, self.name, (record,)))
+        (logged,) = await self._host.memory.commit(Entry(event, self.name, (record,)), finish=ends)
+        turns.claimed.discard(heard.seq)
         return logged
 
     async def speak_up(self, context: RunContext, result: RunResult, written: Sequence[Entry]) -> Sequence[Entry]:  # noqa: ARG002

@@ -10,30 +10,42 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from mindstream.errors import StorageError
 from mindstream.foreign_code import describe
 from mindstream.log.events import Failed
-from mindstream.log.work import Work
+from mindstream.log.work import ANSWER, Work
+from mindstream.memory.store.store import NewWork
 from mindstream.reasoners.reasoner import Newer, Utterance
 from mindstream.reasoners.run import STUCK, Run, Slot
 from mindstream.reasoners.run_context import rows_of, utterances_in
 from mindstream.reasoners.runner import Runner
+from mindstream.reasoners.trigger import Occurrence
+from mindstream.reasoners.turns import Turns
 
 QUIET = 4
 """A slot of which nothing is open looks up by itself half as often each time, at most so many times."""
 
 
 class Background(Runner):
-    """Runs reasoners beside a conversation."""
+    """Runs reasoners beside a conversation.
 
-    def __init__(self, *args: Any, **more: Any) -> None:
+    Args:
+        session: the conversation.
+        thinks: they run here; else what they have to do is let go of, for another process (`mindstream work`).
+    """
+
+    def __init__(self, *args: Any, session: str = "", thinks: bool = True, **more: Any) -> None:
         super().__init__(*args, **more)
         self._moved = asyncio.Condition()
         self._held: set[int] = set()
         self._hearing = 0
         self._over = False
+        self._thinks = thinks
+        self.turns = Turns(self.memory, self.owner, f"{ANSWER}{session}", self._lease_s)
+        self._letting_go: set[asyncio.Task[None]] = set()
 
     @contextlib.contextmanager
     def hearing(self) -> Iterator[None]:
@@ -47,11 +59,33 @@ class Background(Runner):
     def hold(self, heard: int) -> None:
         """Leave an utterance alone until it is released: the Talker is about to answer it."""
         self._held.add(heard)
+        self.turns.claimed.add(heard)
+
+    def claims(self, turn: Occurrence, besides: Sequence[str] = (), *, answered: bool = False) -> NewWork:
+        """Return the work that an utterance causes; `answered`: that it is to be answered is work, too."""
+        work = super().claims(turn, besides)
+        if answered:
+            return replace(work, slots=(*work.slots, self.turns.slot))
+        return work if self._thinks else replace(work, lease=0.0)
 
     def release(self, heard: int) -> None:
         """Think about it now: about what was heard and, where the Talker has not waited, about what it said."""
+        was_held = heard in self._held
         self._held.discard(heard)
         self.wake()
+        is_left = heard in self.turns.claimed and not self.turns.is_on(heard)
+        if is_left or (was_held and not self._thinks):
+            task = asyncio.ensure_future(self._let_go(heard))
+            self._letting_go.add(task)
+            task.add_done_callback(self._letting_go.discard)
+
+    async def _let_go(self, heard: int) -> None:
+        """Let others think about it; where it is not being waited for, nobody answers it any more."""
+        ended = () if self.turns.is_on(heard) else (self.turns.slot,)
+        if ended:
+            self.turns.claimed.discard(heard)
+        with contextlib.suppress(StorageError):  # else the lease runs out by itself
+            await self.memory.store.let_go(self.memory.key, heard, self.owner, ended)
 
     def wake(self) -> None:
         """Look for work now, also where a model could not be had a while ago."""
@@ -65,11 +99,13 @@ class Background(Runner):
         """Work until cancelled; then let go of what was not finished."""
         try:
             async with asyncio.TaskGroup() as group:
-                for slot in self._slots.values():
+                for slot in self._slots.values() if self._thinks else ():
                     group.create_task(self._serve(slot), name=f"reasoner {slot.name}")
+            await asyncio.get_running_loop().create_future()
         finally:
             self._over = True
             await self._tell_moved()
+            await asyncio.gather(*self._letting_go, return_exceptions=True)
             with contextlib.suppress(StorageError):
                 await asyncio.shield(self.memory.store.give_up(self.owner))
 
@@ -92,11 +128,17 @@ class Background(Runner):
         def is_stuck() -> bool:
             return any(slot.stuck >= STUCK and slot.stuck != before[name] for name, slot in self._slots.items())
 
-        async with self._moved:
-            while not self._over and await is_open() and not is_stuck():
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(self._lease_s / 20):  # another process may be at it
-                        await self._moved.wait()
+        with self.memory.store.heeding(self.memory.key, self._written_elsewhere):
+            async with self._moved:
+                while not self._over and await is_open() and not is_stuck():
+                    with contextlib.suppress(TimeoutError):
+                        async with asyncio.timeout(self._lease_s / 20):  # another process may be at it
+                            await self._moved.wait()
+
+    def _written_elsewhere(self) -> None:
+        task = asyncio.ensure_future(self._tell_moved())
+        self._letting_go.add(task)
+        task.add_done_callback(self._letting_go.discard)
 
     async def _tell_moved(self) -> None:
         async with self._moved:
@@ -167,8 +209,8 @@ class Background(Runner):
     def _newer(self, slot: Slot, run: Run) -> Newer:
         async def newer() -> Sequence[Utterance]:
             """Steer the run: take up what was heard since and is not held for its answer."""
-            known = set(run.ids)
-            if self._hearing or not any(w.owner == self.owner and w.id not in known for w in await self._unheld(slot)):
+            known, now = set(run.ids), self.memory.clock.now
+            if self._hearing or not any(w.is_open_to(self.owner, now()) and w.id not in known for w in await self._unheld(slot)):
                 return ()
             fresh = [each for each in await self._take(slot, min(self._held, default=None)) if each.id not in known]
             run.work.extend(fresh)

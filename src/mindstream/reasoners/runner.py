@@ -46,6 +46,7 @@ class Runner:
         tools: what runs may call, beside the reasoners' own.
         lease_s: how long work stays with a process that does not renew it.
         retry_s: how long work rests after the first run that failed; after the next, four times as long.
+        owner: the name under which it holds work; "": one of its own.
 
     Raises:
         InputError: two reasoners have one slot, or one is none; a lease that is too long.
@@ -61,11 +62,12 @@ class Runner:
         tools: Sequence[Tool] = (),
         lease_s: float = 10.0,
         retry_s: float = 0.5,
+        owner: str = "",
     ) -> None:
         if not 0 < lease_s <= LONGEST_LEASE_S:
             raise InputError(f"lease_s is a time in seconds, above 0 and at most {LONGEST_LEASE_S:.0f}, not {lease_s}")
         self.memory = memory
-        self.owner = chance.token()
+        self.owner = owner or chance.token()
         self._slots: dict[str, Slot] = {}
         self.add(*reasoners)
         self.floor, self._tools = floor or asyncio.Lock(), tools

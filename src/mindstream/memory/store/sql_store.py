@@ -23,13 +23,15 @@ from mindstream.memory.store.writing import HOLDS
 
 T = TypeVar("T")
 MOST = 2**62
+ANY = ("",)
+"""Nobody knows which streams it concerns: whoever heeds the tenant is told."""
 
 
 class SqlDatabase(Protocol):
     """Runs functions of a connection: each a transaction of its own, or what is read as of one moment."""
 
-    async def write(self, change: Callable[[Any], T]) -> T:
-        """Run `change` in a transaction and return its result once it is durable."""
+    async def write(self, change: Callable[[Any], T], about: Sequence[str] = ()) -> T:
+        """Run `change` in a transaction and return its result once it is durable; `about`: the streams it concerns."""
 
     async def read(self, look: Callable[[Any], T]) -> T:
         """Run `look` on what is committed."""
@@ -57,7 +59,9 @@ class SqlStore:
 
     async def commit(self, *commits: Commit) -> list[Logged]:
         checked = [checked_commit(commit) for commit in commits if self.tenant.own(commit.mind)]
-        return await self._database.write(lambda each: [row for one in checked for row in writing.write(each, one)])
+        return await self._database.write(
+            lambda each: [row for one in checked for row in writing.write(each, one)], [one.mind for one in checked]
+        )
 
     async def owners(self, ids: Sequence[str]) -> dict[str, StreamKey]:
         if not ids:
@@ -193,7 +197,23 @@ class SqlStore:
         await self._database.write(lambda connection: work.renew(connection, work_ids, owner, lease, owned))
 
     async def give_up(self, owner: str) -> None:
-        await self._database.write(lambda connection: work.give_up(connection, owner, self.tenant.owned("mind")))
+        among = self.tenant.owned("mind")
+        await self._database.write(lambda connection: work.give_up(connection, owner, among), ANY)
+
+    async def let_go(self, mind: StreamKey, cause: int, owner: str, ended: Sequence[str] = ()) -> None:
+        key = self.tenant.own(mind)
+        await self._database.write(lambda each: work.let_go(each, key, cause, owner, ended), [key])
+
+    async def take_work(
+        self, owner: str, now: Moment, lease: Moment, most: int, *, answers: bool = False
+    ) -> list[tuple[StreamKey, str]]:
+        """Take up to so many minds' open work for this owner; return whose, and the name under which each is held.
+
+        Args:
+            answers: answers that nobody gives any more; else what is to be thought about.
+        """
+        among = self.tenant.owned("mind")
+        return await self._database.write(lambda each: work.take(each, owner, now, lease, most, answers, among))
 
     async def close(self) -> None:
         await self._database.close()

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from mindstream.clock import Clock, MachineZone
 from mindstream.errors import Conflict
 from mindstream.log.names import StreamKey
+from mindstream.log.work import ANSWER
 from mindstream.minds.mind import Mind
 from mindstream.models.model import Usage
 from mindstream.models.wrappers.budget import Budget
@@ -153,7 +154,8 @@ class OpenMinds:
             if one.uses or self._open.get(one.key) is not one:
                 return
             memory = one.mind.memory
-            if not even_at_work and await memory.store.open_work(memory.key):
+            work = [] if even_at_work else await memory.store.open_work(memory.key)
+            if any(not each.slot.startswith(ANSWER) for each in work):
                 return
             del self._open[one.key]
             await one.close()

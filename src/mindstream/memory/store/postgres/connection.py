@@ -13,7 +13,11 @@ import psycopg
 from psycopg import conninfo
 from psycopg_pool import ConnectionPool, PoolTimeout
 
+from mindstream.clock import SharedClock, SystemClock
 from mindstream.errors import StorageError
+from mindstream.memory.store.postgres.faults import may_go_again
+from mindstream.memory.store.postgres.listening import digest_of, listening_to
+from mindstream.memory.store.postgres.writer import Write, Writer
 
 T = TypeVar("T")
 Connection: TypeAlias = psycopg.Connection[tuple[Any, ...]]
@@ -21,10 +25,23 @@ Migration: TypeAlias = Callable[[Connection], None]
 MOST = 8
 """So many connections a store has at most; each is a process of the server."""
 WAIT_S = 30.0
+IDLE_S = 60.0
+"""So long a connection is held that nobody uses."""
+STALE_S = 60
+"""A transaction that is begun and asks nothing for so long is ended by the server: whoever began it has gone."""
 LOCK = 0x6D696E64  # "mind"
-OF_ONE_MOMENT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
-ONE_WRITER = "SELECT value FROM counters WHERE name = 'changed' FOR UPDATE"
-"""A tenant's writers come one after the other: whoever reads "after" a number misses nothing that was numbered less."""
+OF_ONE_MOMENT = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+AT_ONCE = b""
+
+
+FULL = ("53100", "53200")
+"""SQLSTATE of a disk that is full, and of memory."""
+_clocks: dict[str, SharedClock] = {}
+
+
+def clock_of(url: str) -> SharedClock:
+    """Return the time of a database's server, as this process knows it: one for all who use it."""
+    return _clocks.setdefault(shown(url), SharedClock())
 
 
 class Rows:
@@ -60,31 +77,64 @@ class PostgresDatabase:
         self.shown = shown(url)
         with explain_errors(self.shown):
             settings = conninfo.conninfo_to_dict(url, client_encoding="UTF8")
-            open_database_of(url, tenant, migrations).close()
+            self.clock = clock_of(url)
+            open_database_of(url, tenant, migrations, self.clock).close()
             self._pool = ConnectionPool(
-                kwargs=settings, min_size=1, max_size=MOST, timeout=WAIT_S, open=True, name=f"pool of {self.shown}",
-                configure=lambda each: _be(each, tenant), connection_class=psycopg.Connection[tuple[Any, ...]],
+                kwargs=settings | {"autocommit": True}, min_size=0, max_size=MOST, timeout=WAIT_S, max_idle=IDLE_S,
+                open=True, name=f"pool of {self.shown}", configure=lambda each: _be(each, tenant),
+                connection_class=psycopg.Connection[tuple[Any, ...]],
             )  # fmt: skip
+        self._url, self._tenant = url, tenant
+        self._writer = Writer(f"writer of {self.shown}", self._connect, self._explained, self.clock)
         self._closed = False
 
-    async def write(self, change: Callable[[Rows], T]) -> T:
-        """Run `change` in a transaction and return its result once it is durable."""
-        return await self._run(change, ONE_WRITER)
+    async def write(self, change: Callable[[Rows], T], about: Sequence[str] = ()) -> T:
+        """Run `change` in a transaction and return its result once it is durable; it may be run more than once.
+
+        Args:
+            about: the streams that it concerns: who heeds them is told.
+        """
+        if self._closed:
+            raise StorageError(f"{self.shown} is closed")
+        told = [digest_of(self._tenant, each) for each in ("", *about)] if about else []
+        write = Write(change, told)
+        self._writer.put(write)
+        return await write.future
 
     async def read(self, look: Callable[[Rows], T]) -> T:
         """Run `look` on what is committed, all of it as of one moment, and return its result."""
-        return await self._run(look, OF_ONE_MOMENT)
+        return await asyncio.to_thread(self.run, look)
 
-    glance = read
+    async def glance(self, look: Callable[[Rows], T]) -> T:
+        """Run `look`, each of its statements on what is committed then; for one that an index answers."""
+        return await asyncio.to_thread(self.run, look, AT_ONCE)
 
-    async def _run(self, work: Callable[[Rows], T], first: str) -> T:
-        return await asyncio.to_thread(self.run, work, first)
+    def run(self, look: Callable[[Rows], T], first: bytes = OF_ONE_MOMENT) -> T:
+        """Read in the thread that calls; where the server goes away, once more when it is back."""
+        clock = SystemClock()
+        begun = clock.elapsed()
+        while True:
+            try:
+                with self._connection() as connection:
+                    return _look(connection, look, first)
+            except Gone as gone:
+                if clock.elapsed() - begun > WAIT_S:
+                    raise StorageError(str(gone)) from None
+                with contextlib.suppress(psycopg.Error, PoolTimeout):
+                    self._pool.check()
 
-    def run(self, work: Callable[[Rows], T], first: str = OF_ONE_MOMENT) -> T:
-        """Run work in a transaction that begins with a statement; in the thread that calls."""
-        with self._connection() as connection:
-            connection.execute(first.encode())
-            return work(Rows(connection))
+    def heeding(self, stream: str | None, told: Callable[[], None]) -> contextlib.AbstractContextManager[None]:
+        """Call `told`, from another thread, when anybody has written to a stream; None: to any of the tenant's."""
+        return listening_to(self._url).heeding(digest_of(self._tenant, stream or ""), told)
+
+    def _connect(self) -> Connection:
+        connection = psycopg.connect(self._url, connect_timeout=10, client_encoding="UTF8", autocommit=True)
+        _be(connection, self._tenant)
+        connection.execute(f"SET idle_in_transaction_session_timeout = '{STALE_S}s'".encode())
+        return connection
+
+    def _explained(self, error: psycopg.Error) -> StorageError:
+        return explained(error, self.shown)
 
     @contextlib.contextmanager
     def _connection(self) -> Iterator[Connection]:
@@ -108,17 +158,25 @@ class PostgresDatabase:
 
     def _vacuum(self, sql: str) -> None:
         with self._connection() as connection:
-            connection.autocommit = True
-            try:
-                connection.execute(sql.encode())
-            finally:
-                connection.autocommit = False
+            connection.execute(sql.encode())
 
     async def close(self) -> None:
         """Finish what is running and let the connections go."""
         if not self._closed:
             self._closed = True
+            await asyncio.to_thread(self._writer.close)
             await asyncio.to_thread(self._pool.close)
+
+
+def _look(connection: Connection, look: Callable[[Rows], T], first: bytes) -> T:
+    if not first:
+        return look(Rows(connection))
+    connection.execute(first)
+    try:
+        return look(Rows(connection))
+    finally:
+        if not connection.closed:
+            connection.rollback()
 
 
 class Snapshot:
@@ -174,10 +232,26 @@ def explain_errors(place: str) -> Iterator[None]:
     except PoolTimeout:
         raise StorageError(f"{place}: no connection was free, or could be made, for {WAIT_S:.0f} seconds") from None
     except psycopg.Error as error:
-        raise StorageError(f"{place}: {' '.join(str(error).split())}") from None
+        raise explained(error, place) from None
 
 
-def open_database_of(url: str, tenant: str, migrations: Sequence[Migration]) -> Connection:
+class Gone(StorageError):
+    """The server went away, or comes up just now: it may help to ask again."""
+
+
+def explained(error: psycopg.Error, place: str) -> StorageError:
+    """Return what went wrong, in words that repeat no URL; a disk that is full is said to be."""
+    told = " ".join(str(error).split())
+    if may_go_again(error):
+        return Gone(f"{place}: {told}")
+    if error.sqlstate in FULL:
+        return StorageError(f"{place}: the server has no room left ({told}): give it some, then go on")
+    return StorageError(f"{place}: {told}")
+
+
+def open_database_of(
+    url: str, tenant: str, migrations: Sequence[Migration], clock: SharedClock | None = None
+) -> Connection:
     """Connect as a tenant to a database of ours, brought up to date.
 
     Raises:
@@ -190,6 +264,11 @@ def open_database_of(url: str, tenant: str, migrations: Sequence[Migration]) -> 
         _be(connection, tenant)
         connection.execute("INSERT INTO counters (name, value) VALUES ('changed', 0) ON CONFLICT DO NOTHING")
         connection.commit()
+        if clock is not None:
+            asked = clock.own.now()
+            row = connection.execute("SELECT extract(epoch FROM clock_timestamp())::float8").fetchone()
+            clock.learn(float(row[0]) if row else asked, asked, clock.own.now())
+            connection.commit()
     except BaseException:
         connection.close()
         raise

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from mindstream import caches
+from mindstream.clock import SharedClock
 from mindstream.log.names import StreamKey
 from mindstream.memory.store import erasure as carriers
 from mindstream.memory.store import queries, registry
@@ -61,12 +63,43 @@ class PostgresStore(SqlStore, AbstractAsyncContextManager["PostgresStore"]):
         if erasure is not None:
             meant = erasure
             found = await self._database.read(lambda connection: carriers.find(connection, stream, meant))
-        erased = await self._database.write(lambda each: carriers.erase(each, stream, found, next_change(each)))
+        erased = await self._database.write(lambda each: carriers.erase(each, stream, found, next_change(each)), [stream])
         caches.empty(stream)
         return erased
 
+    @property
+    def clock(self) -> SharedClock:
+        """The server's time, by which all who write to it agree."""
+        return self._database.clock
+
+    @contextlib.contextmanager
+    def heeding(self, stream: StreamKey | None, told: Callable[[], None]) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+
+        def tell() -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(told)
+
+        with self._database.heeding(stream, tell):
+            yield
+
+    async def tenants_with_work(self) -> list[str]:
+        """Name the tenants that have unfinished work, whosever store this is; "": no tenant's is unfinished."""
+
+        def look(rows: Rows) -> list[str]:
+            rows.execute("SELECT set_config('mindstream.everyone', 'work', true)")
+            return [row[0] for row in rows.execute("SELECT DISTINCT tenant FROM work WHERE done IS NULL ORDER BY tenant")]
+
+        return await self._database.read(look)
+
+    async def last_seq(self) -> int:
+        """Return the seq of the tenant's newest row of the log; 0 where there is none."""
+        sql = "SELECT seq FROM log WHERE tenant = current_setting('mindstream.tenant') ORDER BY seq DESC LIMIT 1"
+        row = await self._database.glance(lambda rows: rows.execute(sql).fetchone())
+        return int(row[0]) if row else 0
+
     async def version(self) -> int:
-        return await self._database.read(queries.last_change)
+        return await self._database.glance(queries.last_change)
 
     async def changes(self, stream: StreamKey, since: int, after: int = 0, most: int | None = None) -> Changes:
         self.tenant.own(stream)

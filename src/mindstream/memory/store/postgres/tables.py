@@ -64,5 +64,18 @@ def _m002_walls(connection: Connection) -> None:
         connection.execute(f"CREATE POLICY own ON {table} USING ({own}) WITH CHECK ({own})".encode())
 
 
-MIGRATIONS: list[Migration] = [_m001_tables, _m002_walls]
+def _m003_writers(connection: Connection) -> None:
+    """Let each writer know, after its connection broke, whether what it wrote last was kept; no words are in it."""
+    connection.execute(
+        b"CREATE TABLE writers (id text PRIMARY KEY, batch bigint NOT NULL, at timestamptz NOT NULL DEFAULT now())"
+        b" WITH (fillfactor = 50)"
+    )
+
+
+def _m004_work(connection: Connection) -> None:
+    """Let whoever thinks for all find out whose work is open; it can be seen so, and not changed."""
+    connection.execute(b"CREATE POLICY everyone ON work FOR SELECT USING (current_setting('mindstream.everyone', true) = 'work')")
+
+
+MIGRATIONS: list[Migration] = [_m001_tables, _m002_walls, _m003_writers, _m004_work]
 """Append only: a database remembers how many of these it has seen."""

@@ -1,0 +1,92 @@
+"""Whose turn it is to be answered, among all processes that talk with one user: an utterance is answered by one of them.
+
+That it is to be answered is work (log/work), leased with the utterance, held on to while it is answered, and ended by
+the commit of the answer. Where the process died, another one may take it up and answer it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+from mindstream.errors import LeaseLost, StorageError
+from mindstream.log.work import Work
+from mindstream.memory.lease import renewing
+from mindstream.memory.memory import Memory
+
+LOOK_S = 0.2
+"""How often it is looked whether another process has answered what was said before."""
+
+
+class Turns:
+    """The turns of one conversation, as one process takes them.
+
+    Attributes:
+        claimed: what is to be answered here and was not yet.
+        taken: under which name what another process has left is held, by its seq.
+    """
+
+    def __init__(self, memory: Memory, owner: str, slot: str, lease_s: float) -> None:
+        self.slot, self.claimed = slot, set[int]()
+        self.taken: dict[int, str] = {}
+        self._memory, self._owner, self._lease_s = memory, owner, lease_s
+        self._on: set[int] = set()
+
+    def is_on(self, heard: int) -> bool:
+        """Tell whether it is this utterance's turn now."""
+        return heard in self._on
+
+    def owner(self, heard: int) -> str:
+        """Return under which name an utterance's answer is held here."""
+        return self.taken.get(heard, self._owner)
+
+    @contextlib.asynccontextmanager
+    async def of(self, heard: int) -> AsyncIterator[int | None]:
+        """Wait until what was said before is answered, by whatever process; give the work that this answer is.
+
+        None: there is none, as where it was answered before.
+
+        Raises:
+            LeaseLost: another process answers it.
+        """
+        own = await self._find(heard)
+        if own is None:
+            yield None
+            return
+        self._on.add(heard)
+        try:
+            store, clock = self._memory.store, self._memory.clock
+            with renewing(store, clock, lambda: (own,), self.owner(heard), self._lease_s):
+                await self._wait(heard)
+                yield own
+        finally:
+            self._on.discard(heard)
+            self.taken.pop(heard, None)
+
+    async def _answers(self) -> list[Work]:
+        found = await self._memory.store.open_work(self._memory.key)
+        return [work for work in found if work.slot == self.slot]
+
+    async def _find(self, heard: int) -> int | None:
+        try:
+            found = [work for work in await self._answers() if work.cause == heard]
+        except StorageError:  # no fault is a reason to be silent
+            return None
+        if found and found[0].owner != self.owner(heard):
+            raise LeaseLost(f"what was heard at {heard} is answered by another process")
+        return found[0].id if found else None
+
+    async def _wait(self, heard: int) -> None:
+        """Wait for the answers of others to what was said before; those that have died are waited for no longer."""
+        changed = asyncio.Event()
+        with self._memory.store.heeding(self._memory.key, changed.set), contextlib.suppress(StorageError):
+            while any(self._is_before(work, heard) for work in await self._answers()):
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(LOOK_S):
+                        await changed.wait()
+                changed.clear()
+
+    def _is_before(self, work: Work, heard: int) -> bool:
+        others = work.owner != self._owner and not work.is_open_to("", self._memory.clock.now())
+        return work.cause < heard and others
