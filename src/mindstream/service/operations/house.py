@@ -24,7 +24,7 @@ from mindstream.log.names import MARK, StreamKey, StreamName, checked_name, name
 from mindstream.memory.memory import Memory
 from mindstream.memory.policy import MemoryPolicy, open_policy
 from mindstream.memory.recall.rerank import second_stage
-from mindstream.minds.mind import Mind
+from mindstream.minds.mind import Mind, Part
 from mindstream.minds.responder import ResponderFactory
 from mindstream.minds.timeouts import Timeouts
 from mindstream.models.embedders.embedder import Embedder
@@ -77,6 +77,7 @@ class House:
         speakers: who can answer for a mind, by name: the packs that come with mindstream, the operator's own.
         offered: what the operator offers: tools, documents, towns.
         running: what takes its time.
+        part: what of its minds lives here (see Mind.open).
         towns: what was read of those that are looked at.
         forks: towns that were forked from those that are offered.
     """
@@ -84,9 +85,9 @@ class House:
     def __init__(
         self, settings: Settings, *, models: Models | None = None, clock: Clock | None = None,
         speakers: Mapping[str, Callable[[], ResponderFactory]] | None = None, offered: Offered | None = None,
-        at_once: int = AT_ONCE,
+        at_once: int = AT_ONCE, part: Part = "whole",
     ) -> None:  # fmt: skip
-        self.settings, self._at_once = settings, at_once
+        self.settings, self._at_once, self.part = settings, at_once, part
         self.offered = offered or Offered()
         self.clock = clock or SystemClock()
         self.speakers = dict(speakers or {})
@@ -265,12 +266,15 @@ class House:
         return await open_policy(store, store.key(who.name), policy_given(self.settings))
 
     @contextlib.asynccontextmanager
-    async def mind(self, who: Who, session: str | None = None, speaker: str = "") -> AsyncIterator[OpenMind]:
+    async def mind(
+        self, who: Who, session: str | None = None, speaker: str = "", holds: str = ""
+    ) -> AsyncIterator[OpenMind]:
         """Give a user's mind: `open.mind.hear(text)` says something to it.
 
         Args:
             session: the conversation to go on with; None: the one that was gone on with last, else a new one.
             speaker: who answers, of `speakers` or the packs; "": whoever the operator has chosen.
+            holds: under which name work was taken up for it, where it is opened for that.
 
         Raises:
             NotFound: there is no such speaker.
@@ -281,7 +285,7 @@ class House:
         if session is None:
             lately = [each.key for each in self.minds.of(who.wall, stream) if each.key.speaker == speaker]
             session = lately[0].session if lately else format_iso(self.clock.now())
-        key = MindKey(who.wall, stream, checked_name(session, "session"), speaker)
+        key = MindKey(who.wall, stream, checked_name(session, "session"), speaker, holds)
         async with self.minds.use(key) as opened:
             opened.budget = who.budget
             yield opened
@@ -329,6 +333,7 @@ class House:
                 ground.store, user=name_of(key.stream), session=key.session, models=self.models.each(payer.charge),
                 responder=self.speaker(key.speaker, zone), embed=self.embedder, clock=self.clock,
                 timeouts=Timeouts(deadline_s=self.settings.deadline_s), policy=policy_given(self.settings),
+                part=self.part, owner=key.holds,
             )
         )  # fmt: skip
         opened = OpenMind(key, mind, stack.aclose, self.clock.elapsed(), zone=zone)

@@ -161,7 +161,11 @@ class Hub:
             await asyncio.gather(following, return_exceptions=True)
 
     async def _follow(self) -> None:
-        """Hand on rows as they are written."""
+        """Hand on rows as they are written, by whatever process."""
+        with self._store.heeding(None, self._written.set):
+            await self._hand_on_all()
+
+    async def _hand_on_all(self) -> None:
         seen = -1
         while True:
             if not self._written.is_set():

@@ -25,12 +25,13 @@ MOST = 2_000
 
 
 class MindKey(NamedTuple):
-    """Which mind: whose it is, in which conversation, and who speaks for it."""
+    """Which mind: whose it is, in which conversation, who speaks for it, and what it was opened to do."""
 
     wall: str
     stream: StreamKey
     session: str
     speaker: str
+    holds: str = ""
 
 
 @dataclass(eq=False)
