@@ -19,7 +19,7 @@ from mindstream.log.declared import UNKNOWN, Declared, Holds, declared
 from mindstream.log.events import Unknown, every_kind, printable, read_event
 from mindstream.log.names import StreamKey
 from mindstream.log.sql import Sql
-from mindstream.memory.store import registry
+from mindstream.memory.store import kept, registry
 from mindstream.memory.store.record import UNIQUE, Record, same_words
 from mindstream.memory.store.redaction import MARK, ErasedWords, rewrite_texts
 from mindstream.memory.store.rows import COLUMNS
@@ -115,8 +115,10 @@ def erase(connection: Sql, stream: StreamKey, found: Carriers | None, changed: i
         connection.execute("DELETE FROM log WHERE mind = ?", (stream,))
         connection.execute("DELETE FROM work WHERE mind = ?", (stream,))
         connection.execute("DELETE FROM checkpoints WHERE stream = ?", (stream,))
+        kept.forget(connection, stream, results=False)
         registry.forget(connection, stream)
     else:
+        kept.forget(connection, stream, results=True)
         ids = list(found.ids)
         find_more(connection, stream, found)
         _rewrite(connection, stream, found, changed)

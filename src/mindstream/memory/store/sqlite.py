@@ -6,12 +6,12 @@ import asyncio
 import contextlib
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from mindstream import caches
 from mindstream.log.database import FILE, Database
-from mindstream.log.erasure import delete_copies, erase_results, erase_typed, rewrite_where_due
+from mindstream.log.erasure import delete_copies, erase_typed, rewrite_where_due
 from mindstream.log.names import StreamKey
 from mindstream.memory.store import erasure as carriers
 from mindstream.memory.store import portions, queries, registry
@@ -26,7 +26,7 @@ from mindstream.memory.store.writing import next_change
 from mindstream.paths import usable
 
 
-class SqliteStore(SqlStore, AbstractAsyncContextManager["SqliteStore"]):
+class SqliteStore(SqlStore):
     """A data folder with one file, mindstream.db, in it.
 
     Args:
@@ -64,7 +64,6 @@ class SqliteStore(SqlStore, AbstractAsyncContextManager["SqliteStore"]):
     def _erase_beside(self, stream: StreamKey, found: Carriers) -> None:
         """Take the words out of typed history, and delete copies from before a mending: they hold all words."""
         erase_typed(self.folder, stream, found.is_meant)
-        erase_results(self.folder, stream)
         delete_copies(self.folder)
 
     def heeding(self, stream: StreamKey | None, told: Callable[[], None]) -> AbstractContextManager[None]:  # noqa: ARG002
@@ -72,11 +71,6 @@ class SqliteStore(SqlStore, AbstractAsyncContextManager["SqliteStore"]):
 
     async def version(self) -> int:
         return await self._database.glance(queries.last_change)
-
-    async def last_seq(self) -> int:
-        """Return the seq of the log's newest row, whosever it is; 0 where there is none."""
-        sql = "SELECT coalesce(max(seq), 0) FROM log"
-        return await self._database.glance(lambda connection: int(connection.execute(sql).fetchone()[0]))
 
     async def changes(self, stream: StreamKey, since: int, after: int = 0, most: int | None = None) -> Changes:
         self.tenant.own(stream)
@@ -111,6 +105,3 @@ class SqliteStore(SqlStore, AbstractAsyncContextManager["SqliteStore"]):
     async def compact(self) -> None:
         if not await asyncio.to_thread(rewrite_where_due, self.folder):
             await self._database.compact()
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()

@@ -15,6 +15,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from mindstream.clock import SharedClock, SystemClock
 from mindstream.errors import StorageError
+from mindstream.location import Location
 from mindstream.memory.store.postgres.faults import may_go_again
 from mindstream.memory.store.postgres.listening import digest_of, listening_to
 from mindstream.memory.store.postgres.writer import Write, Writer
@@ -41,7 +42,7 @@ _clocks: dict[str, SharedClock] = {}
 
 def clock_of(url: str) -> SharedClock:
     """Return the time of a database's server, as this process knows it: one for all who use it."""
-    return _clocks.setdefault(shown(url), SharedClock())
+    return _clocks.setdefault(str(Location.of(url)), SharedClock())
 
 
 class Rows:
@@ -74,7 +75,7 @@ class PostgresDatabase:
     """
 
     def __init__(self, url: str, tenant: str, migrations: Sequence[Migration]) -> None:
-        self.shown = shown(url)
+        self.shown = str(Location.of(url))
         with explain_errors(self.shown):
             settings = conninfo.conninfo_to_dict(url, client_encoding="UTF8")
             self.clock = clock_of(url)
@@ -209,21 +210,6 @@ class Snapshot:
                     self._lent.__exit__(None, None, None)
 
 
-def shown(url: str) -> str:
-    """Return what may be shown of a URL: where it leads, without a password or any setting.
-
-    Raises:
-        StorageError: it is none.
-    """
-    try:
-        found = conninfo.conninfo_to_dict(url)
-    except psycopg.Error:  # its words may repeat a piece of the URL
-        raise StorageError("that is no URL of a PostgreSQL database: postgresql://user@host:port/db") from None
-    place = f"{found.get('host') or 'localhost'}{':' + str(found['port']) if found.get('port') else ''}"
-    user = f"{found['user']}@" if found.get("user") else ""
-    return f"postgresql://{user}{place}/{found.get('dbname') or ''}"
-
-
 @contextlib.contextmanager
 def explain_errors(place: str) -> Iterator[None]:
     """Raise StorageError in place of the driver's errors; they do not repeat a URL."""
@@ -249,6 +235,23 @@ def explained(error: psycopg.Error, place: str) -> StorageError:
     return StorageError(f"{place}: {told}")
 
 
+def connected(url: str) -> Connection:
+    """Connect, or say what to do.
+
+    Raises:
+        StorageError: the server is not there, or does not let the role in.
+    """
+    place = str(Location.of(url))
+    try:
+        return psycopg.connect(url, connect_timeout=10, client_encoding="UTF8")
+    except psycopg.OperationalError as error:
+        raise StorageError(
+            f"{place} cannot be reached: {' '.join(str(error).split())}. See that the server runs (pg_isready), that"
+            " the database and the role are there, and that the role gets in: a password is best kept in PGPASSWORD or"
+            " ~/.pgpass"
+        ) from None
+
+
 def open_database_of(
     url: str, tenant: str, migrations: Sequence[Migration], clock: SharedClock | None = None
 ) -> Connection:
@@ -257,10 +260,10 @@ def open_database_of(
     Raises:
         StorageError: the role passes by row-level security, it is not in UTF8, or a newer mindstream has written it.
     """
-    connection = psycopg.connect(url, connect_timeout=10, client_encoding="UTF8")
+    connection = connected(url)
     try:
-        _refuse_what_is_unfit(connection, shown(url))
-        _bring_up_to_date(connection, migrations, shown(url))
+        _refuse_what_is_unfit(connection, str(Location.of(url)))
+        _bring_up_to_date(connection, migrations, str(Location.of(url)))
         _be(connection, tenant)
         connection.execute("INSERT INTO counters (name, value) VALUES ('changed', 0) ON CONFLICT DO NOTHING")
         connection.commit()

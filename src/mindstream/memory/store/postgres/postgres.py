@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from mindstream import caches
@@ -19,7 +18,7 @@ from mindstream.memory.store.record import Record
 from mindstream.memory.store.rows import COLUMNS, FIELDS, record_of
 from mindstream.memory.store.sql_store import SqlStore
 from mindstream.memory.store.store import Changes, Erasure
-from mindstream.memory.store.tenant import Tenant
+from mindstream.memory.store.tenant import EVERYONE, Tenant
 from mindstream.memory.store.writing import next_change
 
 PORTION_SIZE = 50_000
@@ -36,10 +35,10 @@ class WalledTenant(Tenant):
     """A tenant whose rows are all that there is to see."""
 
     def owned(self, column: str) -> str:  # noqa: ARG002
-        return "tenant = current_setting('mindstream.tenant')"
+        return "1 = 1" if self.name == EVERYONE else "tenant = current_setting('mindstream.tenant')"
 
 
-class PostgresStore(SqlStore, AbstractAsyncContextManager["PostgresStore"]):
+class PostgresStore(SqlStore):
     """A database that `postgresql://user@host:port/db` names.
 
     Args:
@@ -83,22 +82,9 @@ class PostgresStore(SqlStore, AbstractAsyncContextManager["PostgresStore"]):
         with self._database.heeding(stream, tell):
             yield
 
-    async def tenants_with_work(self) -> list[str]:
-        """Name the tenants that have unfinished work, whosever store this is; "": no tenant's is unfinished."""
-
-        def look(rows: Rows) -> list[str]:
-            rows.execute("SELECT set_config('mindstream.everyone', 'work', true)")
-            return [row[0] for row in rows.execute("SELECT DISTINCT tenant FROM work WHERE done IS NULL ORDER BY tenant")]
-
-        return await self._database.read(look)
-
-    async def last_seq(self) -> int:
-        """Return the seq of the tenant's newest row of the log; 0 where there is none."""
-        sql = "SELECT seq FROM log WHERE tenant = current_setting('mindstream.tenant') ORDER BY seq DESC LIMIT 1"
-        row = await self._database.glance(lambda rows: rows.execute(sql).fetchone())
-        return int(row[0]) if row else 0
-
     async def version(self) -> int:
+        if self.tenant.name == EVERYONE:
+            return await self.last_seq()
         return await self._database.glance(queries.last_change)
 
     async def changes(self, stream: StreamKey, since: int, after: int = 0, most: int | None = None) -> Changes:
@@ -133,9 +119,6 @@ class PostgresStore(SqlStore, AbstractAsyncContextManager["PostgresStore"]):
         if due is not None:
             done = "UPDATE counters SET value = 0 WHERE name = 'erased' AND value = ?"
             await self._database.write(lambda rows: rows.execute(done, due))
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
 
 
 def _changes(rows: Rows, stream: StreamKey, since: int, after: int, most: int | None) -> Changes:
