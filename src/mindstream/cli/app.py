@@ -19,6 +19,7 @@ COMMANDS = {
     "solve": ("Solve a task with tools: plan it, run the plan, answer.", "solve"),
     "live": ("Live for a goal, turn by turn, until there is nothing left to do.", "live"),
     "serve": ("Serve REST, events, a model for chat pages and MCP.", "server.serve"),
+    "work": ("Think for the minds that servers hear and speak for.", "server.work"),
     "studio": ("Open the studio: pages to watch minds think, and to live with them.", "server.studio"),
     "mcp": ("Serve one memory to a program that speaks MCP, on standard input and output.", "server.mcp"),
     "token": ("Make, list and revoke the tokens of a server.", "server.token"),

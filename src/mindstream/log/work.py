@@ -8,16 +8,17 @@ commit. So nothing is lost and nothing is done twice, with many processes on one
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from mindstream.clock import Moment
 from mindstream.errors import LeaseLost
 from mindstream.log.sql import Sql
 
 ANSWER = "answer "
-"""How the slot of whoever answers an utterance begins; its session follows. Nobody else answers it while that is leased."""
+"""How the slot of whoever answers an utterance begins; its session follows. While it is leased nobody else answers."""
 LONGEST_LEASE_S = 120.0
 """Nobody leases work for longer; a lease that ends later was given by a clock that ran ahead, and does not count."""
 
@@ -164,27 +165,46 @@ def let_go(connection: Sql, mind: str, cause: int, owner: str, ended: Sequence[s
     connection.execute(f"UPDATE work SET lease = 0 WHERE {held}", (mind, cause, owner))
 
 
-def take(
-    connection: Sql, owner: str, now: Moment, lease: Moment, most: int, answers: bool, among: str
-) -> list[tuple[Any, str]]:
-    """Lease up to so many minds' open work, each under a name of its own; return the minds, oldest work first.
+class Taken(NamedTuple):
+    """What was taken up for a mind: its slots, the newest utterance among its causes, and the name that holds it."""
+
+    mind: Any
+    slots: tuple[str, ...]
+    newest: int
+    holder: str
+
+
+def find_open(connection: Sql, now: Moment, *, answers: bool, among: str) -> list[Work]:
+    """Return what was heard, is open to anybody, and no run is at: answers that nobody gives any more, or thoughts.
 
     Args:
-        answers: answers that nobody gives any more; else what is to be thought about.
         among: the condition that it has to meet (SQL).
     """
     which = f"substr(slot, 1, {len(ANSWER)}) {'=' if answers else '<>'} ?"
-    sql = f"SELECT {COLUMNS} FROM work WHERE done IS NULL AND {which} AND {among} ORDER BY id LIMIT ?"
+    heard = "EXISTS (SELECT 1 FROM log WHERE log.seq = work.cause AND log.kind IN ('heard', 'corrected'))"
+    sql = f"SELECT {COLUMNS} FROM work WHERE done IS NULL AND {which} AND {among} AND {heard} ORDER BY id LIMIT ?"
     found = [read(row) for row in connection.execute(sql, (ANSWER, MOST_LOOKED_AT)).fetchall()]
     busy = {(each.mind, each.slot) for each in found if each.running and not each.is_open_to("", now)}
-    taken: dict[str, str] = {}
-    for each in found:
-        if each.is_open_to("", now) and (each.mind, each.slot) not in busy:
-            if each.mind not in taken and len(taken) == most:
-                continue
-            held_as = taken.setdefault(each.mind, f"{owner}-{each.id}")
-            connection.execute("UPDATE work SET owner = ?, lease = ? WHERE id = ?", (held_as, lease, each.id))
-    return list(taken.items())
+    return [each for each in found if each.is_open_to("", now) and (each.mind, each.slot) not in busy]
+
+
+def take(
+    connection: Sql, owner: str, now: Moment, lease: Moment, most: int, *, answers: bool, among: str
+) -> list[Taken]:
+    """Lease what `find_open` finds of up to so many minds; each mind's under a name of its own, the same each time."""
+    taken: dict[str, list[Work]] = {}
+    for each in find_open(connection, now, answers=answers, among=among):
+        if each.mind in taken or len(taken) < most:
+            taken.setdefault(each.mind, []).append(each)
+    found = []
+    for mind, works in taken.items():
+        holder = f"{owner}-{hashlib.blake2b(mind.encode('utf-8', 'surrogatepass'), digest_size=8).hexdigest()}"
+        connection.executemany(
+            "UPDATE work SET owner = ?, lease = ? WHERE id = ?", [(holder, lease, each.id) for each in works]
+        )
+        slots = tuple(dict.fromkeys(each.slot for each in works))
+        found.append(Taken(mind, slots, max(each.cause for each in works), holder))
+    return found
 
 
 def read(row: Sequence[Any]) -> Work:

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
+from mindstream.clock import Clock, SystemClock
 from mindstream.errors import StorageError
 from mindstream.location import AnyData, Location
 from mindstream.log.database import FILE
@@ -38,6 +39,19 @@ def open_store(data: AnyData, tenant: str = "") -> SqlStore:
     with _needs_driver():
         from mindstream.memory.store.postgres.postgres import PostgresStore
     return PostgresStore(where.url, tenant or where.tenant)
+
+
+def clock_of(data: AnyStore) -> Clock:
+    """Return the time by which all go who use these data: this machine's, or that of the database's server."""
+    if not isinstance(data, AnyData):
+        found: Clock | None = getattr(data, "clock", None)
+        return found or SystemClock()
+    where = Location.of(data)
+    if where.folder is not None:
+        return SystemClock()
+    with _needs_driver():
+        from mindstream.memory.store.postgres.connection import clock_of as of_server
+    return of_server(where.url)
 
 
 @contextlib.asynccontextmanager

@@ -22,7 +22,7 @@ from mindstream.memory import belief as beliefs
 from mindstream.memory.belief import Belief, read_belief
 from mindstream.memory.fading import Strength
 from mindstream.memory.missing_vectors import MissingVectors
-from mindstream.memory.opening import AnyStore, opened_store
+from mindstream.memory.opening import AnyStore, clock_of, opened_store
 from mindstream.memory.recall.filters import Filters
 from mindstream.memory.recall.policies import Policy
 from mindstream.memory.recall.recall import Recollection, recaller_of
@@ -204,7 +204,7 @@ class Stream:
         """Open a stream of a folder (made if need be), a database or a store; what was opened here is closed here."""
         async with opened_store(data) as store:
             vectors = embedder(embed) if isinstance(embed, str) else embed
-            async with cls(store, name, vectors, clock or REAL, seed=seed) as stream:
+            async with cls(store, name, vectors, clock or clock_of(data), seed=seed) as stream:
                 yield stream
 
     async def __aenter__(self) -> Self:

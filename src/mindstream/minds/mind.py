@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import JsonValue
 
-from mindstream.clock import Clock, SystemClock, format_iso
+from mindstream.clock import Clock, format_iso
 from mindstream.errors import InputError, StorageError
 from mindstream.location import AnyData
 from mindstream.log.events import (
@@ -31,7 +31,7 @@ from mindstream.log.feed import Feed
 from mindstream.log.names import StreamName, checked_name
 from mindstream.memory.curation.curation import Correction
 from mindstream.memory.memory import Memory
-from mindstream.memory.opening import AnyStore, finish_erasures, opened_store
+from mindstream.memory.opening import AnyStore, clock_of, finish_erasures, opened_store
 from mindstream.memory.policy import open_policy
 from mindstream.memory.recall.rerank import second_stage
 from mindstream.memory.store.record import RecordDraft
@@ -133,7 +133,7 @@ class Mind:
         name = StreamName("user", user) if isinstance(user, str) else user
         if isinstance(data, AnyData):
             await asyncio.to_thread(finish_erasures, data, name.key)
-        clock = clock or SystemClock()
+        clock = clock or clock_of(data)
         session = checked_name(session, "session") if session else format_iso(clock.now())
         calls = CallLog()
         embed = embedder(embed) if isinstance(embed, str) else embed

@@ -14,8 +14,7 @@ from starlette.responses import Response
 
 import mindstream as package
 from mindstream.errors import MindstreamError
-from mindstream.location import OWN, AnyData
-from mindstream.log.names import tenant_of
+from mindstream.location import AnyData
 from mindstream.memory.opening import open_store
 from mindstream.memory.store.tenant import EVERYONE
 from mindstream.models.roles import Models
@@ -36,7 +35,7 @@ from mindstream.server.rest import add_rest
 from mindstream.server.tokens import Tokens
 from mindstream.service.operations.house import AT_ONCE, House, house_of
 from mindstream.service.operations.offered import Offered
-from mindstream.service.operations.taking_up import take_up
+from mindstream.service.operations.taking_up import TakingUp
 from mindstream.settings import Settings
 
 if TYPE_CHECKING:
@@ -100,7 +99,9 @@ class Doors:
             stack.push_async_callback(self._budgets.keep)
             if self._receiver is not None:
                 await stack.enter_async_context(self._webhook(self._receiver))
-            self.house.begin(take_up(self.house, await self._tenants()))
+            for answers in (True, False)[: 1 if self.house.part == "talks" else 2]:
+                taking_up = TakingUp(self.house, answers=answers, at_once=AT_ONCE)
+                await stack.enter_async_context(taking_up.running())
             yield
 
     def _webhook(self, receiver: Receiver) -> contextlib.AbstractAsyncContextManager[None]:
@@ -109,21 +110,12 @@ class Doors:
         log = open_store(self.house.settings.data, EVERYONE)
         return Webhook(receiver, log, self._ledger, self.house.clock, self.metrics).run()
 
-    async def _tenants(self) -> list[str]:
-        """Name those whose open work is taken up: whoever has a token, or could have one of the issuer's."""
-        named = [each.tenant for each in await self.admission.tokens.each()]
-        if self.admission.issuer is None:
-            return named
-        async with open_store(self.house.settings.data, EVERYONE) as everyone:
-            tenants = {tenant_of(stream) for stream in await everyone.streams_with_work()}
-        return [*named, *sorted(each for each in tenants if each and not each.startswith(OWN))]
-
 
 def app(
     data: AnyData | House = "data", *, model: str | Models | None = None, require_token: bool = False,
     hosts: tuple[str, ...] = (), origins: tuple[str, ...] = (),
     settings: Settings | None = None, offered: Offered | None = None, at_once: int = AT_ONCE,
-    issuer: Issuer | None = None, webhook: Receiver | None = None, public_url: str = "",
+    issuer: Issuer | None = None, webhook: Receiver | None = None, public_url: str = "", thinks: bool = True,
 ) -> Doors:  # fmt: skip
     """Make the application.
 
@@ -138,6 +130,7 @@ def app(
         issuer: whose tokens open, too.
         webhook: who is told what minds add after their answers.
         public_url: by which it is called through a proxy, as https://mind.example.org; "": by its own name.
+        thinks: thoughts are thought here; else others do (`mindstream work`).
 
     Raises:
         SettingsError: there is no such model.
@@ -145,7 +138,7 @@ def app(
     """
     if isinstance(model, str):
         settings = (settings or Settings()).model_copy(update={"model": model, "roles": {}})
-    house = house_of(data, settings, model if isinstance(model, Models) else None, offered, at_once)
+    house = house_of(data, settings, model if isinstance(model, Models) else None, offered, at_once, "whole" if thinks else "talks")
     kept = Tokens(house.own_store, house.clock)
     public = checked_public_url(public_url) if public_url else ""
     return Doors(house, Admission(kept, require_token, tuple(hosts), tuple(origins), issuer, public), webhook)

@@ -64,6 +64,7 @@ def serve(
         Path | None, flag("FILE", "What they are signed with [MINDSTREAM_WEBHOOK_SECRET].")
     ] = None,
     studio: Annotated[bool, switch("--studio", "Serve the studio's pages, too, at /studio/.")] = False,
+    no_thinking: Annotated[bool, switch("--no-thinking", "Hear and speak alone; `mindstream work` thinks.")] = False,
 ) -> None:
     """Serve REST, events, a model for chat pages and MCP, until it is told to end."""
     import gc
@@ -91,6 +92,7 @@ def serve(
             issuer, audience or (), SystemClock(), tenant_claim=tenant_claim, user_claim=user_claim
         ) if issuer else None,
         webhook=_receiver(webhook, webhook_secret) if webhook else None, public_url=public_url,
+        thinks=not no_thinking,
     )  # fmt: skip
     if studio:
         from mindstream.studio.recorded import add_recorded

@@ -216,16 +216,19 @@ class SqlStore(Store):
         key = self.tenant.own(mind)
         await self._database.write(lambda each: work.let_go(each, key, cause, owner, ended), [key])
 
-    async def take_work(
-        self, owner: str, now: Moment, lease: Moment, most: int, *, answers: bool = False
-    ) -> list[tuple[StreamKey, str]]:
-        """Take up to so many minds' open work for this owner; return whose, and the name under which each is held.
-
-        Args:
-            answers: answers that nobody gives any more; else what is to be thought about.
-        """
+    async def open_to_anybody(self, now: Moment, *, answers: bool) -> list[work.Work]:
+        """Return what of all minds anybody may take up (see log/work)."""
         among = self.tenant.owned("mind")
-        return await self._database.write(lambda each: work.take(each, owner, now, lease, most, answers, among))
+        return await self._database.read(lambda each: work.find_open(each, now, answers=answers, among=among))
+
+    async def take_work(
+        self, owner: str, now: Moment, lease: Moment, most: int, *, answers: bool
+    ) -> list[work.Taken]:
+        """Take up what of so many minds is open to anybody, and hold it under names that begin with `owner`."""
+        among = self.tenant.owned("mind")
+        return await self._database.write(
+            lambda each: work.take(each, owner, now, lease, most, answers=answers, among=among)
+        )
 
     async def last_seq(self) -> int:
         """Return the seq of the newest row of the tenant's log; 0 where there is none."""

@@ -15,14 +15,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from mindstream.clock import Clock, MachineZone, SystemClock, format_iso, read_zone
+from mindstream.clock import Clock, MachineZone, format_iso, read_zone
 from mindstream.errors import HeldElsewhere, InputError
 from mindstream.location import AnyData, Location
 from mindstream.log.events import Logged
 from mindstream.log.files import private_folder
 from mindstream.log.names import StreamKey, StreamName, checked_name, name_of
 from mindstream.memory.memory import Memory
-from mindstream.memory.opening import finish_erasures, open_store
+from mindstream.memory.opening import clock_of, finish_erasures, open_store
 from mindstream.memory.policy import MemoryPolicy, open_policy
 from mindstream.memory.recall.rerank import second_stage
 from mindstream.memory.store.sql_store import SqlStore
@@ -92,7 +92,7 @@ class House:
     ) -> None:  # fmt: skip
         self.settings, self._at_once, self.part = settings, at_once, part
         self.offered = offered or Offered()
-        self.clock = clock or SystemClock()
+        self.clock = clock or clock_of(settings.data)
         self.speakers = dict(speakers or {})
         self.minds = OpenMinds(self._open_mind, self.clock)
         self.towns, self.forks = WatchedTowns(), ForkedTowns(settings.data)
@@ -124,9 +124,11 @@ class House:
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def beside(cls, settings: Settings, clock: Clock | None = None) -> AsyncIterator[House]:
-        """Open a house that only reads: beside the server that may have the data folder."""
-        house = cls(settings, clock=clock)
+    async def beside(
+        cls, settings: Settings, clock: Clock | None = None, at_once: int = AT_ONCE, part: Part = "whole"
+    ) -> AsyncIterator[House]:
+        """Open a house that only reads, or thinks: beside the servers that may have the data."""
+        house = cls(settings, clock=clock, at_once=at_once, part=part)
         try:
             yield house
         finally:
@@ -382,7 +384,7 @@ async def _show_live(mind: Mind, hub: Hub) -> None:
 
 def house_of(
     data: AnyData | House, settings: Settings | None = None, models: Models | None = None,
-    offered: Offered | None = None, at_once: int = AT_ONCE,
+    offered: Offered | None = None, at_once: int = AT_ONCE, part: Part = "whole",
 ) -> House:  # fmt: skip
     """Return a house for data; one that is handed in is returned.
 
@@ -394,4 +396,4 @@ def house_of(
             raise InputError("a house has settings and models of its own")
         return data
     chosen = settings or Settings()
-    return House(chosen.model_copy(update={"data": Location.of(data)}), models=models, offered=offered, at_once=at_once)
+    return House(chosen.model_copy(update={"data": Location.of(data)}), models=models, offered=offered, at_once=at_once, part=part)

@@ -19,6 +19,7 @@ from mindstream.location import Location
 from mindstream.memory.store.postgres.faults import may_go_again
 from mindstream.memory.store.postgres.listening import digest_of, listening_to
 from mindstream.memory.store.postgres.writer import Write, Writer
+from mindstream.memory.store.tenant import EVERYONE
 
 T = TypeVar("T")
 Connection: TypeAlias = psycopg.Connection[tuple[Any, ...]]
@@ -126,7 +127,8 @@ class PostgresDatabase:
 
     def heeding(self, stream: str | None, told: Callable[[], None]) -> contextlib.AbstractContextManager[None]:
         """Call `told`, from another thread, when anybody has written to a stream; None: to any of the tenant's."""
-        return listening_to(self._url).heeding(digest_of(self._tenant, stream or ""), told)
+        digest = "" if self._tenant == EVERYONE else digest_of(self._tenant, stream or "")
+        return listening_to(self._url).heeding(digest, told)
 
     def _connect(self) -> Connection:
         connection = psycopg.connect(self._url, connect_timeout=10, client_encoding="UTF8", autocommit=True)

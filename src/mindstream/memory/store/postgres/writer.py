@@ -41,6 +41,8 @@ Settled = tuple["Write[Any]", Any, BaseException | None]
 class Write(Pending[T]):
     """A change that waits to be written, and whom it concerns: those are told with the commit (see listening)."""
 
+    work: Callable[[Any], T]
+
     def __init__(self, work: Callable[[Any], T], told: Sequence[str]) -> None:
         super().__init__(work)
         self.told = told
