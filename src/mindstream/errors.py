@@ -8,7 +8,8 @@ MindstreamError
 ├── StorageError              the data folder: locked, corrupt, full, not writable
 │   └── Conflict              somebody else wrote first; read again and retry
 │       ├── LeaseLost         this process no longer holds the work that it wants to finish
-│       └── HeldElsewhere     another process, which lives, is at this work: a run, a life, a town
+│       ├── HeldElsewhere     another process, which lives, is at this work: a run, a life, a town
+│       └── HeardAlready      it was said before under the same key, and is heard once
 ├── ModelError                whoever answers did not
 │   ├── ModelRefused          asking again will not help: a bad request, a refusal to answer
 │   │   ├── ModelDenied       … whatever is asked: wrong key, no such model, no credit left
@@ -59,6 +60,18 @@ class LeaseLost(Conflict):
 
 class HeldElsewhere(Conflict):
     """Another process is at this work now."""
+
+
+class HeardAlready(Conflict):
+    """It was heard already.
+
+    Attributes:
+        seq: the row of the log.
+    """
+
+    def __init__(self, seq: int) -> None:
+        super().__init__(f"that was heard already, at {seq}")
+        self.seq = seq
 
 
 class ModelError(MindstreamError):

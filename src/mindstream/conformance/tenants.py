@@ -63,6 +63,7 @@ TRIED: dict[str, Call] = {
     "last": lambda store, its: store.last(its.key, "remembered"),
     "count": lambda store, its: store.count(its.key, "remembered"),
     "checkpoint": lambda store, its: store.checkpoint(its.key, "head"),
+    "taken_by": lambda store, its: store.taken_by(its.key, "created"),
     "records": lambda store, its: store.records(its.key, [its.record.id]),
     "latest": lambda store, its: store.latest(its.key, n=9, now=NOW),
     "find_same": lambda store, its: store.find_same(its.key, "note", [its.record.text], now=NOW),

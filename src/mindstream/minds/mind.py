@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 from pydantic import JsonValue
 
 from mindstream.clock import Clock, format_iso
-from mindstream.errors import InputError, StorageError
+from mindstream.errors import Conflict, HeardAlready, InputError, StorageError
 from mindstream.location import AnyData
 from mindstream.log.events import (
     BeliefChanged,
@@ -35,6 +35,7 @@ from mindstream.memory.opening import AnyStore, clock_of, finish_erasures, opene
 from mindstream.memory.policy import open_policy
 from mindstream.memory.recall.rerank import second_stage
 from mindstream.memory.store.record import RecordDraft
+from mindstream.memory.store.registry import SAID_ONCE
 from mindstream.memory.store.store import Entry
 from mindstream.memory.store.validation import checked_text
 from mindstream.minds.calls import CallLog
@@ -168,7 +169,9 @@ class Mind:
         self._turn = Occurrence(await self.memory.store.count(self.memory.key, "heard"), "", "")
         await self.responder.begin()
 
-    async def hear(self, text: str, *, one_answer: bool = False, by: str = "") -> AsyncGenerator[Logged]:
+    async def hear(
+        self, text: str, *, one_answer: bool = False, by: str = "", once: str = ""
+    ) -> AsyncGenerator[Logged]:
         """Take in what the user says and answer, row by row of the log: heard, perhaps waiting, pieces, said.
 
         What was yielded as `heard` is on disk and will be thought about, whatever happens next. Closing the generator
@@ -177,15 +180,17 @@ class Mind:
         Args:
             one_answer: nothing that comes later would be seen: what was asked for is waited for.
             by: who says it; the mind's user where nobody is named.
+            once: a key under which it is heard once, by whatever process.
 
         Raises:
             InputError: there is nothing to read in it, or it is too long.
+            HeardAlready: something was heard under that key.
             StorageError: it could not be kept, or the answer could not.
         """
         text = checked_text(text)
         async with self._taking_in:
             attention = await self.responder.attend(text, one_answer=one_answer)
-            heard = await self._write_down(text, attention, by or attention.by or self.memory.name)
+            heard = await self._write_down(text, attention, by or attention.by or self.memory.name, once)
         try:
             async with self._taking_in:  # whoever spoke meanwhile is heard before anything is answered
                 pass
@@ -256,7 +261,7 @@ class Mind:
         """Return when the reasoners have nothing left that could come to something now."""
         await self.reasoners.settled()
 
-    async def _write_down(self, text: str, attention: Attention, by: str) -> Logged:
+    async def _write_down(self, text: str, attention: Attention, by: str, once: str) -> Logged:
         """Write down what the user says, its record and the work that it causes in one commit."""
         memory = self.memory
         with self.reasoners.hearing():
@@ -267,9 +272,12 @@ class Mind:
             self._turn = turn
             event = Heard(text=text, session=self.session, record=record.id)
             try:
-                (heard,) = await memory.commit(Entry(event, by, (record,)), wake=wake)
-            except StorageError:
+                unique = f"{SAID_ONCE}{once}" if once else ""
+                (heard,) = await memory.commit(Entry(event, by, (record,)), wake=wake, unique=unique)
+            except StorageError as error:
                 self._turn = before  # what was not heard does not count
+                if once and isinstance(error, Conflict) and (seq := await memory.store.taken_by(memory.key, unique)):
+                    raise HeardAlready(seq) from None
                 raise
             if attention.hold:
                 self.reasoners.hold(heard.seq)

@@ -26,7 +26,7 @@ from mindstream.server.description import describe_api
 from mindstream.server.entrance import Admission, Entrance, checked_public_url
 from mindstream.server.events import add_events
 from mindstream.server.health import Metrics, add_health
-from mindstream.server.idempotency import Writes
+from mindstream.server.idempotency import PATIENCE_S, Writes
 from mindstream.server.ledger import Ledger
 from mindstream.server.limits import Limits
 from mindstream.server.mcp.http import add_mcp
@@ -64,7 +64,7 @@ class Doors:
         )  # fmt: skip
         self._ledger = Ledger(house.own_store, house.clock)
         self._budgets = Budgets(self._ledger, house.clock)
-        self.writes = Writes(self._ledger)
+        self.writes = Writes(self._ledger, PATIENCE_S if house.settings.data.folder is None else 0.0)
         house.on_forget.append(self.writes.forget)
         self._more: list[contextlib.AbstractAsyncContextManager[Any]] = []
         self.metrics = Metrics(house)

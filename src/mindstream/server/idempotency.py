@@ -17,6 +17,7 @@ from pydantic import BaseModel
 from mindstream.errors import InputError, MindstreamError
 from mindstream.server.ledger import Ledger
 from mindstream.server.problems import Refusal
+from mindstream.service.operations.minds import ONCE
 from mindstream.service.operations.table import Operation
 from mindstream.service.operations.who import Who
 
@@ -24,11 +25,19 @@ LONGEST = 200
 MOST = 10_000
 
 
-class Writes:
-    """The writes that came with a key."""
+LOOK_S, PATIENCE_S = 0.2, 10.0
+"""How often, and how long, it is looked whether another server of these data has done it."""
 
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
+
+class Writes:
+    """The writes that came with a key.
+
+    Args:
+        patience_s: so long another server may be at what was begun under a key; 0: there is none.
+    """
+
+    def __init__(self, ledger: Ledger, patience_s: float = 0.0) -> None:
+        self._ledger, self._patience_s = ledger, patience_s
         self._answers: OrderedDict[str, BaseModel] = OrderedDict()
         self._going_on: dict[str, tuple[str, asyncio.Event]] = {}
 
@@ -59,20 +68,39 @@ class Writes:
     async def _once(
         self, place: str, request: str, operation: Operation, do: Callable[[], Awaitable[BaseModel]]
     ) -> BaseModel:
-        found = await self._ledger.begin(place, request)
+        found = await self._begin(place, request, operation)
         if found is not None:
-            _check_same(found[0], request)
             return self._first(place, operation, found[1], found[2])
+        once = ONCE.set(place)
         try:
             answer = await do()
         except MindstreamError:
             await self._ledger.drop(place)  # nothing was done; it may be tried again
             raise
+        finally:
+            ONCE.reset(once)
         await self._ledger.done(place, operation.status, answer.model_dump_json() if operation.wordless else "")
         self._answers[place] = answer
         if len(self._answers) > MOST:
             self._answers.popitem(last=False)
         return answer
+
+    async def _begin(self, place: str, request: str, operation: Operation) -> tuple[str, int, str] | None:
+        """Take the key, or return what stands there; another server may be at it, which is waited for.
+
+        What is done once by itself may be begun by several: whoever is second is told what the first has done.
+        """
+        for _ in range(int(self._patience_s / LOOK_S) + 1):
+            found = await self._ledger.begin(place, request)
+            if found is None:
+                return None
+            _check_same(found[0], request)
+            if found[1]:
+                break
+            if operation.is_once:
+                return None
+            await asyncio.sleep(LOOK_S if self._patience_s else 0)
+        return found
 
     def _first(self, place: str, operation: Operation, status: int, kept: str) -> BaseModel:
         if place in self._answers:

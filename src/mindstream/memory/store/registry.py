@@ -49,15 +49,33 @@ def register(connection: Sql, key: StreamKey) -> None:
         )
 
 
+SAID_ONCE = "said once "
+"""How what an utterance takes begins that is heard once; its key follows. The newest of them are known."""
+KNOWN = 200
+OLD_ONES = (
+    "DELETE FROM uniques WHERE stream = ? AND name >= ? AND name < ? AND seq < (SELECT seq FROM uniques"
+    f" WHERE stream = ? AND name >= ? AND name < ? ORDER BY seq DESC LIMIT 1 OFFSET {KNOWN})"
+)
+
+
 def take(connection: Sql, key: StreamKey, unique: str, seq: int) -> None:
     """Take what there can be one of in a stream.
 
     Raises:
         Conflict: it is taken.
     """
+    if unique.startswith(SAID_ONCE):
+        among = (key, SAID_ONCE, f"{SAID_ONCE}~")
+        connection.execute(OLD_ONES, (*among, *among))
     sql = "INSERT INTO uniques (stream, name, seq) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
     if not connection.execute(sql, (key, unique, seq)).rowcount:
         raise Conflict(f"{unique!r} is taken already in {name_of(key).kind} {name_of(key).id!r}")
+
+
+def find_taken(connection: Sql, key: StreamKey, unique: str) -> int | None:
+    """Return by which row that is taken in a stream; None: it is free."""
+    row = connection.execute("SELECT seq FROM uniques WHERE stream = ? AND name = ?", (key, unique)).fetchone()
+    return None if row is None else int(row[0])
 
 
 def forget(connection: Sql, key: StreamKey) -> None:

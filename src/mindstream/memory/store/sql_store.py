@@ -11,7 +11,7 @@ from mindstream.log import work
 from mindstream.log.events import Logged
 from mindstream.log.names import StreamKey, StreamName
 from mindstream.log.sql import Sql
-from mindstream.memory.store import checkpoints, kept, queries, writing
+from mindstream.memory.store import checkpoints, kept, queries, registry, writing
 from mindstream.memory.store.checkpoints import Checkpoint
 from mindstream.memory.store.record import Kind, Record, normalised, same_words
 from mindstream.memory.store.registry import TypedKeys
@@ -172,6 +172,10 @@ class SqlStore(Store):
             return checkpoints.read(connection.execute(checkpoints.QUERY, (mind, name)).fetchall(), name)
 
         return await self._database.read(look)
+
+    async def taken_by(self, mind: StreamKey, unique: str) -> int | None:
+        self.tenant.own(mind)
+        return await self._database.glance(lambda connection: registry.find_taken(connection, mind, unique))
 
     async def streams(self) -> list[StreamKey]:
         sql = f"SELECT DISTINCT stream FROM records WHERE {self.tenant.owned('stream')} ORDER BY stream"

@@ -206,6 +206,9 @@ class LogStore(Protocol):
     async def checkpoint(self, mind: StreamKey, name: str) -> Checkpoint | None:
         """Return the newest checkpoint of a name; None where there is none, or it is damaged."""
 
+    async def taken_by(self, mind: StreamKey, unique: str) -> int | None:
+        """Return by which row a commit's `unique` is taken; None: it is free."""
+
 
 async def read_log(
     store: LogStore, mind: StreamKey | None, after: int = 0, kinds: Sequence[str] | None = None

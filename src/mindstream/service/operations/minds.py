@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 from pydantic import Field, JsonValue
 
 from mindstream.clock import Moment
+from mindstream.errors import HeardAlready
 from mindstream.log.events import Heard, Logged, Waiting
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.columns import KIND_CODES
@@ -42,6 +44,10 @@ class Sent(Reply):
     session: str
 
 
+ONCE: ContextVar[str] = ContextVar("once", default="")
+"""The key under which what is done now is done once; what is said under it is heard once, by whatever server."""
+
+
 async def answer(house: House, who: Who, ask: SendRequest) -> AsyncGenerator[Logged]:
     """Say something to a mind and give the rows that come of it: heard, perhaps waiting, pieces, said.
 
@@ -50,7 +56,7 @@ async def answer(house: House, who: Who, ask: SendRequest) -> AsyncGenerator[Log
     """
     async with house.mind(who, ask.session, ask.pack) as opened:
         with opened.answers_now() as is_busy:
-            async with aclosing(opened.mind.hear(ask.text)) as rows:
+            async with aclosing(opened.mind.hear(ask.text, once=ONCE.get())) as rows:
                 async for row in rows:
                     yield row
                     if is_busy and isinstance(row.event, Heard):
@@ -59,7 +65,8 @@ async def answer(house: House, who: Who, ask: SendRequest) -> AsyncGenerator[Log
 
 
 @operation(
-    "minds.send", "write", "POST /users/{user}/send", cli="chat", status=202, streams=answer, wordless=True
+    "minds.send", "write", "POST /users/{user}/send", cli="chat", status=202, streams=answer, wordless=True,
+    is_once=True,
 )  # fmt: skip
 async def send(house: House, who: Who, ask: SendRequest) -> Sent:
     """Say something to a mind. Answered when it is on disk; to who accepts text/event-stream, by the answer's events.
@@ -71,7 +78,13 @@ async def send(house: House, who: Who, ask: SendRequest) -> Sent:
     waited: set[asyncio.Future[Any]] = {heard, task}
     await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
     if not heard.done():
-        await task  # which says why
+        try:
+            await task  # which says why
+        except HeardAlready as already:
+            store = house.ground(who).store
+            rows = await store.events(store.key(who.name), already.seq - 1, [Heard.kind], 1)
+            session = rows[0].event.session if rows and isinstance(rows[0].event, Heard) else ""
+            return Sent(seq=already.seq, session=session)
     return await heard
 
 

@@ -52,6 +52,8 @@ class Operation:
         status: REST's answer where it is done.
         streams: gives the same as rows of the log, as they come.
         wordless: its answer holds no words of anybody's: ids and numbers.
+        is_once: it sees to it that it is done once under a key (`minds.ONCE`), in whatever process: so it may be begun
+            again where nobody knows whether it was done.
     """
 
     name: str
@@ -68,6 +70,7 @@ class Operation:
     status: int = 200
     streams: Stream | None = None
     wordless: bool = False
+    is_once: bool = False
 
     @property
     def room(self) -> str:
@@ -108,7 +111,7 @@ _table: dict[str, Operation] = {}
 
 def operation(
     name: str, scope: Scope, rest: str, *, long: bool = False, mcp: str = "", cli: str = "", status: int = 200,
-    streams: Stream | None = None, wordless: bool = False,
+    streams: Stream | None = None, wordless: bool = False, is_once: bool = False,
 ) -> Callable[[R], R]:  # fmt: skip
     """Declare a function an operation; `rest` is its method and path."""
 
@@ -118,7 +121,7 @@ def operation(
         kind, result = hints[list(inspect.signature(run).parameters)[2]], hints["return"]
         made = Operation(
             name, scope, method, path, run, kind, result, " ".join((inspect.getdoc(run) or "").split()), long, mcp, cli,
-            202 if long else status, streams, wordless,
+            202 if long else status, streams, wordless, is_once,
         )  # fmt: skip
         if _table.setdefault(name, made) is not made:
             raise ValueError(f"two operations are called {name!r}")
