@@ -117,10 +117,10 @@ class Answering:
     async def _take_turn(self, situation: Situation, answer: Answer, exchange: Exchange) -> None:
         """Answer when it is this utterance's turn: at once, or after the Reasoner."""
         queued, heard = self._in_turn.locked() or self._floor.locked(), answer.heard
-        async with self._in_turn:
+        async with self._turn(answer) as waited:
             self._answering.add(heard)
             try:
-                async with self._turn(answer, situation, exchange) as waited:
+                with self._filling_silence(answer, situation, exchange):
                     if queued or waited:  # what is believed may have moved on
                         situation = await self._talker.situation(situation.text)
                         answer.decision = replace(self._gate.decide(situation), thinks=answer.decision.thinks)
@@ -140,13 +140,15 @@ class Answering:
                     await self._log.keep(answer, situation)
 
     @contextlib.asynccontextmanager
-    async def _turn(self, answer: Answer, situation: Situation, exchange: Exchange) -> AsyncIterator[bool]:
-        """Take the turn, among all processes; tell whether another one's answer was waited for."""
+    async def _turn(self, answer: Answer) -> AsyncIterator[bool]:
+        """Take the turn, among all processes, then among ours; tell whether another process was waited for."""
         traced = span("invoke_agent", "talker", agent_name="talker", conversation_id=self._talker.session)
-        with traced, self._filling_silence(answer, situation, exchange):
-            began = _now_s()
-            async with self._reasoners.turns.of(answer.heard) as answer.turn:
-                yield _now_s() - began > LOOK_S
+        began = _now_s()
+        async with self._reasoners.turns.of(answer.heard) as answer.turn:
+            waited = _now_s() - began > LOOK_S
+            async with self._in_turn:
+                with traced:
+                    yield waited
 
     def _waits_first(self, answer: Answer, situation: Situation) -> bool:
         """Tell whether the gate waits before anybody speaks. An alarm waits for nobody.

@@ -158,17 +158,19 @@ def give_up(connection: Sql, owner: str, among: str = "TRUE") -> None:
 
 
 def let_go(connection: Sql, mind: str, cause: int, owner: str, ended: Sequence[str] = ()) -> None:
-    """Let go of what `owner` holds of an utterance's work and has not begun; of some slots it is ended."""
+    """Let go of what `owner` holds of an utterance's thoughts and has not begun; of some slots it is ended."""
     held = "mind = ? AND cause = ? AND owner = ? AND done IS NULL AND running = 0"
     for slot in ended:
         connection.execute(f"UPDATE work SET done = ? WHERE {held} AND slot = ?", (cause, mind, cause, owner, slot))
-    connection.execute(f"UPDATE work SET lease = 0 WHERE {held}", (mind, cause, owner))
+    thoughts = f"{held} AND substr(slot, 1, {len(ANSWER)}) <> ?"
+    connection.execute(f"UPDATE work SET lease = 0 WHERE {thoughts}", (mind, cause, owner, ANSWER))
 
 
 class Taken(NamedTuple):
     """What was taken up for a mind: its slots, the newest utterance among its causes, and the name that holds it."""
 
     mind: Any
+    ids: tuple[int, ...]
     slots: tuple[str, ...]
     newest: int
     holder: str
@@ -203,7 +205,7 @@ def take(
             "UPDATE work SET owner = ?, lease = ? WHERE id = ?", [(holder, lease, each.id) for each in works]
         )
         slots = tuple(dict.fromkeys(each.slot for each in works))
-        found.append(Taken(mind, slots, max(each.cause for each in works), holder))
+        found.append(Taken(mind, tuple(each.id for each in works), slots, max(each.cause for each in works), holder))
     return found
 
 

@@ -62,14 +62,13 @@ class Turns:
                 yield own
         finally:
             self._on.discard(heard)
-            self.taken.pop(heard, None)
 
     async def _answers(self) -> list[Work]:
         found = await self._memory.store.open_work(self._memory.key)
         return [work for work in found if work.slot == self.slot]
 
     async def find(self, heard: int) -> int | None:
-        """Return the work that an utterance's answer is; None: it is none, or was ended.
+        """Return the work that an utterance's answer is; None: it is none.
 
         Raises:
             LeaseLost: another process answers it.
@@ -78,8 +77,9 @@ class Turns:
             found = [work for work in await self._answers() if work.cause == heard]
         except StorageError:  # no fault is a reason to be silent
             return None
-        if found and found[0].owner != self.owner(heard):
-            raise LeaseLost(f"what was heard at {heard} is answered by another process")
+        is_due = heard in self.claimed or heard in self.taken
+        if found[0].owner != self.owner(heard) if found else is_due:
+            raise LeaseLost(f"what was heard at {heard} is answered by another process, or was")
         return found[0].id if found else None
 
     async def _wait(self, heard: int) -> None:

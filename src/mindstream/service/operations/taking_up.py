@@ -18,6 +18,7 @@ from mindstream.location import OWN
 from mindstream.log.events import Heard, Logged, Opened, Said
 from mindstream.log.names import name_of, tenant_of
 from mindstream.log.work import Taken
+from mindstream.memory.lease import renewing
 from mindstream.memory.opening import open_store
 from mindstream.memory.store.tenant import EVERYONE
 from mindstream.minds.timeouts import Timeouts
@@ -108,11 +109,13 @@ class TakingUp:
     async def _be_at(self, who: Who, taken: Taken) -> None:
         if name_of(taken.mind).kind != "user":
             return
-        who = who.of(name_of(taken.mind).id)
-        if self._answers:
-            for slot in taken.slots:
-                await self._answer(who, taken, slot)
-        else:
+        who, clock = who.of(name_of(taken.mind).id), self._house.clock
+        store = self._house.ground(who).store
+        with renewing(store, clock, lambda: taken.ids, taken.holder, Timeouts().lease_s):  # until a mind does
+            if self._answers:
+                for slot in taken.slots:
+                    await self._answer(who, taken, slot)
+                return
             speakers = {await self._speaker(who, taken, slot) for slot in taken.slots}
             await asyncio.gather(*(self._think(who, taken, speaker) for speaker in sorted(speakers)))
 
