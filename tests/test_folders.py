@@ -15,12 +15,12 @@ from mindstream.log.events import Said, Unknown
 from mindstream.memory.store.salvage import UNREADABLE
 from mindstream.memory.store.validation import checked_record
 from mindstream.models.embedders.wordllama import WordLlama
-from mindstream.service.damage import faults
+from mindstream.service.doctor.damage import faults
+from mindstream.service.doctor.mending import mend
+from mindstream.service.doctor.readable import looking_into
 from mindstream.service.erasing import erase, list_kept
 from mindstream.service.export_file import Header, read_export
 from mindstream.service.memory import UserMemory
-from mindstream.service.mending import mend
-from mindstream.service.readable import looking_into
 from mindstream.service.transfer import export
 
 FOLDERS = sorted((Path(__file__).parent / "folders").glob("*.tar.gz"))

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from mindstream.errors import SettingsError
+from mindstream.location import Location
 from mindstream.settings import choose, unknown_variables
 
 
@@ -35,9 +36,9 @@ def test_flags_come_before_the_environment_and_that_before_the_file(
 
 def test_without_settings_the_memory_lies_in_the_home_of_its_owner(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("XDG_DATA_HOME")
-    assert choose().settings.data == Path.home() / ".local" / "share" / "mindstream"
+    assert choose().settings.data == Location(Path.home() / ".local" / "share" / "mindstream")
     monkeypatch.setenv("XDG_DATA_HOME", "/elsewhere")
-    assert choose().settings.data == Path("/elsewhere/mindstream")
+    assert choose().settings.data == Location(Path("/elsewhere/mindstream"))
 
 
 def test_roles_are_a_table_that_each_source_may_change(monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
@@ -81,7 +82,7 @@ def test_paths_in_the_file_start_from_its_folder(monkeypatch: pytest.MonkeyPatch
     file.write_text('data = "memory"\npack = "./coach"\nprompts = "/words"\n')
     monkeypatch.setenv("MINDSTREAM_SETTINGS", str(file))
     settings = choose().settings
-    assert settings.data == tmp_path / "home" / "memory"
+    assert settings.data == Location(tmp_path / "home" / "memory")
     assert Path(settings.pack) == tmp_path / "home" / "coach"
     assert settings.prompts == Path("/words")
 
@@ -176,6 +177,6 @@ def test_a_person_without_a_home_is_asked_for_a_folder(monkeypatch: pytest.Monke
         raise KeyError(number)
 
     monkeypatch.setattr("pwd.getpwuid", nobody)
-    assert choose({"data": "here"}).settings.data == Path("here")
+    assert choose({"data": "here"}).settings.data == Location(Path("here"))
     with pytest.raises(SettingsError, match="say --data DIR"):
         choose()

@@ -18,11 +18,6 @@ def usable(path: str | Path) -> Path:
     Raises:
         InputError: no file can have it.
     """
-    if is_database(path):  # it is not repeated: a password may stand in it
-        raise InputError(
-            "a folder is wanted here, and that is the URL of a PostgreSQL database; such a database is opened in Python"
-            " so far (docs/postgres.md)"
-        )
     if "\0" in str(path):
         raise InputError(f"{str(path)!r} cannot be a path: it holds a NUL character")
     try:
@@ -32,11 +27,6 @@ def usable(path: str | Path) -> Path:
     if len(os.fsencode(path)) > LONGEST_PATH or any(len(os.fsencode(part)) > LONGEST_NAME for part in path.parts):
         raise InputError(f"{str(path)[:60]!r}… is too long for a path")
     return path
-
-
-def is_database(data: str | Path) -> bool:
-    """Tell whether it is the URL of a PostgreSQL database; one that was taken for a path has lost a slash."""
-    return str(data).lower().startswith(("postgresql:/", "postgres:/"))
 
 
 def is_path(text: str) -> bool:
@@ -65,6 +55,13 @@ def home() -> Path | None:
         return Path.home()
     except RuntimeError:
         return None
+
+
+def own_folder(variable: str, usual: str) -> Path | None:
+    """Return the person's own folder for a purpose: where a variable says, or the usual place in the home."""
+    named = Path(os.environ.get(variable) or "")
+    place = named if named.is_absolute() else (own / usual if (own := home()) else None)
+    return place / "mindstream" if place else None
 
 
 def read_text(path: Path, most: int) -> str:

@@ -21,7 +21,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mindstream import rooms
 from mindstream.errors import InputError, SettingsError
-from mindstream.paths import as_path, home, is_path, read_text, usable
+from mindstream.location import Location
+from mindstream.paths import as_path, is_path, own_folder, read_text, usable
 
 PREFIX = "MINDSTREAM_"
 DEFAULT, RULES = "default", "rules"
@@ -34,23 +35,17 @@ MOST_BYTES = 100_000
 OTHER_VARIABLES = frozenset({FILE_VARIABLE, "MINDSTREAM_DEBUG"})
 
 
-def _data() -> Path:
-    if (folder := _own("XDG_DATA_HOME", ".local/share")) is None:
+def _data() -> Location:
+    if (folder := own_folder("XDG_DATA_HOME", ".local/share")) is None:
         raise SettingsError("nobody knows your home directory, and so where memory lives: say --data DIR")
-    return folder
-
-
-def _own(variable: str, usual: str) -> Path | None:
-    """Return the person's own folder for a purpose: where the variable says, or the usual place in the home."""
-    named = Path(os.environ.get(variable) or "")
-    place = named if named.is_absolute() else (own / usual if (own := home()) else None)
-    return place / "mindstream" if place else None
+    return Location(folder)
 
 
 class Settings(BaseModel):
     """All that can be set.
 
     Attributes:
+        data: a folder, or the URL of a PostgreSQL database.
         model: who answers for every role that `roles` does not name; where neither names anybody, stand-ins answer.
         fallback: who answers in the place of a model that fails: `rules`, or another model; nobody, unless it is named.
         patience_s: how long a model may be silent, before its first word and between two, of all models or by name;
@@ -67,7 +62,7 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    data: Path = Field(default_factory=_data)
+    data: Location = Field(default_factory=_data)
     user: str = "you"
     pack: str = "sleep"
     model: str | None = None
@@ -151,7 +146,7 @@ def settings_file() -> Path | None:
     """Find the settings file: the one that is named, else the person's own; None where there is none."""
     if named := os.environ.get(FILE_VARIABLE):
         return _path(named, f"--settings or {FILE_VARIABLE}")
-    config = _own("XDG_CONFIG_HOME", ".config")
+    config = own_folder("XDG_CONFIG_HOME", ".config")
     return config / "settings.toml" if config and os.path.lexists(config / "settings.toml") else None
 
 
@@ -203,7 +198,9 @@ def _of_file(file: Path) -> dict[str, Any]:
             near = difflib.get_close_matches(name, Settings.model_fields, 1)
             advice = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(Settings.model_fields)}"
             raise SettingsError(f"{file}: unknown key {name!r}; {advice}")
-    for name in ("data", "prompts", "pack"):
+    if isinstance(found.get("data"), str):
+        found["data"] = _location(found["data"], f"{file}: data").under(file.parent)
+    for name in ("prompts", "pack"):
         value = found.get(name)
         if isinstance(value, str) and (name != "pack" or is_path(value)):
             path = file.parent / _path(value, f"{file}: {name}")
@@ -241,12 +238,21 @@ def _checked(values: Mapping[str, Any], origins: Mapping[str, str]) -> Settings:
         what = where if where.startswith(("-", PREFIX)) else f"{where}: {name}"
         wanted = "input should be a path" if found["type"] == "path_type" else found["msg"].lower()
         raise SettingsError(f"{what}: {wanted}, not {found['input']!r}") from None
-    changed: dict[str, object] = {"data": _path(settings.data, origins.get("data", "data"))}
+    except InputError as error:
+        raise SettingsError(f"{origins.get('data', 'data')}: {error}") from None
+    changed: dict[str, object] = {}
     if settings.prompts is not None:
         changed["prompts"] = _path(settings.prompts, origins.get("prompts", "prompts"))
     if is_path(settings.pack):
         changed["pack"] = as_path(_path(settings.pack, origins.get("pack", "pack")))
     return settings.model_copy(update=changed)
+
+
+def _location(data: str, where: str) -> Location:
+    try:
+        return Location.of(data)
+    except InputError as error:
+        raise SettingsError(f"{where}: {error}") from None
 
 
 def _path(path: str | Path, where: str) -> Path:

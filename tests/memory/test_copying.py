@@ -17,6 +17,7 @@ from mindstream.conformance.samples import ANN, THEN, build_event, build_record,
 from mindstream.errors import InputError, StorageError
 from mindstream.log.events import Heard
 from mindstream.log.names import StreamName
+from mindstream.memory.opening import copy_data
 from mindstream.memory.store.checkpoints import Checkpoint
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Commit, Entry, NewWork
@@ -41,6 +42,7 @@ async def _fill(folder: Path) -> None:
                 Commit(mind=key, at=THEN, entries=(heard,), wake=wake, checkpoint=kept, unique="created")
             )
             await store.erase(key, [records[5].id])
+            await store.keep(key, "result:1", THEN, lambda _: "what came of it")
     async with SqliteStore(folder) as store:
         await store.commit(build_writing(build_version(1)))
         bob = store.key(StreamName("user", "bob"))
@@ -59,18 +61,18 @@ async def test_there_and_back_again_all_is_as_it_was(tmp_path: Path) -> None:
     there, back = tmp_path / "there", tmp_path / "back"
     await _fill(there)
     url = postgres_server.fresh_url()
-    copied = copying.copy(str(there), url)
+    copied = copy_data(str(there), url)
     assert {each.table: each.rows for each in copied} == {
-        "streams": 2, "log": 5, "records": 1399, "erased": 2, "work": 2, "checkpoints": 2, "uniques": 2,
+        "streams": 2, "log": 5, "records": 1399, "erased": 2, "work": 2, "checkpoints": 2, "uniques": 2, "kept": 2,
     }  # fmt: skip
-    assert copying.copy(url, str(back)) == copied
+    assert copy_data(url, str(back)) == copied
     assert _dump(back) == _dump(there)
 
 
 async def test_whoever_goes_on_in_the_copy_takes_no_number_twice(tmp_path: Path) -> None:
     await _fill(tmp_path)
     url = postgres_server.fresh_url()
-    copying.copy(str(tmp_path), url)
+    copy_data(str(tmp_path), url)
     async with SqliteStore(tmp_path) as old, PostgresStore(url) as new:
         point = (await old.changes(ANN, 0)).upto
         writing = build_writing(build_record("tea"))
@@ -92,20 +94,20 @@ async def test_a_copy_is_refused_where_something_is_and_leaves_nothing_where_it_
         source = str(tmp_path / "there")
         if target != url:
             monkeypatch.undo()
-            copying.copy(source, url)  # nothing stood in its way
+            copy_data(source, url)  # nothing stood in its way
             monkeypatch.setattr(copying, "_summed", lambda side, table: copying.Copied(table, 0, 0))
             source = url
         with pytest.raises(StorageError, match="not what was read"):
-            copying.copy(source, target)
+            copy_data(source, target)
     monkeypatch.undo()
     with pytest.raises(InputError, match=r"something is in postgresql://mind@.* already"):
-        copying.copy(str(tmp_path / "there"), url)
-    copying.copy(url, str(tmp_path / "broken"))
+        copy_data(str(tmp_path / "there"), url)
+    copy_data(url, str(tmp_path / "broken"))
     with pytest.raises(InputError, match="already"):
-        copying.copy(url, str(tmp_path / "broken"))
+        copy_data(url, str(tmp_path / "broken"))
     for pair in ((str(tmp_path), str(tmp_path)), (url, url)):
         with pytest.raises(InputError, match="one of the two"):
-            copying.copy(*pair)
+            copy_data(*pair)
     async with PostgresStore(url, "acme") as store:  # the walls stand again
         assert await store.owners([each.id for each in await _notes(tmp_path / "there")]) == {}
 
@@ -119,7 +121,7 @@ async def test_a_memory_goes_on_in_the_copy(tmp_path: Path) -> None:
     async with Memory.open(tmp_path, "ann", clock=ManualClock()) as memory:
         await memory.retain("Trams squeal below Ann's window.", "note")
     url = postgres_server.fresh_url()
-    copying.copy(str(tmp_path), url)
+    copy_data(str(tmp_path), url)
     async with Memory.open(url, "ann", clock=ManualClock()) as memory:
         found = await memory.recall("what is outside Ann's window?", k=1)
         assert [each.record.text for each in found] == ["Trams squeal below Ann's window."]

@@ -24,9 +24,9 @@ from mindstream.memory.store.rows import INSERT, insertion
 from mindstream.memory.store.store import Commit, Entry
 from mindstream.memory.store.sums import sum_of_event
 from mindstream.memory.store.tables import MIGRATIONS
-from mindstream.service.damage import faults
-from mindstream.service.mending import mend
-from mindstream.service.readable import looking_into
+from mindstream.service.doctor.damage import faults
+from mindstream.service.doctor.mending import mend
+from mindstream.service.doctor.readable import looking_into
 from mindstream.sharing.admission import Pair, lay_in
 from mindstream.sharing.pool import Pool
 from mindstream.tools.documents import open_documents

@@ -16,7 +16,7 @@ from mindstream import ManualClock, Memory, Mind, SqliteStore
 from mindstream.chance import token
 from mindstream.coach.coach import Coach
 from mindstream.conformance.samples import ANN, NOW, build_record, build_writing
-from mindstream.errors import StorageError
+from mindstream.errors import MindstreamError, StorageError
 from mindstream.log.events import Heard, Thought
 from mindstream.memory.opening import open_store
 from mindstream.memory.store.store import Commit, Entry, NewWork, WorkDone
@@ -26,7 +26,6 @@ from mindstream.town.town import Town
 psycopg = pytest.importorskip("psycopg", reason="PostgreSQL is not tried: psycopg is not installed")
 
 from mindstream.memory.store.postgres import postgres  # noqa: E402
-from mindstream.memory.store.postgres.connection import shown  # noqa: E402
 from mindstream.memory.store.postgres.postgres import PostgresStore  # noqa: E402
 from mindstream.memory.store.postgres.tables import MIGRATIONS, TABLES  # noqa: E402
 
@@ -70,14 +69,11 @@ async def test_no_password_is_told(url: str) -> None:
         "postgresql://ann:hunter2@127.0.0.1:port/mind",
     ]
     for each in wrong:
-        with pytest.raises(StorageError) as caught:
+        with pytest.raises(MindstreamError) as caught:
             PostgresStore(each)
         assert "hunter2" not in str(caught.value) and caught.value.__cause__ is None
-        assert "hunter2" not in shown(each)
-    with pytest.raises(StorageError) as caught:
-        PostgresStore("postgresql://ann:hunter2@[::1/mind")
-    assert "hunter2" not in str(caught.value)
-    assert shown("postgresql://ann:hunter2@db:5433/mind?sslmode=require") == "postgresql://ann@db:5433/mind"
+    with pytest.raises(StorageError, match=r"cannot be reached.*pg_isready"):
+        PostgresStore(wrong[0])
 
 
 async def test_a_filled_database_is_migrated_once_and_a_newer_one_refused(
@@ -192,14 +188,14 @@ async def test_a_url_without_its_driver_says_what_to_install(monkeypatch: pytest
 
 
 @pytest.mark.parametrize("written", ["postgresql://ann:hunter2@db/mind", "postgres://ann:hunter2@db/mind"])
-def test_the_command_line_refuses_a_url_and_repeats_no_password(
+def test_a_database_that_cannot_be_reached_is_told_with_what_to_do_and_without_a_password(
     written: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     ran = subprocess.run(
         [sys.executable, "-m", "mindstream", "memory", "list", "--data", written], capture_output=True, text=True
     )
-    assert ran.returncode and "docs/postgres.md" in ran.stderr and "hunter2" not in ran.stderr + ran.stdout
+    assert ran.returncode == 2 and "pg_isready" in ran.stderr and "hunter2" not in ran.stderr + ran.stdout
     assert list(tmp_path.iterdir()) == []
 
 

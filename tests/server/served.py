@@ -8,13 +8,19 @@ import signal
 import subprocess
 import sys
 import threading
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
 import httpx
 
+from mindstream.location import AnyData, Location
+from mindstream.memory.opening import open_store
 from mindstream.server.doors import Doors, app
 from mindstream.server.run import Server, configure, listen
+from mindstream.server.tokens import Tokens
+
+T = TypeVar("T")
 
 
 class Served:
@@ -25,7 +31,7 @@ class Served:
         url: where it listens, as http://127.0.0.1:1234.
     """
 
-    def __init__(self, data: Path, **more: Any) -> None:
+    def __init__(self, data: AnyData, **more: Any) -> None:
         self.doors: Doors = app(data, **more)
         self._socket = listen("127.0.0.1", 0)
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
@@ -41,8 +47,18 @@ class Served:
 
     def token(self, tenant: str = "acme", scopes: str = "read,write", **more: Any) -> dict[str, str]:
         """Make a token and return the header that holds it."""
-        token, _ = self.doors.admission.tokens.new(tenant, scopes, 1, **more)
+        token, _ = self.change_tokens(lambda tokens: tokens.new(tenant, scopes, 1, **more))
         return {"Authorization": f"Bearer {token}"}
+
+    def change_tokens(self, change: Callable[[Tokens], Coroutine[Any, Any, T]]) -> T:
+        """Do something to the tokens, as another process does."""
+
+        async def do() -> T:
+            async with open_store(self.doors.house.settings.data) as store:
+                return await change(Tokens(lambda: store, self.doors.house.clock))
+
+        with ThreadPoolExecutor(1) as thread:  # whoever asks may run a loop of its own
+            return thread.submit(asyncio.run, do()).result()
 
     def __enter__(self) -> Served:
         self._thread.start()
@@ -60,8 +76,8 @@ class Served:
 class ServerProcess:
     """`mindstream serve --port 0` as a process; a context manager."""
 
-    def __init__(self, data: Path, *flags: str, port: int = 0) -> None:
-        words = [sys.executable, "-m", "mindstream", "serve", "--port", str(port), "--data", str(data), *flags]
+    def __init__(self, data: AnyData, *flags: str, port: int = 0) -> None:
+        words = [sys.executable, "-m", "mindstream", "serve", "--port", str(port), "--data", _typed(data), *flags]
         self.process = subprocess.Popen(
             words, stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"}
         )
@@ -84,6 +100,11 @@ class ServerProcess:
             self.process.wait(timeout=60)
         assert self.process.stderr is not None
         self.process.stderr.close()
+
+
+def _typed(data: AnyData) -> str:
+    where = Location.of(data)
+    return where.url or str(where)
 
 
 __all__ = ["Served", "ServerProcess"]

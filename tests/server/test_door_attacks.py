@@ -7,6 +7,7 @@ import gzip
 import json
 import socket
 import time
+from hashlib import sha256
 from pathlib import Path
 
 import httpx
@@ -14,9 +15,7 @@ import pytest
 from fake_endpoint import FakeEndpoint, Says
 from served import Served, ServerProcess
 
-from mindstream.clock import SystemClock
 from mindstream.server import limits, protocol
-from mindstream.server.tokens import Tokens
 
 USER = "/api/v1/users/ann"
 PROBLEM = "application/problem+json"
@@ -38,21 +37,28 @@ def test_no_token_and_a_foreign_token_are_refused(folder: Path) -> None:
 
 
 def test_a_token_that_ended_or_was_revoked_opens_nothing_at_once(served: Served, client: httpx.Client) -> None:
-    tokens = served.doors.admission.tokens
-    short, _ = tokens.new("acme", "read", 1e-9)
+    short, _ = served.change_tokens(lambda tokens: tokens.new("acme", "read", 1e-9))
     assert client.get(f"{USER}/memories", headers={"Authorization": f"Bearer {short}"}).status_code == 401
-    token, made = tokens.new("acme", "read", 1)
+    token, made = served.change_tokens(lambda tokens: tokens.new("acme", "read", 1))
     headers = {"Authorization": f"Bearer {token}"}
     assert client.get(f"{USER}/memories", headers=headers).status_code == 200
-    Tokens(tokens.path, SystemClock()).revoke(made.id)  # as another process does
+    served.change_tokens(lambda tokens: tokens.revoke(made.id))
     assert client.get(f"{USER}/memories", headers=headers).status_code == 401
 
 
-def test_the_file_of_tokens_holds_no_token(served: Served) -> None:
-    token, _ = served.doors.admission.tokens.new("acme", "read", 1)
-    path = served.doors.admission.tokens.path
-    assert token not in path.read_text() and token.removeprefix("ms_") not in path.read_text()
-    assert path.stat().st_mode & 0o077 == 0
+def test_no_token_is_written_down(served: Served, folder: Path) -> None:
+    token, made = served.change_tokens(lambda tokens: tokens.new("acme", "read", 1))
+    written = b"".join(path.read_bytes() for path in folder.glob("mindstream.db*"))
+    assert made.hash.encode() in written and token.removeprefix("ms_").encode() not in written
+
+
+def test_the_file_of_tokens_of_an_older_version_is_taken_in(folder: Path) -> None:
+    held = {"id": "a1", "hash": sha256(b"ms_old").hexdigest(), "tenant": "acme", "scopes": ["read"], "made": 1.0}
+    folder.mkdir()
+    (folder / "tokens.json").write_text(json.dumps({"tokens": [{**held, "ends": 9e9}]}))
+    with Served(folder, require_token=True) as served, served.client() as client:
+        assert client.get(f"{USER}/memories", headers={"Authorization": "Bearer ms_old"}).status_code == 200
+    assert not (folder / "tokens.json").exists()
 
 
 def test_a_scope_is_a_limit(served: Served, client: httpx.Client) -> None:

@@ -127,8 +127,7 @@ def test_what_is_no_id_is_refused(client: httpx.Client) -> None:
 
 def test_a_stream_ends_with_its_token_and_goes_on_with_another(folder: Path) -> None:
     with Served(folder, require_token=True) as served, served.client() as client:
-        tokens = served.doors.admission.tokens
-        token, made = tokens.new("acme", "read", 1)
+        token, made = served.change_tokens(lambda tokens: tokens.new("acme", "read", 1))
         holds, other = {"Authorization": f"Bearer {token}"}, served.token("acme")
 
         def send(text: str) -> None:
@@ -138,7 +137,7 @@ def test_a_stream_ends_with_its_token_and_goes_on_with_another(folder: Path) -> 
             events = read(answer.iter_lines())
             send("before")
             assert next(events)["data"]["text"] == "before"
-            tokens.revoke(made.id)
+            served.change_tokens(lambda tokens: tokens.revoke(made.id))
             send("after")
             last = list(events)
         assert [each["event"] for each in last] == ["end"], "nothing is told any more"

@@ -54,7 +54,7 @@ def test_a_fork_is_there_after_a_restart_and_until_it_is_let_go(tmp_path: Path) 
 def test_what_cannot_be_forked_is_refused(client: httpx.Client, served: Served) -> None:
     assert client.post(f"{TOWN}/fork", json={"step": NINE + 1}).status_code == 422
     assert client.post("/api/v1/towns/ville/fork", json={"step": 0}).status_code == 404
-    assert not any((served.doors.house.settings.data / "towns").iterdir())
+    assert not any((served.doors.house.settings.data.beside / "towns").iterdir())
     for _ in range(MOST_FORKS):
         client.post(f"{TOWN}/fork", json={"step": 0}).raise_for_status()
     assert "let go of one" in client.post(f"{TOWN}/fork", json={"step": 0}).json()["detail"]

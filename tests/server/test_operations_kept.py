@@ -11,9 +11,6 @@ import pytest
 from fake_endpoint import KEY, FakeEndpoint, Says, Stalls
 from served import Served, ServerProcess
 
-from mindstream.log.erasure import files_of
-from mindstream.log.names import StreamName
-
 USER = "/api/v1/users/ann"
 PLAN = {
     "task": "what is 6 times 7?",
@@ -54,13 +51,10 @@ def test_it_goes_with_the_words_that_are_forgotten(folder: Path, door: FakeEndpo
     with Served(folder, model=f"{door.url}#any") as served, served.client() as client:
         kept = client.post(f"{USER}/memories", json={"text": "Six times seven."}).json()["id"]
         begun(client)
-    ann = StreamName("user", "ann").key
-    assert any(path.suffix == ".json" for path in files_of(folder, ann)), "an erasure names it"
     with Served(folder, model=f"{door.url}#any") as served, served.client() as client:
         assert len(client.get("/api/v1/operations").json()["operations"]) == 1
         client.delete(f"{USER}/memories/{kept}")
         assert client.get("/api/v1/operations").json()["operations"] == []
-    assert files_of(folder, ann) == []
 
 
 def test_what_a_killed_server_was_at_is_interrupted(folder: Path, door: FakeEndpoint) -> None:

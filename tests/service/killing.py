@@ -40,9 +40,9 @@ from mindstream.models.wrappers.cache import Cache
 from mindstream.reasoners.facts.extract_facts import ExtractFacts
 from mindstream.service import backup, damage, erasing, transfer
 from mindstream.service import prompts as words
+from mindstream.service.doctor.mending import mend
 from mindstream.service.export_file import Header, read_export
 from mindstream.service.memory import UserMemory
-from mindstream.service.mending import mend
 from mindstream.settings import Settings
 
 NOW = 1_800_000_000.0

@@ -21,9 +21,9 @@ from mindstream.errors import StorageError
 from mindstream.memory.fading import Strength
 from mindstream.memory.store.record import RecordDraft
 from mindstream.models.embedders.wordllama import WordLlama
-from mindstream.service.damage import Damage, faults
-from mindstream.service.mending import ASIDE, mend
-from mindstream.service.readable import looking_into
+from mindstream.service.doctor.damage import Damage, faults
+from mindstream.service.doctor.mending import ASIDE, mend
+from mindstream.service.doctor.readable import looking_into
 
 FILE = "mindstream.db"
 HELD = "SELECT id, stream, kind, text, slot, version FROM records ORDER BY number"

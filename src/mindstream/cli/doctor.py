@@ -12,9 +12,10 @@ from rich.text import Text
 
 from mindstream.cli.shell.flags import PLAIN, AsJson, command, flag, switch
 from mindstream.cli.shell.output import clean, print_json, say
-from mindstream.log.database import FILE
-from mindstream.service import mending
-from mindstream.service.checks import Finding, examine
+from mindstream.memory.opening import is_begun
+from mindstream.service.doctor import mending
+from mindstream.service.doctor.checks import examine
+from mindstream.service.doctor.database import Finding
 from mindstream.settings import Chosen
 from mindstream.text.counting import count_of
 
@@ -41,7 +42,7 @@ def doctor(
 
     Exit code 1 where something is broken.
     """
-    mended = [_mended(chosen)] if mend and (chosen.settings.data / FILE).exists() else []
+    mended = [_mended(chosen)] if mend and is_begun(chosen.settings.data) else []
     findings = [*mended, *asyncio.run(examine(chosen, context))]
     broken = sum(finding.state == "broken" for finding in findings)
     if json:
@@ -61,7 +62,7 @@ def doctor(
 
 
 def _mended(chosen: Chosen) -> Finding:
-    done = mending.mend(chosen.settings.data)
+    done = mending.mend(chosen.settings.data.as_folder())
     records, rows = count_of(done.kept["records"], "record"), count_of(done.kept["log"], "row")
     kept = f"{records}, {rows} of the log and {done.kept['work']:,} of work"
     aside = "".join(f"; {count:,} {why}" for why, count in done.aside.items())

@@ -39,7 +39,9 @@ def import_file(
     settings: Settings,
     file: Annotated[Path, word("FILE", "Where from; - is standard input.")],
     user: Annotated[str | None, flag("NAME", "Whose mind it will be [as in the file].", "--user")] = None,
-    data: Annotated[Path | None, flag("DIR", "Data folder [~/.local/share/mindstream].", "--data")] = None,
+    data: Annotated[
+        str | None, flag("DIR", "Data folder, or postgresql://user@host:port/db [~/.local/share/mindstream].", "--data")
+    ] = None,
     json: AsJson = False,
 ) -> None:
     """Take in a mind, and say how to go on with it.
@@ -52,7 +54,7 @@ def import_file(
     with packed:
         done = asyncio.run(take_in(settings, packed))
     habits = packed.header.settings
-    go_on, pack = backup.next_words(habits, settings.user, data), backup.missing_pack(habits)
+    go_on, pack = backup.next_words(habits, settings.user, settings.data if data else None), backup.missing_pack(habits)
     bring = [f"its pack {pack!r} does not come with mindstream: bring its folder along and add --pack FOLDER"]
     told = [f"{settings.user}: {describe_import(done, 'mind')}", *(bring if pack else ())]
     tell(json, {"user": settings.user, **asdict(done), "go_on": go_on}, *told, f"go on with it:\n  {go_on}")

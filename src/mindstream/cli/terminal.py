@@ -32,6 +32,7 @@ from mindstream.log.files import private_file
 from mindstream.log.folder import history
 from mindstream.memory.curation.forgetting import FLOOR
 from mindstream.memory.store.validation import MAX_BYTES
+from mindstream.private_files import make_private_folder
 from mindstream.settings import Settings
 
 LONGEST_HISTORY = 16 << 20
@@ -55,7 +56,7 @@ async def _talk(settings: Settings, options: TalkOptions, screen: TextScreen) ->
         screen.note(f"{mind.responder.title} · {settings.user} · /help says what else there is, Ctrl-D leaves")
         for record in await mind.memory.latest("chat", AGAIN, episode=mind.session):
             screen.note(f"{'you' if record.data.get('by_user') else record.by}: {record.text}")
-        await Terminal(conversation, screen, history(settings.data, conversation.mind.memory.key)).run()
+        await Terminal(conversation, screen, history(settings.data.beside, conversation.mind.memory.key)).run()
         screen.note(f"kept in {settings.data} · --session {shlex.quote(mind.session)} goes on with it")
 
 
@@ -171,7 +172,7 @@ class _History(FileHistory):
 def _history(path: Path) -> History:
     """Return what was typed before; where its file is none (a pipe could take for ever), or huge, nothing is kept."""
     with contextlib.suppress(OSError):
-        path.parent.mkdir(mode=0o700, exist_ok=True)
+        make_private_folder(path.parent)
         if not path.is_symlink():
             path.touch(mode=0o600)
             private_file(path)

@@ -22,7 +22,7 @@ from pathlib import Path
 from mindstream.errors import InputError, StorageError
 from mindstream.log.database import FILE, rewrite
 from mindstream.log.files import check_plain, private_file
-from mindstream.log.folder import COPIES, GATES, UNFINISHED_GATES, history, results
+from mindstream.log.folder import COPIES, GATES, UNFINISHED_GATES, history
 from mindstream.log.names import StreamKey
 from mindstream.log.sqlite_errors import BUSY_S, explain_errors
 from mindstream.paths import read_text
@@ -36,7 +36,7 @@ LOOK_MS = 500
 """So long whoever opens a folder waits for a look at what is left to do; then the next one looks."""
 ROWS = {
     "records": ("stream", "seq"), "log": ("mind", "seq"), "work": ("mind", "cause"), "checkpoints": ("stream", "seq"),
-    "uniques": ("stream", "seq"), "erased": ("stream", ""), "streams": ("key", ""),
+    "uniques": ("stream", "seq"), "erased": ("stream", ""), "streams": ("key", ""), "kept": ("stream", ""),
 }  # fmt: skip
 """Where a user's rows are, which column names the user, and which the row of the log that they came from, if any."""
 
@@ -131,7 +131,7 @@ def finish(folder: Path, intent: Intent) -> None:
     Raises:
         StorageError: something cannot be deleted, or another program reads on.
     """
-    _delete(files_of(folder, intent.user))
+    delete(files_of(folder, intent.user))
     with connect_beside(folder) as connection:
         connection.execute("PRAGMA secure_delete = ON")
         connection.execute("BEGIN IMMEDIATE")
@@ -139,7 +139,8 @@ def finish(folder: Path, intent: Intent) -> None:
         for table, (owner, row) in ROWS.items():
             if row and table in there:  # a file of an older version has fewer
                 connection.execute(f"DELETE FROM {table} WHERE {owner} = ? AND {row} <= ?", (intent.user, intent.upto))
-        connection.execute("DELETE FROM erased WHERE stream = ?", (intent.user,))  # it names the user
+        for table in {"erased", "kept"} & there:  # they name the user
+            connection.execute(f"DELETE FROM {table} WHERE stream = ?", (intent.user,))
         if "streams" in there:
             anew = "SELECT 1 FROM log WHERE mind = streams.key"
             connection.execute(f"DELETE FROM streams WHERE key = ? AND NOT EXISTS ({anew})", (intent.user,))
@@ -150,10 +151,9 @@ def finish(folder: Path, intent: Intent) -> None:
 def files_of(folder: Path, user: StreamKey) -> list[Path]:
     """Name the files beside the database that hold something of a user.
 
-    Typed history, results of operations; what gates learned from all, and copies of all from before the folder was
-    mended.
+    Typed history; what gates learned from all, and copies of all from before the folder was mended.
     """
-    patterns = (GATES, UNFINISHED_GATES, f"{COPIES}/*", f"{results(folder, user).relative_to(folder)}/*")
+    patterns = (GATES, UNFINISHED_GATES, f"{COPIES}/*")
     found = [history(folder, user), *(path for pattern in patterns for path in sorted(folder.glob(pattern)))]
     return [path for path in found if path.exists()]
 
@@ -164,10 +164,15 @@ def delete_copies(folder: Path) -> None:
     Raises:
         StorageError: one of them cannot be deleted.
     """
-    _delete(sorted(folder.glob(f"{COPIES}/*")))
+    delete(sorted(folder.glob(f"{COPIES}/*")))
 
 
-def _delete(paths: list[Path]) -> None:
+def delete(paths: list[Path]) -> None:
+    """Delete files of a user.
+
+    Raises:
+        StorageError: one of them cannot be deleted.
+    """
     for path in paths:
         try:
             path.unlink(missing_ok=True)
@@ -254,15 +259,6 @@ def _settle(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-
-
-def erase_results(folder: Path, user: StreamKey) -> None:
-    """Delete what came of a user's long operations: words that are forgotten may stand in it.
-
-    Raises:
-        StorageError: a file cannot be deleted.
-    """
-    _delete(list(results(folder, user).glob("*")))
 
 
 # What a user typed in a terminal: a file beside the database, from which entries can be taken for good.

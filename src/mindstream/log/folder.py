@@ -1,9 +1,8 @@
-"""A data folder, and what lies in it beside the database."""
+"""A data folder, and what lies in it beside the database; what a terminal keeps, wherever the data lie."""
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import re
 from pathlib import Path
 from urllib.parse import quote
@@ -15,11 +14,6 @@ GATES = "gate-*.npz"
 UNFINISHED_GATES = ".gate-*.tmp"
 COPIES = "mended-*"
 """The folders that hold copies from before a mending; they hold users' words."""
-
-
-def results(folder: Path, user: StreamKey) -> Path:
-    """Return the folder in which a server keeps what came of long operations for a user."""
-    return folder / "operations" / hashlib.blake2b(user.encode(), digest_size=16).hexdigest()
 
 
 def history(folder: Path, user: StreamKey) -> Path:

@@ -1,32 +1,83 @@
-"""Which store a value of `data` names: a folder's SQLite file, or a PostgreSQL database by its URL."""
+"""Which store a location means: a folder's SQLite file, or a PostgreSQL database."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Iterator
+from typing import TYPE_CHECKING, TypeAlias
 
 from mindstream.errors import StorageError
+from mindstream.location import AnyData, Location
+from mindstream.log.database import FILE
+from mindstream.log.erasure import finish_all
+from mindstream.log.names import StreamKey
+from mindstream.memory.store.sql_store import SqlStore
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Store
-from mindstream.paths import is_database
 
 if TYPE_CHECKING:
     from mindstream.memory.store.postgres.copying import Copied
+    from mindstream.memory.store.postgres.look import DatabaseLook
+
+AnyStore: TypeAlias = AnyData | Store
+"""Data, or a store that is open already."""
 
 
-def open_store(data: str | Path, tenant: str = "") -> Store:
+def open_store(data: AnyData, tenant: str = "") -> SqlStore:
     """Open the store that a folder or a URL names.
+
+    Args:
+        tenant: whose streams are seen; "": the location's own part. EVERYONE: all, only to be read.
 
     Raises:
         StorageError: it cannot be used, or the driver for it is not installed.
     """
-    if not is_database(data):
-        return SqliteStore(data, tenant)
+    where = Location.of(data)
+    if where.folder is not None:
+        return SqliteStore(where.folder, tenant)
     with _needs_driver():
         from mindstream.memory.store.postgres.postgres import PostgresStore
-    return PostgresStore(str(data), tenant)
+    return PostgresStore(where.url, tenant or where.tenant)
+
+
+@contextlib.asynccontextmanager
+async def opened_store(data: AnyStore) -> AsyncIterator[Store]:
+    """Give a store; what is opened here is closed here."""
+    if not isinstance(data, AnyData):
+        yield data
+        return
+    store = open_store(data)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+def is_begun(data: AnyData) -> bool:
+    """Tell whether something can be looked for there: looking into a folder makes no file; a database is there."""
+    where = Location.of(data)
+    return where.folder is None or (where.folder / FILE).exists()
+
+
+def finish_erasures(data: AnyData, user: StreamKey) -> None:
+    """Finish what was broken off while somebody was erased; in a database nothing can be: it is one transaction.
+
+    Raises:
+        StorageError: that of `user` cannot be finished (see log/erasure).
+    """
+    if (folder := Location.of(data).folder) is not None:
+        finish_all(folder, user)
+
+
+def look_at(where: Location) -> DatabaseLook:
+    """Look at a database before anything of it is opened (see postgres/look).
+
+    Raises:
+        StorageError: it cannot be reached, or the driver is not installed.
+    """
+    with _needs_driver():
+        from mindstream.memory.store.postgres import look
+    return look.look_at(where)
 
 
 def copy_data(source: str, target: str) -> list[Copied]:
@@ -38,7 +89,7 @@ def copy_data(source: str, target: str) -> list[Copied]:
     """
     with _needs_driver():
         from mindstream.memory.store.postgres.copying import copy
-    return copy(source, target)
+    return copy(Location.of(source), Location.of(target))
 
 
 @contextlib.contextmanager

@@ -9,7 +9,6 @@ import asyncio
 import contextlib
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from pydantic import BaseModel, JsonValue
@@ -23,7 +22,7 @@ from mindstream.memory import belief as beliefs
 from mindstream.memory.belief import Belief, read_belief
 from mindstream.memory.fading import Strength
 from mindstream.memory.missing_vectors import MissingVectors
-from mindstream.memory.opening import open_store
+from mindstream.memory.opening import AnyStore, opened_store
 from mindstream.memory.recall.filters import Filters
 from mindstream.memory.recall.policies import Policy
 from mindstream.memory.recall.recall import Recollection, recaller_of
@@ -199,18 +198,14 @@ class Stream:
     @classmethod
     @contextlib.asynccontextmanager
     async def open(
-        cls, data: str | Path | Store, name: StreamName | str, *, embed: Embedder | str = "wordllama",
+        cls, data: AnyStore, name: StreamName | str, *, embed: Embedder | str = "wordllama",
         clock: Clock | None = None, seed: int | str | None = None,
     ) -> AsyncIterator[Self]:  # fmt: skip
         """Open a stream of a folder (made if need be), a database or a store; what was opened here is closed here."""
-        store: Store = open_store(data) if isinstance(data, str | Path) else data
-        try:
+        async with opened_store(data) as store:
             vectors = embedder(embed) if isinstance(embed, str) else embed
             async with cls(store, name, vectors, clock or REAL, seed=seed) as stream:
                 yield stream
-        finally:
-            if store is not data:
-                await store.close()
 
     async def __aenter__(self) -> Self:
         return self

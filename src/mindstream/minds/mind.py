@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -14,7 +13,7 @@ from pydantic import JsonValue
 
 from mindstream.clock import Clock, SystemClock, format_iso
 from mindstream.errors import InputError, StorageError
-from mindstream.log.erasure import finish_all
+from mindstream.location import AnyData
 from mindstream.log.events import (
     BeliefChanged,
     Corrected,
@@ -32,11 +31,11 @@ from mindstream.log.feed import Feed
 from mindstream.log.names import StreamName, checked_name
 from mindstream.memory.curation.curation import Correction
 from mindstream.memory.memory import Memory
-from mindstream.memory.opening import open_store
+from mindstream.memory.opening import AnyStore, finish_erasures, opened_store
 from mindstream.memory.policy import open_policy
 from mindstream.memory.recall.rerank import second_stage
 from mindstream.memory.store.record import RecordDraft
-from mindstream.memory.store.store import Entry, Store
+from mindstream.memory.store.store import Entry
 from mindstream.memory.store.validation import checked_text
 from mindstream.minds.calls import CallLog
 from mindstream.minds.responder import Attention, Host, NullResponder, ResponderFactory, make_responder
@@ -44,7 +43,6 @@ from mindstream.minds.timeouts import Timeouts
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
 from mindstream.models.roles import AnyModels, Models, open_models
-from mindstream.paths import is_database, usable
 from mindstream.reasoners.background import Background
 from mindstream.reasoners.reasoner import Reasoner, RunContext, RunResult
 from mindstream.reasoners.trigger import Occurrence
@@ -93,7 +91,7 @@ class Mind:
     @contextlib.asynccontextmanager
     async def open(
         cls,
-        data: str | Path | Store = "data",
+        data: AnyStore = "data",
         *,
         user: StreamName | str = "you",
         session: str | None = None,
@@ -124,18 +122,15 @@ class Mind:
             StorageError: the data folder cannot be used.
         """
         name = StreamName("user", user) if isinstance(user, str) else user
-        folder = usable(data) if isinstance(data, str | Path) and not is_database(data) else None
-        if folder is not None:
-            await asyncio.to_thread(finish_all, folder, name.key)
+        if isinstance(data, AnyData):
+            await asyncio.to_thread(finish_erasures, data, name.key)
         clock = clock or SystemClock()
         session = checked_name(session, "session") if session else format_iso(clock.now())
         calls = CallLog()
         embed = embedder(embed) if isinstance(embed, str) else embed
         async with contextlib.AsyncExitStack() as opened_here:
             shared = await opened_here.enter_async_context(open_models(models, clock))
-            store: Store = open_store(data) if isinstance(data, str | Path) else data
-            if store is not data:
-                opened_here.push_async_callback(store.close)
+            store = await opened_here.enter_async_context(opened_store(data))
             kept = await open_policy(store, store.key(name), policy)
             second = second_stage(kept.reranker, kept.reranked, shared.with_listener(calls.take))
             memory = Memory(store, name, embed, clock, Feed(), strength=kept.laws, second=second)

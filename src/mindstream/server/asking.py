@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 from urllib.parse import quote
 
@@ -11,7 +11,7 @@ from mindstream.server.asgi import Scope
 from mindstream.server.problems import Refusal
 from mindstream.service.operations.who import Who
 
-LeftS: TypeAlias = Callable[[], float]
+LeftS: TypeAlias = Callable[[], Awaitable[float]]
 """Says how many seconds a token still holds; none where it has ended or was revoked."""
 METADATA = "/.well-known/oauth-protected-resource"
 """Below it stands how the MCP server is reached with a token: whoever has none must be able to read that."""
@@ -46,7 +46,7 @@ def who_of(scope: Scope) -> Who:
     return who
 
 
-def unending() -> float:
+async def unending() -> float:
     """Say how long somebody is let in who needs no token."""
     return math.inf
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI, Request
@@ -15,6 +14,10 @@ from starlette.responses import Response
 
 import mindstream as package
 from mindstream.errors import MindstreamError
+from mindstream.location import OWN, AnyData
+from mindstream.log.names import tenant_of
+from mindstream.memory.opening import open_store
+from mindstream.memory.store.tenant import EVERYONE
 from mindstream.models.roles import Models
 from mindstream.server.asgi import Receive, Scope, Send
 from mindstream.server.budgets import Budgets
@@ -30,8 +33,7 @@ from mindstream.server.limits import Limits
 from mindstream.server.mcp.http import add_mcp
 from mindstream.server.problems import PROBLEMS, TYPE, Refusal, body_of, describe_mistakes, problem, problem_of
 from mindstream.server.rest import add_rest
-from mindstream.server.tokens import FILE, Tokens
-from mindstream.service.operations.everyone import Everyone
+from mindstream.server.tokens import Tokens
 from mindstream.service.operations.house import AT_ONCE, House, house_of
 from mindstream.service.operations.offered import Offered
 from mindstream.service.operations.taking_up import take_up
@@ -61,7 +63,7 @@ class Doors:
             title="mindstream", version=package.__version__, lifespan=self.lifespan, docs_url=None, redoc_url=None,
             description="Memory, minds, plans, lives, pools and towns: see docs/server.md.",
         )  # fmt: skip
-        self._ledger = Ledger(house.settings.data, house.clock)
+        self._ledger = Ledger(house.own_store, house.clock)
         self._budgets = Budgets(self._ledger, house.clock)
         self.writes = Writes(self._ledger)
         house.on_forget.append(self.writes.forget)
@@ -91,9 +93,10 @@ class Doors:
         """Open the house, and what its doors need, until the block ends."""
         async with contextlib.AsyncExitStack() as stack:
             await stack.enter_async_context(self.house)
+            if self.house.settings.data.folder is not None:
+                await self.admission.tokens.take_in(self.house.settings.data.folder)
             for each in self._more:
                 await stack.enter_async_context(each)
-            stack.push_async_callback(self._ledger.close)
             stack.push_async_callback(self._budgets.keep)
             if self._receiver is not None:
                 await stack.enter_async_context(self._webhook(self._receiver))
@@ -103,31 +106,30 @@ class Doors:
     def _webhook(self, receiver: Receiver) -> contextlib.AbstractAsyncContextManager[None]:
         from mindstream.server.webhook import Webhook
 
-        log = Everyone(self.house.settings.data)
+        log = open_store(self.house.settings.data, EVERYONE)
         return Webhook(receiver, log, self._ledger, self.house.clock, self.metrics).run()
 
     async def _tenants(self) -> list[str]:
         """Name those whose open work is taken up: whoever has a token, or could have one of the issuer's."""
-        named = [each.tenant for each in self.admission.tokens.each()]
+        named = [each.tenant for each in await self.admission.tokens.each()]
         if self.admission.issuer is None:
             return named
-        everyone = Everyone(self.house.settings.data)
-        async with everyone:
-            return [*named, *filter(None, await everyone.tenants_with_work())]
+        async with open_store(self.house.settings.data, EVERYONE) as everyone:
+            tenants = {tenant_of(stream) for stream in await everyone.streams_with_work()}
+        return [*named, *sorted(each for each in tenants if each and not each.startswith(OWN))]
 
 
 def app(
-    data: str | Path | House = "data", *, model: str | Models | None = None, tokens: str | Path | None = None,
-    require_token: bool = False, hosts: tuple[str, ...] = (), origins: tuple[str, ...] = (),
+    data: AnyData | House = "data", *, model: str | Models | None = None, require_token: bool = False,
+    hosts: tuple[str, ...] = (), origins: tuple[str, ...] = (),
     settings: Settings | None = None, offered: Offered | None = None, at_once: int = AT_ONCE,
     issuer: Issuer | None = None, webhook: Receiver | None = None, public_url: str = "",
 ) -> Doors:  # fmt: skip
     """Make the application.
 
     Args:
-        data: the data folder, or a house.
+        data: a data folder, the URL of a PostgreSQL database, or a house.
         model: who answers in all roles, by name or as `Models`; None: as the settings say.
-        tokens: the file of tokens; None: `tokens.json` in the data folder.
         require_token: also from this machine. From any other a token is always asked for.
         hosts: names under which it is served, beside localhost.
         origins: pages that may call it from a browser.
@@ -144,7 +146,7 @@ def app(
     if isinstance(model, str):
         settings = (settings or Settings()).model_copy(update={"model": model, "roles": {}})
     house = house_of(data, settings, model if isinstance(model, Models) else None, offered, at_once)
-    kept = Tokens(Path(tokens) if tokens else house.settings.data / FILE, house.clock)
+    kept = Tokens(house.own_store, house.clock)
     public = checked_public_url(public_url) if public_url else ""
     return Doors(house, Admission(kept, require_token, tuple(hosts), tuple(origins), issuer, public), webhook)
 

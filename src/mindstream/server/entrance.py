@@ -173,14 +173,18 @@ class Entrance:
     async def _find(self, token: str) -> Token | None:
         """Return what a token stands for: one of our own, or the issuer's."""
         if token.startswith(PREFIX) or self._admission.issuer is None:
-            return self._admission.tokens.find(token)
+            return await self._admission.tokens.find(token)
         return await self._admission.issuer.find(token)
 
     def _left_of(self, token: str, found: Token) -> LeftS:
         """Return what says how long a token still holds: one of our own may be revoked meanwhile."""
         tokens, issuer = self._admission.tokens, self._admission.issuer
         if issuer is not None and not token.startswith(PREFIX):
-            return lambda: issuer.left_s(found)
+
+            async def left() -> float:
+                return issuer.left_s(found)
+
+            return left
         return lambda: tokens.left_s(token)
 
     def _is_made_up(self, token: str) -> bool:

@@ -106,13 +106,13 @@ async def follow(
         if after is not None:
             async with aclosing(hub.catch_up(listener, after, mind)) as portions:
                 async for lines in portions:
-                    if left_s() <= 0:
+                    if await left_s() <= 0:
                         yield _last(listener, _before(lines, listener))
                         return
                     yield _joined(lines)
         while not (listener.is_over or listener.is_cut):
-            lines = await listener.next(max(0.0, min(PING_S, left_s())))
-            if left_s() <= 0:
+            lines = await listener.next(max(0.0, min(PING_S, await left_s())))
+            if await left_s() <= 0:
                 yield _last(listener, _before(lines, listener))
                 return
             yield _joined(lines) if lines else _place(listener)

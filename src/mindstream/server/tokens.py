@@ -1,16 +1,13 @@
-"""Tokens: who holds one is a tenant with scopes, until it ends or is revoked. The file keeps hashes alone.
+"""Tokens: who holds one is a tenant with scopes, until it ends or is revoked. The store keeps hashes alone.
 
-The file is read again whenever it has changed, so what is made or revoked by another process counts at once.
+It is asked each time, so what is made or revoked by another process counts at once.
 """
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import hashlib
-import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -19,17 +16,19 @@ from mindstream.chance import token as chance_token
 from mindstream.clock import DAY_S, Clock, Moment
 from mindstream.errors import InputError, StorageError
 from mindstream.log.names import StreamName
+from mindstream.memory.store.store import KeptStore
 from mindstream.paths import read_text
-from mindstream.private_files import make_private_folder
+from mindstream.service.operations.own import SERVER
 from mindstream.service.operations.who import checked_scopes, checked_wall
 
-FILE = "tokens.json"
+OLD_FILE = "tokens.json"
+TOKEN = "token:"
 PREFIX = "ms_"
 MOST_BYTES = 16_000_000
 
 
 class Token(BaseModel):
-    """A token as the file keeps it.
+    """A token as the store keeps it.
 
     Attributes:
         id: by which it is listed and revoked; it opens nothing.
@@ -60,35 +59,29 @@ class Token(BaseModel):
         return self.model_dump(exclude={"hash"}, exclude_none=True)
 
 
-class _File(BaseModel):
-    tokens: list[Token] = []
-
-
 class Tokens:
-    """The tokens of a file."""
+    """The tokens of a server's data; `store` gives the store that is no tenant's, once the data are open."""
 
-    def __init__(self, path: Path, clock: Clock) -> None:
-        self.path, self._clock = path, clock
-        self._stamp: tuple[int, int, int] | None = None
-        self._by_hash: dict[str, Token] = {}
+    def __init__(self, store: Callable[[], KeptStore], clock: Clock) -> None:
+        self._store, self._clock = store, clock
 
-    def find(self, token: str) -> Token | None:
+    async def find(self, token: str) -> Token | None:
         """Return what a token stands for; None where it stands for nothing, has ended or was revoked."""
-        self._read_anew()
-        found = self._by_hash.get(_hash(token))
-        return found if found is not None and found.ends > self._clock.now() else None
+        for each in await self._store().kept(SERVER, TOKEN + _hash(token)):
+            found = Token.model_validate_json(each.value)
+            return found if found.ends > self._clock.now() else None
+        return None
 
-    def left_s(self, token: str) -> float:
+    async def left_s(self, token: str) -> float:
         """Return how long a token still holds; 0 where it does not."""
-        found = self.find(token)
+        found = await self.find(token)
         return found.ends - self._clock.now() if found is not None else 0.0
 
-    def each(self) -> list[Token]:
+    async def each(self) -> list[Token]:
         """Return all, those that have ended too."""
-        self._read_anew()
-        return list(self._by_hash.values())
+        return [Token.model_validate_json(each.value) for each in await self._store().kept(SERVER, TOKEN)]
 
-    def new(
+    async def new(
         self, tenant: str, scopes: str, days: float, *, user: str = "", a_minute: int | None = None,
         at_once: int | None = None, tokens: int | None = None, usd: float | None = None,
         bytes_a_day: int | None = None,
@@ -97,7 +90,7 @@ class Tokens:
 
         Raises:
             InputError: there is no such tenant or scope; it would end before it begins.
-            StorageError: the file cannot be written.
+            StorageError: it cannot be written.
         """
         if not 0 < days <= 3_660:
             raise InputError("a token lasts for some days, at most ten years")
@@ -107,70 +100,45 @@ class Tokens:
             made=now, ends=now + days * DAY_S, user=StreamName("user", user).normal if user else "", a_minute=a_minute,
             at_once=at_once, bytes_a_day=bytes_a_day, tokens=tokens, usd=usd,
         )  # fmt: skip
-        with self._changing() as held:
-            held.append(made)
+        await self._keep(made)
         return token, made
 
-    def revoke(self, id_: str) -> Token:
+    async def revoke(self, id_: str) -> Token:
         """Let a token open nothing any more.
 
         Raises:
             InputError: there is none of that id.
         """
-        with self._changing() as held:
-            found = next((each for each in held if each.id == id_), None)
-            if found is None:
-                raise InputError(f"there is no token {id_!r} in {self.path}: `mindstream token list` names them")
-            held.remove(found)
+        found = next((each for each in await self.each() if each.id == id_), None)
+        if found is None:
+            raise InputError(f"there is no token {id_!r} here: `mindstream token list` names them")
+        await self._store().keep(SERVER, TOKEN + found.hash, self._clock.now(), lambda _: None)
         return found
 
-    @contextlib.contextmanager
-    def _changing(self) -> Iterator[list[Token]]:
-        """Give the list to be changed; nobody else changes it meanwhile, and it is replaced whole."""
-        try:
-            make_private_folder(self.path.parent)
-            with _locked(self.path.with_name(f".{self.path.name}.lock")):
-                held = self._load()
-                yield held
-                part = self.path.with_name(f".{chance_token()}.part")
-                with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-                    file.write(_File(tokens=held).model_dump_json(indent=1, exclude_none=True))
-                    file.flush()
-                    os.fsync(file.fileno())
-                part.replace(self.path)
-        except OSError as error:
-            raise StorageError(f"the tokens in {self.path} cannot be written: {error.strerror}") from None
+    async def take_in(self, folder: Path) -> None:
+        """Take in the file in which an older version kept tokens, and delete it.
 
-    def _read_anew(self) -> None:
-        try:
-            stat = self.path.stat()
-            stamp = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
-        except OSError:
-            self._stamp, self._by_hash = None, {}
+        Raises:
+            StorageError: it cannot be read.
+        """
+        path = folder / OLD_FILE
+        if not path.exists():
             return
-        if stamp != self._stamp:
-            self._by_hash = {each.hash: each for each in self._load()}
-            self._stamp = stamp
-
-    def _load(self) -> list[Token]:
-        if not self.path.exists():
-            return []
         try:
-            return _File.model_validate_json(read_text(self.path, MOST_BYTES)).tokens
+            held = _File.model_validate_json(read_text(path, MOST_BYTES)).tokens
         except (ValidationError, InputError):
-            raise StorageError(
-                f"{self.path} holds no tokens that could be read: move it away, and make new ones"
-            ) from None
+            raise StorageError(f"{path} holds no tokens that could be read: move it away, and make new ones") from None
+        for each in held:
+            await self._keep(each)
+        path.unlink(missing_ok=True)
+
+    async def _keep(self, made: Token) -> None:
+        text = made.model_dump_json(exclude_none=True)
+        await self._store().keep(SERVER, TOKEN + made.hash, made.made, lambda _: text)
 
 
-@contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
+class _File(BaseModel):
+    tokens: list[Token] = []
 
 
 def _hash(token: str) -> str:

@@ -23,9 +23,9 @@ from mindstream.clock import Clock
 from mindstream.errors import InputError, StorageError
 from mindstream.log.events import FollowUp, Logged, Unknown
 from mindstream.log.names import shown_name, tenant_of
+from mindstream.memory.store.sql_store import SqlStore
 from mindstream.server.health import Metrics
 from mindstream.server.ledger import Ledger
-from mindstream.service.operations.everyone import Everyone
 from mindstream.service.operations.who import LOCAL
 
 KINDS = (FollowUp.kind, "left_unsaid")
@@ -95,7 +95,7 @@ class Receiver:
 class Webhook:
     """Posts to one receiver, one message after the other, beside everything else."""
 
-    def __init__(self, receiver: Receiver, log: Everyone, ledger: Ledger, clock: Clock, metrics: Metrics) -> None:
+    def __init__(self, receiver: Receiver, log: SqlStore, ledger: Ledger, clock: Clock, metrics: Metrics) -> None:
         self._receiver, self._log, self._ledger, self._clock = receiver, log, ledger, clock
         self._counts = metrics.webhook
         self._at = self._kept = 0

@@ -9,7 +9,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import AsyncIterator, Iterable
 from functools import partial
-from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -18,6 +17,7 @@ from mindstream.coach.events import Decided
 from mindstream.coach.gates.keeper import GATES as GATE_NAMES
 from mindstream.coach.packs.load import shipped_packs
 from mindstream.errors import InputError
+from mindstream.location import Location
 from mindstream.log.events import Opened
 from mindstream.log.names import checked_name
 from mindstream.service import transfer
@@ -77,7 +77,7 @@ def parse_backup(lines: Iterable[bytes], source: str) -> Export[MindHeader]:
     return records
 
 
-def next_words(habits: Habits, user: str, data: Path | None) -> str:
+def next_words(habits: Habits, user: str, data: Location | None) -> str:
     """Return the command that goes on with a mind, quoted for a shell; `data` None: in the usual folder."""
     words = ["mindstream", "chat", "--user", user]
     words += ["--pack", habits.pack] if habits.pack in shipped_packs() else []

@@ -1,7 +1,8 @@
 """Erase a user for good: records, log, work, vectors, typed history, what gates learned; and prove it by the bytes.
 
 A DELETE alone leaves words behind: in freed pages, in old versions of rows, in the write-ahead log. So the file is
-written anew (VACUUM), the log emptied into it, and then all files of the database are searched for the words.
+written anew (VACUUM), the log emptied into it, and then all files of the database are searched for the words. Of a
+database of a server the tables are written anew and looked into; its files are its operator's.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from pathlib import Path
 
 from mindstream import caches
 from mindstream.errors import InputError, StorageError
+from mindstream.location import Location
 from mindstream.log import erasure
 from mindstream.log.database import FILE
 from mindstream.log.erasure import connect_beside
 from mindstream.log.events import printable, read_event
 from mindstream.log.folder import history
 from mindstream.log.names import StreamKey, id_of, name_of, shown_name
+from mindstream.log.sql import Sql
 from mindstream.memory.curation.slot_items import texts_in
 from mindstream.memory.store import elsewhere
 from mindstream.memory.store.elsewhere import Left
@@ -31,6 +34,9 @@ from mindstream.service.memory import UserMemory, nobody
 from mindstream.sharing.events import ExemplarWithdrawn, PoolCreated
 from mindstream.town.events import TownBegan
 
+IN_A_DATABASE = (
+    "the server's write-ahead log, its replicas and backups, and what was typed on other machines, are not looked at"
+)
 PROBES, PROBE, SHORTEST = 300, 40, 8
 """So many texts are looked for, so many characters of each; shorter ones say nothing of whose they are."""
 _NAME = re.compile(r"[\x21-\x7e]*")
@@ -56,71 +62,82 @@ class Kept:
     stays: Sequence[str] = ()
 
 
-def list_kept(opened: UserMemory, folder: Path) -> Kept:
+async def list_kept(opened: UserMemory, data: Location) -> Kept:
     """Say what there is to erase.
 
     Raises:
         InputError: nothing.
     """
-    typed = history(folder, opened.key)
-    unfinished = erasure.pending(folder, opened.key)
-    with connect_beside(folder) as connection:
+
+    def look(connection: Sql) -> tuple[dict[str, int], list[Left], list[str], list[str]]:
         rows = {table: _count(connection, table, opened.key) for table in erasure.ROWS}
-        connection.text_factory = lambda content: content.decode("utf-8", "replace")
         found = elsewhere.find(connection, opened.user, opened.key)
-        words = _probes(connection, opened.key, found)
-        stays = _staying(connection, opened.user)
-    if not any(rows.values()) and not found and not typed.exists() and not unfinished:
+        return rows, found, _probes(connection, opened.key, found), _staying(connection, opened.user)
+
+    rows, found, words, stays = await opened.store.read(look)
+    files = erasure.files_of(data.beside, opened.key)
+    typed = history(data.beside, opened.key)
+    if not any(rows.values()) and not found and not typed.exists() and not is_pending(data, opened.key):
         raise InputError(nobody(opened.user))
     left = {_told(each.stream): len(each.rows) + len(each.ids) for each in found}
-    return Kept(rows, erasure.files_of(folder, opened.key), words, left, stays)
+    return Kept(rows, files, words, left, [*stays, *([] if data.folder else [IN_A_DATABASE])])
 
 
-async def erase(opened: UserMemory, folder: Path, what: Kept, progress: Callable[[int], None] = lambda _: None) -> None:
+def is_pending(data: Location, user: StreamKey) -> bool:
+    """Tell whether this user's erasure was begun and not finished; in a database it is begun and done at once."""
+    return data.folder is not None and erasure.pending(data.folder, user)
+
+
+async def erase(
+    opened: UserMemory, data: Location, what: Kept, progress: Callable[[int], None] = lambda _: None
+) -> None:
     """Erase the memory's user, and make sure of it; other programs on that mind should be closed.
 
-    If the process dies in the middle of it, whoever opens the folder next finishes it (see erasure).
+    If the process dies in the middle of it, whoever opens a folder next finishes it (see erasure).
 
     Raises:
         StorageError: something could not be erased; the message says what.
     """
-    await _withdraw(opened, folder)  # first: as long as this is not done, the user is there, and asked for again
-    await asyncio.to_thread(_erase_elsewhere, folder, opened.user, opened.key)
+    await _withdraw(opened)  # first: as long as this is not done, the user is there, and asked for again
+    await _erase_elsewhere(opened)
+    if (folder := data.folder) is None:
+        await opened.store.erase(opened.key)
+        await opened.store.compact()
+        erasure.delete(what.files)
+        await _prove_rows(opened)
+        return
     with erasure.declare_intent(folder, opened.key) as intent:
         await opened.store.erase(opened.key)
         await asyncio.to_thread(erasure.finish, folder, intent)
-        await asyncio.to_thread(_prove, folder, opened.user, opened.key, what.words, progress)
+        await _prove_rows(opened)
+        await asyncio.to_thread(_prove_bytes, folder, opened.key, what.words, progress)
 
 
-async def _withdraw(opened: UserMemory, folder: Path) -> None:
+async def _withdraw(opened: UserMemory) -> None:
     """Have pools serve what the user wrote or asked no more, nor what was drawn from it."""
-    with connect_beside(folder) as connection:
-        found = [
-            left
-            for left in elsewhere.find(connection, opened.user, opened.key)
-            if id_of(left.stream, "pool") and left.ids
-        ]
+    found = await opened.store.read(lambda connection: elsewhere.find(connection, opened.user, opened.key))
     for left in found:
-        entry = Entry(ExemplarWithdrawn(ids=tuple(sorted(left.ids)), because="erased"), "mindstream", system=True)
-        await opened.store.commit(Commit(mind=left.stream, at=opened.clock.now(), entries=(entry,)))
+        if id_of(left.stream, "pool") and left.ids:
+            entry = Entry(ExemplarWithdrawn(ids=tuple(sorted(left.ids)), because="erased"), "mindstream", system=True)
+            await opened.store.commit(Commit(mind=left.stream, at=opened.clock.now(), entries=(entry,)))
 
 
-def _erase_elsewhere(folder: Path, person: str, own: StreamKey) -> None:
+async def _erase_elsewhere(opened: UserMemory) -> None:
     """Take what the user left in pools and other minds, and documents that nobody else reads, in one transaction."""
-    with connect_beside(folder) as connection:
-        connection.execute("PRAGMA secure_delete = ON")
-        connection.execute("BEGIN IMMEDIATE")
-        found = elsewhere.find(connection, person, own)
+
+    def take(connection: Sql) -> list[Left]:
+        found = elsewhere.find(connection, opened.user, opened.key)
         for left in found:
-            elsewhere.erase(connection, person, left, next_change(connection))
-        elsewhere.forget_reader(connection, person)
+            elsewhere.erase(connection, opened.user, left, next_change(connection))
+        elsewhere.forget_reader(connection, opened.user)
         elsewhere.delete_copies(connection)
-        connection.execute("COMMIT")
-    for left in found:
+        return found
+
+    for left in await opened.store.write(take):
         caches.empty(left.stream)
 
 
-def _staying(connection: sqlite3.Connection, user: str) -> list[str]:
+def _staying(connection: Sql, user: str) -> list[str]:
     """Say what stays of a user, and why."""
     said = ["exports, recordings and files that tools wrote lie where they were asked for, and are yours to delete"]
     owned = [name for name, event_ in _pools(connection) if event_.owner == user]
@@ -143,29 +160,42 @@ def _told(key: StreamKey) -> str:
     return f"{name.kind}:{name.id}"
 
 
-def _pools(connection: sqlite3.Connection) -> Iterator[tuple[str, PoolCreated]]:
+def _pools(connection: Sql) -> Iterator[tuple[str, PoolCreated]]:
     for stream, payload in connection.execute("SELECT mind, payload FROM log WHERE kind = ?", (PoolCreated.kind,)):
         if isinstance(found := read_event(PoolCreated.kind, payload), PoolCreated):
             yield shown_name(stream), found
 
 
-def _prove(folder: Path, person: str, user: StreamKey, words: list[str], progress: Callable[[int], None]) -> None:
-    """Look for the words in the bytes, and for the user in the tables.
+async def _prove_rows(opened: UserMemory) -> None:
+    """Look for the user in the tables.
+
+    Raises:
+        StorageError: something is left.
+    """
+
+    def look(connection: Sql) -> tuple[dict[str, int], list[Left]]:
+        left = {table: count for table in erasure.ROWS if (count := _count(connection, table, opened.key))}
+        return left, elsewhere.find(connection, opened.user, opened.key)
+
+    left, found = await opened.store.read(look)
+    if left:
+        told = ", ".join(f"{count} rows in {table}" for table, count in left.items())
+        raise StorageError(
+            f"{opened.user!r} is back: {told}; another program writes to that mind. Close it, erase again"
+        )
+    if found:
+        raise StorageError(
+            f"{opened.user!r} is in {shown_name(found[0].stream)!r} still; another program wrote it. Erase again"
+        )
+
+
+def _prove_bytes(folder: Path, user: StreamKey, words: list[str], progress: Callable[[int], None]) -> None:
+    """Look for the words in the bytes of a folder's file.
 
     Raises:
         StorageError: something is left.
     """
     with connect_beside(folder) as connection:
-        left = {table: count for table in erasure.ROWS if (count := _count(connection, table, user))}
-        if left:
-            told = ", ".join(f"{count} rows in {table}" for table, count in left.items())
-            raise StorageError(
-                f"{shown_name(user)!r} is back: {told}; another program writes to that mind. Close it, erase again"
-            )
-        if found := elsewhere.find(connection, person, user):
-            raise StorageError(
-                f"{person!r} is in {shown_name(found[0].stream)!r} still; another program wrote it. Erase again"
-            )
         for path in sorted(folder.glob(f"{FILE}*")):
             for done, word in enumerate(_found(path, words, progress), 1):
                 if not _lives(connection, word):
@@ -184,7 +214,7 @@ def _found(path: Path, words: list[str], progress: Callable[[int], None]) -> Ite
             progress(done)
 
 
-def _probes(connection: sqlite3.Connection, user: StreamKey, found: Sequence[Left]) -> list[str]:
+def _probes(connection: Sql, user: StreamKey, found: Sequence[Left]) -> list[str]:
     """Choose what to look for: the beginnings of the user's longest texts, as they stand in the file."""
     probes = {_probe(printable(word)) for left in found for word in left.words}
     for (text,) in connection.execute("SELECT text FROM records WHERE stream = ?", (user,)):
@@ -214,6 +244,6 @@ def _lives(connection: sqlite3.Connection, word: str) -> bool:
     )
 
 
-def _count(connection: sqlite3.Connection, table: str, user: StreamKey) -> int:
+def _count(connection: Sql, table: str, user: StreamKey) -> int:
     owner, _ = erasure.ROWS[table]
     return int(connection.execute(f"SELECT count(*) FROM {table} WHERE {owner} = ?", (user,)).fetchone()[0])

@@ -1,71 +1,70 @@
-"""What lives in a data folder: a town, or what people said and asked for. Each has commands of its own."""
+"""What lives in the data: a town, or what people said and asked for. Each has commands of its own."""
 
 from __future__ import annotations
 
 import shlex
-from pathlib import Path
 
 from mindstream.errors import InputError
-from mindstream.log.database import FILE
-from mindstream.memory.store.sqlite import SqliteStore
+from mindstream.location import Location
+from mindstream.memory.opening import is_begun, open_store
 from mindstream.memory.store.store import Store
 from mindstream.town.events import JOURNAL, TownBegan
 
 
-async def refuse_town(store: Store, folder: Path) -> None:
+async def refuse_town(store: Store, data: Location) -> None:
     """Say so where a town lives in a folder: neither a coach nor a life, a run or a pool is to write among residents.
 
     Raises:
         InputError: one does; the message says how its residents are talked with.
     """
     if await _holds_town(store):
-        talk = shlex.join(["mindstream", "town", "talk", "NAME", "--data", str(folder)])
+        talk = shlex.join(["mindstream", "town", "talk", "NAME", "--data", str(data)])
         raise InputError(
-            f"a town lives in {folder}: talk with its residents by `{talk}`; for anything of your own choose another"
+            f"a town lives in {data}: talk with its residents by `{talk}`; for anything of your own choose another"
             " --data"
         )
 
 
-async def refuse_town_in(folder: Path) -> None:
-    """Do the same for a folder that is not open; one that is not there holds none."""
-    if (folder / FILE).exists():
-        async with SqliteStore(folder) as store:
-            await refuse_town(store, folder)
+async def refuse_town_in(data: Location) -> None:
+    """Do the same for data that are not open; a folder that is not there holds none."""
+    if is_begun(data):
+        async with open_store(data) as store:
+            await refuse_town(store, data)
 
 
-async def require_town(folder: Path) -> None:
+async def require_town(data: Location) -> None:
     """Say so where no town lives in a folder.
 
     Raises:
         InputError: none does; the message says how one is begun.
     """
-    new = shlex.join(["mindstream", "town", "new", "--data", str(folder)])
-    if (folder / FILE).exists():
-        async with SqliteStore(folder) as store:
+    new = shlex.join(["mindstream", "town", "new", "--data", str(data)])
+    if is_begun(data):
+        async with open_store(data) as store:
             if await _holds_town(store):
                 return
             if await store.events(None, limit=1):
                 raise InputError(
-                    f"no town lives in {folder}, but somebody's memory does: --data names another folder, in which"
+                    f"no town lives in {data}, but somebody's memory does: --data names another folder, in which"
                     " `mindstream town new` begins one"
                 )
-    raise InputError(f"no town lives in {folder}: `{new}` begins one, --data names another folder")
+    raise InputError(f"no town lives in {data}: `{new}` begins one, --data names another folder")
 
 
-async def require_room_for_town(folder: Path) -> None:
+async def require_room_for_town(data: Location) -> None:
     """Say so where something lives in a folder: a town has one of its own.
 
     Raises:
         InputError: something does; nothing has changed.
     """
-    if not (folder / FILE).exists():
+    if not is_begun(data):
         return
-    async with SqliteStore(folder) as store:
+    async with open_store(data) as store:
         if await _holds_town(store):
-            run = shlex.join(["mindstream", "town", "run", "--data", str(folder)])
-            raise InputError(f"a town lives in {folder} already: `{run}` goes on with it, --data names another folder")
+            run = shlex.join(["mindstream", "town", "run", "--data", str(data)])
+            raise InputError(f"a town lives in {data} already: `{run}` goes on with it, --data names another folder")
         if await store.events(None, limit=1):
-            raise InputError(f"somebody's memory is in {folder}: a town wants a folder of its own, --data names one")
+            raise InputError(f"somebody's memory is in {data}: a town wants a folder of its own, --data names one")
 
 
 async def _holds_town(store: Store) -> bool:

@@ -13,16 +13,14 @@ from pydantic import JsonValue
 
 from mindstream.clock import Clock, SystemClock
 from mindstream.errors import InputError
-from mindstream.log.database import FILE
-from mindstream.log.erasure import finish_all
 from mindstream.log.events import Logged
-from mindstream.log.files import private_folder
 from mindstream.log.names import StreamKey, StreamName
 from mindstream.memory.memory import Memory
+from mindstream.memory.opening import finish_erasures, is_begun, open_store
 from mindstream.memory.policy import MemoryPolicy, open_policy
 from mindstream.memory.recall.rerank import second_stage
 from mindstream.memory.store.record import KINDS, Kind, Record
-from mindstream.memory.store.sqlite import SqliteStore
+from mindstream.memory.store.sql_store import SqlStore
 from mindstream.memory.store.store import Store, read_log
 from mindstream.models.embedders.named import embedder
 from mindstream.models.roles import Models
@@ -41,7 +39,7 @@ class UserMemory:
         policy: how it recalls and fades.
     """
 
-    store: Store
+    store: SqlStore
     user: str
     embedder_name: str
     clock: Clock
@@ -117,12 +115,10 @@ async def open_user_memory(
         StorageError: it cannot be read.
     """
     user = StreamName("user", settings.user)
-    if new:
-        private_folder(settings.data)
-    elif not (settings.data / FILE).exists():
+    if not new and not is_begun(settings.data):
         raise InputError(f"there is no memory in {settings.data} yet: {begins} begins one, --data names another folder")
-    await asyncio.to_thread(finish_all, settings.data, user.key)
-    async with SqliteStore(settings.data) as store:
+    await asyncio.to_thread(finish_erasures, settings.data, user.key)
+    async with open_store(settings.data) as store:
         if new or own:
             await refuse_town(store, settings.data)
         policy = await open_policy(store, store.key(user), policy_given(settings))

@@ -9,7 +9,6 @@ from pathlib import Path
 from mindstream.clock import MachineZone
 from mindstream.coach.coach import Coach
 from mindstream.errors import SettingsError
-from mindstream.log.files import private_folder
 from mindstream.memory.recall.exemplars import Exemplars
 from mindstream.minds.mind import Mind
 from mindstream.minds.timeouts import Timeouts
@@ -44,9 +43,8 @@ async def open_mind(
         StorageError: the data folder cannot be used.
     """
     await refuse_town_in(settings.data)
-    folder = private_folder(settings.data)
     async with answering(settings, record=record) as models, Mind.open(
-        folder, user=settings.user, session=session, models=models,
+        settings.data, user=settings.user, session=session, models=models,
         responder=Coach.using(
             settings.pack, settings.gate, exemplars, follow_ups, settings.timezone or MachineZone()
         ),

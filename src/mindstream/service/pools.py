@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 from mindstream.errors import InputError
-from mindstream.log.database import FILE
-from mindstream.log.files import private_folder
+from mindstream.memory.opening import is_begun
 from mindstream.models.ask import ask
 from mindstream.models.model import Model
 from mindstream.models.roles import Models
@@ -55,8 +54,7 @@ async def open_pool(settings: Settings, name: str, *, new: bool = False) -> Asyn
     """
     if new:
         await refuse_town_in(settings.data)
-        private_folder(settings.data)
-    elif not (settings.data / FILE).exists():
+    elif not is_begun(settings.data):
         raise InputError(f"there is no pool in {settings.data}: `mindstream pool create {name}` makes one")
     async with Pool.open(settings.data, name, embed=_embedder(settings, new)) as pool:
         yield pool

@@ -260,7 +260,7 @@ async def open_tools(
         return found, {}
     hosts = {urlsplit(each).hostname or "" for each in mcp if each.lower().startswith(("http://", "https://"))}
     taken = [tool.spec.name for tool in found]
-    servers = mcp_tools(*mcp, pins=Pins(settings.data / PINS), allow=hosts, approve=approve, taken=taken)
+    servers = mcp_tools(*mcp, pins=Pins(settings.data.beside / PINS), allow=hosts, approve=approve, taken=taken)
     more = await opened.enter_async_context(servers)
     return (*found, *more), more.refused
 

@@ -12,11 +12,10 @@ from pydantic import ValidationError
 
 from mindstream.clock import ManualClock
 from mindstream.errors import InputError
-from mindstream.log.files import private_folder
 from mindstream.log.names import StreamName
 from mindstream.memory.memory import Memory
+from mindstream.memory.opening import open_store
 from mindstream.memory.store.record import KINDS, Record
-from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Commit, Store
 from mindstream.minds.calls import CallLog
 from mindstream.models.rules import Rules
@@ -92,7 +91,7 @@ async def begin(settings: Settings, setting: Setting) -> None:
         InputError: something lives there already.
     """
     await require_room_for_town(settings.data)
-    async with Town.open(private_folder(settings.data), setting, embed=settings.embedder):
+    async with Town.open(settings.data, setting, embed=settings.embedder):
         pass
 
 
@@ -137,7 +136,7 @@ async def look_in(settings: Settings) -> AsyncIterator[Look]:
         InputError: none lives there.
     """
     await require_town(settings.data)
-    async with SqliteStore(settings.data) as store:
+    async with open_store(settings.data) as store:
         setting = await read_setting(store)
         yield Look(store, setting, (await read_town(store, setting.profile)).step)
 
@@ -150,16 +149,15 @@ async def open_town(settings: Settings) -> AsyncIterator[Town]:
         InputError: no town lives there.
         SettingsError: a model cannot be used.
     """
-    folder = settings.data
-    await require_town(folder)
+    await require_town(settings.data)
     if is_free(settings):
-        async with Town.open(folder, models=Rules.name, embed=settings.embedder) as town:
+        async with Town.open(settings.data, models=Rules.name, embed=settings.embedder) as town:
             yield town
         return
     calls = CallLog()
     async with (
         answering(settings, on_call=calls.take) as models,
-        Town.open(folder, models=models, embed=settings.embedder) as town,
+        Town.open(settings.data, models=models, embed=settings.embedder) as town,
     ):
         any_resident = next(iter(town.residents.values()))
         bill = Memory(town.store, JOURNAL, any_resident.memory.embedder, ManualClock(town.setting.start))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from mindstream import chance
 from mindstream.clock import Clock
@@ -17,7 +16,8 @@ from mindstream.errors import Conflict, InputError
 from mindstream.log.events import Event
 from mindstream.log.names import StreamName, checked_name
 from mindstream.memory.memory import Memory
-from mindstream.memory.store.store import Entry, Erasure, Store
+from mindstream.memory.opening import AnyStore
+from mindstream.memory.store.store import Entry, Erasure
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
 from mindstream.models.model import Model
@@ -67,7 +67,7 @@ class Pool:
     @classmethod
     @contextlib.asynccontextmanager
     async def open(
-        cls, data: str | Path | Store, name: str, *, embed: Embedder | str | None = None, clock: Clock | None = None,
+        cls, data: AnyStore, name: str, *, embed: Embedder | str | None = None, clock: Clock | None = None,
         retriever: Retriever | None = None, guarded: bool = True, measure_by: MutualInformation | None = None,
     ) -> AsyncIterator[Pool]:  # fmt: skip
         """Open a pool of a data folder or of a store, created or not.

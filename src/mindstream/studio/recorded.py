@@ -113,8 +113,7 @@ class Recorded:
     async def _open(self) -> App:
         folder = Path(self._opened.enter_context(tempfile.TemporaryDirectory(prefix="mindstream-recorded-")))
         house = await open_recorded(folder, self._packed)
-        ledger = Ledger(house.settings.data, house.clock)
-        self._opened.push_async_callback(ledger.close)
+        ledger = Ledger(house.own_store, house.clock)
         await self._opened.enter_async_context(house)
         return build_api(house, Writes(ledger))
 

@@ -16,6 +16,7 @@ from typing import Annotated
 from pydantic import Field
 
 from mindstream.errors import ToolError
+from mindstream.location import AnyData
 from mindstream.log.events import DocumentsRead
 from mindstream.log.names import StreamName
 from mindstream.memory.memory import Memory
@@ -172,7 +173,7 @@ def _part(lines: tuple[str, ...], from_line: int) -> str:
 
 @asynccontextmanager
 async def open_documents(
-    folder: Path | str, data: Path | str | None = None, *, embed: Embedder | str = "wordllama", reader: str = ""
+    folder: Path | str, data: AnyData | None = None, *, embed: Embedder | str = "wordllama", reader: str = ""
 ) -> AsyncIterator[Documents]:
     """Open a folder's documents; what was read of them is kept in `data`, or else until this is closed.
 

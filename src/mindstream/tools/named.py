@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from pathlib import Path
 
 from mindstream.errors import SettingsError, ToolError
+from mindstream.location import AnyData
 from mindstream.memory.memory import Memory
 from mindstream.models.model import Model
 from mindstream.models.rules import Rules
@@ -37,12 +37,12 @@ class Means:
     Attributes:
         model: who answers as `llm`.
         memory: what `recall` looks into; for whoever it is called after documents are kept.
-        data: a folder in which what was read of documents is kept; None: until the tools are closed.
+        data: where what was read of documents is kept; None: until the tools are closed.
     """
 
     model: Model | None = None
     memory: Memory | None = None
-    data: Path | None = None
+    data: AnyData | None = None
     web: Web = field(default_factory=Web)
     language: str = "en"
     embed: str = "wordllama"

@@ -11,23 +11,25 @@ import asyncio
 from pathlib import Path
 
 from mindstream.errors import InputError
+from mindstream.location import AnyData, Location
 from mindstream.memory.store.cutting import copy_before
 from mindstream.memory.store.sqlite import SqliteStore
-from mindstream.memory.store.store import Commit, Entry
+from mindstream.memory.store.store import Commit, Entry, Store
 from mindstream.town.events import JOURNAL, TOWN, MemoriesRated, TownEvent, TownRested
 from mindstream.town.inspect.time_words import format_time
 from mindstream.town.journal import read_setting, read_town, rows_after
 from mindstream.town.setting import Setting
 
 
-async def fork(source: Path, target: Path, step: int) -> Setting:
+async def fork(source: AnyData, target: Path, step: int) -> Setting:
     """Copy the town of a folder, as it was after a step, into another folder; return its setting.
 
     Raises:
         InputError: no town lives there, it has not lived so far, or something is in the other folder.
         StorageError: a folder cannot be used.
     """
-    async with SqliteStore(source) as store:
+    folder = Location.of(source).as_folder()
+    async with SqliteStore(folder) as store:
         setting = await read_setting(store)
         now = (await read_town(store, setting.profile)).step
         if not 0 <= step <= now:
@@ -36,14 +38,14 @@ async def fork(source: Path, target: Path, step: int) -> Setting:
             )
         cut, rated = await _later(store, setting, step)
     at = setting.moment(step)
-    await asyncio.to_thread(copy_before, source, target, cut, at, rated)
+    await asyncio.to_thread(copy_before, folder, target, cut, at, rated)
     async with SqliteStore(target) as store:
         key, rested = store.key(JOURNAL), Entry(TownRested(step=step), TOWN)
         await store.commit(Commit(mind=key, at=at, entries=(rested,)))
         return await read_setting(store)
 
 
-async def _later(store: SqliteStore, setting: Setting, step: int) -> tuple[int, list[str]]:
+async def _later(store: Store, setting: Setting, step: int) -> tuple[int, list[str]]:
     """Return the first row that was written after a step, and the records that were rated from there on."""
     cut, rated, last, end = 0, list[str](), 0, setting.moment(step)
     async for row in rows_after(store):

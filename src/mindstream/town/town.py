@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from mindstream.clock import ManualClock, SystemClock
 from mindstream.errors import Conflict, InputError
@@ -19,7 +18,7 @@ from mindstream.memory import lease
 from mindstream.memory.lease import LEASE_S
 from mindstream.memory.lifecycle.rate_importance import RateImportance
 from mindstream.memory.memory import Memory
-from mindstream.memory.opening import open_store
+from mindstream.memory.opening import AnyStore, opened_store
 from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.memory.store.store import Commit, Entry, Fence, Store
 from mindstream.memory.store.validation import checked_text
@@ -91,7 +90,7 @@ class Town:
     @classmethod
     @contextlib.asynccontextmanager
     async def open(
-        cls, data: str | Path | Store, new: Setting | None = None, *,
+        cls, data: AnyStore, new: Setting | None = None, *,
         models: AnyModels = "rules", embed: Embedder | str = "wordllama",
         lease_s: float = LEASE_S,
     ) -> AsyncIterator[Town]:  # fmt: skip
@@ -114,9 +113,7 @@ class Town:
             shared = await opened.enter_async_context(open_models(bare))
             shared.check("planner", "decider", "talker", "reasoner", "importance")
             vectors = embedder(embed) if isinstance(embed, str) else embed
-            store: Store = open_store(data) if isinstance(data, str | Path) else data
-            if store is not data:
-                opened.push_async_callback(store.close)
+            store = await opened.enter_async_context(opened_store(data))
             setting = await _setting_of(store, new)
             if new is not None:
                 async with _residents(

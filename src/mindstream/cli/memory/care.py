@@ -19,7 +19,6 @@ from mindstream.cli.shell.output import clean, print_json, say, short, tell
 from mindstream.cli.shell.progress import progress
 from mindstream.clock import DAY_S, Moment, format_iso, parse_iso
 from mindstream.errors import InputError
-from mindstream.log import erasure
 from mindstream.log.names import StreamName
 from mindstream.memory.curation.curation import Drawn, Session
 from mindstream.memory.curation.forgetting import Forgotten, Removal
@@ -139,17 +138,15 @@ def erase(
     next. Close other programs on that mind first. Exports and recordings that lie elsewhere are yours to delete.
     """
     settings = settings.model_copy(update={"user": user})
-    finished = erasure.pending(
-        settings.data, StreamName("user", user).key
-    )  # what was broken off is finished where the memory is opened
+    finished = erasing.is_pending(settings.data, StreamName("user", user).key)  # where it is opened, it is finished
 
     async def look() -> erasing.Kept | None:
         async with open_user_memory(settings) as opened:
-            return erasing.list_kept(opened, settings.data) if await opened.is_known() or not finished else None
+            return await erasing.list_kept(opened, settings.data) if await opened.is_known() or not finished else None
 
     async def erased() -> erasing.Kept:
         async with open_user_memory(settings) as opened:
-            kept = erasing.list_kept(opened, settings.data)
+            kept = await erasing.list_kept(opened, settings.data)
             with progress("looking for what is left", len(kept.words)) as told:
                 await erasing.erase(opened, settings.data, kept, told)
             return kept
@@ -161,16 +158,18 @@ def erase(
     if not yes:
         confirm_name(f"All that is kept of {user} in {settings.data} will be gone.", user)
     done = asyncio.run(erased())
-    files = [str(path.relative_to(settings.data)) for path in done.files]
+    files = [str(path.relative_to(settings.data.beside)) for path in done.files]
     rows = {name: done.rows[name] for name in ("records", "log", "work")}
     told = f"{count_of(rows['records'], 'record')}, {count_of(rows['log'], 'row')} of the log, {rows['work']} of work"
+    texts = f"{count_of(len(done.words), 'text')} in the bytes of mindstream.db and its -wal"
+    looked = texts if settings.data.folder else "the name in all tables, which were written anew"
     tell(
         json,
         {"user": user, **rows, "files": files, "elsewhere": {**done.elsewhere}, "stays": [*done.stays],
          "looked_for": len(done.words)},
         f"{user} is erased: {', '.join([told, *files])}",
         *(f"in {stream}: {count_of(count, 'row')} and records of {user}" for stream, count in done.elsewhere.items()),
-        f"looked for {count_of(len(done.words), 'text')} in the bytes of mindstream.db and its -wal: none is left",
+        f"looked for {looked}: none is left",
         *(f"not erased: {each}" for each in done.stays),
     )  # fmt: skip
 

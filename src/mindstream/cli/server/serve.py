@@ -1,4 +1,4 @@
-"""`mindstream serve`: all doors of a data folder, for programs."""
+"""`mindstream serve`: all doors of a place of data, for programs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,6 @@ def serve(
     settings: Settings,
     host: Annotated[str, flag("ADDRESS", "Where it listens.")] = "127.0.0.1",
     port: Annotated[int, flag("N", "Its port; 0 takes one that is free.", min=0, max=65_535)] = 8377,
-    tokens: Annotated[Path | None, flag("FILE", "The file of tokens [tokens.json in the data folder].")] = None,
     require_token: Annotated[bool, switch("--require-token", "Ask for a token from this machine, too.")] = False,
     allow_host: Annotated[list[str] | None, flag("NAME", "A name that it is called by; repeatable.")] = None,
     public_url: Annotated[str, flag("URL", "By which it is called through a proxy, as https://mind.example.org.")] = "",
@@ -85,7 +84,7 @@ def serve(
     if webhook_secret and not webhook:
         raise InputError("--webhook-secret goes with --webhook")
     doors = make(
-        settings.data, tokens=tokens, require_token=require_token, hosts=tuple(allow_host or ()),
+        settings.data, require_token=require_token, hosts=tuple(allow_host or ()),
         origins=tuple(allow_origin or ()), settings=settings, at_once=at_once,
         offered=Offered(split_names([tools]) or (), tuple(docs or ()), tuple(mcp or ()), read_towns(town or ())),
         issuer=Issuer(

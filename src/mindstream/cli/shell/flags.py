@@ -60,8 +60,8 @@ ALLOW = "This tool may change things without a question, except with strangers' 
 Allow = Annotated[list[str] | None, flag("TOOL", ALLOW, "--allow")]
 
 SETTINGS: Mapping[str, tuple[Any, str, str]] = {
-    "data": (Path, "DIR", "Data folder [~/.local/share/mindstream]."),
-    "town": (Path, "DIR", "The town's folder [~/.local/share/mindstream/town]."),
+    "data": (str, "DIR", "Data folder, or postgresql://user@host:port/db [~/.local/share/mindstream]."),
+    "town": (str, "DIR", "The town's folder, or a database's URL [~/.local/share/mindstream/town]."),
     "user": (str, "NAME", "Whose memory it is [you]."),
     "pack": (str, "PACK", "A shipped pack by name, or a folder of your own by its path, as ./mine [sleep]."),
     "model": (str, "NAME", "Who answers in all roles, as for chat [rules]."),
@@ -187,7 +187,7 @@ def flag_name(field: str) -> str:
 def choose(flags: Mapping[str, Any]) -> Chosen:
     """Choose the settings; say so where a settings file in the working directory is left unread.
 
-    A town has a folder of its own where none is named, beside people's talks.
+    A town has a place of its own beside people's talks: where no folder is named, and in a database.
     """
     from mindstream import settings
     from mindstream.cli.shell.output import complain
@@ -198,9 +198,11 @@ def choose(flags: Mapping[str, Any]) -> Chosen:
     chosen = settings.choose(given)
     if chosen.unread:
         complain(f"{chosen.unread} in this directory is not read unless it is named: --settings {chosen.unread}")
-    if "town" not in flags or "data" in chosen.origins:
+    if "town" not in flags:
         return chosen
-    return replace(chosen, settings=chosen.settings.model_copy(update={"data": chosen.settings.data / "town"}))
+    data = chosen.settings.data
+    own = data.for_town if "data" in chosen.origins else data.part("town")
+    return replace(chosen, settings=chosen.settings.model_copy(update={"data": own}))
 
 
 def flags_again(chosen: Chosen) -> list[str]:

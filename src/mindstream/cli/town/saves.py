@@ -13,7 +13,7 @@ from mindstream.cli.shell.output import complain, tell
 from mindstream.cli.shell.progress import progress
 from mindstream.cli.town.group import ProfileOf, Seed
 from mindstream.errors import InputError
-from mindstream.log.files import private_folder
+from mindstream.location import Location
 from mindstream.models.embedders.named import embedder
 from mindstream.service import town as towns
 from mindstream.service.folders import require_room_for_town
@@ -44,7 +44,7 @@ def open_(
     json: AsJson = False,
 ) -> None:
     """Open a world that ships: days lived with a language mind behind each resident, to look at without a model."""
-    unpack_world(name, settings.data)
+    unpack_world(name, settings.data.as_folder())
     data = shlex.quote(str(settings.data))
     tell(
         json, {"world": name, "about": WORLDS[name], "data": str(settings.data)},
@@ -69,7 +69,7 @@ def fork(
         async with towns.look_in(settings) as look:
             step = towns.find_past_step(look.setting, at, look.now) if at else look.now
             setting = look.setting
-        await require_room_for_town(folder)
+        await require_room_for_town(Location(folder))
         await forking.fork(settings.data, folder, max(step, 0))
         return (
             step,
@@ -104,7 +104,7 @@ def import_(
     async def begin() -> None:
         await require_room_for_town(settings.data)
         await begin_from_save(
-            private_folder(settings.data), save, world, seed=seed, profile=constants, whispers=hints,
+            settings.data, save, world, seed=seed, profile=constants, whispers=hints,
             embed=settings.embedder, tell=notes.setdefault,
         )  # fmt: skip
 

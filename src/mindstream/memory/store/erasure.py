@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
+from mindstream.log import kept
 from mindstream.log.declared import UNKNOWN, Declared, Holds, declared
 from mindstream.log.events import Unknown, every_kind, printable, read_event
 from mindstream.log.names import StreamKey
@@ -115,8 +116,10 @@ def erase(connection: Sql, stream: StreamKey, found: Carriers | None, changed: i
         connection.execute("DELETE FROM log WHERE mind = ?", (stream,))
         connection.execute("DELETE FROM work WHERE mind = ?", (stream,))
         connection.execute("DELETE FROM checkpoints WHERE stream = ?", (stream,))
+        kept.forget(connection, stream, results=False)
         registry.forget(connection, stream)
     else:
+        kept.forget(connection, stream, results=True)
         ids = list(found.ids)
         find_more(connection, stream, found)
         _rewrite(connection, stream, found, changed)

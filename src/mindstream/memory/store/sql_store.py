@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 from mindstream.clock import Moment
-from mindstream.log import work
+from mindstream.log import kept, work
 from mindstream.log.events import Logged
 from mindstream.log.names import StreamKey, StreamName
 from mindstream.log.sql import Sql
@@ -16,7 +16,7 @@ from mindstream.memory.store.checkpoints import Checkpoint
 from mindstream.memory.store.record import Kind, Record, normalised, same_words
 from mindstream.memory.store.registry import TypedKeys
 from mindstream.memory.store.rows import COLUMNS, record_of
-from mindstream.memory.store.store import Commit, checked_commit
+from mindstream.memory.store.store import Commit, Kept, Store, checked_commit
 from mindstream.memory.store.tenant import Tenant
 from mindstream.memory.store.validation import MAX_VERSION
 from mindstream.memory.store.writing import HOLDS
@@ -41,13 +41,23 @@ class SqlDatabase(Protocol):
         """Finish what is waiting and let go."""
 
 
-class SqlStore:
+class SqlStore(Store):
     """The methods of a store that are the same in every database of SQL."""
 
     open_work_table: ClassVar[str] = "work"
     tenant: Tenant
+    on_commit: Callable[[], None] = staticmethod(lambda: None)
+    """Called when something was committed through this store."""
     _database: SqlDatabase
     _typed: TypedKeys
+
+    async def read(self, look: Callable[[Any], T]) -> T:
+        """Run a function of a connection (see log/sql) on what is committed, as of one moment."""
+        return await self._database.read(look)
+
+    async def write(self, change: Callable[[Any], T]) -> T:
+        """Run a function of a connection in a transaction of its own."""
+        return await self._database.write(change)
 
     def key(self, name: StreamName) -> StreamKey:
         name = replace(name, tenant=name.tenant or self.tenant.name)
@@ -57,7 +67,9 @@ class SqlStore:
 
     async def commit(self, *commits: Commit) -> list[Logged]:
         checked = [checked_commit(commit) for commit in commits if self.tenant.own(commit.mind)]
-        return await self._database.write(lambda each: [row for one in checked for row in writing.write(each, one)])
+        logged = await self._database.write(lambda each: [row for one in checked for row in writing.write(each, one)])
+        self.on_commit()
+        return logged
 
     async def owners(self, ids: Sequence[str]) -> dict[str, StreamKey]:
         if not ids:
@@ -195,5 +207,43 @@ class SqlStore:
     async def give_up(self, owner: str) -> None:
         await self._database.write(lambda connection: work.give_up(connection, owner, self.tenant.owned("mind")))
 
+    async def last_seq(self) -> int:
+        """Return the seq of the newest row of the tenant's log; 0 where there is none."""
+        sql = f"SELECT coalesce(max(seq), 0) FROM log WHERE {self.tenant.owned('mind')}"
+        return await self._database.glance(lambda connection: int(connection.execute(sql).fetchone()[0]))
+
+    async def next_row(self, after: int, kinds: Sequence[str]) -> Logged | None:
+        """Return the first row of these kinds after a seq; one that cannot be read is `Unknown`."""
+        owned = self.tenant.owned("mind")
+        where = f"WHERE seq > ? AND {owned} AND kind IN ({','.join('?' * len(kinds))}) ORDER BY seq LIMIT 1"
+        rows = await self._database.read(
+            lambda connection: queries.read_log(connection, where, [after, *kinds], None)
+        )  # fmt: skip
+        return rows[0] if rows else None
+
+    async def kept(self, stream: StreamKey | None = None, prefix: str = "") -> list[Kept]:
+        own = self.tenant.owned("stream") if stream is None else "stream = ?"
+        values = [] if stream is None else [self.tenant.own(stream)]
+        sql = f"SELECT stream, name, at, value FROM kept WHERE {own} AND name >= ? AND name < ? ORDER BY at, name"
+        return await self._database.read(
+            lambda connection: [Kept(*row) for row in connection.execute(sql, (*values, prefix, f"{prefix}\U0010ffff"))]
+        )
+
+    async def keep(
+        self, stream: StreamKey, name: str, at: Moment, change: Callable[[str | None], str | None]
+    ) -> str | None:
+        self.tenant.own(stream)
+        return await self._database.write(lambda connection: kept.change(connection, stream, name, at, change))
+
+    async def drop_kept(self, stream: StreamKey, prefix: str, before: Moment) -> None:
+        self.tenant.own(stream)
+        await self._database.write(lambda connection: kept.drop(connection, stream, prefix, before))
+
     async def close(self) -> None:
         await self._database.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()

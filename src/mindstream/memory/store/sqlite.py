@@ -6,12 +6,11 @@ import asyncio
 import contextlib
 import sqlite3
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 from mindstream import caches
 from mindstream.log.database import FILE, Database
-from mindstream.log.erasure import delete_copies, erase_results, erase_typed, rewrite_where_due
+from mindstream.log.erasure import delete_copies, erase_typed, rewrite_where_due
 from mindstream.log.names import StreamKey
 from mindstream.memory.store import erasure as carriers
 from mindstream.memory.store import portions, queries, registry
@@ -26,7 +25,7 @@ from mindstream.memory.store.writing import next_change
 from mindstream.paths import usable
 
 
-class SqliteStore(SqlStore, AbstractAsyncContextManager["SqliteStore"]):
+class SqliteStore(SqlStore):
     """A data folder with one file, mindstream.db, in it.
 
     Args:
@@ -64,16 +63,10 @@ class SqliteStore(SqlStore, AbstractAsyncContextManager["SqliteStore"]):
     def _erase_beside(self, stream: StreamKey, found: Carriers) -> None:
         """Take the words out of typed history, and delete copies from before a mending: they hold all words."""
         erase_typed(self.folder, stream, found.is_meant)
-        erase_results(self.folder, stream)
         delete_copies(self.folder)
 
     async def version(self) -> int:
         return await self._database.glance(queries.last_change)
-
-    async def last_seq(self) -> int:
-        """Return the seq of the log's newest row, whosever it is; 0 where there is none."""
-        sql = "SELECT coalesce(max(seq), 0) FROM log"
-        return await self._database.glance(lambda connection: int(connection.execute(sql).fetchone()[0]))
 
     async def changes(self, stream: StreamKey, since: int, after: int = 0, most: int | None = None) -> Changes:
         self.tenant.own(stream)
@@ -108,6 +101,3 @@ class SqliteStore(SqlStore, AbstractAsyncContextManager["SqliteStore"]):
     async def compact(self) -> None:
         if not await asyncio.to_thread(rewrite_where_due, self.folder):
             await self._database.compact()
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()

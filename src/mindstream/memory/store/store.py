@@ -275,6 +275,35 @@ class WorkStore(Protocol):
         """Let go of everything that `owner` holds."""
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is kept of a stream by name, since when."""
+
+    stream: StreamKey
+    name: str
+    at: Moment
+    value: str
+
+
+class KeptStore(Protocol):
+    """What programs keep of a stream beside its log; it is no memory, and goes with the stream."""
+
+    async def kept(self, stream: StreamKey | None = None, prefix: str = "") -> list[Kept]:
+        """Return what is kept under names that begin so, the oldest first; None: of all streams of the tenant."""
+
+    async def keep(
+        self, stream: StreamKey, name: str, at: Moment, change: Callable[[str | None], str | None]
+    ) -> str | None:
+        """Put what `change` makes of what stands there in its place; nobody else changes it meanwhile.
+
+        Returns:
+            What stood there before.
+        """
+
+    async def drop_kept(self, stream: StreamKey, prefix: str, before: Moment) -> None:
+        """Delete what was kept under names that begin so before a moment."""
+
+
 class MaintenanceStore(Protocol):
     """What is done to a data folder as a whole: to what one tenant has in it."""
 
@@ -306,7 +335,7 @@ class MaintenanceStore(Protocol):
         """Write what is waiting and let go."""
 
 
-class Store(LogStore, RecordStore, WorkStore, MaintenanceStore, Protocol):
+class Store(LogStore, RecordStore, WorkStore, KeptStore, MaintenanceStore, Protocol):
     """Where a data folder's log, records and work are kept: one tenant's, or what is no tenant's.
 
     All methods raise StorageError; those that take a key, InputError where it is another tenant's.

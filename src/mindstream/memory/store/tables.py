@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from mindstream.log import work
+from mindstream.log import kept, work
 from mindstream.log.database import Migration
 from mindstream.memory.store import checkpoints, old_streams, registry
 from mindstream.memory.store.record import UNIQUE, same_words
@@ -84,7 +84,13 @@ def _m006_names(connection: sqlite3.Connection) -> None:
     old_streams.adopt(connection)
 
 
+def _m007_kept(connection: sqlite3.Connection) -> None:
+    """Keep what a server writes down of itself beside the log, and no longer in files of its own."""
+    connection.execute(kept.CREATE)
+
+
 MIGRATIONS: list[Migration] = [
     _m001_log_records_work, _m002_same_words, _m003_failures_of_work, _m004_sums, _m005_checkpoints, _m006_names,
+    _m007_kept,
 ]  # fmt: skip
 """Append only: a file remembers how many of these it has seen."""

@@ -5,12 +5,15 @@ from __future__ import annotations
 from mindstream.errors import InputError
 from mindstream.log.names import MARK, StreamKey, checked_tenant, shown_name, tenant_of
 
+EVERYONE = "*"
+"""Stands for all tenants together, whose rows a server's operator may read; no key is its own, so it writes nothing."""
+
 
 class Tenant:
     """One that a store is open for; "" stands for none."""
 
     def __init__(self, name: str) -> None:
-        self.name = checked_tenant(name)
+        self.name = name if name == EVERYONE else checked_tenant(name)
 
     def own(self, key: StreamKey) -> StreamKey:
         """Return the key of a stream of this tenant's.
@@ -24,6 +27,8 @@ class Tenant:
 
     def owned(self, column: str) -> str:
         """Return the condition (SQL) that a column holds the key of a stream of this tenant's."""
+        if self.name == EVERYONE:
+            return "1 = 1"
         if not self.name:
             return f"instr({column}, '{MARK}') <= 1"
         first = f"{self.name}{MARK}"  # of letters, digits, . _ and -

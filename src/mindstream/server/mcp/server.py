@@ -83,7 +83,7 @@ class Answers:
 
     async def _awaited(self, context: Context, who: Who, begun: OperationShape) -> OperationShape:
         """Wait a while for an operation to end or to ask something; tell how far it is to who wants to know."""
-        one, told = self._house.running.find(who, begun.id), 0
+        one, told = await self._house.running.find(who, begun.id), 0
         loop = asyncio.get_running_loop()
         until = loop.time() + WAIT_S
         while one.ended is None and one.task is not None and one.state != "waiting" and loop.time() < until:

@@ -11,6 +11,7 @@ from typing import Any
 from mindstream.errors import InputError
 from mindstream.ledger import Ledger
 from mindstream.models.rules import Rules
+from mindstream.private_files import make_private_folder
 from mindstream.service.evaluation.spent import Spent
 from mindstream.service.opening import answering
 from mindstream.service.town import find_past_step, look_in
@@ -109,8 +110,12 @@ def with_judge(settings: Settings, judge: str) -> Settings:
 
 def kept_in(settings: Settings, wish: Wish) -> Path:
     """Return the file in which answers and verdicts are kept."""
-    folder = settings.data.resolve()
-    return wish.out or folder.with_name(f"{folder.name}.evaluation.jsonl")
+    if wish.out:
+        return wish.out
+    if (folder := settings.data.folder) is None:
+        make_private_folder(settings.data.beside)
+        return settings.data.beside / "evaluation.jsonl"
+    return folder.resolve().with_name(f"{folder.resolve().name}.evaluation.jsonl")
 
 
 @contextlib.asynccontextmanager

@@ -26,18 +26,18 @@ class OperationList(Reply):
 @operation("operations.list", "read", "GET /operations")
 async def list_operations(house: House, who: Who, ask: NoQuestion) -> OperationList:  # noqa: ARG001
     """List what goes on, or ended within a day."""
-    return OperationList(operations=[each.shape() for each in house.running.of(who)])
+    return OperationList(operations=[each.shape() for each in await house.running.of(who)])
 
 
 @operation("operations.get", "read", "GET /operations/{id}", mcp="get_operation")
 async def get(house: House, who: Who, ask: OperationId) -> OperationShape:
     """Return an operation: how far it is, what it waits for, what came of it."""
-    return house.running.find(who, ask.id).shape()
+    return (await house.running.find(who, ask.id)).shape()
 
 
 @operation("operations.cancel", "write", "POST /operations/{id}/cancel", mcp="cancel_operation")
 async def cancel(house: House, who: Who, ask: OperationId) -> OperationShape:
     """Break an operation off; what it has done stays, and a run of a plan can be resumed."""
-    one = house.running.find(who, ask.id)
+    one = await house.running.find(who, ask.id)
     await house.running.cancel(one)
     return one.shape()

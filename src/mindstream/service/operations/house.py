@@ -1,4 +1,4 @@
-"""The house behind the doors: one data folder, a store for each tenant, shared models, and the minds that are open."""
+"""The house behind the doors: data, a store for each tenant, shared models, and the minds that are open."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ from typing import TYPE_CHECKING, Any
 
 from mindstream.clock import Clock, MachineZone, SystemClock, format_iso, read_zone
 from mindstream.errors import HeldElsewhere, InputError
-from mindstream.log.erasure import finish_all
+from mindstream.location import AnyData, Location
 from mindstream.log.events import Logged
 from mindstream.log.files import private_folder
-from mindstream.log.names import MARK, StreamKey, StreamName, checked_name, name_of
+from mindstream.log.names import StreamKey, StreamName, checked_name, name_of
 from mindstream.memory.memory import Memory
+from mindstream.memory.opening import finish_erasures, open_store
 from mindstream.memory.policy import MemoryPolicy, open_policy
 from mindstream.memory.recall.rerank import second_stage
+from mindstream.memory.store.sql_store import SqlStore
 from mindstream.minds.mind import Mind
 from mindstream.minds.responder import ResponderFactory
 from mindstream.minds.timeouts import Timeouts
@@ -34,12 +36,13 @@ from mindstream.models.wrappers.meter import Metered
 from mindstream.service.chat.page import TalkZone
 from mindstream.service.folders import refuse_town
 from mindstream.service.memory import policy_given
-from mindstream.service.operations.hub import Hub, TenantStore
+from mindstream.service.operations.hub import Hub
 from mindstream.service.operations.lasting.changed import OperationChanged
 from mindstream.service.operations.lasting.kept import KeptOperations
 from mindstream.service.operations.lasting.running import Running, RunningOperations
 from mindstream.service.operations.offered import ForkedTowns, Offered, WatchedTowns
 from mindstream.service.operations.open_minds import MindKey, OpenMind, OpenMinds
+from mindstream.service.operations.own import operations_of
 from mindstream.service.operations.refusals import NotFound
 from mindstream.service.operations.spending import SpentOf, charged
 from mindstream.service.operations.who import LOCAL_PEOPLE, Who
@@ -57,10 +60,10 @@ MOST_MEMORIES = 4_000
 
 
 class Ground:
-    """What one tenant has in the data folder: a store that sees nothing else, and what is heard of its log."""
+    """What one tenant has in the data: a store that sees nothing else, and what is heard of its log."""
 
-    def __init__(self, folder: Path, wall: str, clock: Clock) -> None:
-        self.store = TenantStore(folder, tenant=wall)
+    def __init__(self, data: Location, wall: str, clock: Clock) -> None:
+        self.store = open_store(data, wall)
         self.hub = Hub(self.store, clock)
 
     async def close(self) -> None:
@@ -92,7 +95,7 @@ class House:
         self.speakers = dict(speakers or {})
         self.minds = OpenMinds(self._open_mind, self.clock)
         self.towns, self.forks = WatchedTowns(), ForkedTowns(settings.data)
-        kept = KeptOperations(settings.data)
+        kept = KeptOperations(settings.data, lambda wall: self._ground(wall).store)
         self.running = RunningOperations(self.clock, self._show_running, kept, self._stream_of)
         self._models, self._own_models = models, models is None
         self._embedder: Embedder | None = None
@@ -111,8 +114,9 @@ class House:
     async def __aenter__(self) -> House:
         if not self._opened:
             self._opened = True
-            await asyncio.to_thread(private_folder, self.settings.data)
-            self._closing.enter_context(hold_folder(self.settings.data))
+            if (folder := self.settings.data.folder) is not None:
+                await asyncio.to_thread(private_folder, folder)
+                self._closing.enter_context(hold_folder(folder))
             await refuse_town(self.ground(LOCAL_PEOPLE).store, self.settings.data)
             await self.running.restore()
         return self
@@ -148,6 +152,7 @@ class House:
         await self.minds.close()
         for memory in self._memories.values():
             await memory.close()
+        await self.running.settle()
         for ground in self._grounds.values():
             await ground.close()
         await self._closing.aclose()
@@ -207,6 +212,10 @@ class House:
         """Return what whoever asks has in the data folder: all that can be seen through it is their tenant's."""
         return self._ground(who.wall)
 
+    def own_store(self) -> SqlStore:
+        """Return where the server keeps what is its own."""
+        return self._ground("").store
+
     def _ground(self, wall: str) -> Ground:
         found = self._grounds.get(wall)
         if found is None:
@@ -215,7 +224,7 @@ class House:
 
     def _stream_of(self, wall: str, user: str) -> StreamKey:
         """Return whose an operation is: a user's, or (no user's) the tenant's."""
-        return self._ground(wall).store.key(StreamName("user", user)) if user else StreamKey(f"{wall}{MARK}operations")
+        return self._ground(wall).store.key(StreamName("user", user)) if user else operations_of(wall)
 
     def _show_running(self, one: Running) -> None:
         ground = self._grounds.get(one.wall)
@@ -223,14 +232,14 @@ class House:
             stream = self._stream_of(one.wall, one.user) if one.user else StreamKey("")
             ground.hub.show(Logged(0, stream, self.clock.now(), "mindstream", OperationChanged.of(one), system=True))
 
-    def town(self, who: Who, name: str) -> Path:
-        """Return the folder of a town: of one that is offered, or of a fork.
+    def town(self, who: Who, name: str) -> Location:
+        """Return where a town lives: of one that is offered, or of a fork.
 
         Raises:
             NotFound: the tenant has none of that name.
         """
         fork = self.forks.all(who).get(name)
-        return self.offered.town(who, name) if fork is None else fork.folder
+        return self.offered.town(who, name) if fork is None else fork.place
 
     def models_of(self, who: Who, on_call: Callable[[Metered], None]) -> Models:
         """Return the models for something that is done in somebody's name; `on_call` is told of each call."""
@@ -249,7 +258,7 @@ class House:
         key = (who.wall, store.key(who.name))
         memory = self._memories.get(key)
         if memory is None:
-            await asyncio.to_thread(finish_all, self.settings.data, store.key(who.name))
+            await asyncio.to_thread(finish_erasures, self.settings.data, store.key(who.name))
             policy = await self.policy(who)
             memory = Memory(store, who.name, self.embedder, self.clock, strength=policy.laws)
             memory.second = second_stage(policy.reranker, policy.reranked, self.models)
@@ -322,7 +331,7 @@ class House:
     async def _open_mind(self, key: MindKey, stack: AsyncExitStack) -> OpenMind:
 
         ground = self._grounds[key.wall]
-        await asyncio.to_thread(finish_all, self.settings.data, key.stream)
+        await asyncio.to_thread(finish_erasures, self.settings.data, key.stream)
         payer, zone = SpentOf(), TalkZone(self.usual_zone())
         mind = await stack.enter_async_context(
             Mind.open(
@@ -367,10 +376,10 @@ async def _show_live(mind: Mind, hub: Hub) -> None:
 
 
 def house_of(
-    data: str | Path | House, settings: Settings | None = None, models: Models | None = None,
+    data: AnyData | House, settings: Settings | None = None, models: Models | None = None,
     offered: Offered | None = None, at_once: int = AT_ONCE,
 ) -> House:  # fmt: skip
-    """Return a house for a data folder; one that is handed in is returned.
+    """Return a house for data; one that is handed in is returned.
 
     Raises:
         InputError: a house has settings and models of its own.
@@ -380,4 +389,4 @@ def house_of(
             raise InputError("a house has settings and models of its own")
         return data
     chosen = settings or Settings()
-    return House(chosen.model_copy(update={"data": Path(data)}), models=models, offered=offered, at_once=at_once)
+    return House(chosen.model_copy(update={"data": Location.of(data)}), models=models, offered=offered, at_once=at_once)

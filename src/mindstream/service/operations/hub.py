@@ -16,8 +16,7 @@ from mindstream.clock import Clock
 from mindstream.errors import StorageError
 from mindstream.log.events import Logged
 from mindstream.log.names import StreamKey
-from mindstream.memory.store.sqlite import SqliteStore
-from mindstream.memory.store.store import Commit
+from mindstream.memory.store.sql_store import SqlStore
 
 ROOM = 2_000
 """So many rows wait for a listener that does not come; beyond, it is cut."""
@@ -26,17 +25,6 @@ LOOK_S = 1.0
 PORTION = 500
 
 Wants: TypeAlias = Callable[[Logged], bool]
-
-
-class TenantStore(SqliteStore):
-    """A tenant's part of the data folder; tells `on_commit` when something was written by this process."""
-
-    on_commit: Callable[[], None] = staticmethod(lambda: None)
-
-    async def commit(self, *commits: Commit) -> list[Logged]:
-        logged = await super().commit(*commits)
-        self.on_commit()
-        return logged
 
 
 @dataclass(eq=False, slots=True)
@@ -98,7 +86,7 @@ class Listener:
 class Hub:
     """Follows a tenant's log while anybody listens; costs nothing else."""
 
-    def __init__(self, store: TenantStore, clock: Clock) -> None:
+    def __init__(self, store: SqlStore, clock: Clock) -> None:
         self._store, self._clock = store, clock
         self._listeners: set[Listener] = set()
         self._by_mind: dict[StreamKey | None, set[Listener]] = {}

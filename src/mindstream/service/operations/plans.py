@@ -207,7 +207,7 @@ async def stop(house: House, who: Who, ask: RunName) -> OperationShape:
 def _going_on(house: House, who: Who, run: str) -> Running:
     found = house.running.of_run(who, run)
     if found is None:
-        found = next((each for each in house.running.of(who) if each.id == run and each.ended is None), None)
+        found = next((each for each in house.running.going_on(who) if each.id == run), None)
     if found is None:
         raise NotFound(f"no run {run!r} goes on here")
     return found

@@ -15,6 +15,7 @@ import inspect
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias, TypeVar, get_type_hints
 
 from pydantic import BaseModel
@@ -92,9 +93,8 @@ class Operation:
         """
         who.require(self.room, self.scope)
         if self.long:
-            return house.running.begin(
-                self.name, who, lambda one: self.run(house, who, request, one), house.begin
-            ).shape()
+            job = partial(self.run, house, who, request)
+            return (await house.running.begin(self.name, who, job, house.begin)).shape()
         return await self.run(house, who, request)
 
     @property

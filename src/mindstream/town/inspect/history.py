@@ -7,14 +7,13 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TypeVar
 
 from mindstream.clock import Moment
 from mindstream.log.events import Event, Logged
 from mindstream.log.names import StreamName
+from mindstream.memory.opening import AnyStore, opened_store
 from mindstream.memory.store.record import Record
-from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Store, read_all
 from mindstream.town.events import Talked, TownEvent
 from mindstream.town.journal import is_of_town, read_setting, resident_of, rows_after
@@ -25,7 +24,7 @@ from mindstream.town.world.address import Address
 from mindstream.town.world.world import Spot
 
 E = TypeVar("E", bound=Event)
-Source = str | Path | Store | Town
+Source = AnyStore | Town
 """A town's folder, its store, or a town that is open."""
 
 
@@ -153,11 +152,6 @@ async def open_store(source: Source) -> AsyncIterator[Store]:
         for resident in source.residents.values():
             await resident.written()
         yield source.store
-    elif isinstance(source, str | Path):
-        store = SqliteStore(source)
-        try:
-            yield store
-        finally:
-            await store.close()
     else:
-        yield source
+        async with opened_store(source) as store:
+            yield store

@@ -6,13 +6,13 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from mindstream.chance import token
+from mindstream.location import AnyData
 from mindstream.log.events import Logged
 from mindstream.log.names import StreamName
+from mindstream.memory.opening import open_store
 from mindstream.memory.store.record import Record
-from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Store
 from mindstream.town.events import TownEvent
 from mindstream.town.inspect.history import History, read_history
@@ -47,8 +47,8 @@ class GrowingRecording:
     What somebody had erased is not kept: then all is read anew.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder, self._reading = folder, asyncio.Lock()
+    def __init__(self, data: AnyData) -> None:
+        self._data, self._reading = data, asyncio.Lock()
         self._history: tuple[int, History] | None = None
         self._begin(None)
 
@@ -67,7 +67,7 @@ class GrowingRecording:
             StorageError: the folder cannot be read.
         """
         async with self._reading:
-            async with SqliteStore(self._folder) as store:
+            async with open_store(self._data) as store:
                 await self._read(store)
             assert self._recorder is not None and self._setting is not None
             before, last = self._marks.get(mark), max(self._step, 0)
@@ -80,7 +80,7 @@ class GrowingRecording:
     async def history(self) -> History:
         """Return what happened, as `town/inspect` looks at it; it is read anew where something has been written."""
         async with self._reading:
-            async with SqliteStore(self._folder) as store:
+            async with open_store(self._data) as store:
                 version = await store.version()
                 if self._history is None or self._history[0] != version:
                     self._history = version, await read_history(store)

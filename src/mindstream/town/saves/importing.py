@@ -19,12 +19,12 @@ from pydantic import ValidationError
 
 from mindstream.clock import ManualClock
 from mindstream.errors import InputError
-from mindstream.log.database import FILE
+from mindstream.location import AnyData, Location
 from mindstream.log.events import Remembered
 from mindstream.log.names import StreamName
 from mindstream.memory.memory import Memory
+from mindstream.memory.opening import AnyStore, is_begun, open_store
 from mindstream.memory.store.record import RecordDraft
-from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Commit, Entry, Store
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
@@ -115,7 +115,7 @@ def profile_of_save(save: Save) -> Profile:
 
 
 async def begin_from_save(
-    data: str | Path | Store, save: Save, world: World, *, seed: int = 0, profile: Profile | None = None,
+    data: AnyStore, save: Save, world: World, *, seed: int = 0, profile: Profile | None = None,
     whispers: Mapping[str, Iterable[str]] | None = None, embed: Embedder | str = "wordllama", tell: Tell = _ignore,
 ) -> None:  # fmt: skip
     """Write a saved simulation as a town into an empty folder: `Town.open` goes on from there.
@@ -130,16 +130,14 @@ async def begin_from_save(
     for each in missing_keys(setting):
         tell(f"a save does not say what a town without a model lives on: {each}")
     vectors = embedder(embed) if isinstance(embed, str) else embed
-    if not isinstance(data, str | Path):
+    if not isinstance(data, AnyData):
         await _begin(data, save, setting, vectors)
         return
-    await _check_empty(Path(data))
-    with _folder_beside(Path(data)) as made:
-        store = SqliteStore(made)
-        try:
+    where = Location.of(data)
+    await _check_empty(where)
+    with contextlib.nullcontext(where) if where.folder is None else _folder_beside(where.folder) as made:
+        async with open_store(made) as store:
             await _begin(store, save, setting, vectors)
-        finally:
-            await store.close()
 
 
 @contextlib.contextmanager
@@ -152,16 +150,12 @@ def _folder_beside(folder: Path) -> Iterator[Path]:
             file.replace(folder / file.name)
 
 
-async def _check_empty(folder: Path) -> None:
-    """Refuse a folder in which something lives."""
-    if not (folder / FILE).exists():
-        return
-    store = SqliteStore(folder)
-    try:
-        if await store.events(None, 0, limit=1):
-            raise InputError("something lives in this folder already: import into an empty one")
-    finally:
-        await store.close()
+async def _check_empty(data: Location) -> None:
+    """Refuse data in which something lives."""
+    if is_begun(data):
+        async with open_store(data) as store:
+            if await store.events(None, 0, limit=1):
+                raise InputError("something lives there already: import where nothing does")
 
 
 async def _begin(store: Store, save: Save, setting: Setting, vectors: Embedder) -> None:

@@ -14,6 +14,7 @@ from psycopg import conninfo
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from mindstream.errors import StorageError
+from mindstream.location import Location
 
 T = TypeVar("T")
 Connection: TypeAlias = psycopg.Connection[tuple[Any, ...]]
@@ -57,7 +58,7 @@ class PostgresDatabase:
     """
 
     def __init__(self, url: str, tenant: str, migrations: Sequence[Migration]) -> None:
-        self.shown = shown(url)
+        self.shown = str(Location.of(url))
         with explain_errors(self.shown):
             settings = conninfo.conninfo_to_dict(url, client_encoding="UTF8")
             open_database_of(url, tenant, migrations).close()
@@ -151,21 +152,6 @@ class Snapshot:
                     self._lent.__exit__(None, None, None)
 
 
-def shown(url: str) -> str:
-    """Return what may be shown of a URL: where it leads, without a password or any setting.
-
-    Raises:
-        StorageError: it is none.
-    """
-    try:
-        found = conninfo.conninfo_to_dict(url)
-    except psycopg.Error:  # its words may repeat a piece of the URL
-        raise StorageError("that is no URL of a PostgreSQL database: postgresql://user@host:port/db") from None
-    place = f"{found.get('host') or 'localhost'}{':' + str(found['port']) if found.get('port') else ''}"
-    user = f"{found['user']}@" if found.get("user") else ""
-    return f"postgresql://{user}{place}/{found.get('dbname') or ''}"
-
-
 @contextlib.contextmanager
 def explain_errors(place: str) -> Iterator[None]:
     """Raise StorageError in place of the driver's errors; they do not repeat a URL."""
@@ -177,16 +163,33 @@ def explain_errors(place: str) -> Iterator[None]:
         raise StorageError(f"{place}: {' '.join(str(error).split())}") from None
 
 
+def connected(url: str) -> Connection:
+    """Connect, or say what to do.
+
+    Raises:
+        StorageError: the server is not there, or does not let the role in.
+    """
+    place = str(Location.of(url))
+    try:
+        return psycopg.connect(url, connect_timeout=10, client_encoding="UTF8")
+    except psycopg.OperationalError as error:
+        raise StorageError(
+            f"{place} cannot be reached: {' '.join(str(error).split())}. See that the server runs (pg_isready), that"
+            " the database and the role are there, and that the role gets in: a password is best kept in PGPASSWORD or"
+            " ~/.pgpass"
+        ) from None
+
+
 def open_database_of(url: str, tenant: str, migrations: Sequence[Migration]) -> Connection:
     """Connect as a tenant to a database of ours, brought up to date.
 
     Raises:
         StorageError: the role passes by row-level security, it is not in UTF8, or a newer mindstream has written it.
     """
-    connection = psycopg.connect(url, connect_timeout=10, client_encoding="UTF8")
+    connection = connected(url)
     try:
-        _refuse_what_is_unfit(connection, shown(url))
-        _bring_up_to_date(connection, migrations, shown(url))
+        _refuse_what_is_unfit(connection, str(Location.of(url)))
+        _bring_up_to_date(connection, migrations, str(Location.of(url)))
         _be(connection, tenant)
         connection.execute("INSERT INTO counters (name, value) VALUES ('changed', 0) ON CONFLICT DO NOTHING")
         connection.commit()

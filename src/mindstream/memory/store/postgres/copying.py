@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from mindstream.errors import InputError, StorageError
+from mindstream.location import Location
 from mindstream.log.database import FILE, connect, open_database
 from mindstream.log.erasure import INTENTS
 from mindstream.log.files import private_database, private_folder
@@ -22,9 +23,8 @@ from mindstream.log.names import tenant_of
 from mindstream.log.sqlite_errors import explain_errors as explain_sqlite
 from mindstream.memory.store import tables as sqlite_tables
 from mindstream.memory.store.postgres import tables
-from mindstream.memory.store.postgres.connection import Rows, explain_errors, open_database_of, shown
+from mindstream.memory.store.postgres.connection import Rows, explain_errors, open_database_of
 from mindstream.memory.store.rows import COLUMNS
-from mindstream.paths import is_database, usable
 
 Source: TypeAlias = sqlite3.Connection | Rows
 PORTION = 500
@@ -36,6 +36,7 @@ COPIED = {
     "work": "mind, id, slot, cause, owner, lease, running, attempts, error, done, failures",
     "checkpoints": "stream, name, version, data, sum, seq",
     "uniques": "stream, name, seq",
+    "kept": "stream, name, at, value",
 }  # fmt: skip
 """The tables, with all columns; the one that names the stream first."""
 NUMBERED = {"log": "seq", "records": "number", "work": "id"}
@@ -49,19 +50,19 @@ class Copied(NamedTuple):
     sum: int
 
 
-def copy(source: str, target: str) -> list[Copied]:
+def copy(source: Location, target: Location) -> list[Copied]:
     """Copy everything from a folder into a database or back, of all tenants; return what was counted and summed.
 
     Raises:
         InputError: neither of them is a database, or both are; or something is in the target already.
         StorageError: one of them cannot be used, or what was written is not what was read.
     """
-    if is_database(source) == is_database(target):
+    if (source.folder is None) == (target.folder is None):
         raise InputError("one of the two has to be a folder, and the other postgresql://user@host:port/db")
     with _reading(source) as old, _writing(target) as new:
         for table in COPIED:
             if _count(new, table):
-                raise InputError(f"something is in {_named(target)} already (table {table}): name one that is empty")
+                raise InputError(f"something is in {target} already (table {table}): name one that is empty")
         read = [_copy_table(old, new, table) for table in COPIED]
         _count_on(old, new)
         written = [_summed(new, table) for table in COPIED]
@@ -153,19 +154,14 @@ def _last_seq(side: Source) -> int:
     return _number(side, sql)
 
 
-def _named(place: str) -> str:
-    return shown(place) if is_database(place) else place
-
-
 @contextlib.contextmanager
-def _reading(place: str) -> Iterator[Source]:
+def _reading(place: Location) -> Iterator[Source]:
     """Read a place as it stands at one moment."""
-    if is_database(place):
+    if (folder := place.folder) is None:
         with _unwalled(place) as rows:
             yield rows
             rows.connection.rollback()
         return
-    folder = usable(place)
     if not (folder / FILE).exists():
         raise InputError(f"there is no mindstream.db in {folder}")
     if any(folder.glob(INTENTS)):
@@ -176,16 +172,16 @@ def _reading(place: str) -> Iterator[Source]:
 
 
 @contextlib.contextmanager
-def _writing(place: str) -> Iterator[Source]:
+def _writing(place: Location) -> Iterator[Source]:
     """Write into a place: all of it, or nothing."""
-    if is_database(place):
+    if (folder := place.folder) is None:
         with _unwalled(place) as rows:
             yield rows
             for table in tables.TABLES:
                 rows.execute(f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY")
             rows.connection.commit()
         return
-    folder = private_folder(usable(place))
+    private_folder(folder)
     private_database(folder / FILE)
     with _file(folder, "BEGIN IMMEDIATE") as connection:
         yield connection
@@ -203,9 +199,12 @@ def _file(folder: Path, begin: str) -> Iterator[sqlite3.Connection]:
 
 
 @contextlib.contextmanager
-def _unwalled(url: str) -> Iterator[Rows]:
+def _unwalled(place: Location) -> Iterator[Rows]:
     """Let the owner see all tenants' rows in one transaction, which nobody else reads or writes beside."""
-    with explain_errors(shown(url)), contextlib.closing(open_database_of(url, "", tables.MIGRATIONS)) as connection:
+    with (
+        explain_errors(str(place)),
+        contextlib.closing(open_database_of(place.url, "", tables.MIGRATIONS)) as connection,
+    ):
         rows = Rows(connection)
         for table in tables.TABLES:
             rows.execute(f"ALTER TABLE {table} NO FORCE ROW LEVEL SECURITY")

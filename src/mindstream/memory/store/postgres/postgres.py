@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from mindstream import caches
@@ -17,7 +16,7 @@ from mindstream.memory.store.record import Record
 from mindstream.memory.store.rows import COLUMNS, FIELDS, record_of
 from mindstream.memory.store.sql_store import SqlStore
 from mindstream.memory.store.store import Changes, Erasure
-from mindstream.memory.store.tenant import Tenant
+from mindstream.memory.store.tenant import EVERYONE, Tenant
 from mindstream.memory.store.writing import next_change
 
 PORTION_SIZE = 50_000
@@ -34,10 +33,10 @@ class WalledTenant(Tenant):
     """A tenant whose rows are all that there is to see."""
 
     def owned(self, column: str) -> str:  # noqa: ARG002
-        return "tenant = current_setting('mindstream.tenant')"
+        return "1 = 1" if self.name == EVERYONE else "tenant = current_setting('mindstream.tenant')"
 
 
-class PostgresStore(SqlStore, AbstractAsyncContextManager["PostgresStore"]):
+class PostgresStore(SqlStore):
     """A database that `postgresql://user@host:port/db` names.
 
     Args:
@@ -66,6 +65,8 @@ class PostgresStore(SqlStore, AbstractAsyncContextManager["PostgresStore"]):
         return erased
 
     async def version(self) -> int:
+        if self.tenant.name == EVERYONE:
+            return await self.last_seq()
         return await self._database.read(queries.last_change)
 
     async def changes(self, stream: StreamKey, since: int, after: int = 0, most: int | None = None) -> Changes:
@@ -100,9 +101,6 @@ class PostgresStore(SqlStore, AbstractAsyncContextManager["PostgresStore"]):
         if due is not None:
             done = "UPDATE counters SET value = 0 WHERE name = 'erased' AND value = ?"
             await self._database.write(lambda rows: rows.execute(done, due))
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
 
 
 def _changes(rows: Rows, stream: StreamKey, since: int, after: int, most: int | None) -> Changes:

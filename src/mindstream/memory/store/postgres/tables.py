@@ -7,8 +7,10 @@ security neither shows nor takes another's, whatever a statement asks for. It ho
 from __future__ import annotations
 
 from mindstream.memory.store.postgres.connection import Connection, Migration
+from mindstream.memory.store.tenant import EVERYONE
 
-TABLES = ("log", "records", "erased", "counters", "work", "checkpoints", "streams", "uniques")
+TABLES = ("log", "records", "erased", "counters", "work", "checkpoints", "streams", "uniques", "kept")
+WALLED = TABLES[:-1]
 TENANT = """tenant text COLLATE "C" NOT NULL DEFAULT current_setting('mindstream.tenant')"""
 KEY = 'text COLLATE "C" NOT NULL'
 STEP_1 = (
@@ -58,11 +60,29 @@ def _m001_tables(connection: Connection) -> None:
 
 def _m002_walls(connection: Connection) -> None:
     own = "tenant = current_setting('mindstream.tenant')"
-    for table in TABLES:
+    for table in WALLED:
         connection.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY".encode())
         connection.execute(f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY".encode())
         connection.execute(f"CREATE POLICY own ON {table} USING ({own}) WITH CHECK ({own})".encode())
 
 
-MIGRATIONS: list[Migration] = [_m001_tables, _m002_walls]
+def _m003_kept(connection: Connection) -> None:
+    """Keep what a server writes down of itself; its operator reads what is to be told or taken up, over all walls."""
+    connection.execute(
+        f"CREATE TABLE kept (stream {KEY}, name {KEY}, at double precision NOT NULL, value text NOT NULL, {TENANT},"
+        " PRIMARY KEY (stream, name))".encode()
+    )
+    own = "tenant = current_setting('mindstream.tenant')"
+    connection.execute(b"ALTER TABLE kept ENABLE ROW LEVEL SECURITY")
+    connection.execute(b"ALTER TABLE kept FORCE ROW LEVEL SECURITY")
+    connection.execute(f"CREATE POLICY own ON kept USING ({own}) WITH CHECK ({own})".encode())
+    for table in ("log", "work", "kept"):
+        everyone = f"current_setting('mindstream.tenant') = '{EVERYONE}'"
+        connection.execute(f"CREATE POLICY operator ON {table} FOR SELECT USING ({everyone})".encode())
+    connection.execute(
+        b"CREATE FUNCTION instr(text, text) RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT strpos($1, $2)'"
+    )
+
+
+MIGRATIONS: list[Migration] = [_m001_tables, _m002_walls, _m003_kept]
 """Append only: a database remembers how many of these it has seen."""

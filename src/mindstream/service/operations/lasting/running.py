@@ -170,7 +170,7 @@ class RunningOperations:
 
     async def restore(self) -> None:
         """Read what servers before this one have kept."""
-        for each in await asyncio.to_thread(self._kept.read, self._clock.now()):
+        for each in await self._kept.read(self._clock.now()):
             self._held[each.shape.id] = one = Running.restored(each, self._clock)
             self._write(one)
 
@@ -178,14 +178,19 @@ class RunningOperations:
         self._write(one)
         self._tell_all(one)
 
-    def _write(self, one: Running) -> None:
-        """Write it down where its state is another; each line of progress is not worth a file."""
+    def _write(self, one: Running) -> asyncio.Task[None] | None:
+        """Write it down where its state is another; each line of progress is not worth a row."""
         stands = (one.state, one.run)
-        if self._written.get(one.id) != stands:
-            self._written[one.id] = stands
-            self._kept.keep(one.wall, self._stream_of(one.wall, one.user), one.shape())
+        if self._written.get(one.id) == stands:
+            return None
+        self._written[one.id] = stands
+        return self._kept.keep(one.wall, self._stream_of(one.wall, one.user), one.shape())
 
-    def begin(self, name: str, who: Who, job: Job, start: Callable[[Any], asyncio.Task[None]]) -> Running:
+    async def settle(self) -> None:
+        """Wait until all is written down."""
+        await self._kept.settle()
+
+    async def begin(self, name: str, who: Who, job: Job, start: Callable[[Any], asyncio.Task[None]]) -> Running:
         """Begin one; `start` lets a coroutine go on.
 
         Raises:
@@ -197,7 +202,8 @@ class RunningOperations:
             raise Conflict(f"{AT_ONCE} operations go on already: wait for one, or cancel one")
         one = Running(token(20), name, who.wall, who.user, self._clock.now(), self._clock, self._changed)
         self._held[one.id] = one
-        self._write(one)
+        if (written := self._write(one)) is not None:
+            await asyncio.wait({written})
         one.task = start(self._run(one, job))
         return one
 
@@ -219,33 +225,41 @@ class RunningOperations:
             one.ended = one.ended or self._clock.now()
             self._changed(one)
 
-    def find(self, who: Who, id_: str) -> Running:
+    async def find(self, who: Who, id_: str) -> Running:
         """Return one of whoever asks.
 
         Raises:
             NotFound: there is none; another tenant's, or another user's, is none.
         """
         one = self._held.get(id_)
-        if one is None or one.wall != who.wall or (who.only and one.user != who.only) or self._is_gone(one):
+        if one is None or one.wall != who.wall or (who.only and one.user != who.only) or await self._is_gone(one):
             raise NotFound(f"there is no operation {id_!r} here: its result is kept a day")
         return one
 
-    def _is_gone(self, one: Running) -> bool:
+    async def _is_gone(self, one: Running) -> bool:
         """Tell whether what was kept of it is deleted: its user's words were forgotten, by whatever process."""
-        return one.is_restored and not self._kept.is_there(self._stream_of(one.wall, one.user), one.id)
+        stream = self._stream_of(one.wall, one.user)
+        return one.is_restored and not await self._kept.is_there(one.wall, stream, one.id)
 
-    def of(self, who: Who) -> list[Running]:
+    async def of(self, who: Who) -> list[Running]:
         """Return all of whoever asks, the newest first."""
+        return [each for each in self._of(who) if not await self._is_gone(each)]
+
+    def _of(self, who: Who) -> list[Running]:
         ours = [each for each in self._held.values() if each.wall == who.wall and who.only in ("", each.user)]
-        return [each for each in reversed(ours) if who.user in ("", each.user) and not self._is_gone(each)]
+        return [each for each in reversed(ours) if who.user in ("", each.user)]
 
     def each(self) -> list[Running]:
         """Return all of them, of all tenants."""
         return list(self._held.values())
 
+    def going_on(self, who: Who) -> list[Running]:
+        """Return what of whoever asks has not ended."""
+        return [each for each in self._of(who) if each.ended is None]
+
     def of_run(self, who: Who, run: str) -> Running | None:
         """Return the operation that is at a run of a plan of this user, if one is."""
-        return next((each for each in self.of(who) if each.run == run and each.ended is None), None)
+        return next((each for each in self.going_on(who) if each.run == run), None)
 
     async def cancel(self, one: Running) -> None:
         """Break it off, and wait until it has ended."""
@@ -257,7 +271,7 @@ class RunningOperations:
 
     def forget(self, who: Who) -> None:
         """Let go of what came of a user's operations: words that were forgotten may stand in it."""
-        for each in self.of(who):
+        for each in self._of(who):
             if each.ended is not None:
                 self._drop(each)
 
@@ -270,6 +284,6 @@ class RunningOperations:
                 self._drop(each)
 
     def _drop(self, one: Running) -> None:
-        self._kept.drop(self._stream_of(one.wall, one.user), one.id)
+        self._kept.drop(one.wall, self._stream_of(one.wall, one.user), one.id)
         self._written.pop(one.id, None)
         del self._held[one.id]

@@ -7,21 +7,22 @@ import platform
 import shutil
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import mindstream
 from mindstream.coach.packs.load import load, shipped_packs
 from mindstream.errors import MindstreamError, StorageError
+from mindstream.location import Location
 from mindstream.log.database import FILE
 from mindstream.log.files import check_plain
 from mindstream.log.names import shown_name
 from mindstream.models.providers.secrets import KEYS
-from mindstream.service.damage import Damage, faults, standing
+from mindstream.service.doctor.damage import Damage, faults, standing
+from mindstream.service.doctor.database import Finding, check_database, size_of
+from mindstream.service.doctor.readable import looking_into
 from mindstream.service.found_models import SMALL, Found, find_models
 from mindstream.service.probe import probe
-from mindstream.service.readable import looking_into
 from mindstream.settings import DEFAULT, RULES, Chosen, Settings, unknown_variables
 
 ROOM_BYTES = 100_000_000
@@ -29,21 +30,6 @@ ROOM_BYTES = 100_000_000
 ANOTHER = "choose another folder with --data"
 AWAY = "move it away, or put a copy back in its place"
 MEND = "mindstream doctor --mend: makes a copy first, keeps what can be read, says what cannot"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that was looked at.
-
-    Attributes:
-        state: `ok`; `note`: works, but worth knowing; `broken`: a conversation would not work.
-        mend: what to do about it.
-    """
-
-    topic: str
-    state: Literal["ok", "note", "broken"]
-    found: str
-    mend: str = ""
 
 
 async def examine(chosen: Chosen, window: int | None = None) -> list[Finding]:
@@ -56,7 +42,7 @@ async def examine(chosen: Chosen, window: int | None = None) -> list[Finding]:
             f"mindstream {mindstream.__version__}, Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}",
         )
     ]
-    findings += [_settings(chosen), *_variables(), *_folder(settings.data), *_pack(settings)]
+    findings += [_settings(chosen), *_variables(), *_data(settings.data), *_pack(settings)]
     findings += [_roles(settings)]
     if settings.only_stand_ins:
         found = await find_models()
@@ -83,6 +69,10 @@ def _variables() -> Iterator[Finding]:
         )
 
 
+def _data(where: Location) -> Iterator[Finding]:
+    yield from check_database(where) if where.folder is None else _folder(where.folder)
+
+
 def _folder(data: Path) -> Iterator[Finding]:
     if not data.exists():
         try:
@@ -101,7 +91,7 @@ def _folder(data: Path) -> Iterator[Finding]:
         return
     free = shutil.disk_usage(data).free
     if free < ROOM_BYTES:
-        yield Finding("data", "note", f"only {_size(free)} are free where {data} lies", "make room")
+        yield Finding("data", "note", f"only {size_of(free)} are free where {data} lies", "make room")
     file = data / FILE
     if not os.path.lexists(file):
         yield Finding("data", "ok", f"{data}, still without a memory")
@@ -128,7 +118,7 @@ def _database(file: Path) -> Iterator[Finding]:
         found = list(faults(connection))
     yield from _counted(file, found)
     if all(fault.harmless for fault in found):
-        yield Finding("data", "ok", f"{file.parent}, {_size(size)}, not damaged")
+        yield Finding("data", "ok", f"{file.parent}, {size_of(size)}, not damaged")
 
 
 def _counted(file: Path, found: list[Damage]) -> Iterator[Finding]:
@@ -225,11 +215,3 @@ def _windows(settings: Settings, window: int) -> Iterator[Finding]:
             yield Finding("window", "note", f"{found}; {room}: the oldest is left out {when}", "a larger window")
         else:
             yield Finding("window", "ok", found)
-
-
-def _size(count: float) -> str:
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if count < 1000 or unit == "GB":
-            break
-        count /= 1000
-    return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"

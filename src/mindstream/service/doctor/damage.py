@@ -25,7 +25,7 @@ from mindstream.memory.store.salvage import moment
 from mindstream.memory.store.sums import sum_of_event, sum_of_record, sum_of_vector
 from mindstream.memory.store.tables import MIGRATIONS
 from mindstream.memory.store.validation import checked_record
-from mindstream.service.readable import CHANGED, SAME, TABLES, VECTOR_SUM, WORDS_SUM, Row, Tables
+from mindstream.service.doctor.readable import CHANGED, SAME, TABLES, VECTOR_SUM, WORDS_SUM, Row, Tables
 
 UNSUMMED = "rows without a sum: from before there were any, or changed on purpose"
 LAST = 2**53

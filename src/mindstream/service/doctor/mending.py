@@ -31,8 +31,8 @@ from mindstream.memory.store.salvage import moment
 from mindstream.memory.store.sums import sum_of_event, sum_of_record
 from mindstream.memory.store.tables import MIGRATIONS
 from mindstream.memory.store.validation import checked_record
-from mindstream.service.damage import LAST, chains, is_name, is_work, standing, widths
-from mindstream.service.readable import TABLES, WORDS_SUM, Row, Tables, looking_into
+from mindstream.service.doctor.damage import LAST, chains, is_name, is_work, standing, widths
+from mindstream.service.doctor.readable import TABLES, WORDS_SUM, Row, Tables, looking_into
 
 ASIDE = "set_aside.jsonl"
 LOG = "INSERT INTO log (seq, mind, at, by, kind, payload, system, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"

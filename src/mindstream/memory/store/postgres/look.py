@@ -1,0 +1,74 @@
+"""What a look at a PostgreSQL database tells, before anything of ours is opened or written."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import Any
+
+from mindstream.location import Location
+from mindstream.memory.store.postgres.connection import connected, explain_errors
+from mindstream.memory.store.postgres.tables import MIGRATIONS, TABLES
+
+FACTS = {
+    "version": "SELECT current_setting('server_version')",
+    "encoding": "SELECT current_setting('server_encoding')",
+    "role": "SELECT current_user",
+    "passes_walls": "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user",
+    "schema": "SELECT coalesce(current_schema(), '')",
+    "may_create": "SELECT coalesce(has_schema_privilege(current_schema(), 'CREATE'), false)",
+    "vector": "SELECT coalesce((SELECT extversion FROM pg_extension WHERE extname = 'vector'), '')",
+    "vector_there": "SELECT EXISTS (SELECT 1 FROM pg_available_extensions WHERE name = 'vector')",
+    "connections": "SELECT count(*) FROM pg_stat_activity",
+    "most_connections": "SELECT current_setting('max_connections')::int",
+    "has_tables": "SELECT to_regclass('mindstream_migrations') IS NOT NULL",
+}
+SEEN = "SELECT coalesce(max(seen), 0) FROM mindstream_migrations"
+SIZE = "SELECT coalesce(pg_total_relation_size(to_regclass(%s)), 0)"
+
+
+@dataclass(frozen=True)
+class DatabaseLook:
+    """What was found.
+
+    Attributes:
+        passes_walls: the role is SUPERUSER or BYPASSRLS: no wall between tenants holds for it.
+        schema: where the tables are, or would be made; "": nowhere.
+        vector: the version of pgvector that is installed, or "".
+        vector_there: it could be installed.
+        seen: steps of the tables that the database has seen, of `known`; None: it has none yet.
+        sizes: bytes by table, with its indexes.
+    """
+
+    version: str
+    encoding: str
+    role: str
+    passes_walls: bool
+    schema: str
+    may_create: bool
+    vector: str
+    vector_there: bool
+    connections: int
+    most_connections: int
+    seen: int | None
+    sizes: dict[str, int]
+    known: int = len(MIGRATIONS)
+
+
+def look_at(where: Location) -> DatabaseLook:
+    """Look at a database; nothing is written.
+
+    Raises:
+        StorageError: it cannot be reached, or does not let the role in; the message says what to do.
+    """
+    with explain_errors(str(where)), contextlib.closing(connected(where.url)) as connection:
+
+        def one(sql: str, *values: Any) -> Any:
+            row = connection.execute(sql.encode(), values or None).fetchone()
+            return row[0] if row else None
+
+        found = {name: one(sql) for name, sql in FACTS.items()}
+        has_tables = found.pop("has_tables")
+        seen = int(one(SEEN)) if has_tables else None
+        sizes = {table: int(one(SIZE, table)) for table in TABLES} if has_tables else {}
+    return DatabaseLook(**found, seen=seen, sizes=sizes)

@@ -1,0 +1,1 @@
+"""What `mindstream doctor` looks at, and how what is damaged is mended."""

@@ -1,0 +1,12 @@
+"""The key under which a server keeps what is its own: no stream's, and no tenant's."""
+
+from __future__ import annotations
+
+from mindstream.log.names import MARK, StreamKey
+
+SERVER = StreamKey(f"{MARK}server")
+
+
+def operations_of(wall: str) -> StreamKey:
+    """Return under which key operations are kept that are a tenant's, and no user's."""
+    return StreamKey(f"{wall}{MARK}operations")
