@@ -102,6 +102,8 @@ async def erase(
     await _erase_elsewhere(opened)
     if (folder := data.folder) is None:
         await opened.store.erase(opened.key)
+        names = "DELETE FROM erased WHERE stream = ?"  # it names the user
+        await opened.store.write(lambda connection: connection.execute(names, (opened.key,)))
         await opened.store.compact()
         erasure.delete(what.files)
         await _prove_rows(opened)
