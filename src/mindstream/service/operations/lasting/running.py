@@ -226,11 +226,12 @@ class RunningOperations:
             self._changed(one)
 
     async def find(self, who: Who, id_: str) -> Running:
-        """Return one of whoever asks.
+        """Return one of whoever asks; how it stands is written down by then.
 
         Raises:
             NotFound: there is none; another tenant's, or another user's, is none.
         """
+        await self._kept.settle()
         one = self._held.get(id_)
         if one is None or one.wall != who.wall or (who.only and one.user != who.only) or await self._is_gone(one):
             raise NotFound(f"there is no operation {id_!r} here: its result is kept a day")
@@ -242,7 +243,8 @@ class RunningOperations:
         return one.is_restored and not await self._kept.is_there(one.wall, stream, one.id)
 
     async def of(self, who: Who) -> list[Running]:
-        """Return all of whoever asks, the newest first."""
+        """Return all of whoever asks, the newest first; how they stand is written down by then."""
+        await self._kept.settle()
         return [each for each in self._of(who) if not await self._is_gone(each)]
 
     def _of(self, who: Who) -> list[Running]:
