@@ -138,7 +138,7 @@ def talking(*texts: str, pack: str = "sleep", gate: str = "belief") -> Doing:
 
 async def erase(opened: UserMemory, folder: Path) -> None:
     if await opened.is_known():
-        await erasing.erase(opened, folder, erasing.list_kept(opened, folder))
+        await erasing.erase(opened, folder, await erasing.list_kept(opened, folder))
 
 
 async def take_in(opened: UserMemory, folder: Path) -> None:
