@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from typing import Any
 
 import httpx
+import postgres_server
 import pytest
-from fake_endpoint import KEY, FakeEndpoint, Says
+from fake_endpoint import KEY, FakeEndpoint, Says, Stalls
 from served import Served, ServerProcess
 from test_events import follow
+
+from mindstream.service.operations.lasting import running
 
 USER = "/api/v1/users/ann"
 PLAN = {
@@ -100,3 +104,30 @@ def test_the_process_serves_and_says_no_password(data: str) -> None:
         assert httpx.get(f"{server.url}{USER}/memories").status_code == 401
         assert server.end() == 0
         assert server.process.stderr is not None and ":secret@" not in server.said + server.process.stderr.read()
+
+
+def test_an_operation_is_seen_at_another_server_and_its_end_too(
+    door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = postgres_server.fresh_url()
+    door.otherwise = Stalls()
+    with Served(url, model=f"{door.url}#any") as other, other.client() as elsewhere:
+        with Served(url, model=f"{door.url}#any") as served, served.client() as client:
+            id_ = client.post(f"{USER}/plans/run", json={"plan": PLAN}).json()["id"]
+            path = f"/api/v1/operations/{id_}"
+            assert elsewhere.get(path).json()["state"] == "running"
+            assert [each["id"] for each in elsewhere.get("/api/v1/operations").json()["operations"]] == [id_]
+            assert elsewhere.post(f"{path}/cancel", json={}).status_code == 409
+            assert client.post(f"{path}/cancel", json={}).json()["state"] == "cancelled"
+            assert elsewhere.get(path).json()["state"] == "cancelled"
+        flags = ("--model", f"{door.url}#any")
+        with ServerProcess(url, *flags) as killed:
+            later = httpx.post(f"{killed.url}{USER}/plans/run", json={"plan": PLAN}, timeout=60).json()["id"]
+            assert elsewhere.get(f"/api/v1/operations/{later}").json()["state"] == "running"
+            killed.end(signal.SIGKILL)
+        monkeypatch.setattr(running, "DEAD_S", 0.5)
+        for _ in range(600):
+            if (found := elsewhere.get(f"/api/v1/operations/{later}").json())["state"] == "interrupted":
+                break
+            time.sleep(0.05)
+        assert found["state"] == "interrupted" and found["ended"], "nothing was heard of it any more"

@@ -38,8 +38,9 @@ from mindstream.models.model import Request
 from mindstream.models.recording import Playback, Recorder
 from mindstream.models.wrappers.cache import Cache
 from mindstream.reasoners.facts.extract_facts import ExtractFacts
-from mindstream.service import backup, damage, erasing, transfer
+from mindstream.service import backup, erasing, transfer
 from mindstream.service import prompts as words
+from mindstream.service.doctor import damage
 from mindstream.service.doctor.mending import mend
 from mindstream.service.export_file import Header, read_export
 from mindstream.service.memory import UserMemory

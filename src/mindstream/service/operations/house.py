@@ -118,7 +118,8 @@ class House:
                 await asyncio.to_thread(private_folder, folder)
                 self._closing.enter_context(hold_folder(folder))
             await refuse_town(self.ground(LOCAL_PEOPLE).store, self.settings.data)
-            await self.running.restore()
+            await self.running.restore(alone=self.settings.data.folder is not None)
+            self._closing.callback(asyncio.ensure_future(self.running.beat()).cancel)
         return self
 
     @classmethod
