@@ -23,14 +23,12 @@ import contextlib
 import json
 import random
 import re
-import signal
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from own_postgres import OwnPostgres
@@ -38,7 +36,6 @@ from scale_cluster import Cluster, Process
 from server import lines_of
 from talker import SAID, latency_server, percentile, served
 
-from mindstream.errors import StorageError
 from mindstream.log.events import FollowUp, Heard, Said, SetAside, Thought
 from mindstream.log.work import ANSWER
 from mindstream.memory.opening import open_store
@@ -126,7 +123,9 @@ async def load(
                 group.create_task(say(ports[user % len(ports)], taken, f"user{user}", text, mark))
 
 
-async def measured(processes: Sequence[Process], ports: list[int], model: int, given: argparse.Namespace) -> dict[str, Any]:
+async def measured(
+    processes: Sequence[Process], ports: list[int], model: int, given: argparse.Namespace
+) -> dict[str, Any]:
     """Open all minds, then measure."""
     await load(ports, Taken(), range(given.minds), given.minds, WARM)
     served(model)
@@ -189,7 +188,9 @@ async def compare(data: str, taken: Taken) -> dict[str, Any]:
             await asyncio.sleep(1)
         heard, said, followed = dict[int, str](), Counter[int](), Counter[int]()
         thought, aside, after = Counter[tuple[str, int]](), set[int](), 0
-        while rows := await store.events(None, after, [each.kind for each in (Heard, Said, FollowUp, Thought, SetAside)]):
+        while rows := await store.events(
+            None, after, [each.kind for each in (Heard, Said, FollowUp, Thought, SetAside)]
+        ):
             after = rows[-1].seq
             for row in rows:
                 event = row.event

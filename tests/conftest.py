@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import httpx
+import postgres_server
 import pytest
 from fake_endpoint import KEY, FakeEndpoint
 from hypothesis import settings
@@ -57,6 +58,12 @@ async def model(door: FakeEndpoint) -> AsyncIterator[Provider]:
 def folder(tmp_path: Path) -> Path:
     """A data folder of the test's own."""
     return tmp_path / "data"
+
+
+@pytest.fixture(params=["folder", "database"])
+def data(request: pytest.FixtureRequest, folder: Path) -> str:
+    """What --data takes: a data folder of the test's own, or a database with a password in its URL."""
+    return str(folder) if request.param == "folder" else postgres_server.fresh_url()
 
 
 @pytest.fixture

@@ -91,7 +91,7 @@ async def test_it_sleeps_is_exported_and_erased(written: Path) -> None:
     lines = [line.encode() async for line in export(memory)]
     with read_export(lines, "the export", Header) as read:
         assert len(read) == len(lines) - 1
-    await erase(memory, written, list_kept(memory, written))
+    await erase(memory, written, await list_kept(memory, written))
     assert await store.streams() == ["ann", "bob"]
     await store.close()
 

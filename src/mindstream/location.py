@@ -80,10 +80,9 @@ class Location:
             return Location(self.folder / name)
         return replace(self, tenant=self.tenant or f"{OWN}{name}")
 
-    @property
-    def for_town(self) -> Location:
-        """Where a town lives in it: a folder that is named is its own, a database has it beside people's talks."""
-        return self if self.folder is not None else self.part("town")
+    def room(self, name: str) -> Location:
+        """Return where what cannot live among people's talks lives: a folder that is named is its own."""
+        return self if self.folder is not None else self.part(name)
 
     def as_folder(self) -> Path:
         """Return the folder, for what copies files.

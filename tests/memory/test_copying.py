@@ -42,7 +42,7 @@ async def _fill(folder: Path) -> None:
                 Commit(mind=key, at=THEN, entries=(heard,), wake=wake, checkpoint=kept, unique="created")
             )
             await store.erase(key, [records[5].id])
-            await store.keep(key, "result:1", THEN, lambda _: f"what came of it, {tenant}")
+            await store.keep(key, "result:1", THEN, lambda _: "what came of it")
     async with SqliteStore(folder) as store:
         await store.commit(build_writing(build_version(1)))
         bob = store.key(StreamName("user", "bob"))

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import httpx
@@ -56,7 +57,8 @@ class Served:
             async with open_store(self.doors.house.settings.data) as store:
                 return await change(Tokens(lambda: store, self.doors.house.clock))
 
-        return asyncio.run(do())
+        with ThreadPoolExecutor(1) as thread:  # whoever asks may run a loop of its own
+            return thread.submit(asyncio.run, do()).result()
 
     def __enter__(self) -> Served:
         self._thread.start()

@@ -6,6 +6,7 @@ import contextlib
 import gzip
 import json
 import socket
+import sqlite3
 import time
 from hashlib import sha256
 from pathlib import Path
@@ -52,13 +53,28 @@ def test_no_token_is_written_down(served: Served, folder: Path) -> None:
     assert made.hash.encode() in written and token.removeprefix("ms_").encode() not in written
 
 
-def test_the_file_of_tokens_of_an_older_version_is_taken_in(folder: Path) -> None:
+def test_the_files_of_an_older_version_are_taken_in(folder: Path) -> None:
     held = {"id": "a1", "hash": sha256(b"ms_old").hexdigest(), "tenant": "acme", "scopes": ["read"], "made": 1.0}
     folder.mkdir()
+    (folder / "operations" / "x").mkdir(parents=True)
+    (folder / "operations" / "x" / "1.json").write_text("what was said")
+    with contextlib.closing(sqlite3.connect(folder / "server.db")) as old, old:
+        old.execute("CREATE TABLE writes (key TEXT, at REAL, request TEXT, status INTEGER, answer TEXT)")
+        old.execute("CREATE TABLE spent (token TEXT, day INTEGER, calls INTEGER, tokens INTEGER, usd REAL)")
+        old.execute("CREATE TABLE delivered (receiver TEXT, seq INTEGER)")
+        old.execute("INSERT INTO writes VALUES ('k1', 8e9, 'asked', 202, '{}')")
+        old.execute("INSERT INTO spent VALUES ('a1', 7, 1, 20, 0.5)")
+        old.execute("INSERT INTO delivered VALUES ('hook', 44)")
     (folder / "tokens.json").write_text(json.dumps({"tokens": [{**held, "ends": 9e9}]}))
     with Served(folder, require_token=True) as served, served.client() as client:
         assert client.get(f"{USER}/memories", headers={"Authorization": "Bearer ms_old"}).status_code == 200
-    assert not (folder / "tokens.json").exists()
+        assert not (folder / "tokens.json").exists() and not (folder / "operations").exists()
+        kept = client.post(f"{USER}/send", json={"text": "x"}, headers={"Idempotency-Key": "k"} | served.token())
+    assert kept.status_code == 202 and not (folder / "server.db").exists()
+    with contextlib.closing(sqlite3.connect(folder / "mindstream.db")) as written:
+        values = dict(written.execute("SELECT name, value FROM kept"))
+    assert values["spent:a1:7"] == "[1, 20, 0.5]" and values["delivered:hook"] == "44"
+    assert json.loads(values["write:k1"])[1:] == ["asked", 202, "{}"]
 
 
 def test_a_scope_is_a_limit(served: Served, client: httpx.Client) -> None:

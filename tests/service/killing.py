@@ -38,8 +38,9 @@ from mindstream.models.model import Request
 from mindstream.models.recording import Playback, Recorder
 from mindstream.models.wrappers.cache import Cache
 from mindstream.reasoners.facts.extract_facts import ExtractFacts
-from mindstream.service import backup, damage, erasing, transfer
+from mindstream.service import backup, erasing, transfer
 from mindstream.service import prompts as words
+from mindstream.service.doctor import damage
 from mindstream.service.doctor.mending import mend
 from mindstream.service.export_file import Header, read_export
 from mindstream.service.memory import UserMemory
@@ -138,7 +139,7 @@ def talking(*texts: str, pack: str = "sleep", gate: str = "belief") -> Doing:
 
 async def erase(opened: UserMemory, folder: Path) -> None:
     if await opened.is_known():
-        await erasing.erase(opened, folder, erasing.list_kept(opened, folder))
+        await erasing.erase(opened, folder, await erasing.list_kept(opened, folder))
 
 
 async def take_in(opened: UserMemory, folder: Path) -> None:

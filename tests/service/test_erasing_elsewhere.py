@@ -32,10 +32,10 @@ def holds(folder: Path, word: str) -> list[str]:
 
 async def erase(folder: Path, user: str) -> erasing.Kept:
     async with open_user_memory(Settings(data=folder, user=user)) as found:
-        kept = erasing.list_kept(found, folder)
+        kept = await erasing.list_kept(found, folder)
         await erasing.erase(found, folder, kept)
         with pytest.raises(InputError, match="nobody is called"):
-            erasing.list_kept(found, folder)
+            await erasing.list_kept(found, folder)
         return kept
 
 

@@ -79,10 +79,10 @@ async def test_asked_for_again_it_is_finished(both: Path) -> None:
             await zorro.store.erase(key_of("zorro"))
             raise KeyboardInterrupt  # as if the process died: rows are gone, bytes and files are left
         assert left(both)
-        await erasing.erase(zorro, both, erasing.list_kept(zorro, both))
+        await erasing.erase(zorro, both, await erasing.list_kept(zorro, both))
         assert left(both) == []
         with pytest.raises(InputError, match="nobody is called"):
-            erasing.list_kept(zorro, both)
+            await erasing.list_kept(zorro, both)
 
 
 async def test_what_was_begun_anew_since_is_not_touched(both: Path) -> None:
@@ -179,4 +179,4 @@ async def test_a_row_that_is_left_in_any_table_is_told(both: Path, table: str) -
                 f"CREATE TRIGGER anew AFTER DELETE ON erased BEGIN INSERT OR IGNORE INTO {table} {ANEW[table]}; END"
             )
         with pytest.raises(StorageError, match=f"1 rows in {table}"):
-            await erasing.erase(zorro, both, erasing.list_kept(zorro, both))
+            await erasing.erase(zorro, both, await erasing.list_kept(zorro, both))

@@ -16,6 +16,7 @@ from hamlet import HAMLET
 from served import Served, ServerProcess
 from studio import HOSTILE, NARROW, WIDE, Studio, serve_studio
 
+from mindstream.location import Location
 from mindstream.service.operations.offered import Offered
 from mindstream.town.formats.town_file import parse_town
 from mindstream.town.source import setting_of
@@ -290,7 +291,7 @@ def test_a_lost_connection_mends_itself(studio: OpenStudio, served: Served) -> N
 def test_after_a_restart_it_shows_the_same_and_what_is_new(
     studio: OpenStudio, served: Served, tmp_path: Path, how: signal.Signals
 ) -> None:
-    shutil.copytree(served.doors.house.offered.towns["local", "hamlet"], tmp_path / "hamlet")
+    shutil.copytree(Location.of(served.doors.house.offered.towns["local", "hamlet"]).beside, tmp_path / "hamlet")
     flags = ("--studio", "--model", "rules", "--town", f"hamlet={tmp_path / 'hamlet'}")
     with ServerProcess(tmp_path / "data", *flags) as server:
         port = int(server.url.rpartition(":")[2])

@@ -77,10 +77,10 @@ def test_it_is_said_what_a_token_may_not_do(studio: OpenStudio, served: Served) 
 def test_a_token_that_is_revoked_is_asked_for_again(studio: OpenStudio, served: Served) -> None:
     seen = studio()
     seen.forgive("401")
-    given, about = served.doors.admission.tokens.new("acme", "read,write", 1)
+    given, about = served.change_tokens(lambda tokens: tokens.new("acme", "read,write", 1))
     seen.page.goto(f"{served.url}/studio/#/memory?user=ann")
     enter(seen, given)
     seen.page.get_by_role("searchbox", name="Ask this memory").wait_for()
-    served.doors.admission.tokens.revoke(about.id)
+    served.change_tokens(lambda tokens: tokens.revoke(about.id))
     seen.page.evaluate("location.hash = '#/memory?user=ann&q=sleep'")  # or the stream is refused before
     seen.page.get_by_text("That token opens nothing here").wait_for()

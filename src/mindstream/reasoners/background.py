@@ -210,7 +210,9 @@ class Background(Runner):
         async def newer() -> Sequence[Utterance]:
             """Steer the run: take up what was heard since and is not held for its answer."""
             known, now = set(run.ids), self.memory.clock.now
-            if self._hearing or not any(w.is_open_to(self.owner, now()) and w.id not in known for w in await self._unheld(slot)):
+            if self._hearing or not any(
+                w.is_open_to(self.owner, now()) and w.id not in known for w in await self._unheld(slot)
+            ):
                 return ()
             fresh = [each for each in await self._take(slot, min(self._held, default=None)) if each.id not in known]
             run.work.extend(fresh)

@@ -30,6 +30,7 @@ from mindstream.server.idempotency import PATIENCE_S, Writes
 from mindstream.server.ledger import Ledger
 from mindstream.server.limits import Limits
 from mindstream.server.mcp.http import add_mcp
+from mindstream.server.old_files import take_in
 from mindstream.server.problems import PROBLEMS, TYPE, Refusal, body_of, describe_mistakes, problem, problem_of
 from mindstream.server.rest import add_rest
 from mindstream.server.tokens import Tokens
@@ -92,8 +93,7 @@ class Doors:
         """Open the house, and what its doors need, until the block ends."""
         async with contextlib.AsyncExitStack() as stack:
             await stack.enter_async_context(self.house)
-            if self.house.settings.data.folder is not None:
-                await self.admission.tokens.take_in(self.house.settings.data.folder)
+            await take_in(self.house.settings.data, self.house.own_store(), self.house.clock)
             for each in self._more:
                 await stack.enter_async_context(each)
             stack.push_async_callback(self._budgets.keep)
@@ -138,7 +138,9 @@ def app(
     """
     if isinstance(model, str):
         settings = (settings or Settings()).model_copy(update={"model": model, "roles": {}})
-    house = house_of(data, settings, model if isinstance(model, Models) else None, offered, at_once, "whole" if thinks else "talks")
+    house = house_of(
+        data, settings, model if isinstance(model, Models) else None, offered, at_once, "whole" if thinks else "talks"
+    )
     kept = Tokens(house.own_store, house.clock)
     public = checked_public_url(public_url) if public_url else ""
     return Doors(house, Admission(kept, require_token, tuple(hosts), tuple(origins), issuer, public), webhook)

@@ -8,23 +8,19 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Callable
-from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from mindstream.chance import token as chance_token
 from mindstream.clock import DAY_S, Clock, Moment
-from mindstream.errors import InputError, StorageError
+from mindstream.errors import InputError
 from mindstream.log.names import StreamName
 from mindstream.memory.store.store import KeptStore
-from mindstream.paths import read_text
 from mindstream.service.operations.own import SERVER
 from mindstream.service.operations.who import checked_scopes, checked_wall
 
-OLD_FILE = "tokens.json"
 TOKEN = "token:"
 PREFIX = "ms_"
-MOST_BYTES = 16_000_000
 
 
 class Token(BaseModel):
@@ -100,7 +96,7 @@ class Tokens:
             made=now, ends=now + days * DAY_S, user=StreamName("user", user).normal if user else "", a_minute=a_minute,
             at_once=at_once, bytes_a_day=bytes_a_day, tokens=tokens, usd=usd,
         )  # fmt: skip
-        await self._keep(made)
+        await self.keep(made)
         return token, made
 
     async def revoke(self, id_: str) -> Token:
@@ -115,30 +111,10 @@ class Tokens:
         await self._store().keep(SERVER, TOKEN + found.hash, self._clock.now(), lambda _: None)
         return found
 
-    async def take_in(self, folder: Path) -> None:
-        """Take in the file in which an older version kept tokens, and delete it.
-
-        Raises:
-            StorageError: it cannot be read.
-        """
-        path = folder / OLD_FILE
-        if not path.exists():
-            return
-        try:
-            held = _File.model_validate_json(read_text(path, MOST_BYTES)).tokens
-        except (ValidationError, InputError):
-            raise StorageError(f"{path} holds no tokens that could be read: move it away, and make new ones") from None
-        for each in held:
-            await self._keep(each)
-        path.unlink(missing_ok=True)
-
-    async def _keep(self, made: Token) -> None:
+    async def keep(self, made: Token) -> None:
+        """Keep a token as it is."""
         text = made.model_dump_json(exclude_none=True)
         await self._store().keep(SERVER, TOKEN + made.hash, made.made, lambda _: text)
-
-
-class _File(BaseModel):
-    tokens: list[Token] = []
 
 
 def _hash(token: str) -> str:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from mindstream import caches
 from mindstream.errors import InputError, StorageError
-from mindstream.location import Location
+from mindstream.location import AnyData, Location
 from mindstream.log import erasure
 from mindstream.log.database import FILE
 from mindstream.log.erasure import connect_beside
@@ -28,6 +28,7 @@ from mindstream.log.sql import Sql
 from mindstream.memory.curation.slot_items import texts_in
 from mindstream.memory.store import elsewhere
 from mindstream.memory.store.elsewhere import Left
+from mindstream.memory.store.sql_store import SqlStore
 from mindstream.memory.store.store import Commit, Entry
 from mindstream.memory.store.writing import next_change
 from mindstream.service.memory import UserMemory, nobody
@@ -62,7 +63,7 @@ class Kept:
     stays: Sequence[str] = ()
 
 
-async def list_kept(opened: UserMemory, data: Location) -> Kept:
+async def list_kept(opened: UserMemory, data: AnyData) -> Kept:
     """Say what there is to erase.
 
     Raises:
@@ -74,7 +75,8 @@ async def list_kept(opened: UserMemory, data: Location) -> Kept:
         found = elsewhere.find(connection, opened.user, opened.key)
         return rows, found, _probes(connection, opened.key, found), _staying(connection, opened.user)
 
-    rows, found, words, stays = await opened.store.look(look)
+    rows, found, words, stays = await _rows(opened).read(look)
+    data = Location.of(data)
     files = erasure.files_of(data.beside, opened.key)
     typed = history(data.beside, opened.key)
     if not any(rows.values()) and not found and not typed.exists() and not is_pending(data, opened.key):
@@ -83,13 +85,18 @@ async def list_kept(opened: UserMemory, data: Location) -> Kept:
     return Kept(rows, files, words, left, [*stays, *([] if data.folder else [IN_A_DATABASE])])
 
 
+def _rows(opened: UserMemory) -> SqlStore:
+    assert isinstance(opened.store, SqlStore)  # what a location names is one
+    return opened.store
+
+
 def is_pending(data: Location, user: StreamKey) -> bool:
     """Tell whether this user's erasure was begun and not finished; in a database it is begun and done at once."""
     return data.folder is not None and erasure.pending(data.folder, user)
 
 
 async def erase(
-    opened: UserMemory, data: Location, what: Kept, progress: Callable[[int], None] = lambda _: None
+    opened: UserMemory, data: AnyData, what: Kept, progress: Callable[[int], None] = lambda _: None
 ) -> None:
     """Erase the memory's user, and make sure of it; other programs on that mind should be closed.
 
@@ -100,8 +107,10 @@ async def erase(
     """
     await _withdraw(opened)  # first: as long as this is not done, the user is there, and asked for again
     await _erase_elsewhere(opened)
-    if (folder := data.folder) is None:
+    if (folder := Location.of(data).folder) is None:
         await opened.store.erase(opened.key)
+        names = "DELETE FROM erased WHERE stream = ?"  # it names the user
+        await _rows(opened).write(lambda connection: connection.execute(names, (opened.key,)))
         await opened.store.compact()
         erasure.delete(what.files)
         await _prove_rows(opened)
@@ -115,7 +124,7 @@ async def erase(
 
 async def _withdraw(opened: UserMemory) -> None:
     """Have pools serve what the user wrote or asked no more, nor what was drawn from it."""
-    found = await opened.store.look(lambda connection: elsewhere.find(connection, opened.user, opened.key))
+    found = await _rows(opened).read(lambda connection: elsewhere.find(connection, opened.user, opened.key))
     for left in found:
         if id_of(left.stream, "pool") and left.ids:
             entry = Entry(ExemplarWithdrawn(ids=tuple(sorted(left.ids)), because="erased"), "mindstream", system=True)
@@ -133,7 +142,7 @@ async def _erase_elsewhere(opened: UserMemory) -> None:
         elsewhere.delete_copies(connection)
         return found
 
-    for left in await opened.store.change(take):
+    for left in await _rows(opened).write(take):
         caches.empty(left.stream)
 
 
@@ -177,7 +186,7 @@ async def _prove_rows(opened: UserMemory) -> None:
         left = {table: count for table in erasure.ROWS if (count := _count(connection, table, opened.key))}
         return left, elsewhere.find(connection, opened.user, opened.key)
 
-    left, found = await opened.store.look(look)
+    left, found = await _rows(opened).read(look)
     if left:
         told = ", ".join(f"{count} rows in {table}" for table, count in left.items())
         raise StorageError(

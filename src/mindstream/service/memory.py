@@ -20,7 +20,6 @@ from mindstream.memory.opening import finish_erasures, is_begun, open_store
 from mindstream.memory.policy import MemoryPolicy, open_policy
 from mindstream.memory.recall.rerank import second_stage
 from mindstream.memory.store.record import KINDS, Kind, Record
-from mindstream.memory.store.sql_store import SqlStore
 from mindstream.memory.store.store import Store, read_log
 from mindstream.models.embedders.named import embedder
 from mindstream.models.roles import Models
@@ -39,7 +38,7 @@ class UserMemory:
         policy: how it recalls and fades.
     """
 
-    store: SqlStore
+    store: Store
     user: str
     embedder_name: str
     clock: Clock

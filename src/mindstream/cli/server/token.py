@@ -11,6 +11,7 @@ from mindstream.cli.shell.flags import AsJson, command, flag, group, word
 from mindstream.cli.shell.output import print_json, print_table, say, tell
 from mindstream.clock import SystemClock, format_iso
 from mindstream.memory.opening import open_store
+from mindstream.server.old_files import take_in
 from mindstream.server.tokens import Tokens
 from mindstream.settings import Settings
 
@@ -20,10 +21,8 @@ app = group("Make, list and revoke the tokens of a server.")
 @asynccontextmanager
 async def _tokens(settings: Settings) -> AsyncIterator[Tokens]:
     async with open_store(settings.data) as store:
-        tokens = Tokens(lambda: store, SystemClock())
-        if settings.data.folder is not None:
-            await tokens.take_in(settings.data.folder)
-        yield tokens
+        await take_in(settings.data, store, SystemClock())
+        yield Tokens(lambda: store, SystemClock())
 
 
 @command(

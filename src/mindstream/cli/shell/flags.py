@@ -201,7 +201,7 @@ def choose(flags: Mapping[str, Any]) -> Chosen:
     if "town" not in flags:
         return chosen
     data = chosen.settings.data
-    own = data.for_town if "data" in chosen.origins else data.part("town")
+    own = data.room("town") if "data" in chosen.origins else data.part("town")
     return replace(chosen, settings=chosen.settings.model_copy(update={"data": own}))
 
 

@@ -15,11 +15,12 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
+from mindstream.log import kept
 from mindstream.log.declared import UNKNOWN, Declared, Holds, declared
 from mindstream.log.events import Unknown, every_kind, printable, read_event
 from mindstream.log.names import StreamKey
 from mindstream.log.sql import Sql
-from mindstream.memory.store import kept, registry
+from mindstream.memory.store import registry
 from mindstream.memory.store.record import UNIQUE, Record, same_words
 from mindstream.memory.store.redaction import MARK, ErasedWords, rewrite_texts
 from mindstream.memory.store.rows import COLUMNS

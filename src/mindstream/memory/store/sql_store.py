@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 from mindstream.clock import Moment
-from mindstream.log import work
+from mindstream.log import kept, work
 from mindstream.log.events import Logged
 from mindstream.log.names import StreamKey, StreamName
 from mindstream.log.sql import Sql
-from mindstream.memory.store import checkpoints, kept, queries, registry, writing
+from mindstream.memory.store import checkpoints, queries, registry, writing
 from mindstream.memory.store.checkpoints import Checkpoint
 from mindstream.memory.store.record import Kind, Record, normalised, same_words
 from mindstream.memory.store.registry import TypedKeys
@@ -53,11 +53,11 @@ class SqlStore(Store):
     _database: SqlDatabase
     _typed: TypedKeys
 
-    async def look(self, look: Callable[[Any], T]) -> T:
+    async def read(self, look: Callable[[Any], T]) -> T:
         """Run a function of a connection (see log/sql) on what is committed, as of one moment."""
         return await self._database.read(look)
 
-    async def change(self, change: Callable[[Any], T]) -> T:
+    async def write(self, change: Callable[[Any], T]) -> T:
         """Run a function of a connection in a transaction of its own."""
         return await self._database.write(change)
 
@@ -225,9 +225,7 @@ class SqlStore(Store):
         among = self.tenant.owned("mind")
         return await self._database.read(lambda each: work.find_open(each, now, answers=answers, among=among))
 
-    async def take_work(
-        self, owner: str, now: Moment, lease: Moment, most: int, *, answers: bool
-    ) -> list[work.Taken]:
+    async def take_work(self, owner: str, now: Moment, lease: Moment, most: int, *, answers: bool) -> list[work.Taken]:
         """Take up what of so many minds is open to anybody, and hold it under names that begin with `owner`."""
         among = self.tenant.owned("mind")
         return await self._database.write(

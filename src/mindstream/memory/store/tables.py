@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 
-from mindstream.log import work
+from mindstream.log import kept, work
 from mindstream.log.database import Migration
-from mindstream.memory.store import checkpoints, kept, old_streams, registry
+from mindstream.memory.store import checkpoints, old_streams, registry
 from mindstream.memory.store.record import UNIQUE, same_words
 
 

@@ -119,7 +119,8 @@ class House:
                 await asyncio.to_thread(private_folder, folder)
                 self._closing.enter_context(hold_folder(folder))
             await refuse_town(self.ground(LOCAL_PEOPLE).store, self.settings.data)
-            await self.running.restore()
+            await self.running.restore(alone=self.settings.data.folder is not None)
+            self._closing.callback(asyncio.ensure_future(self.running.beat()).cancel)
         return self
 
     @classmethod
@@ -396,4 +397,10 @@ def house_of(
             raise InputError("a house has settings and models of its own")
         return data
     chosen = settings or Settings()
-    return House(chosen.model_copy(update={"data": Location.of(data)}), models=models, offered=offered, at_once=at_once, part=part)
+    return House(
+        chosen.model_copy(update={"data": Location.of(data)}),
+        models=models,
+        offered=offered,
+        at_once=at_once,
+        part=part,
+    )

@@ -85,7 +85,7 @@ def read_towns(given: Sequence[str]) -> dict[tuple[str, str], Location]:
         tenant, slash, short = name.rpartition("/")
         if not (equals and short and folder):
             raise SettingsError(f"a town is offered by NAME=DIR, or TENANT/NAME=DIR, not by {each!r}")
-        found[checked_wall(tenant) if slash else LOCAL, checked_name(short, "town")] = Location.of(folder).for_town
+        found[checked_wall(tenant) if slash else LOCAL, checked_name(short, "town")] = Location.of(folder).room("town")
     return found
 
 

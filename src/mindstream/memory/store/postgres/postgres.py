@@ -62,7 +62,9 @@ class PostgresStore(SqlStore):
         if erasure is not None:
             meant = erasure
             found = await self._database.read(lambda connection: carriers.find(connection, stream, meant))
-        erased = await self._database.write(lambda each: carriers.erase(each, stream, found, next_change(each)), [stream])
+        erased = await self._database.write(
+            lambda each: carriers.erase(each, stream, found, next_change(each)), [stream]
+        )
         caches.empty(stream)
         return erased
 

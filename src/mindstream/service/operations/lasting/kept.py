@@ -14,9 +14,9 @@ from pydantic import BaseModel, ValidationError
 from mindstream.clock import DAY_S, Moment
 from mindstream.errors import StorageError
 from mindstream.location import Location
+from mindstream.log.kept import RESULT
 from mindstream.log.names import StreamKey, tenant_of
 from mindstream.memory.opening import open_store
-from mindstream.memory.store.kept import RESULT
 from mindstream.memory.store.store import KeptStore
 from mindstream.memory.store.tenant import EVERYONE
 from mindstream.service.operations.lasting.shape import OperationShape
@@ -30,10 +30,11 @@ TOO_LONG = "it is done; what came of it is too long to be kept over a restart of
 
 
 class KeptOperation(BaseModel):
-    """An operation as it is kept, and whose it is."""
+    """An operation as it is kept, and whose it is; `seen`: when its server last said how it stands."""
 
     wall: str
     shape: OperationShape
+    seen: Moment = 0.0
 
 
 class KeptOperations:
@@ -47,12 +48,12 @@ class KeptOperations:
         self._data, self._store = data, store
         self._writing: asyncio.Task[None] | None = None
 
-    def keep(self, wall: str, stream: StreamKey, shape: OperationShape) -> asyncio.Task[None]:
+    def keep(self, wall: str, stream: StreamKey, shape: OperationShape, now: Moment) -> asyncio.Task[None]:
         """Begin to write down how an operation stands. Where that fails it is known until the server ends."""
-        text = KeptOperation(wall=wall, shape=shape).model_dump_json()
+        text = KeptOperation(wall=wall, shape=shape, seen=now).model_dump_json()
         if len(text.encode()) > LONGEST:
             less = shape.model_copy(update={"result": None, "progress": [], "waits_for": [], "problem": TOO_LONG})
-            text = KeptOperation(wall=wall, shape=less).model_dump_json()
+            text = KeptOperation(wall=wall, shape=less, seen=now).model_dump_json()
         return self._write(wall, stream, shape.id, shape.ended or shape.began, text)
 
     def drop(self, wall: str, stream: StreamKey, id_: str) -> None:
@@ -76,9 +77,13 @@ class KeptOperations:
         if self._writing is not None:
             await asyncio.wait({self._writing})
 
-    async def is_there(self, wall: str, stream: StreamKey, id_: str) -> bool:
-        """Tell whether it is kept still: whoever forgot or erased has deleted it."""
-        return bool(await self._store(wall).kept(stream, f"{RESULT}{id_}"))
+    async def of(self, wall: str, id_: str = "") -> list[KeptOperation]:
+        """Return all of a tenant, or the one of an id; what was forgotten or erased is none, whoever did it."""
+        found = list[KeptOperation]()
+        for each in await self._store(wall).kept(None, f"{RESULT}{id_}"):
+            with contextlib.suppress(ValidationError):
+                found.append(KeptOperation.model_validate_json(each.value))
+        return found
 
     async def read(self, now: Moment) -> list[KeptOperation]:
         """Return all of all tenants, the oldest first; those of more than a day ago are deleted, and what is odd."""

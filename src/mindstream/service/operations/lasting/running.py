@@ -24,6 +24,8 @@ from mindstream.service.operations.who import Who
 AT_ONCE = 16
 """So many run at once of a tenant; one more is refused."""
 NOTES = 100
+BEAT_S, DEAD_S = 15.0, 60.0
+"""So often a server says that what it is at goes on, and after so long without a word it has died."""
 AGAIN = "the server ended while it went on: ask for it again"
 RESUMED = "the server ended while it went on: resume the run {run!r}"
 
@@ -52,7 +54,6 @@ class Running:
     Attributes:
         run: the name of the plan's run, where it is one.
         problem: why it failed.
-        is_restored: it was begun by a server before this one.
         is_cancelled: somebody has asked for its end.
     """
 
@@ -68,7 +69,6 @@ class Running:
     ended: Moment | None = None
     result: JsonValue = None
     problem: str = ""
-    is_restored: bool = False
     is_cancelled: bool = False
     task: asyncio.Task[None] | None = None
     _notes: deque[Note] = field(default_factory=lambda: deque(maxlen=NOTES))
@@ -137,15 +137,13 @@ class Running:
 
     @classmethod
     def restored(cls, kept: KeptOperation, clock: Clock) -> Running:
-        """Return one that a server before this one had; what had not ended was interrupted."""
+        """Return one as another server, or one before this one, has written it down."""
         shape = kept.shape
         one = cls(
             shape.id, shape.operation, kept.wall, shape.user, shape.began, clock, lambda _: None, shape.run,
-            shape.state, shape.ended, shape.result, shape.problem, is_restored=True,
+            shape.state, shape.ended, shape.result, shape.problem,
         )  # fmt: skip
         one._notes.extend(shape.progress)
-        if one.ended is None:
-            one.interrupt()
         return one
 
     def interrupt(self) -> None:
@@ -158,7 +156,7 @@ Job: TypeAlias = Callable[[Running], Awaitable[BaseModel]]
 
 
 class RunningOperations:
-    """All that go on, or ended within a day, of all tenants, those of servers before this one too."""
+    """Those that go on here, or ended here within a day; those of other servers are read from the store each time."""
 
     def __init__(
         self, clock: Clock, tell_all: Callable[[Running], None], kept: KeptOperations,
@@ -167,12 +165,37 @@ class RunningOperations:
         self._clock, self._tell_all, self._kept, self._stream_of = clock, tell_all, kept, stream_of
         self._held: dict[str, Running] = {}
         self._written: dict[str, tuple[State, str]] = {}
+        self._looked: dict[str, tuple[Moment, float]] = {}
+        """When what goes on elsewhere was last said to, and since when it is known here: clocks need not agree."""
 
-    async def restore(self) -> None:
-        """Read what servers before this one have kept."""
+    async def restore(self, *, alone: bool) -> None:
+        """Look at what servers have kept; what goes on by none is interrupted.
+
+        Args:
+            alone: no other server has these data.
+        """
         for each in await self._kept.read(self._clock.now()):
-            self._held[each.shape.id] = one = Running.restored(each, self._clock)
-            self._write(one)
+            self._restored(each, alone=alone)
+
+    async def beat(self) -> None:
+        """Say, again and again, that what goes on here does, until this is cancelled."""
+        while True:
+            await asyncio.sleep(BEAT_S)
+            for each in [each for each in self._held.values() if each.ended is None]:
+                self._keep(each)
+
+    def _restored(self, kept: KeptOperation, *, alone: bool = False) -> Running:
+        """Return another server's; where nothing was heard of it for long, that server has died."""
+        one, now = Running.restored(kept, self._clock), self._clock.elapsed()
+        if one.ended is None:
+            seen, since = self._looked.get(one.id, (kept.seen, now))
+            self._looked[one.id] = (kept.seen, since if seen == kept.seen else now)
+            if alone or (seen == kept.seen and now - since > DEAD_S):
+                one.interrupt()
+                self._write(one)
+        if one.ended is not None:
+            self._looked.pop(one.id, None)
+        return one
 
     def _changed(self, one: Running) -> None:
         self._write(one)
@@ -184,7 +207,10 @@ class RunningOperations:
         if self._written.get(one.id) == stands:
             return None
         self._written[one.id] = stands
-        return self._kept.keep(one.wall, self._stream_of(one.wall, one.user), one.shape())
+        return self._keep(one)
+
+    def _keep(self, one: Running) -> asyncio.Task[None]:
+        return self._kept.keep(one.wall, self._stream_of(one.wall, one.user), one.shape(), self._clock.now())
 
     async def settle(self) -> None:
         """Wait until all is written down."""
@@ -226,31 +252,29 @@ class RunningOperations:
             self._changed(one)
 
     async def find(self, who: Who, id_: str) -> Running:
-        """Return one of whoever asks.
+        """Return one of whoever asks; how it stands is written down by then.
 
         Raises:
             NotFound: there is none; another tenant's, or another user's, is none.
         """
-        one = self._held.get(id_)
-        if one is None or one.wall != who.wall or (who.only and one.user != who.only) or await self._is_gone(one):
+        await self._kept.settle()
+        one = self._held.get(id_) or next(map(self._restored, await self._kept.of(who.wall, id_)), None)
+        if one is None or one.id != id_ or one.wall != who.wall or (who.only and one.user != who.only):
             raise NotFound(f"there is no operation {id_!r} here: its result is kept a day")
         return one
 
-    async def _is_gone(self, one: Running) -> bool:
-        """Tell whether what was kept of it is deleted: its user's words were forgotten, by whatever process."""
-        stream = self._stream_of(one.wall, one.user)
-        return one.is_restored and not await self._kept.is_there(one.wall, stream, one.id)
-
     async def of(self, who: Who) -> list[Running]:
-        """Return all of whoever asks, the newest first."""
-        return [each for each in self._of(who) if not await self._is_gone(each)]
+        """Return all of whoever asks, the newest first; how they stand is written down by then."""
+        await self._kept.settle()
+        others = [each for each in await self._kept.of(who.wall) if each.shape.id not in self._held]
+        found = [*self._of(who), *(one for one in map(self._restored, others) if _is_of(one, who))]
+        return sorted(found, key=lambda each: -each.began)
 
     def _of(self, who: Who) -> list[Running]:
-        ours = [each for each in self._held.values() if each.wall == who.wall and who.only in ("", each.user)]
-        return [each for each in reversed(ours) if who.user in ("", each.user)]
+        return [each for each in reversed(self._held.values()) if each.wall == who.wall and _is_of(each, who)]
 
     def each(self) -> list[Running]:
-        """Return all of them, of all tenants."""
+        """Return those of this server, of all tenants."""
         return list(self._held.values())
 
     def going_on(self, who: Who) -> list[Running]:
@@ -262,7 +286,13 @@ class RunningOperations:
         return next((each for each in self.going_on(who) if each.run == run), None)
 
     async def cancel(self, one: Running) -> None:
-        """Break it off, and wait until it has ended."""
+        """Break it off, and wait until it has ended.
+
+        Raises:
+            Conflict: another server is at it.
+        """
+        if one.ended is None and one.task is None:
+            raise Conflict("another server is at it, and can break it off")
         if one.task is not None and not one.task.done():
             one.is_cancelled = True
             one.task.cancel()
@@ -287,3 +317,7 @@ class RunningOperations:
         self._kept.drop(one.wall, self._stream_of(one.wall, one.user), one.id)
         self._written.pop(one.id, None)
         del self._held[one.id]
+
+
+def _is_of(one: Running, who: Who) -> bool:
+    return who.only in ("", one.user) and who.user in ("", one.user)
