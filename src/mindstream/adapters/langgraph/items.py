@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -42,6 +43,7 @@ class Items:
         self._place: dict[str, Place] = {}
         self._whole = OrderedDict[str, Record]()
         self._upto = 0
+        self._reading = asyncio.Lock()
         caches.watch(self)
 
     def forget(self, _: str) -> None:
@@ -51,17 +53,18 @@ class Items:
 
     async def catch_up(self, memory: Memory) -> None:
         """Take over what is new."""
-        after, reached = 0, 0
-        while True:
-            changes = await memory.store.changes(memory.key, self._upto, after, PORTION)
-            reached = reached or changes.upto
-            for record in changes.records:
-                self._take(record)
-            for id_ in changes.gone:
-                self._lose(id_)
-            if not (after := changes.left):
-                self._upto = reached
-                return
+        async with self._reading:
+            after, reached = 0, 0
+            while True:
+                changes = await memory.store.changes(memory.key, self._upto, after, PORTION)
+                reached = reached or changes.upto
+                for record in changes.records:
+                    self._take(record)
+                for id_ in changes.gone:
+                    self._lose(id_)
+                if not (after := changes.left):
+                    self._upto = reached
+                    return
 
     def _take(self, record: Record) -> None:
         if record.by != BY or "namespace" not in record.data:

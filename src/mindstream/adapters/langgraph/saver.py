@@ -116,6 +116,10 @@ class MindstreamSaver(BaseCheckpointSaver[str]):
         before = int(str(current or 0).split(".")[0])
         return f"{before + 1:032}.{random.random():016}"
 
+    def purge(self) -> None:
+        """Write the file anew where something was erased from it: else old bytes of a thread may still be found."""
+        self.handle.wait(lambda memory: memory.store.compact())
+
     def close(self) -> None:
         """Let the memory go; whoever uses the saver again opens it again."""
         self.handle.close()

@@ -27,7 +27,7 @@ from langgraph.store.base import (
 from mindstream.adapters.embeddings import as_embedder
 from mindstream.adapters.langgraph.items import BY, Items, Place, passes, place_of
 from mindstream.adapters.loop import Handle
-from mindstream.errors import Conflict
+from mindstream.errors import Conflict, InputError
 from mindstream.log.events import Remembered
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record, RecordDraft
@@ -179,7 +179,10 @@ class MindstreamStore(BaseStore):
     async def _draft(self, memory: Memory, place: Place, op: PutOp) -> RecordDraft:
         (namespace, key), value, held = place, dict(op.value or {}), self._items.held(place)
         fields = [] if op.index is False else op.index or self._fields
-        text = "\n".join(each for path in fields for each in get_text_at_path(value, path)).strip()
+        try:
+            text = "\n".join(each for path in fields for each in get_text_at_path(value, path)).strip()
+        except TypeError as error:
+            raise InputError(f"the item {key!r} can hold what JSON can, and no more: {error}") from None
         before = await self._items.records(memory, [held.id]) if held else []
         now = memory.clock.now()
         data: dict[str, Any] = {"namespace": list(namespace), "key": key, "indexed": bool(text)}
