@@ -17,7 +17,7 @@ import pytest
 from postgres_server import fresh_url
 from running import Run, environment, run_python
 
-from mindstream import InputError, SqliteStore
+from mindstream import InputError, Memory, SqliteStore
 
 OURS = {
     "langgraph_store": {
@@ -49,7 +49,7 @@ async def test_the_saver_conforms(tmp_path: Path, needs: Callable[..., None]) ->
 
     counter = itertools.count()
 
-    @checkpointer_test(name="MindstreamSaver")
+    @checkpointer_test(name="MindstreamSaver")  # type: ignore[untyped-decorator, unused-ignore]
     async def checkpointer() -> AsyncIterator[MindstreamSaver]:
         saver = MindstreamSaver(tmp_path / str(next(counter)))
         yield saver
@@ -319,3 +319,26 @@ def test_a_long_thread_writes_each_value_once(tmp_path: Path, stores: Callable[.
         "print(saver.handle.wait(count), len(list(saver.list(thread))))\n"
     )
     assert run_python(code, tmp_path) == "(30, 30) 30\n"
+
+
+def test_a_thread_is_forgotten_as_any_session_is(folder: Path, stores: Callable[..., Any]) -> None:
+    stores(folder)
+    from langgraph.checkpoint.base import empty_checkpoint
+
+    from mindstream.adapters.langgraph import MindstreamSaver
+
+    saver = MindstreamSaver(folder, "ann")
+    for thread in ("monday", "tuesday"):
+        checkpoint = empty_checkpoint() | {"channel_values": {"said": "hello"}, "channel_versions": {"said": "1"}}
+        config = {"configurable": {"thread_id": thread, "checkpoint_ns": ""}}
+        saver.put_writes(saver.put(config, checkpoint, {}, {"said": "1"}), [("said", "more")], "task")
+    saver.handle.wait(lambda memory: memory.forget(session="monday"))
+    assert [each.config["configurable"]["thread_id"] for each in saver.list(None)] == ["tuesday"]
+    saver.delete_thread("tuesday")
+
+    async def count(memory: Memory) -> int:
+        async with memory.store.walk(memory.key) as (records, _):
+            return records
+
+    assert saver.handle.wait(count) == 0
+    saver.close()

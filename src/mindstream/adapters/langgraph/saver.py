@@ -139,7 +139,7 @@ class MindstreamSaver(BaseCheckpointSaver[str]):
     async def _find(
         self, config: RunnableConfig | None, filter_: Mapping[str, Any] | None, before: RunnableConfig | None,
         limit: int | None, memory: Memory,
-    ) -> list[Record]:  # fmt: skip
+    ) -> Sequence[Record]:  # fmt: skip
         """Return the records of checkpoints that are asked for, the newest first."""
         named = config["configurable"] if config else {}
         namespace, id_ = named.get("checkpoint_ns"), named.get("checkpoint_id")
@@ -165,7 +165,7 @@ class MindstreamSaver(BaseCheckpointSaver[str]):
         writes = await threads.latest(memory, WRITE, place.writes, ALL)
         return CheckpointTuple(
             config=config_of(place),
-            checkpoint={
+            checkpoint={  # type: ignore[typeddict-item]
                 **self._load(record.data["checkpoint"]),
                 "channel_values": {
                     each.data["channel"]: self._load(each.data["value"]) for each in values if each.data["value"]
@@ -213,7 +213,7 @@ class MindstreamSaver(BaseCheckpointSaver[str]):
             for at, (channel, value) in enumerate(writes)
         ])  # fmt: skip
 
-    def _dump(self, value: Any) -> list[str]:
+    def _dump(self, value: Any) -> Any:
         kind, packed = self.serde.dumps_typed(value)
         return [kind, base64.b64encode(packed).decode()]
 

@@ -34,8 +34,8 @@ from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.memory.store.store import Entry, Revision, Store
 from mindstream.models.embedders.embedder import Embedder
 
-MORE = 4
-"""So many times as many are recalled where a filter has let too few pass."""
+PORTION, MORE = 64, 4
+"""So many are looked at together; so many times as many are recalled where a filter has let too few pass."""
 
 
 class MindstreamStore(BaseStore):
@@ -122,8 +122,8 @@ class MindstreamStore(BaseStore):
         if op.query and op.query.strip():
             return (await self._recall(memory, op, prefix, end))[op.offset : end]
         ids, some = self._items.below(prefix, memory.clock.now()), list[tuple[Record, float | None]]()
-        for start in range(0, len(ids), 1_000):
-            records = await self._items.records(memory, ids[start : start + 1_000])
+        for start in range(0, len(ids), PORTION):
+            records = await self._items.records(memory, ids[start : start + PORTION])
             some += [(record, None) for record in records if passes(_value(record), op.filter)]
             if len(some) >= end:
                 break
