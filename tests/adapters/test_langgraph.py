@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from foreign_programs import Run, environment, run_python
 from postgres_server import fresh_url
-from running import Run, environment, run_python
 
 from mindstream import InputError, Memory, SqliteStore
 
@@ -330,7 +330,7 @@ def test_a_thread_is_forgotten_as_any_session_is(folder: Path, stores: Callable[
     saver = MindstreamSaver(folder, "ann")
     for thread in ("monday", "tuesday"):
         checkpoint = empty_checkpoint() | {"channel_values": {"said": "hello"}, "channel_versions": {"said": "1"}}
-        config = {"configurable": {"thread_id": thread, "checkpoint_ns": ""}}
+        config: Any = {"configurable": {"thread_id": thread, "checkpoint_ns": ""}}
         saver.put_writes(saver.put(config, checkpoint, {}, {"said": "1"}), [("said", "more")], "task")
     saver.handle.wait(lambda memory: memory.forget(session="monday"))
     assert [each.config["configurable"]["thread_id"] for each in saver.list(None)] == ["tuesday"]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from running import Run
+from foreign_programs import Run
 
 MEMORY = {
     "from llama_index.core.memory import Memory  # <- here":

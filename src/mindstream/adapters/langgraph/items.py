@@ -6,6 +6,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 from langgraph.store.base import MatchCondition
@@ -139,6 +140,19 @@ class Items:
 def place_of(record: Record) -> Place:
     """Return whose item a record is."""
     return tuple(record.data["namespace"]), str(record.data["key"])  # type: ignore[arg-type]
+
+
+def value_of(record: Record) -> dict[str, Any]:
+    """Return the value of an item."""
+    return {name[1:]: each for name, each in record.data.items() if name.startswith("=")}
+
+
+def fields_of(record: Record) -> dict[str, Any]:
+    """Return what LangGraph's `Item` is made of."""
+    namespace, key = place_of(record)
+    first = datetime.fromtimestamp(float(str(record.data.get("first", record.created))), UTC)
+    changed = datetime.fromtimestamp(record.created, UTC)
+    return {"namespace": namespace, "key": key, "value": value_of(record), "created_at": first, "updated_at": changed}
 
 
 def _meets(namespace: Namespace, condition: MatchCondition) -> bool:
