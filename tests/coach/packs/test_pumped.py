@@ -75,7 +75,13 @@ def compiled(value: object, name: str, depth: int = 0) -> Iterator[tuple[str, re
             yield from compiled(inner, name, depth + 1)
 
 
-OPTIONAL = {"psycopg", "psycopg_pool"}
+OPTIONAL = {
+    "langchain_core",
+    "langgraph",
+    "llama_index",
+    "psycopg",
+    "psycopg_pool",
+}
 
 
 def own_patterns() -> dict[tuple[str, int], tuple[str, re.Pattern[str]]]:

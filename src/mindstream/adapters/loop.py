@@ -1,0 +1,153 @@
+"""One event loop for all adapters, in a thread of its own: frameworks call from threads, from loops that come and go.
+
+handle = Handle("data", "ann")
+handle.wait(lambda memory: memory.recall("keys"))  # from a thread
+await handle.do(lambda memory: memory.recall("keys"))  # from any loop
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+from mindstream.memory.memory import Memory
+from mindstream.memory.opening import open_store
+from mindstream.memory.store.store import Store
+from mindstream.models.embedders.embedder import Embedder
+
+T = TypeVar("T")
+Work: TypeAlias = Coroutine[Any, Any, T]
+LAST_S = 5.0
+"""How long the end of the program waits for what recalls have touched to be written."""
+
+_starting = threading.Lock()
+_loop: asyncio.AbstractEventLoop | None = None
+_stores: dict[str, Store] = {}
+_memories: dict[tuple[object, ...], asyncio.Task[tuple[Memory, AsyncExitStack]]] = {}
+
+
+def wait(work: Work[T]) -> T:
+    """Do work on the adapters' loop and return what comes of it; the calling thread waits.
+
+    Raises:
+        RuntimeError: it is called on that loop itself, which would wait for ever.
+    """
+    if _is_here():
+        work.close()
+        raise RuntimeError(
+            "an adapter was called, and waited for, from within its own work: use its async methods there"
+        )
+    return asyncio.run_coroutine_threadsafe(work, _running()).result()
+
+
+async def do(work: Work[T]) -> T:
+    """Do work on the adapters' loop and return what comes of it; the calling loop goes on. Cancelling cancels it."""
+    if _is_here():
+        return await work
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, _running()))
+
+
+class Handle:
+    """A memory by its data and its name, for whoever calls; opened when first used, and once in a process.
+
+    Args:
+        data: a folder, a database's URL, or a store (one that is opened for a tenant is that tenant's alone).
+        user: whose memory; a name is a wall.
+        embed: an embedder, or the name of one.
+    """
+
+    def __init__(self, data: str | Path | Store, user: str, embed: Embedder | str = "wordllama") -> None:
+        self.data = str(data) if isinstance(data, str | Path) else data
+        self.user, self.embed = user, embed
+        folder = os.path.realpath(data) if isinstance(data, str | Path) and "://" not in str(data) else self.data
+        self._place = folder if isinstance(folder, str) else ""
+        self._key = (
+            folder if isinstance(folder, str) else id(folder),
+            user,
+            embed if isinstance(embed, str) else id(embed),
+        )
+
+    def wait(self, work: Callable[[Memory], Work[T]]) -> T:
+        """Do something with the memory; the calling thread waits."""
+        return wait(self._done(work))
+
+    async def do(self, work: Callable[[Memory], Work[T]]) -> T:
+        """Do something with the memory; the calling loop goes on."""
+        return await do(self._done(work))
+
+    def close(self) -> None:
+        """Close the memory, for all adapters that use it; whoever uses it again opens it again."""
+        wait(_close(self._key))
+
+    async def _done(self, work: Callable[[Memory], Work[T]]) -> T:
+        return await work(await self._memory())
+
+    async def _memory(self) -> Memory:
+        opening = _memories.get(self._key)
+        if opening is None or (opening.done() and (opening.cancelled() or opening.exception())):
+            opening = _memories[self._key] = asyncio.ensure_future(self._open())
+        return (await asyncio.shield(opening))[0]
+
+    async def _open(self) -> tuple[Memory, AsyncExitStack]:
+        stack = AsyncExitStack()
+        if isinstance(self.data, str):
+            store = _stores[self._place] = _stores.get(self._place) or open_store(self.data)
+        else:
+            store = self.data
+        return await stack.enter_async_context(Memory.open(store, self.user, embed=self.embed)), stack
+
+
+async def _close(key: tuple[object, ...]) -> None:
+    if (opened := _memories.pop(key, None)) is not None:
+        await (await opened)[1].aclose()
+    place = key[0]
+    if isinstance(place, str) and place in _stores and not any(place == other[0] for other in _memories):
+        await _stores.pop(place).close()
+
+
+def _running() -> asyncio.AbstractEventLoop:
+    global _loop
+    with _starting:
+        if _loop is None:
+            _loop = asyncio.new_event_loop()
+            threading.Thread(target=_loop.run_forever, name="mindstream adapters", daemon=True).start()
+        return _loop
+
+
+def _is_here() -> bool:
+    try:
+        return asyncio.get_running_loop() is _loop
+    except RuntimeError:
+        return False
+
+
+async def _settle() -> None:
+    for opened in list(_memories.values()):
+        if opened.done() and not opened.cancelled() and not opened.exception():
+            await opened.result()[0].settle()
+
+
+def _end() -> None:
+    """Write what recalls have touched in the last second; all else is on disk already."""
+    if _loop is not None and _memories:
+        with contextlib.suppress(Exception):
+            asyncio.run_coroutine_threadsafe(_settle(), _loop).result(LAST_S)
+
+
+def _forked() -> None:
+    """Begin anew in a child process: it has no thread of ours, and no connection of the parent's is its own."""
+    global _loop, _starting
+    _loop, _starting = None, threading.Lock()
+    _stores.clear()
+    _memories.clear()
+
+
+atexit.register(_end)
+os.register_at_fork(after_in_child=_forked)

@@ -1,0 +1,49 @@
+"""What tests of adapters share: others' programs with one line replaced, a clear word where a package is absent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+from running import absent, run_python
+
+PROGRAMS = Path(__file__).parent / "programs"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Frameworks warn of what they will change; that is theirs to mend."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.filterwarnings("default"))
+
+
+@pytest.fixture
+def needs() -> Callable[..., None]:
+    """Skip, saying why, where one of these modules is not installed."""
+
+    def look(*modules: str) -> None:
+        for module in modules:
+            if absent(module):
+                pytest.skip(f"{module} is not installed: `make adapters` has it")
+
+    return look
+
+
+Run = Callable[[str, Mapping[str, str]], None]
+
+
+@pytest.fixture
+def run_program(tmp_path: Path) -> Run:
+    """Run one of the programs with lines replaced (each stands in it once), and see that it says ok at its end."""
+
+    def run(name: str, replaced: Mapping[str, str]) -> None:
+        source = (PROGRAMS / f"{name}.py").read_text("utf-8")
+        for line, ours in replaced.items():
+            assert source.count(line) == 1, f"{line!r} stands {source.count(line)} times in {name}"
+            source = source.replace(line, ours)
+        program = tmp_path / f"{name}.py"
+        program.write_text(source, "utf-8")
+        assert run_python(program, tmp_path).endswith("ok\n")
+
+    return run

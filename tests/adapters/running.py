@@ -1,0 +1,31 @@
+"""Running a program as its author would, and whether what it needs is here."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+SOURCE = Path(__file__).parents[2] / "src"
+
+
+def absent(module: str) -> bool:
+    """Tell whether a module, or the package that it is in, is not installed; nothing but that package is imported."""
+    try:
+        return importlib.util.find_spec(module) is None
+    except ModuleNotFoundError:
+        return True
+
+
+def run_python(code: str | Path, folder: Path) -> str:
+    """Run a program in a folder; return what it printed."""
+    paths = os.pathsep.join([str(SOURCE), *filter(None, [os.environ.get("PYTHONPATH")])])
+    script = [str(code)] if isinstance(code, Path) else ["-c", code]
+    done = subprocess.run(
+        [sys.executable, *script], cwd=folder, env=os.environ | {"PYTHONPATH": paths}, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
