@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from running import absent, run_python
+from running import Run, absent, run_python
 
 PROGRAMS = Path(__file__).parent / "programs"
 
@@ -28,9 +28,6 @@ def needs() -> Callable[..., None]:
                 pytest.skip(f"{module} is not installed: `make adapters` has it")
 
     return look
-
-
-Run = Callable[[str, Mapping[str, str]], None]
 
 
 @pytest.fixture

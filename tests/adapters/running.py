@@ -6,8 +6,11 @@ import importlib.util
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TypeAlias
 
+Run: TypeAlias = Callable[[str, Mapping[str, str]], None]
 SOURCE = Path(__file__).parents[2] / "src"
 
 
