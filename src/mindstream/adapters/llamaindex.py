@@ -63,11 +63,11 @@ class MindstreamMemory(BaseMemory):
         memory._talk = Talk(BY, session_id)
         return memory
 
-    def get(self, input: str | None = None, **kwargs: Any) -> list[ChatMessage]:  # noqa: A002, ARG002
+    def get(self, input: str | None = None, **kwargs: Any) -> list[ChatMessage]:  # noqa: ARG002
         """Return the newest messages within the limit of tokens."""
         return self._within_limit(self.get_all())
 
-    async def aget(self, input: str | None = None, **kwargs: Any) -> list[ChatMessage]:  # noqa: A002, ARG002
+    async def aget(self, input: str | None = None, **kwargs: Any) -> list[ChatMessage]:  # noqa: ARG002
         """Return the newest messages within the limit of tokens."""
         return self._within_limit(await self.aget_all())
 
