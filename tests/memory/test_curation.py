@@ -41,6 +41,29 @@ async def test_of_two_corrections_at_once_one_is_told_to_look_again(world: World
     assert len(await world.stream.latest("note", 9)) == 1
 
 
+async def test_what_takes_a_place_may_differ_in_all_or_be_nothing(world: World) -> None:
+    first = await world.stream.retain("Bed at 23", "document", data={"page": 1})
+    second = await world.stream.replace(first.id, RecordDraft(text="bed at 23", kind="document", data={"page": 2}))
+    assert second and second.data == {"page": 2} and second.evidence == (first.id,)
+    assert [each.text for each in await world.stream.latest("document", 9)] == ["bed at 23"]
+    assert await world.stream.replace(second.id, None) is None
+    assert await world.stream.latest("document", 9) == []
+    kept = await world.store.records(key_of("ann"), [first.id, second.id])
+    assert [each.superseded_by for each in kept] == [second.id, None]
+    with pytest.raises(InputError, match="superseded by"):
+        await world.stream.replace(first.id, None)
+    with pytest.raises(InputError, match="holds no more"):
+        await world.stream.replace(second.id, RecordDraft(text="bed at 24", kind="document"))
+
+
+async def test_of_two_replacements_at_once_one_is_told_to_look_again(world: World) -> None:
+    old = await world.stream.retain("bed at 23:00", "document")
+    both = [world.stream.replace(old.id, RecordDraft(text=text, kind="document")) for text in ("one", "two")]
+    results = await asyncio.gather(*both, return_exceptions=True)
+    assert sorted(type(result).__name__ for result in results) == ["InputError", "Record"]
+    assert len(await world.stream.latest("document", 9)) == 1
+
+
 async def test_a_touch_in_between_does_not_stop_a_correction(world: World) -> None:
     old = await world.stream.retain("bed at 23:00", "note")
     await world.stream.recall("bed")

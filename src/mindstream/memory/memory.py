@@ -92,6 +92,7 @@ class Memory(Stream):
 
     # What stands in a module of its own; the memory is the first argument.
     propose_sleep, accept, undo_sleep = proposal.propose, proposal.accept, undoing.undo_sleep
-    supersede, evidence_of, correct = curation.supersede, curation.evidence_of, curation.correct
+    supersede, replace, correct = curation.supersede, curation.replace, curation.correct
+    evidence_of = curation.evidence_of
     archive, purge, reembed = curation.archive, curation.purge, curation.reembed
     remove, audit, sessions = forgetting.remove, auditing.audit, curation.list_sessions

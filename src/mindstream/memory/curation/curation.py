@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ import numpy as np
 
 from mindstream.clock import Moment
 from mindstream.errors import Conflict, InputError, ModelError
-from mindstream.log.events import Corrected, Remembered
+from mindstream.log.events import Corrected, Event, Remembered
 from mindstream.memory.curation.closure import close, read_lineage
 from mindstream.memory.curation.slot_items import SlotItem, find_items
 from mindstream.memory.missing_vectors import give
@@ -73,6 +74,32 @@ async def supersede(stream: Stream, old: str, text: str, *, by: str = "", eviden
             await asyncio.sleep(0)  # somebody was first: look again
             continue
         return new
+
+
+async def replace(stream: Stream, old: str, new: RecordDraft | None, *, by: str = "") -> Record | None:
+    """End a record and, where `new` is given, write what takes its place, in one commit; the old one is history.
+
+    Unlike `supersede` it may change all of it, or nothing but letter case, spaces or `data`. None: nothing takes its place.
+
+    Raises:
+        InputError: there is no such record, or it is history already (somebody may have been first), or it is a version
+            of a belief or plan.
+    """
+    draft = new and dataclasses.replace(new, evidence=(old, *new.evidence))
+    while True:
+        await _correctable(stream, old)
+        fresh = await stream.build_records([draft]) if draft else []
+        successor = fresh[0] if fresh else None
+        event: Event = Corrected(old=old, new="")
+        if successor:
+            event = Remembered(count=1, kinds={successor.kind: 1})
+        ending = Revision(
+            id=old, valid_until=stream.clock.now(), superseded_by=successor and successor.id, holds=True,
+        )  # fmt: skip
+        with contextlib.suppress(Conflict):  # somebody was first: look again
+            await stream.commit(Entry(event, by or stream.name, tuple(fresh)), revisions=[ending])
+            return successor
+        await asyncio.sleep(0)
 
 
 async def _correctable(stream: Stream, id_: str) -> Record:

@@ -1,0 +1,93 @@
+"""A mind as the delegate of a voice agent: the talker's answer comes at once, what its reasoners come to follows.
+
+A question that is asked again in the same words, nothing else having been asked between, is the same question: the
+result was lost on its way, or somebody spoke into it. It is not heard twice, so that nobody acts on it twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import TypeAlias
+
+from mindstream.log.events import FollowUp, Heard, Logged, Piece, Said, Waiting
+from mindstream.minds.mind import Mind
+
+Spoken: TypeAlias = Waiting | Piece | Said | FollowUp
+ROUNDS, PAUSE_S = 100, 0.02
+"""How often it is seen to that nothing goes on that was called off: what has just been heard is not begun at once."""
+
+
+class MindDelegate:
+    """Asks a mind, and gives what is to be said, as it comes.
+
+    Args:
+        mind: one that somebody answers for, open as long as this is used, on the loop that uses it.
+    """
+
+    def __init__(self, mind: Mind) -> None:
+        self.mind = mind
+        self._words, self._heard, self._answered = "", None, False
+
+    async def ask(self, question: str) -> AsyncGenerator[Spoken]:
+        """Give fillers, pieces, the answer and what follows it, until the reasoners have nothing left to do.
+
+        Closing it breaks the answer off. The reasoners go on: `call_off` stops them.
+        """
+        words = " ".join(question.casefold().split())
+        if self._heard is not None and words == self._words:
+            coming = self._again(self._heard)
+        else:
+            self._words, self._heard, self._answered = words, None, False
+            coming = self._anew(question)
+        async with aclosing(coming):
+            async for event in coming:
+                yield event
+
+    async def call_off(self) -> None:
+        """Stop what the reasoners do about the newest question, and what they were about to do."""
+        memory, heard = self.mind.memory, self._heard
+        for _ in range(ROUNDS):
+            work = await memory.store.open_work(memory.key) if heard else []
+            if self._heard is not heard or not any(each.cause == heard.seq for each in work if heard):
+                return  # it is over, or something newer was asked
+            self.mind.cancel()
+            await asyncio.sleep(PAUSE_S)
+
+    async def _anew(self, question: str) -> AsyncGenerator[Spoken]:
+        memory = self.mind.memory
+        async with aclosing(self.mind.stream(question, to_the_end=True)) as events:
+            async for event in events:
+                if isinstance(event, Heard):
+                    row = await memory.store.last(memory.key, Heard.kind)
+                    self._heard = row if row and row.event == event else None
+                elif isinstance(event, Spoken):
+                    self._answered = self._answered or isinstance(event, Said)
+                    yield event
+
+    async def _again(self, heard: Logged) -> AsyncGenerator[Spoken]:
+        """Give what was said of it already, answer it where that was broken off, and wait for what follows."""
+        given = set[int]()
+        if self._answered:
+            rows = await self._said_of(heard)
+            given = {row.seq for row in rows}
+            said = [row.event for row in rows if isinstance(row.event, Said)][-1]  # a broken beginning may stand before
+            more = [row.event.text for row in rows if isinstance(row.event, FollowUp)]
+            yield said.model_copy(update={"text": "\n".join([said.text, *more])})
+        else:
+            async with aclosing(self.mind.answer_again(heard)) as answer:
+                async for row in answer:
+                    if isinstance(row.event, Waiting | Piece | Said):
+                        self._answered = self._answered or isinstance(row.event, Said)
+                        yield row.event
+        await self.mind.settled()
+        for row in await self._said_of(heard):
+            if row.seq not in given and isinstance(row.event, FollowUp):
+                yield row.event
+
+    async def _said_of(self, heard: Logged) -> list[Logged]:
+        """Return what has been said of an utterance: answers and what followed."""
+        memory = self.mind.memory
+        rows = [row async for row in memory.log(heard.seq, [Said.kind, FollowUp.kind])]
+        return [row for row in rows if isinstance(row.event, Said | FollowUp) and row.event.answers == heard.seq]

@@ -1,0 +1,112 @@
+"""A session of the OpenAI Agents SDK: its items come back as they were stored, and what was said is in memory.
+
+await Runner.run(agent, "Hello!", session=MindstreamSession("monday", data="data", user="ann"))
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mindstream.adapters.loop import Handle
+from mindstream.errors import InputError
+from mindstream.memory.memory import Memory
+from mindstream.memory.store.record import Record, RecordDraft
+from mindstream.memory.store.store import Store
+from mindstream.memory.store.validation import fitted_text
+from mindstream.models.embedders.embedder import Embedder
+
+if TYPE_CHECKING:
+    from agents.memory import SessionSettings
+
+    Item = Any
+MOST = 1_000_000
+"""So many items of a session are read at most."""
+
+
+class MindstreamSession:
+    """A conversation: an episode of a memory, an item a record. It implements the protocol `Session`.
+
+    Args:
+        session_id: the conversation; it is gone on with where there is one of that name.
+        data: a folder, a database's URL, or a store.
+        user: whose memory it is in, which spans the user's sessions; None: it has a memory to itself, of its own name.
+        session_settings: how many items runs are given, where they do not say.
+        embed: an embedder, or the name of one.
+    """
+
+    def __init__(
+        self,
+        session_id: str,
+        *,
+        data: str | Path | Store = "data",
+        user: str | None = None,
+        session_settings: SessionSettings | None = None,
+        embed: Embedder | str = "wordllama",
+    ) -> None:
+        self.session_id, self.session_settings = session_id, session_settings
+        self.handle = Handle(data, session_id if user is None else user, embed)
+        self._popping = asyncio.Lock()
+
+    async def get_items(self, limit: int | None = None) -> list[Any]:
+        """Return the newest items, oldest first; all of them where neither `limit` nor the settings name a number."""
+        n = limit if limit is not None else getattr(self.session_settings, "limit", None)
+        if n is not None and n <= 0:
+            return []
+        records = await self.handle.do(lambda memory: self._latest(memory, MOST if n is None else n))
+        return [copy.deepcopy(each.data["item"]) for each in records]
+
+    async def add_items(self, items: list[Any]) -> None:
+        """Store items, in one transaction."""
+        if items:
+            drafts = [self._draft(item) for item in items]
+            await self.handle.do(lambda memory: memory.retain_all(drafts))
+
+    async def pop_item(self) -> Any | None:
+        """Take the newest item back, for good: it is forgotten, with whatever was drawn from it alone."""
+
+        async def pop(memory: Memory) -> Any | None:
+            async with self._popping:
+                for record in await self._latest(memory, 1):
+                    await memory.forget(record.id)
+                    return copy.deepcopy(record.data["item"])
+            return None
+
+        return await self.handle.do(pop)
+
+    async def clear_session(self) -> None:
+        """Forget the session for good, with whatever was drawn from it alone."""
+
+        async def clear(memory: Memory) -> None:
+            if await self._latest(memory, 1):
+                await memory.forget(session=self.session_id)
+
+        await self.handle.do(clear)
+
+    async def _latest(self, memory: Memory, n: int) -> list[Record]:
+        return [each for each in await memory.latest("chat", n, episode=self.session_id) if "item" in each.data]
+
+    def _draft(self, item: Any) -> RecordDraft:
+        plain = json.loads(json.dumps(item))  # what is kept is JSON, and is nobody else's
+        role = str(plain.get("role") or "")
+        by = self.handle.user if role == "user" else role or str(plain.get("type") or "item")
+        return RecordDraft(
+            text=_words(plain), kind="chat", by=by, episode=self.session_id,
+            data={"by_user": role == "user", "item": plain},
+        )  # fmt: skip
+
+
+def _words(item: dict[str, Any]) -> str:
+    """Return what an item says, to be recalled by: a message's text, a call, what a tool gave."""
+    said = item.get("content") or item.get("output") or item.get("summary") or ""
+    if isinstance(said, list):
+        said = "\n".join(str(part.get("text") or "") for part in said if isinstance(part, dict))
+    if item.get("name"):
+        said = f"{item['name']}({item.get('arguments', '')})"
+    try:
+        return fitted_text(said if isinstance(said, str) else json.dumps(said, ensure_ascii=False))
+    except InputError:  # there are no words in it
+        return f"({item.get('type') or 'nothing'})"

@@ -1,0 +1,100 @@
+"""Claude's memory tool keeps files in a memory: every version can be read until the file is forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+pytest.importorskip("anthropic", reason="anthropic is not installed: `make adapters` has it")
+
+from anthropic.lib.tools import ToolError
+
+from mindstream import Memory
+from mindstream.adapters.anthropic_memory import AsyncMindstreamMemoryTool, MindstreamMemoryTool
+
+OURS = {
+    "from anthropic.tools import BetaLocalFilesystemMemoryTool":
+        "from mindstream.adapters.anthropic_memory import MindstreamMemoryTool",
+    "memory = BetaLocalFilesystemMemoryTool(base_path=tempfile.mkdtemp())":
+        "memory = MindstreamMemoryTool(tempfile.mkdtemp())",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("replaced", [False, True], ids=["its own", "ours"])
+def test_the_program_runs(replaced: bool, run_program: Callable[..., None]) -> None:
+    run_program("anthropic_memory_tool", OURS if replaced else {})
+
+
+def do(tool: MindstreamMemoryTool, command: str, path: str = "", **more: Any) -> str:
+    fields = {"path": path, "view_range": None} | more
+    return str(tool.execute(SimpleNamespace(command=command, **fields)))  # type: ignore[arg-type]
+
+
+def bytes_of(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.iterdir() if path.is_file())
+
+
+def test_each_version_stays_until_the_file_is_forgotten(tmp_path: Path) -> None:
+    tool = MindstreamMemoryTool(tmp_path, "ann")
+    do(tool, "create", "/memories/trip.md", file_text="Lisbon in June\n")
+    do(tool, "str_replace", "/memories/trip.md", old_str="June", new_str="JUNE")
+    do(tool, "insert", "/memories/trip.md", insert_line=1, insert_text="by train")
+    do(tool, "rename", old_path="/memories/trip.md", new_path="/memories/old/trip.md")
+    do(tool, "delete", "/memories/old")
+    with pytest.raises(ToolError, match="does not exist"):
+        do(tool, "view", "/memories/old/trip.md")
+    versions = tool.history("/memories/old/trip.md")
+    texts = ["Lisbon in June\n", "Lisbon in JUNE\n", *["Lisbon in JUNE\nby train\n"] * 2]
+    assert [each.content for each in versions] == [*texts, None]
+    assert [each.path for each in versions[2:4]] == ["/memories/trip.md", "/memories/old/trip.md"]
+    do(tool, "create", "/memories/old/trip.md", file_text="")  # and the path is free again
+    assert [each.content for each in tool.history("/memories/old/trip.md")] == [*texts, None, ""]
+    assert tool.forget("/memories/old/trip.md") == 5 and b"Lisbon" not in bytes_of(tmp_path)
+    assert tool.history("/memories/old/trip.md") == []
+
+
+def test_a_file_is_kept_to_the_letter(tmp_path: Path) -> None:
+    tool = MindstreamMemoryTool(tmp_path)
+    for n, content in enumerate(["", "  spaces \r\n\ttab\x00\n\n", "ä🌱" * 20_000, "no newline"]):
+        do(tool, "create", f"/memories/{n}", file_text=content)
+        assert [each.content for each in tool.history(f"/memories/{n}")] == [content]
+    with pytest.raises(ToolError, match="longer than"):
+        do(tool, "create", "/memories/long", file_text="x" * 1_000_001)
+
+
+@pytest.mark.parametrize(
+    "path", ["", "/", "memories", "/memoriesx/a", "/memories/..", "/memories/./a", "/memories/a\nb", "/etc/passwd"]
+)
+def test_a_path_that_leaves_the_memory_is_refused(path: str, tmp_path: Path) -> None:
+    with pytest.raises(ToolError, match="/memories"):
+        do(MindstreamMemoryTool(tmp_path), "create", path, file_text="x")
+
+
+def test_a_file_is_no_folder_and_a_folder_no_file(tmp_path: Path) -> None:
+    tool = MindstreamMemoryTool(tmp_path)
+    do(tool, "create", "/memories/a/b", file_text="x")
+    for path in ("/memories/a", "/memories/a/b/c"):
+        with pytest.raises(ToolError):
+            do(tool, "create", path, file_text="y")
+    for old, new in (("/memories/a", "/memories/a/b2"), ("/memories/a", "/memories/a"), ("/memories/x", "/memories/y")):
+        with pytest.raises(ToolError):
+            do(tool, "rename", old_path=old, new_path=new)
+    with pytest.raises(ToolError, match="does not exist"):
+        do(tool, "str_replace", "/memories/a", old_str="x", new_str="y")
+
+
+async def test_the_async_tool_has_the_same_files_and_recall_finds_them(tmp_path: Path) -> None:
+    tool = AsyncMindstreamMemoryTool(tmp_path, "ann")
+    made = {"command": "create", "path": "/memories/keys.md", "file_text": "The spare key hangs behind the door."}
+    assert "created" in str(await tool.call(made))
+    with pytest.raises(ToolError, match="exists"):
+        await tool.call(made)
+    assert (await tool.history("/memories/keys.md"))[0].content == "The spare key hangs behind the door."
+    async with Memory.open(tmp_path, "ann") as memory:
+        assert "spare key" in (await memory.recall("where is the key?", k=1))[0].record.text
+    await tool.clear_all_memory()
+    assert b"spare key" not in bytes_of(tmp_path)
