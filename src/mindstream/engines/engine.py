@@ -1,4 +1,4 @@
-"""The seam: an engine does a task in another process. A task is a function of a module and plain data, so it can travel."""
+"""The seam: an engine does tasks in other processes. A task is a function of a module, and plain data: it travels."""
 
 from __future__ import annotations
 

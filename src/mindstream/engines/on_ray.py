@@ -38,20 +38,24 @@ class OnRay:
         except ImportError:
             raise SettingsError("Ray is not installed: pip install 'mindstream[ray]'; or leave --ray away") from None
         self._ray: Any = ray
-        own = {"num_cpus": max(1, round(self.workers * self._cpus)) if self.workers else None}
-        here = {} if os.environ.get(ADDRESS) else {**own, "object_store_memory": STORE}
         logging.getLogger("ray").setLevel(logging.ERROR)
         self._is_own = not ray.is_initialized()
         if self._is_own:
-            quiet = {"include_dashboard": False, "log_to_driver": False, "configure_logging": False}
             try:
-                await asyncio.to_thread(ray.init, logging_level="ERROR", **quiet, **here)
+                await asyncio.to_thread(self._begin)
             except (ConnectionError, RuntimeError, ValueError) as error:
                 raise SettingsError(f"Ray cannot be had ({os.environ.get(ADDRESS, 'begun here')}): {error}") from None
         self.workers = self.workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
         self._turn = asyncio.Semaphore(self.workers)
         self._task = ray.remote(carry_out).options(num_cpus=self._cpus, max_retries=TRIES - 1)
         return self
+
+    def _begin(self) -> None:
+        quiet: dict[str, Any] = {"log_to_driver": False, "configure_logging": False, "logging_level": logging.ERROR}
+        if not os.environ.get(ADDRESS):
+            processors = max(1, round(self.workers * self._cpus)) if self.workers else None
+            quiet |= {"num_cpus": processors, "include_dashboard": False, "object_store_memory": STORE}
+        self._ray.init(**quiet)
 
     async def __aexit__(self, *_: object) -> None:
         if self._is_own:

@@ -1,4 +1,4 @@
-"""What a worker does: one task after the other, in an event loop that stays; when it is to stop, the task is cancelled."""
+"""What a worker does: one task after the other, in an event loop that stays; a task that is to stop is cancelled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model whose answers are fetched by the workers of an engine; what is counted, limited, kept stays beside the asker."""
+"""A model whose answers are fetched by an engine's workers; what is counted, limited, kept stays with the asker."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ class Carried:
             raise error
 
 
-async def answer(opened: tuple[str, float | None, int | None], request: Request) -> tuple[list[Part], ModelError | None]:
+async def answer(
+    opened: tuple[str, float | None, int | None], request: Request
+) -> tuple[list[Part], ModelError | None]:
     """Return a model's answer as far as it came, and the error that ended it."""
     parts = list[Part]()
     try:

@@ -227,7 +227,7 @@ async def live_run(job: Job) -> Lived:
 
 
 async def _believed(job: Job, design: Design) -> dict[str, float]:
-    """Return how believable residents answer with each part of their memory, and which share of their claims is made up."""
+    """Return how believable residents answer with each part of their memory, and how much of it they make up."""
     wish = EvaluationWish(replace(design, seed=job.run.seed))
     async with open_evaluation(job.settings, wish) as (evaluation, spent):
         found = await evaluate(evaluation, wish, spent)

@@ -24,13 +24,12 @@ from mindstream.errors import InputError
 from mindstream.models.asked_once import Told
 from mindstream.service import ensemble as service
 from mindstream.service import town as towns
-from mindstream.service.evaluation.town import with_judge
 from mindstream.service.ensemble import Ensemble, Wish
+from mindstream.service.evaluation.town import with_judge
 from mindstream.settings import Settings
 from mindstream.text.counting import count_of
 from mindstream.town.ensemble.runs import read_seeds
 from mindstream.town.evaluation.evaluate import Design
-from mindstream.town.setting import Setting
 
 app = group()
 FAILED = 1
@@ -49,7 +48,9 @@ class Runs:
 
     without: Annotated[
         list[str] | None,
-        flag("A,B", "Compare with the town without these: observation, reflection, planning, recall, talk; repeatable."),
+        flag(
+            "A,B", "Compare with the town without these: observation, reflection, planning, recall, talk; repeatable."
+        ),
     ] = None
     workers: Annotated[int, flag("N", "So many at a time [one a processor].", "--workers", min=0, max=100_000)] = 0
     ray: Annotated[bool, switch("--ray", "On Ray's workers, not on processes of this machine.")] = False
@@ -70,7 +71,7 @@ class Measuring:
     app, "model roles fallback patience_s budget_calls budget_tokens budget_usd embedder",
     "mindstream town ensemble --seeds 1..20 --days 1 --into ./twenty",
     "mindstream town ensemble ./mine.toml --seeds 1..100 --without talk --without planning --into ./hundred --ray",
-    'mindstream town ensemble --seeds 1..10 --until "Feb 14 19:00" --fact "Sam Moore is running for mayor" --into ./mayor',
+    'mindstream town ensemble --seeds 1..10 --until "Feb 14 19:00" --fact "a party" --into ./party',
     notes=NOTES, model=MODEL, roles=ROLE,
 )  # fmt: skip
 def ensemble(
@@ -97,7 +98,9 @@ def ensemble(
         tuple(profile or ()), tuple(measuring.fact or ()), design, runs.workers, runs.ray,
     )  # fmt: skip
     if design and towns.is_free(settings):
-        raise InputError("nobody is there to judge: name a model (--judge MODEL, --model MODEL), or leave --evaluate away")
+        raise InputError(
+            "nobody is there to judge: name a model (--judge MODEL, --model MODEL), or leave --evaluate away"
+        )
     if not towns.is_free(settings) and not yes and not _has_leave(settings, wish):
         return 0
     failed: list[bool] = []

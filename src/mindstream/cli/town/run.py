@@ -191,7 +191,9 @@ def let_live(
     steps: Steps = None,
     yes: Yes = False,
     verbose: Verbose = False,
-    ray: Annotated[bool, switch("--ray", "Residents think as tasks of Ray beside the town's clock (docs/ray.md).")] = False,
+    ray: Annotated[
+        bool, switch("--ray", "Residents think as tasks of Ray beside the town's clock (docs/ray.md).")
+    ] = False,
     json: AsJson = False,
 ) -> int:
     """Let the town live, from where it stands."""

@@ -61,7 +61,16 @@ def spreads(lived: Sequence[Lived]) -> list[Spread]:
             if values := [each.measures[name] for each in of_seed.values() if name in each.measures]:
                 spread = stdev(values) if len(values) > 1 else None
                 found.append(
-                    Spread(condition, name, len(values), fmean(values), spread, *_interval(values), min(values), max(values))
+                    Spread(
+                        condition,
+                        name,
+                        len(values),
+                        fmean(values),
+                        spread,
+                        *_interval(values),
+                        min(values),
+                        max(values),
+                    )
                 )
     return found
 
