@@ -7,6 +7,7 @@ import importlib.util
 import os
 import signal
 import sys
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -47,9 +48,14 @@ async def where() -> int:
 async def meet(folder: Path, name: str, other: str) -> str:
     """Wait for another task that is there at the same time."""
     (folder / name).touch()
-    while not (folder / other).exists():
-        await asyncio.sleep(0.01)
+    await asyncio.to_thread(wait_for, folder / other)
     return name
+
+
+def wait_for(path: Path) -> None:
+    """Wait until a file is there."""
+    while not path.exists():
+        time.sleep(0.01)
 
 
 async def refuse() -> None:
@@ -58,10 +64,15 @@ async def refuse() -> None:
 
 async def die_once(mark: Path) -> int:
     """Die as by `kill -9` the first time."""
-    if not mark.exists():
-        mark.touch()
+    if await asyncio.to_thread(_is_first, mark):
         os.kill(os.getpid(), signal.SIGKILL)
     return os.getpid()
+
+
+def _is_first(mark: Path) -> bool:
+    first = not mark.exists()
+    mark.touch()
+    return first
 
 
 async def die() -> None:

@@ -7,19 +7,14 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
-from doing import ENGINES, die, die_once, meet, opened, refuse, where, work_until_stopped
+from doing import ENGINES, die, die_once, meet, opened, refuse, wait_for, where, work_until_stopped
 
 from mindstream.engines.engine import open_engine
 from mindstream.errors import RateLimited, SettingsError, WorkerLost
-
-
-async def until(path: Path) -> None:
-    """Wait until a file is there."""
-    while not path.exists():
-        await asyncio.sleep(0.02)
 
 
 @ENGINES
@@ -55,7 +50,7 @@ async def test_a_task_at_which_every_worker_dies_is_given_up(ray: bool) -> None:
 async def test_what_is_stopped_saves_before_the_engine_is_left(ray: bool, tmp_path: Path) -> None:
     async with opened(ray) as engine:
         task = asyncio.ensure_future(engine.run(work_until_stopped, tmp_path))
-        await until(tmp_path / "begun")
+        await asyncio.to_thread(wait_for, tmp_path / "begun")
         task.cancel()
         if ray:
             await asyncio.gather(task, return_exceptions=True)
@@ -63,7 +58,7 @@ async def test_what_is_stopped_saves_before_the_engine_is_left(ray: bool, tmp_pa
     assert (tmp_path / "saved").exists()
 
 
-async def test_workers_save_and_end_when_their_process_is_killed(tmp_path: Path) -> None:
+def test_workers_save_and_end_when_their_process_is_killed(tmp_path: Path) -> None:
     code = (
         "import asyncio, sys; from pathlib import Path\n"
         "from doing import opened, work_until_stopped\n"
@@ -76,13 +71,13 @@ async def test_workers_save_and_end_when_their_process_is_killed(tmp_path: Path)
     holder = subprocess.Popen(
         [sys.executable, str(tmp_path / "main.py"), str(tmp_path)], env={**os.environ, "PYTHONPATH": paths}
     )
-    await until(tmp_path / "begun")
+    wait_for(tmp_path / "begun")
     os.kill(holder.pid, signal.SIGKILL)
     holder.wait()
-    await until(tmp_path / "saved")
+    wait_for(tmp_path / "saved")
     worker = int((tmp_path / "begun").read_text())
     while Path(f"/proc/{worker}/cmdline").exists() and Path(f"/proc/{worker}/cmdline").read_bytes():
-        await asyncio.sleep(0.02)
+        time.sleep(0.02)
 
 
 async def test_without_ray_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ import json
 import math
 import os
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,24 +57,36 @@ def lives_in(database: Path) -> Iterator[int]:
     """Yield the processes that have a database open."""
     for each in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if "python" in (each / "exe").readlink().name and any(link.readlink() == database for link in (each / "fd").iterdir()):
+            if "python" in (each / "exe").readlink().name and any(
+                link.readlink() == database for link in (each / "fd").iterdir()
+            ):
                 yield int(each.name)
 
 
-async def kill_who_lives_in(database: Path) -> None:
+def wait_until_lived(database: Path) -> None:
+    """Wait until a town has lived a while."""
+    while not database.exists() or database.stat().st_size < BEGUN:
+        time.sleep(0.01)
+
+
+def kill_who_lives_in(database: Path) -> int:
     """Kill, as by `kill -9`, the process in which a town lives, once it does."""
-    while not (found := [pid for pid in lives_in(database) if pid != os.getpid()]) or database.stat().st_size < BEGUN:
-        await asyncio.sleep(0.01)
-    os.kill(found[0], signal.SIGKILL)
+    wait_until_lived(database)
+    while True:
+        for pid in lives_in(database):
+            if pid != os.getpid():
+                os.kill(pid, signal.SIGKILL)
+                return pid
 
 
 @ENGINES
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="who has a file open is known by /proc")
 async def test_a_worker_that_is_killed_changes_no_journal(ray: bool, tmp_path: Path) -> None:
     wanted = wish(tmp_path, LONG, ray)
-    killing = asyncio.ensure_future(kill_who_lives_in(tmp_path / "runs" / "full" / "seed-1" / "mindstream.db"))
+    database = tmp_path / "runs" / "full" / "seed-1" / "mindstream.db"
+    killing = asyncio.ensure_future(asyncio.to_thread(kill_who_lives_in, database))
     found = await run_ensemble(RULES, wanted)
-    assert killing.done(), "somebody was killed"
+    assert await killing, "somebody was killed"
     assert not found.failed
     alone = {("full", seed): await live(tmp_path / str(seed), hamlet(seed), LONG) for seed in (1, 2)}
     assert digests(found) == alone
@@ -104,8 +117,7 @@ async def test_what_has_ended_is_not_run_again_and_what_failed_is(tmp_path: Path
 async def test_an_ensemble_that_is_stopped_goes_on_where_each_town_was(tmp_path: Path) -> None:
     running = asyncio.ensure_future(run_ensemble(RULES, wish(tmp_path, LONG)))
     database = tmp_path / "runs" / "full" / "seed-1" / "mindstream.db"
-    while not database.exists() or database.stat().st_size < BEGUN:
-        await asyncio.sleep(0.01)
+    await asyncio.to_thread(wait_until_lived, database)
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     assert not list(lives_in(database)), "workers have ended"
@@ -121,7 +133,9 @@ def lived(condition: str, seed: int, value: float) -> Lived:
 def test_measures_are_summed_up_over_seeds_and_compared_by_seed() -> None:
     values = {1: 4.0, 2: 6.0, 3: 8.0, 4: 10.0}
     runs = [lived("full", seed, value) for seed, value in values.items()]
-    runs += [lived("without talk", seed, value - seed) for seed, value in values.items()] + [lived("without talk", 9, 99)]
+    runs += [lived("without talk", seed, value - seed) for seed, value in values.items()] + [
+        lived("without talk", 9, 99)
+    ]
     full, other = spreads(runs)
     assert (full.condition, full.seeds, full.mean, full.least, full.most) == ("full", 4, 7.0, 4.0, 10.0)
     assert full.spread == pytest.approx(math.sqrt(20 / 3))

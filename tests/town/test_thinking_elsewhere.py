@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from doing import ENGINES, opened
-from fake_endpoint import FakeEndpoint, Fails
+from fake_endpoint import Fails, FakeEndpoint
 from hamlet import hamlet, live
 from over_http import OverHttp
 from scene_minds import HOUR, SceneMind, liucun
@@ -45,7 +45,9 @@ async def test_what_fails_elsewhere_is_the_askers_error_and_is_metered_there(doo
     door.otherwise = Fails(401, "wrong key")
     told = list[str]()
     async with opened(False) as engine:
-        models = Models.named({"decider": f"{door.url}#any"}, engine=engine, on_call=lambda call: told.append(call.model))
+        models = Models.named(
+            {"decider": f"{door.url}#any"}, engine=engine, on_call=lambda call: told.append(call.model)
+        )
         with pytest.raises(ModelDenied, match="wrong key"):
             await ask(models.of("decider"), IsDanger(thing="the stove", condition="burning"))
     assert told

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -166,11 +167,12 @@ def _interval(low: float | None, high: float | None) -> str:
 
 
 def draw(found: Ensemble) -> str:
-    """Draw each measure: a dot for each run, seed by seed, a colour for each condition; as the text of an SVG."""
+    """Draw each measure that differs between runs: a dot for each run by its seed, a colour for each condition."""
     grid = leather.Grid()
-    names = list(dict.fromkeys(each.measure for each in found.spreads))
+    values = {name: _values(found, name) for name in dict.fromkeys(each.measure for each in found.spreads)}
     conditions = list(dict.fromkeys(each.condition for each in found.lived))
-    for name in names:
+    drawn = [name for name, each in values.items() if min(each) < max(each)] or list(values)
+    for name in drawn:
         chart = leather.Chart(name)
         for condition, colour in zip(conditions, cycle(COLOURS), strict=False):
             dots = [
@@ -179,11 +181,15 @@ def draw(found: Ensemble) -> str:
             ]  # fmt: skip
             if dots:
                 chart.add_dots(dots, name=condition, fill_color=colour)
-        chart.add_y_scale(*_ends([each.measures[name] for each in found.lived if name in each.measures]))
+        chart.add_y_scale(*_ends(values[name]))
         chart.add_x_axis(name="seed")
         grid.add_one(chart)
-    columns = min(2, len(names))
-    return str(grid.to_svg(width=WIDTH * columns, height=HEIGHT * -(-len(names) // columns)))
+    columns = math.ceil(math.sqrt(len(drawn)))  # as leather lays them out
+    return str(grid.to_svg(width=WIDTH * columns, height=HEIGHT * -(-len(drawn) // columns)))
+
+
+def _values(found: Ensemble, name: str) -> list[float]:
+    return [each.measures[name] for each in found.lived if name in each.measures]
 
 
 def _ends(values: Sequence[float]) -> tuple[float, float]:
