@@ -3,7 +3,8 @@
     python benchmarks/ensemble.py --json [--towns 20] [--hours 24] [--workers 2] [--engines ray,processes]
 
 A town is Smallville, 25 people by rules. Seconds are by the clock on the wall, with all that an engine takes to begin
-and to end; one after the other the towns live in one process that is warm. `ratio`: of that, so much (expected: at most 0.6).
+and to end; one after the other the towns live in one process that is warm. `ratio`: which share of that an engine takes
+(expected: at most 0.6).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from mindstream.service.ensemble import Wish, jobs_of, live_run, run_ensemble
+from mindstream.service.evaluation.ensemble import Wish, jobs_of, live_run, run_ensemble
 from mindstream.settings import Settings
 
 RULES = Settings(model="rules")

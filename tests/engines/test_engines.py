@@ -23,7 +23,7 @@ async def test_tasks_are_done_elsewhere_several_at_a_time(ray: bool, tmp_path: P
         assert engine.workers == 2
         assert await engine.run(where) != os.getpid()
         met = await asyncio.gather(engine.run(meet, tmp_path, "a", "b"), engine.run(meet, tmp_path, "b", "a"))
-        assert met == ["a", "b"]
+        assert list(met) == ["a", "b"]
         with pytest.raises(RateLimited, match="wait a little") as refused:
             await engine.run(refuse)
         assert refused.value.retry_after_s == 7.5

@@ -17,7 +17,7 @@ from doing import ENGINES, begin_ray
 from hamlet import HAMLET, hamlet, live
 
 from mindstream.errors import InputError
-from mindstream.service.ensemble import Ensemble, Wish, run_ensemble
+from mindstream.service.evaluation.ensemble import Ensemble, Wish, run_ensemble
 from mindstream.settings import Settings
 from mindstream.significance import student
 from mindstream.town.ensemble.runs import Lived, read_seeds

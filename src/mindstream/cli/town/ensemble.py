@@ -23,9 +23,9 @@ from mindstream.cli.town.group import MODEL, ROLE, ProfileOf
 from mindstream.cli.town.run import Days, Hours, Span, Until
 from mindstream.errors import InputError
 from mindstream.models.asked_once import Told
-from mindstream.service import ensemble as service
 from mindstream.service import town as towns
-from mindstream.service.ensemble import Ensemble, Wish
+from mindstream.service.evaluation import ensemble as service
+from mindstream.service.evaluation.ensemble import Ensemble, Wish
 from mindstream.service.evaluation.town import with_judge
 from mindstream.settings import Settings
 from mindstream.text.counting import count_of
