@@ -20,6 +20,8 @@ STORE = 100 << 20
 ADDRESS = "RAY_ADDRESS"
 """Ray's own variable: the cluster that is meant; without it one is begun here, and ended with this process."""
 
+NICENESS = "RAY_worker_niceness"
+
 
 class OnRay:
     """Tasks on Ray; one whose worker dies is begun again by Ray itself.
@@ -53,6 +55,7 @@ class OnRay:
     def _begin(self) -> None:
         quiet: dict[str, Any] = {"log_to_driver": False, "configure_logging": False, "logging_level": logging.ERROR}
         if not os.environ.get(ADDRESS):
+            os.environ.setdefault(NICENESS, "0")  # else all others of the machine go first
             processors = max(1, round(self.workers * self._cpus)) if self.workers else None
             quiet |= {"num_cpus": processors, "include_dashboard": False, "object_store_memory": STORE}
         self._ray.init(**quiet)
