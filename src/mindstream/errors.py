@@ -20,6 +20,7 @@ MindstreamError
 │   │   └── ModelResting      it was not asked: it failed lately, and is left alone for `rest_s`
 │   ├── ReplyInvalid          it answered, but not with what was asked for
 │   └── BudgetSpent           the tokens, money or calls that were allowed are used up
+├── WorkerLost                the processes died that did a task elsewhere; what they had kept is kept
 └── ToolError                 a tool could not do what it was called for; its caller is told
 """
 
@@ -156,6 +157,10 @@ class BudgetSpent(ModelError):  # noqa: N818
 
 OUTAGES = (ModelUnavailable, ModelDenied, BudgetSpent)
 """What says of a model that it cannot be had now, and nothing of what it was asked."""
+
+
+class WorkerLost(MindstreamError):  # noqa: N818
+    """The workers of an engine died at a task, one after the other."""
 
 
 class ToolError(MindstreamError):

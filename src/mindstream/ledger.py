@@ -14,12 +14,16 @@ from mindstream.private_files import append_private
 class Ledger:
     """Rows by a key that stands for all that was asked, and of whom; each is written as it comes, a line of JSON.
 
+    Args:
+        is_copy: the file is another process's: what is kept here is gathered in `new`, for that process to write.
+
     Raises:
         InputError: the file cannot be used, or holds something else.
     """
 
-    def __init__(self, file: Path | None) -> None:
-        self.file = file
+    def __init__(self, file: Path | None, *, is_copy: bool = False) -> None:
+        self.file = None if is_copy else file
+        self.new: dict[str, dict[str, Any]] = {}
         self._rows: dict[str, dict[str, Any]] = {}
         try:
             if file is not None and file.exists():
@@ -39,6 +43,7 @@ class Ledger:
         """
         self._rows[key] = row
         if self.file is None:
+            self.new[key] = row
             return
         try:
             with append_private(self.file) as out:
@@ -55,5 +60,5 @@ class Ledger:
                 self._rows[row.pop("key")] = row
         except (ValueError, LookupError, TypeError, AttributeError):
             raise InputError(f"{file} is no evaluation's file; name another one with --out") from None
-        if rest:
+        if rest and self.file is not None:
             os.truncate(file, len(whole) - len(rest))

@@ -1,9 +1,11 @@
-"""Is a difference one? Wilson 1927 for a share, McNemar 1947 for pairs, Holm 1979 for several tests at once."""
+"""Is a difference one? Wilson 1927 for a share, Student 1908 for a mean, McNemar 1947 for pairs, Holm 1979 for several
+tests at once."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from statistics import fmean, stdev
 
 Z = 1.959964
 """So many deviations hold 95 %."""
@@ -17,6 +19,23 @@ def wilson(hits: int, n: int) -> tuple[float, float]:
     middle = (share + z2 / (2 * n)) / (1 + z2 / n)
     half = Z * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n)) / (1 + z2 / n)
     return max(0.0, middle - half), min(1.0, middle + half)
+
+
+T95 = (
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
+    2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+)  # fmt: skip
+"""So many deviations of a mean hold 95 %, by degrees of freedom from 1 on."""
+
+
+def student(values: Sequence[float]) -> tuple[float, float]:
+    """Return the 95 % interval of a mean; everything where fewer than two values are known."""
+    n = len(values)
+    if n < 2:
+        return -math.inf, math.inf
+    t = T95[n - 2] if n - 2 < len(T95) else Z + (Z**3 + Z) / (4 * (n - 1))
+    half = t * stdev(values) / math.sqrt(n)
+    return fmean(values) - half, fmean(values) + half
 
 
 def mcnemar(only_first: int, only_second: int) -> float:

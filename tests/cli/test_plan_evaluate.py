@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from doing import begin_ray, needs_ray
 from fake_endpoint import Asked, Calls, Fails, FakeEndpoint, Says, Stalls
 from question_sets import HOTPOT, write_set
 from running import COMMAND, Done, mistaken, run
@@ -41,6 +42,7 @@ def mind(asked: Asked) -> Says | Calls:
 
 
 def evaluate(door: FakeEndpoint, tmp_path: Path, *flags: str | Path, form: str = "hotpotqa", yes: bool = True) -> Done:
+    tmp_path.mkdir(exist_ok=True)
     data, out = write_set(tmp_path, form), tmp_path / "out"
     where = ("--data", data, "--out", out, "--model", f"{door.url}#m", "--tools", "")
     return run("plan", "evaluate", *where, *(["--yes"] if yes else []), *flags)
@@ -214,3 +216,32 @@ def test_mistakes_are_one_sentence(door: FakeEndpoint, tmp_path: Path) -> None:
     nothing.write_text("Who? Ada.")
     told = run("plan", "evaluate", "--data", nothing, "--model", f"{door.url}#m")
     assert told.code == 2 and "gsm8k: JSON Lines" in told.err and not door.chats
+
+
+@needs_ray
+def test_questions_that_are_tasks_of_ray_leave_the_same_files(door: FakeEndpoint, tmp_path: Path) -> None:
+    begin_ray()
+    door.otherwise = mind
+    how = ("--how", "rewoo,direct", "--json")
+    here = found(evaluate(door, tmp_path / "here", *how))
+    asked = len(door.chats)
+    there = found(evaluate(door, tmp_path / "there", *how, "--ray"))
+    assert len(door.chats) == 2 * asked and here["spent"] == there["spent"]
+    tables = [(tmp_path / each / "out" / "answers.csv").read_text() for each in ("here", "there")]
+    assert tables[0] == tables[1]
+    kept = [(tmp_path / each / "out" / "kept.jsonl").read_text().splitlines() for each in ("here", "there")]
+    assert len(kept[0]) == len(kept[1])
+    assert {json.loads(line)["key"] for line in kept[0]} == {json.loads(line)["key"] for line in kept[1]}
+    assert found(evaluate(door, tmp_path / "there", *how, "--ray")) and len(door.chats) == 2 * asked, "nothing twice"
+
+
+@needs_ray
+def test_a_model_that_fails_in_a_task_ends_the_evaluation_and_keeps_what_was_done(
+    door: FakeEndpoint, tmp_path: Path
+) -> None:
+    begin_ray()
+    door.otherwise = lambda asked: Fails(401, "wrong key") if len(door.chats) > 3 else mind(asked)
+    failed = evaluate(door, tmp_path, "--how", "rewoo", "--at-once", "1", "--ray")
+    assert failed.code == 1 and "wrong key" in failed.err and "the same command goes on" in failed.err
+    door.otherwise = mind
+    assert found(evaluate(door, tmp_path, "--how", "rewoo", "--json", "--ray"))["spent"]["calls"] == 3 * 2 - 3

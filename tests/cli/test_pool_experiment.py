@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from doing import begin_ray, needs_ray
 from fake_endpoint import FakeEndpoint, Says
 from running import mistaken, run
 
@@ -46,3 +47,14 @@ def test_agents_answer_the_stream_themselves_and_nothing_is_asked_twice(door: Fa
     assert [row["n"] for row in rows] == list(key) and set(key.values()) <= {"a", "b"}
     refused = run("pool", "experiment", *few[:-1], "1,2", "--blind", blind)
     assert "--shots 0,3" in mistaken(refused)
+
+
+@needs_ray
+def test_pools_that_are_tasks_of_ray_leave_the_same_rows_and_answers(tmp_path: Path) -> None:
+    begin_ray()
+    few = ("pool", "experiment", "--agents", "limerick", "--tests", "2", "--form", "bare", "--shots", "0,2", "--json")
+    here = run(*few, "--out", tmp_path / "here.jsonl")
+    there = run(*few, "--out", tmp_path / "there.jsonl", "--ray")
+    assert here.code == there.code == 0 and here.rows == there.rows
+    kept = [sorted((tmp_path / name).read_text().splitlines()) for name in ("here.jsonl", "there.jsonl")]
+    assert kept[0] == kept[1] and len(kept[0]) > 2

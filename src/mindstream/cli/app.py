@@ -46,7 +46,7 @@ COMMANDS = {
     "town": (
         "A town of residents who perceive, remember, plan, talk and reflect: let one live, look into it.",
         "town.group", "town.run", "town.visit", "town.embody", "town.look", "town.metrics", "town.evaluate",
-        "town.saves",
+        "town.ensemble", "town.saves",
     ),
 }  # fmt: skip
 """What each command is for, and where its `app` is; a group's commands come from all of its modules, in this order."""

@@ -282,12 +282,13 @@ def experiment(
     ] = None,
     price: Annotated[bool, switch("--price", "Only say what it will take at most.")] = False,
     out: Annotated[Path | None, flag("FILE.jsonl", "Keep each answer; the same command goes on behind them.")] = None,
+    ray: Annotated[bool, switch("--ray", "What is answered from one pool is a task of Ray's (docs/ray.md).")] = False,
     json: AsJson = False,
 ) -> None:
     """Measure what sharing is worth: the studies of memory sharing (Gao 2024), with any model."""
     forms: tuple[Form, ...] = ("composed", "bare") if form == "both" else (form,)
     design = Design(named_studies(_names(studies)), split_shots(shots), forms, tests, seed, own_answers)
-    wish = ExperimentSettings(design, _names(agents), agents_from, _names(models), scorer, bertscore, blind, out)
+    wish = ExperimentSettings(design, _names(agents), agents_from, _names(models), scorer, bertscore, blind, out, ray)
     expected = experiment_estimate(settings, wish)
     if price:
         tell(json, {"calls": expected.calls, "tokens": expected.tokens, "cost_usd": expected.cost_usd}, str(expected))

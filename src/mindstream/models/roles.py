@@ -9,7 +9,9 @@ from types import MappingProxyType, TracebackType
 from typing import TypeAlias, Union
 
 from mindstream.clock import Clock, SystemClock
+from mindstream.engines.engine import Engine
 from mindstream.errors import SettingsError
+from mindstream.models.carried import Carried
 from mindstream.models.model import Model
 from mindstream.models.providers.address import FORMS, KINDS
 from mindstream.models.providers.limits import Waits
@@ -121,6 +123,7 @@ class Models:
         context: Mapping[str, int] | int | None = None,
         fallback: str = "",
         keeps_words: bool = False,
+        engine: Engine | None = None,
     ) -> Models:
         """Build the models of a table role -> name; one that is named twice is built once.
 
@@ -132,13 +135,14 @@ class Models:
             context: how many tokens fit into the window of each model, or of those that are named.
             fallback: who answers in the place of a model that fails; nobody does where this names none.
             keeps_words: `on_call` and listeners are told what was asked and answered, of all but stand-ins.
+            engine: whose workers fetch the answers; recordings are read here.
 
         Raises:
             SettingsError: a name that nobody knows, a missing key, package, recording or folder of words.
         """
         clock = clock or SystemClock()
 
-        def wrapped(inner: Model, window: int | None) -> Model:
+        def wrapped(name: str, inner: Model) -> Model:
             """Put wrappers around a model; rules and recordings are only measured, recorded and reworded.
 
             From the outside in: Reworded (the words decide what is asked) · Mend (when all tries are used up) · Repair
@@ -147,14 +151,17 @@ class Models:
             attempt counts, and stops before it waits) · Limit · Meter (each attempt, without the time that it waited
             for its turn) · Legible.
             """
-            model: Model = inner if isinstance(inner, Rules) else OutputSanitizer(inner)
+            model = inner
+            if engine and isinstance(inner, Rules | Provider):
+                model = Carried(name, engine, patience.get(name), windows.get(name))
+            model = model if isinstance(inner, Rules) else OutputSanitizer(model)
             keeps = keeps_words and not isinstance(inner, Rules)
             model = Traced(Meter(model, on_call or (lambda _: None), clock, keeps_words=keeps))
             if isinstance(inner, Provider):
                 model = Limit(model, at_once)
                 model = Budgeted(model, budget) if budget else model
                 model = Breaker(Retry(model, retry, clock=clock), clock=clock)
-                model = Guard(Fit(model, window or inner.window), only_words=inner.is_here)
+                model = Guard(Fit(model, windows.get(name) or inner.window), only_words=inner.is_here)
                 model = Cache(model, cache_dir) if cache_dir else model
             model = Recorder(model, record) if record else model
             if isinstance(inner, Rules):
@@ -167,7 +174,7 @@ class Models:
         windows = context if isinstance(context, Mapping) else dict.fromkeys(names, context)
         patience = patience_s if isinstance(patience_s, Mapping) else dict.fromkeys(names, patience_s)
         inner = {name: _named(name, patience.get(name), windows.get(name)) for name in names}
-        built = {name: wrapped(model, windows.get(name)) for name, model in inner.items()}
+        built = {name: wrapped(name, model) for name, model in inner.items()}
         if fallback:
             last = built[fallback]
             safe = (fallback, Rules.name)

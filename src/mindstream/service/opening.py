@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mindstream.clock import MachineZone
 from mindstream.coach.coach import Coach
+from mindstream.engines.engine import Engine
 from mindstream.errors import SettingsError
 from mindstream.memory.recall.exemplars import Exemplars
 from mindstream.minds.mind import Mind
@@ -80,10 +81,12 @@ def answering(
     record: Path | None = None,
     budget: Budget | None = None,
     at_once: int = 8,
+    engine: Engine | None = None,
 ) -> Models:
     """Build the models that the settings name.
 
-    `budget`: what they may spend, instead of what the settings say; `at_once`: so many calls of each go on at a time.
+    `budget`: what they may spend, instead of what the settings say; `at_once`: so many calls of each go on at a time;
+    `engine`: whose workers fetch the answers.
 
     Raises:
         SettingsError: one of them cannot be used, nor a recording or a folder of words.
@@ -100,4 +103,5 @@ def answering(
         settings.models, on_call=on_call, budget=budget or budget_of(settings), record=record,
         words_dir=settings.prompts, context=settings.context, patience_s=settings.patience_s,
         fallback=settings.fallback, at_once=at_once, keeps_words=settings.keep_prompts,
+        engine=engine,
     )  # fmt: skip

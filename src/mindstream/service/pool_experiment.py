@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import hashlib
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mindstream.errors import InputError
+from mindstream.engines.engine import Engine, open_engine
+from mindstream.errors import InputError, ModelError
 from mindstream.models.embedders.named import embedder
 from mindstream.models.shorten import estimate_tokens
 from mindstream.planning.estimate import Estimate, RoleEstimate, priced
@@ -20,7 +22,7 @@ from mindstream.settings import Settings
 from mindstream.sharing.experiment.agents import Cast, load_cast
 from mindstream.sharing.experiment.blind import write_blind
 from mindstream.sharing.experiment.cells import Cell, CellAnswer, Ledger
-from mindstream.sharing.experiment.run import Experiment
+from mindstream.sharing.experiment.run import Arm, Experiment
 from mindstream.sharing.experiment.scores import score_answers
 from mindstream.sharing.experiment.studies import Design, cells, rows
 
@@ -37,6 +39,7 @@ class ExperimentSettings:
     Attributes:
         data: a folder of one's own agents, or the published pairs.
         models: who answers, given to the agents in turn; scorer: who grades what streams in, "": the first of them.
+        ray: what is answered from one pool is a task of Ray's, so many at a time as there are processors.
         blind: a folder for answers with exemplars and without, for readers who do not know which is which.
         bert_model: by whom BERTScore is measured; "": it is not.
     """
@@ -49,6 +52,7 @@ class ExperimentSettings:
     bert_model: str = ""
     blind: Path | None = None
     out: Path | None = None
+    ray: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,9 +73,7 @@ async def run_experiment(settings: Settings, wish: ExperimentSettings, answered:
     cast = load_cast(wish.agents, wish.data)
     if not any(each.tests for each in cast.agents):
         raise InputError("no test is left: each question or answer stands in a pool or in what streams in")
-    names = wish.models or (settings.model or RULES,)
-    scorer = wish.scorer or names[0]
-    table = {each.name: names[at % len(names)] for at, each in enumerate(cast.agents)}
+    table, scorer = _who(settings, wish, cast)
     how = {
         "agents": table, "data": _digest(cast), "embedder": settings.embedder, "scorer": scorer,
         "seed": wish.design.seed, "shots of the stream": wish.design.most,
@@ -79,21 +81,86 @@ async def run_experiment(settings: Settings, wish: ExperimentSettings, answered:
     how |= {"answers of the stream": "their own"} if wish.design.own_answers else {}
     ledger = Ledger(wish.out, how)
     score_answers([], wish.bert_model)  # what is missing is missed before anything is answered
-    roles = {f"agent {name}": model for name, model in table.items()} | {"scorer": scorer}
-    asked = settings.model_copy(update={"model": RULES, "roles": roles})
-    async with answering(asked) as models:
-        answerers = {name: models.of(f"agent {name}") for name in table}
-        experiment = Experiment(
-            cast, wish.design, answerers, models.of("scorer"), embedder(settings.embedder), ledger, answered
-        )
+    async with _open(settings, wish, cast, ledger, answered) as experiment:
         with _pools_folder(wish) as folder:
-            await experiment.run(folder)
+            if wish.ray:
+                await _run_as_tasks(settings, wish, experiment, folder)
+            else:
+                await experiment.run(folder)
     if wish.blind:
         how["blind pairs"] = write_blind(wish.blind, cast, wish.design, ledger.answers)
     how |= {"tests left out": cast.left_out, "offered": experiment.verdicts}
     how |= {RULES: MEANING} if RULES in table.values() else {}
     found = rows(wish.design, cast.agents, _score(cast, wish, ledger))
     return Report(how, tuple(found))
+
+
+def _who(settings: Settings, wish: ExperimentSettings, cast: Cast) -> tuple[dict[str, str], str]:
+    """Return which model answers for each agent, and which one scores."""
+    names = wish.models or (settings.model or RULES,)
+    return {each.name: names[at % len(names)] for at, each in enumerate(cast.agents)}, wish.scorer or names[0]
+
+
+@contextlib.asynccontextmanager
+async def _open(
+    settings: Settings, wish: ExperimentSettings, cast: Cast, ledger: Ledger,
+    answered: Callable[[int, int], None] = lambda *_: None,
+) -> AsyncIterator[Experiment]:  # fmt: skip
+    table, scorer = _who(settings, wish, cast)
+    roles = {f"agent {name}": model for name, model in table.items()} | {"scorer": scorer}
+    asked = settings.model_copy(update={"model": RULES, "roles": roles})
+    async with answering(asked) as models:
+        answerers = {name: models.of(f"agent {name}") for name in table}
+        yield Experiment(
+            cast, wish.design, answerers, models.of("scorer"), embedder(settings.embedder), ledger, answered
+        )
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What was answered from a pool in another process, what became of the pairs offered there, what ended it."""
+
+    answers: dict[str, CellAnswer]
+    verdicts: dict[str, int]
+    error: ModelError | None = None
+
+
+async def answer_arm(
+    settings: Settings, wish: ExperimentSettings, arm: Arm, known: dict[str, CellAnswer], folder: Path
+) -> Answered:
+    """Answer from one pool, in a worker; `known`: what is answered already."""
+    ledger, error = Ledger(None, {}), None
+    ledger.answers |= known
+    async with _open(settings, wish, load_cast(wish.agents, wish.data), ledger) as experiment:
+        try:
+            await experiment.answer(arm, folder)
+        except ModelError as failed:
+            error = failed
+    new = {key: each for key, each in ledger.answers.items() if key not in known}
+    return Answered(new, experiment.verdicts, error)
+
+
+async def _run_as_tasks(settings: Settings, wish: ExperimentSettings, experiment: Experiment, folder: Path) -> None:
+    """Answer from each pool as a task; what came of one is kept as it ends."""
+    ledger, wanted = experiment.ledger, len(cells(wish.design, experiment.cast.agents))
+    known, arms = dict(ledger.answers), experiment.arms()
+    left = sum(map(len, arms.values()))
+
+    async def one(engine: Engine, arm: Arm) -> ModelError | None:
+        nonlocal left
+        found = await engine.run(answer_arm, settings, wish, arm, known, folder)
+        for key, each in found.answers.items():
+            ledger.keep(key, each)
+        for verdict, n in found.verdicts.items():
+            experiment.verdicts[verdict] += n
+        left -= sum(cell.key in found.answers for cell in arms[arm])
+        experiment.answered(wanted - left, wanted)
+        return found.error
+
+    async with open_engine(True) as engine:
+        errors = await asyncio.gather(*(one(engine, arm) for arm in arms))
+    if failed := [error for error in errors if error]:
+        raise failed[0]
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from mindstream.clock import ManualClock
+from mindstream.engines.engine import Engine, open_engine
 from mindstream.errors import InputError
 from mindstream.log.names import StreamName
 from mindstream.memory.memory import Memory
@@ -18,6 +19,8 @@ from mindstream.memory.opening import open_store
 from mindstream.memory.store.record import KINDS, Record
 from mindstream.memory.store.store import Commit, Store
 from mindstream.minds.calls import CallLog
+from mindstream.models.carried import Carried
+from mindstream.models.roles import AnyModels, Models
 from mindstream.models.rules import Rules
 from mindstream.service.folders import require_room_for_town, require_town
 from mindstream.service.opening import answering
@@ -39,6 +42,8 @@ SWITCHES = {
     "observation": "observes", "reflection": "reflects", "planning": "plans", "recall": "recalls", "talk": "talks",
 }  # fmt: skip
 """What can be left out of residents, and which constant does so."""
+WAITING = 8
+"""So many residents think at a time as tasks elsewhere: they wait for a provider, mostly, and share a processor."""
 
 
 def read_profile(given: Iterable[str], without: Iterable[str]) -> Profile:
@@ -142,8 +147,11 @@ async def look_in(settings: Settings) -> AsyncIterator[Look]:
 
 
 @contextlib.asynccontextmanager
-async def open_town(settings: Settings) -> AsyncIterator[Town]:
+async def open_town(settings: Settings, engine: Engine | None = None) -> AsyncIterator[Town]:
     """Open the town of the data folder with the models of the settings; each call of one is kept in its log.
+
+    Args:
+        engine: whose workers think for its residents, rules too.
 
     Raises:
         InputError: no town lives there.
@@ -151,13 +159,14 @@ async def open_town(settings: Settings) -> AsyncIterator[Town]:
     """
     await require_town(settings.data)
     if is_free(settings):
-        async with Town.open(settings.data, models=Rules.name, embed=settings.embedder) as town:
+        models: AnyModels = Models(Carried(Rules.name, engine)) if engine else Rules.name
+        async with Town.open(settings.data, models=models, embed=settings.embedder) as town:
             yield town
         return
     calls = CallLog()
     async with (
-        answering(settings, on_call=calls.take) as models,
-        Town.open(settings.data, models=models, embed=settings.embedder) as town,
+        answering(settings, on_call=calls.take, engine=engine) as named,
+        Town.open(settings.data, models=named, embed=settings.embedder) as town,
     ):
         any_resident = next(iter(town.residents.values()))
         bill = Memory(town.store, JOURNAL, any_resident.memory.embedder, ManualClock(town.setting.start))
@@ -166,14 +175,17 @@ async def open_town(settings: Settings) -> AsyncIterator[Town]:
 
 
 async def live(
-    settings: Settings, last: int, on_step: Callable[[int], None], on_commits: Callable[[Sequence[Commit]], None]
-) -> int:
-    """Let the town live up to a step; return the one that it has come to.
+    settings: Settings, last: int, on_step: Callable[[int], None], on_commits: Callable[[Sequence[Commit]], None],
+    ray: bool = False,
+) -> int:  # fmt: skip
+    """Let the town live up to a step; return the one that it has come to. `ray`: its residents think as Ray's tasks.
 
     Raises:
         ModelError: a model could not be had, or what was allowed is spent; what is done is kept.
     """
-    async with open_town(settings) as town:
+    async with contextlib.AsyncExitStack() as opened:
+        engine = await opened.enter_async_context(open_engine(True, WAITING, 1 / WAITING)) if ray else None
+        town = await opened.enter_async_context(open_town(settings, engine))
         await town.run(max(town.step, last), on_step, on_commits)
         return town.step
 

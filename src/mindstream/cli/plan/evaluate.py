@@ -72,6 +72,7 @@ class Compared:
     at_once: Annotated[
         int, flag("N", "So many questions at a time; seconds are true with 1.", "--at-once", min=1, max=64)
     ] = 4
+    ray: Annotated[bool, switch("--ray", "Each question is a task of Ray's (docs/ray.md).")] = False
 
 
 @dataclass(frozen=True)
@@ -140,6 +141,7 @@ def _wish(data: Path, compared: Compared, means: Means) -> Wish:
         split_names([compared.exemplars]) or (NONE,), compared.limit, compared.seed, split_names(means.tools),
         tuple(means.docs or ()), tuple(means.mcp or ()), read_failures(compared.fail or ()), means.replans,
         means.own_knowledge, compared.judge, compared.control is not None, compared.out, compared.at_once,
+        compared.ray,
     )  # fmt: skip
 
 
@@ -156,7 +158,7 @@ def _in_words(expected: Expected) -> str:
 def _run(settings: Settings, wish: Wish, approve: Approve | None, json: bool) -> int:
     async def work(told: Told) -> Evaluated:
         async with service.open_evaluation(settings, wish, told, approve) as opened:
-            return await service.evaluate(opened)
+            return await service.evaluate(opened, settings)
 
     def show(found: Evaluated) -> None:
         print_json(found.as_json()) if json else _show(found, wish)

@@ -15,7 +15,7 @@ import typer
 
 from mindstream.cli.screens.town import describe, event_row
 from mindstream.cli.shell import asking
-from mindstream.cli.shell.flags import AsJson, Yes, command, flag, group, split_names, word
+from mindstream.cli.shell.flags import AsJson, Yes, command, flag, group, split_names, switch, word
 from mindstream.cli.shell.output import complain, print_json, print_table, say, tell
 from mindstream.cli.shell.progress import Progress, progress
 from mindstream.cli.shell.stopping import run_until_stopped
@@ -77,11 +77,12 @@ class Span:
 
 @dataclass(frozen=True)
 class TownOptions:
-    """How a town is run: whether its price is asked about, what is shown."""
+    """How a town is run: whether its price is asked about, what is shown, whether residents think as Ray's tasks."""
 
     yes: bool = False
     verbose: bool = False
     json: bool = False
+    ray: bool = False
 
 
 LIMITS = """With a model, the cost is estimated first, and you are asked (--yes: you are
@@ -190,11 +191,14 @@ def let_live(
     steps: Steps = None,
     yes: Yes = False,
     verbose: Verbose = False,
+    ray: Annotated[
+        bool, switch("--ray", "Residents think as tasks of Ray beside the town's clock (docs/ray.md).")
+    ] = False,
     json: AsJson = False,
 ) -> int:
     """Let the town live, from where it stands."""
     span = Span(days, hours, until, steps, to_midnight=context.info_name == "resume")
-    return live(settings, span, TownOptions(yes, verbose, json))
+    return live(settings, span, TownOptions(yes, verbose, json, ray))
 
 
 def live(settings: Settings, span: Span, options: TownOptions) -> int:
@@ -212,7 +216,7 @@ def live(settings: Settings, span: Span, options: TownOptions) -> int:
         watcher = Watcher(options, told, setting, now, last)
 
         async def living() -> int:
-            watcher.step = await towns.live(settings, last, watcher.on_step, watcher.on_commits)
+            watcher.step = await towns.live(settings, last, watcher.on_step, watcher.on_commits, options.ray)
             return 0
 
         def goes_on(why: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -100,6 +100,7 @@ class Evaluation:
         tools: for every question; those of its own documents come with it.
         with_llm: the model is a tool, too. own_documents: a question's context is searched.
         named: what else tells one evaluation from another: tools, folders, settings.
+        elsewhere: solves a question in another process; None: all are solved here.
     """
 
     asked: AskedOnce
@@ -113,6 +114,7 @@ class Evaluation:
     own_knowledge: bool = False
     embed: str = "wordllama"
     named: str = ""
+    elsewhere: Callable[[Question], Awaitable[list[Outcome]]] | None = None
 
     def __post_init__(self) -> None:
         self._words = [prompt.words() for prompt in PROMPTS]
@@ -136,7 +138,7 @@ class Evaluation:
         Raises:
             ModelError: a model cannot be had, or nothing more may be spent; what was done is kept.
         """
-        found = await self.asked.each("solving", questions, self._solve_all)
+        found = await self.asked.each("solving", questions, self.solve_one)
         return [outcome for outcomes in found for outcome in outcomes]
 
     def find(self, question: Question, way: Way, specs: Sequence[ToolSpec]) -> Outcome | None:
@@ -155,10 +157,13 @@ class Evaluation:
         """Return what can be called on a question."""
         return [tool.spec for tool in (*self.tools, *documents)]
 
-    async def _solve_all(self, question: Question) -> list[Outcome]:
+    async def solve_one(self, question: Question) -> list[Outcome]:
+        """Solve a question by each way; what is kept is not solved again. Raises: see `solve`."""
         own = self.own_documents and bool(question.context)
         specs = self.specs()
         found = {way.label: self.find(question, way, specs) for way in self.ways}
+        if not all(found.values()) and self.elsewhere is not None:
+            return await self.elsewhere(question)
         if not all(found.values()):
             async with self.documents(question) if own else _nothing() as documents:
                 for way in self.ways:

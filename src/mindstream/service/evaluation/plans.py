@@ -11,7 +11,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mindstream.errors import InputError, SettingsError
+from mindstream.engines.engine import open_engine
+from mindstream.errors import InputError, ModelError, SettingsError
 from mindstream.ledger import Ledger
 from mindstream.models.asked_once import AskedOnce, Told
 from mindstream.models.model import Request
@@ -19,7 +20,7 @@ from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.models.shorten import request_tokens
 from mindstream.planning.estimate import cost_of, estimate
-from mindstream.planning.evaluation.evaluate import Evaluation, Way, judge_prompt, shuffled
+from mindstream.planning.evaluation.evaluate import Evaluation, Outcome, Way, judge_prompt, shuffled
 from mindstream.planning.evaluation.failing import check_failures
 from mindstream.planning.evaluation.questions import Question, draw, read_questions
 from mindstream.planning.evaluation.report import Findings, report
@@ -51,6 +52,7 @@ class Wish:
         failures: how often which tool fails.
         control: answers of other questions are judged, too: they must be wrong.
         out: the folder in which all is kept; None: beside the file.
+        ray: each question is a task of Ray's.
     """
 
     data: Path
@@ -69,6 +71,7 @@ class Wish:
     control: bool = False
     out: Path | None = None
     at_once: int = 4
+    ray: bool = False
 
     @property
     def folder(self) -> Path:
@@ -127,9 +130,10 @@ class Expected:
 
 @asynccontextmanager
 async def open_evaluation(
-    settings: Settings, wish: Wish, told: Told = lambda *_: None, approve: Approve | None = None
-) -> AsyncIterator[Opened]:
-    """Open questions, models, tools and what is kept.
+    settings: Settings, wish: Wish, told: Told = lambda *_: None, approve: Approve | None = None,
+    is_copy: bool = False,
+) -> AsyncIterator[Opened]:  # fmt: skip
+    """Open questions, models, tools and what is kept. `is_copy`: for another process, which writes what is kept.
 
     Raises:
         UserError: a file, a model, a tool, a folder, a server that cannot be used.
@@ -152,7 +156,7 @@ async def open_evaluation(
             settings, [each for each in names if each != LLM], wish.docs, wish.mcp, means, approve, opened
         )
         _folder(wish)
-        asked = AskedOnce(models, Ledger(wish.kept), told, wish.at_once)
+        asked = AskedOnce(models, Ledger(wish.kept, is_copy=is_copy), told, wish.at_once)
         evaluation = Evaluation(
             asked, ways, tools, LLM in names, not wish.docs, wish.failures, wish.seed, wish.replans,
             wish.own_knowledge, settings.embedder, f"{[*map(str, wish.docs)]} {wish.mcp} {settings.prompts}",
@@ -231,7 +235,55 @@ def _answers(opened: Opened, role: str) -> bool:
     return True
 
 
-async def evaluate(opened: Opened) -> Evaluated:
+@dataclass(frozen=True)
+class Solved:
+    """What a question came to in another process: its outcomes, what is to be kept, what it took, what ended it."""
+
+    outcomes: list[Outcome]
+    kept: Mapping[str, dict[str, Any]]
+    spent: Spent
+    error: ModelError | None = None
+
+
+async def solve_question(settings: Settings, wish: Wish, number: int) -> Solved:
+    """Solve one of the questions, in a worker."""
+    async with open_evaluation(settings, wish, is_copy=True) as opened:
+        ledger = opened.evaluation.asked.ledger
+        try:
+            outcomes = await opened.evaluation.solve_one(opened.questions[number])
+        except ModelError as error:
+            return Solved([], ledger.new, opened.spent, error)
+        return Solved(outcomes, ledger.new, opened.spent)
+
+
+@asynccontextmanager
+async def _as_tasks(settings: Settings, opened: Opened) -> AsyncIterator[None]:
+    """Have each question solved as a task while the block runs, where that is wished for.
+
+    What a limit leaves is told to each task as it begins: those that are under way may come on top.
+    """
+    wish, evaluation = opened.wish, opened.evaluation
+    if not wish.ray:
+        yield
+        return
+    number = {each.id: at for at, each in enumerate(opened.questions)}
+    async with open_engine(True, wish.at_once, 1 / wish.at_once) as engine:
+
+        async def solve(question: Question) -> list[Outcome]:
+            left = opened.spent.rest(settings)
+            solved = await engine.run(solve_question, left, wish, number[question.id])
+            for key, row in solved.kept.items():
+                evaluation.asked.ledger.keep(key, row)
+            opened.spent.add(solved.spent)
+            if solved.error is not None:
+                raise solved.error
+            return solved.outcomes
+
+        evaluation.elsewhere = solve
+        yield
+
+
+async def evaluate(opened: Opened, settings: Settings) -> Evaluated:
     """Solve, judge, and say what was found; what is kept from before is not asked again.
 
     Raises:
@@ -239,7 +291,8 @@ async def evaluate(opened: Opened) -> Evaluated:
         ModelError: a model cannot be had, or nothing more may be spent; what was done is kept.
     """
     wish, questions, evaluation = opened.wish, opened.questions, opened.evaluation
-    outcomes = await evaluation.solve(questions)
+    async with _as_tasks(settings, opened):
+        outcomes = await evaluation.solve(questions)
     control = shuffled(questions, outcomes)
     judged = await evaluation.judge(questions, outcomes) if opened.has_judge else None
     lost = await evaluation.judge(questions, control) if opened.has_judge and wish.control else None

@@ -28,6 +28,8 @@ from mindstream.sharing.shots import shots
 OWNER = "experimenter"
 AT_ONCE = 3
 """So many agents answer at once."""
+Arm = tuple[str, Form, bool]
+"""A pool: its scope (a domain, `single`, or `none`), what of an exemplar is embedded, whether answers are shuffled."""
 Told = list[tuple[str, Exchange]]
 """Agents' names, and what each of them brings."""
 
@@ -76,26 +78,36 @@ class Experiment:
     answered: Callable[[int, int], None] = lambda _done, _all: None
     verdicts: dict[str, int] = field(default_factory=lambda: {"admitted": 0, "rejected": 0})
 
+    def __post_init__(self) -> None:
+        self._agents = {each.name: each for each in self.cast.agents}
+        self._all = len(cells(self.design, self.cast.agents))
+
+    def arms(self) -> dict[Arm, list[Cell]]:
+        """Return the cells that are not answered yet, by the pool that they are answered from."""
+        found: dict[Arm, list[Cell]] = {}
+        for cell in cells(self.design, self.cast.agents):
+            if cell.key not in self.ledger.answers:
+                scope = self._agents[cell.agent].domain if cell.pool == "domain" else cell.pool
+                found.setdefault((scope, cell.form, cell.control == "shuffled"), []).append(cell)
+        return found
+
     async def run(self, folder: Path) -> None:
         """Answer what is not answered yet; the pools are made in a folder, or gone on with that are there.
 
         Raises:
             ModelError: a model cannot be had; what was answered stands in the ledger.
         """
-        wanted = cells(self.design, self.cast.agents)
-        self._all = len(wanted)
-        self._agents = {each.name: each for each in self.cast.agents}
-        by_pool: dict[tuple[str, Form, bool], list[Cell]] = {}
-        for cell in wanted:
-            if cell.key not in self.ledger.answers:
-                scope = self._agents[cell.agent].domain if cell.pool == "domain" else cell.pool
-                by_pool.setdefault((scope, cell.form, cell.control == "shuffled"), []).append(cell)
-        self._left = sum(map(len, by_pool.values()))
-        for (scope, form, shuffled), some in by_pool.items():
-            if scope == "none":
-                await self._answer_all(some, None, {})
-            else:
-                await self._answer_from(self.stock(scope, form, shuffled), some, folder)
+        for arm in self.arms():
+            await self.answer(arm, folder)
+
+    async def answer(self, arm: Arm, folder: Path) -> None:
+        """Answer what is not answered yet from one pool. Raises: see `run`."""
+        arms = self.arms()
+        self._left = sum(map(len, arms.values()))
+        if arm[0] == "none":
+            await self._answer_all(arms[arm], None, {})
+        else:
+            await self._answer_from(self.stock(*arm), arms[arm], folder)
 
     def stock(self, scope: str, form: Form, shuffled: bool = False) -> Stock:
         """Return what a pool is filled with; the single one has each agent's first, so that it is no larger."""

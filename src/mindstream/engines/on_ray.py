@@ -1,0 +1,85 @@
+"""Ray's workers, on this machine or on the cluster that RAY_ADDRESS names (docs/ray.md)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from mindstream.engines.worker import carry_out
+from mindstream.errors import SettingsError, WorkerLost
+
+R = TypeVar("R")
+TRIES = 4
+"""So often a task is begun whose worker dies."""
+STORE = 100 << 20
+"""Bytes that Ray keeps for results on this machine: ours are small."""
+ADDRESS = "RAY_ADDRESS"
+"""Ray's own variable: the cluster that is meant; without it one is begun here, and ended with this process."""
+
+NICENESS = "RAY_worker_niceness"
+
+
+class OnRay:
+    """Tasks on Ray; one whose worker dies is begun again by Ray itself.
+
+    Args:
+        workers: so many tasks at a time; 0: as the cluster has processors.
+        cpus: how much of a processor each takes.
+    """
+
+    def __init__(self, workers: int = 0, cpus: float = 1.0) -> None:
+        self.workers, self._cpus = workers, cpus
+
+    async def __aenter__(self) -> OnRay:
+        try:
+            import ray
+        except ImportError:
+            raise SettingsError("Ray is not installed: pip install 'mindstream[ray]'; or leave --ray away") from None
+        self._ray: Any = ray
+        logging.getLogger("ray").setLevel(logging.ERROR)
+        self._is_own = not ray.is_initialized()
+        if self._is_own:
+            try:
+                await asyncio.to_thread(self._begin)
+            except (ConnectionError, RuntimeError, ValueError) as error:
+                raise SettingsError(f"Ray cannot be had ({os.environ.get(ADDRESS, 'begun here')}): {error}") from None
+        self.workers = self.workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
+        self._turn = asyncio.Semaphore(self.workers)
+        self._task = ray.remote(carry_out).options(num_cpus=self._cpus, max_retries=TRIES - 1)
+        return self
+
+    def _begin(self) -> None:
+        quiet: dict[str, Any] = {"log_to_driver": False, "configure_logging": False, "logging_level": logging.ERROR}
+        if not os.environ.get(ADDRESS):
+            os.environ.setdefault(NICENESS, "0")  # else all others of the machine go first
+            processors = max(1, round(self.workers * self._cpus)) if self.workers else None
+            quiet |= {"num_cpus": processors, "include_dashboard": False, "object_store_memory": STORE}
+        self._ray.init(**quiet)
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._is_own:
+            await asyncio.to_thread(self._ray.shutdown)
+
+    async def run(self, do: Callable[..., Awaitable[R]], *given: object) -> R:
+        async with self._turn:
+            doing = self._task.remote(do, given)
+            try:
+                found: R = await doing
+            except asyncio.CancelledError:
+                await asyncio.shield(self._stop(doing))
+                raise
+            except self._ray.exceptions.RayTaskError as error:
+                raise error.cause from None
+            except self._ray.exceptions.WorkerCrashedError as error:
+                raise WorkerLost(f"{TRIES} workers died, one after the other, at the same task: {error}") from None
+            return found
+
+    async def _stop(self, doing: Any) -> None:
+        """Have a task stop, and wait until it has saved what it has done."""
+        self._ray.cancel(doing)
+        with contextlib.suppress(self._ray.exceptions.RayError):
+            await doing

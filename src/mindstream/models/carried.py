@@ -1,0 +1,50 @@
+"""A model whose answers are fetched by an engine's workers; what is counted, limited, kept stays with the asker."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from functools import cache
+
+from mindstream.engines.engine import Engine
+from mindstream.errors import ModelError
+from mindstream.models.model import Model, Part, Request
+from mindstream.models.providers.provider import provider
+from mindstream.models.rules import Rules
+
+
+class Carried:
+    """Stands for a model: each call is a task of an engine, and is answered whole, not piece by piece.
+
+    Args:
+        patience_s, window: as the model was opened with (see `Models.named`).
+    """
+
+    def __init__(self, name: str, engine: Engine, patience_s: float | None = None, window: int | None = None) -> None:
+        self.name = name
+        self._engine, self._opened = engine, (name, patience_s, window)
+
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
+        parts, error = await self._engine.run(answer, self._opened, replace(request, on_call=None))
+        for part in parts:
+            yield part
+        if error is not None:
+            raise error
+
+
+async def answer(
+    opened: tuple[str, float | None, int | None], request: Request
+) -> tuple[list[Part], ModelError | None]:
+    """Return a model's answer as far as it came, and the error that ended it."""
+    parts = list[Part]()
+    try:
+        async for part in _open(*opened).reply(request):
+            parts.append(part)
+    except ModelError as error:
+        return parts, error
+    return parts, None
+
+
+@cache
+def _open(name: str, patience_s: float | None, window: int | None) -> Model:
+    return Rules() if name == Rules.name else provider(name, patience_s=patience_s, window=window)

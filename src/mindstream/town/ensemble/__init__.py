@@ -1,0 +1,1 @@
+"""Many runs of one town: with other seeds, with parts of its residents left out."""

@@ -1,0 +1,88 @@
+"""Tasks that tests give to engines; each is found by its module, in whichever process it is done."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import os
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mindstream.engines.engine import Engine, open_engine
+from mindstream.errors import RateLimited
+
+needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed (mindstream[ray])")
+ENGINES = pytest.mark.parametrize("ray", [False, pytest.param(True, marks=needs_ray)], ids=["processes", "ray"])
+
+
+def begin_ray() -> None:
+    """Begin Ray in this process, where that is not done."""
+    import ray
+
+    if not ray.is_initialized():
+        found = {"PYTHONPATH": os.pathsep.join(each for each in sys.path if each)}
+        quiet: dict[str, Any] = {"log_to_driver": False, "configure_logging": False, "include_dashboard": False}
+        ray.init(num_cpus=2, object_store_memory=100 << 20, runtime_env={"env_vars": found}, **quiet)
+
+
+@asynccontextmanager
+async def opened(ray: bool, workers: int = 2) -> AsyncIterator[Engine]:
+    """Open an engine; Ray is begun once for all tests of a process, with workers that find tests' modules."""
+    if ray:
+        begin_ray()
+    async with open_engine(ray, workers) as engine:
+        yield engine
+
+
+async def where() -> int:
+    return os.getpid()
+
+
+async def meet(folder: Path, name: str, other: str) -> str:
+    """Wait for another task that is there at the same time."""
+    (folder / name).touch()
+    await asyncio.to_thread(wait_for, folder / other)
+    return name
+
+
+def wait_for(path: Path) -> None:
+    """Wait until a file is there."""
+    while not path.exists():
+        time.sleep(0.01)
+
+
+async def refuse() -> None:
+    raise RateLimited("wait a little", 7.5)
+
+
+async def die_once(mark: Path) -> int:
+    """Die as by `kill -9` the first time."""
+    if await asyncio.to_thread(_is_first, mark):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return os.getpid()
+
+
+def _is_first(mark: Path) -> bool:
+    first = not mark.exists()
+    mark.touch()
+    return first
+
+
+async def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+async def work_until_stopped(folder: Path) -> None:
+    """Work on; say so when it is stopped."""
+    (folder / "begun").write_text(str(os.getpid()))
+    try:
+        await asyncio.sleep(3600)
+    finally:
+        (folder / "saved").touch()

@@ -1,0 +1,87 @@
+"""Tasks are done elsewhere, several at a time; one whose worker dies is done again; one that is stopped saves."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from doing import ENGINES, die, die_once, meet, opened, refuse, wait_for, where, work_until_stopped
+
+from mindstream.engines.engine import open_engine
+from mindstream.errors import RateLimited, SettingsError, WorkerLost
+
+
+@ENGINES
+async def test_tasks_are_done_elsewhere_several_at_a_time(ray: bool, tmp_path: Path) -> None:
+    async with opened(ray) as engine:
+        assert engine.workers == 2
+        assert await engine.run(where) != os.getpid()
+        met = await asyncio.gather(engine.run(meet, tmp_path, "a", "b"), engine.run(meet, tmp_path, "b", "a"))
+        assert list(met) == ["a", "b"]
+        with pytest.raises(RateLimited, match="wait a little") as refused:
+            await engine.run(refuse)
+        assert refused.value.retry_after_s == 7.5
+
+
+@ENGINES
+async def test_a_task_whose_worker_is_killed_is_done_by_another(ray: bool, tmp_path: Path) -> None:
+    async with opened(ray) as engine:
+        beside = asyncio.ensure_future(engine.run(meet, tmp_path, "a", "b"))
+        assert await engine.run(die_once, tmp_path / "died") != os.getpid()
+        assert await engine.run(meet, tmp_path, "b", "a") == "b"
+        assert await beside == "a"
+
+
+@ENGINES
+async def test_a_task_at_which_every_worker_dies_is_given_up(ray: bool) -> None:
+    async with opened(ray) as engine:
+        with pytest.raises(WorkerLost, match="died, one after the other"):
+            await engine.run(die)
+        assert await engine.run(where) != os.getpid(), "the engine lives on"
+
+
+@ENGINES
+async def test_what_is_stopped_saves_before_the_engine_is_left(ray: bool, tmp_path: Path) -> None:
+    async with opened(ray) as engine:
+        task = asyncio.ensure_future(engine.run(work_until_stopped, tmp_path))
+        await asyncio.to_thread(wait_for, tmp_path / "begun")
+        task.cancel()
+        if ray:
+            await asyncio.gather(task, return_exceptions=True)
+    await asyncio.gather(task, return_exceptions=True)
+    assert (tmp_path / "saved").exists()
+
+
+def test_workers_save_and_end_when_their_process_is_killed(tmp_path: Path) -> None:
+    code = (
+        "import asyncio, sys; from pathlib import Path\n"
+        "from doing import opened, work_until_stopped\n"
+        "async def main():\n"
+        "    async with opened(False) as engine: await engine.run(work_until_stopped, Path(sys.argv[1]))\n"
+        "if __name__ == '__main__': asyncio.run(main())\n"
+    )
+    (tmp_path / "main.py").write_text(code)
+    paths = os.pathsep.join(each for each in sys.path if each)
+    holder = subprocess.Popen(
+        [sys.executable, str(tmp_path / "main.py"), str(tmp_path)], env={**os.environ, "PYTHONPATH": paths}
+    )
+    wait_for(tmp_path / "begun")
+    os.kill(holder.pid, signal.SIGKILL)
+    holder.wait()
+    wait_for(tmp_path / "saved")
+    worker = int((tmp_path / "begun").read_text())
+    while Path(f"/proc/{worker}/cmdline").exists() and Path(f"/proc/{worker}/cmdline").read_bytes():
+        time.sleep(0.02)
+
+
+async def test_without_ray_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(SettingsError, match=r"pip install 'mindstream\[ray\]'"):
+        async with open_engine(True):
+            pass
