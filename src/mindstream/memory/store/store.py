@@ -257,6 +257,30 @@ class RecordStore(Protocol):
         """Return whose stream each of these records is in, by id; unknown ids are left out."""
 
 
+class CandidateStore(Protocol):
+    """Records that may answer, found by the store itself, where a process does not hold the whole stream."""
+
+    async def candidates(
+        self,
+        stream: StreamKey,
+        vector: Vector | None,
+        words: Sequence[str],
+        n: int,
+        *,
+        kinds: Sequence[Kind] | None = None,
+    ) -> list[Record]:
+        """Return records that may answer, in the order of writing, each once; ranking is not the store's business.
+
+        At most n by each way of finding that the store has: the newest, the best held, and, where it has an index for
+        it, the nearest to the vector and those with most of the words. Forgotten and superseded ones may be among them.
+
+        Args:
+            vector: the question's, of length 1; None: there is none.
+            words: of the question, as the lexical index knows them (text/words.terms).
+            kinds: of these kinds only; None: of any.
+        """
+
+
 class WorkStore(Protocol):
     """What reasoners have to do, by lease (see log/work)."""
 
@@ -306,7 +330,7 @@ class MaintenanceStore(Protocol):
         """Write what is waiting and let go."""
 
 
-class Store(LogStore, RecordStore, WorkStore, MaintenanceStore, Protocol):
+class Store(LogStore, RecordStore, CandidateStore, WorkStore, MaintenanceStore, Protocol):
     """Where a data folder's log, records and work are kept: one tenant's, or what is no tenant's.
 
     All methods raise StorageError; those that take a key, InputError where it is another tenant's.

@@ -64,5 +64,9 @@ def _m002_walls(connection: Connection) -> None:
         connection.execute(f"CREATE POLICY own ON {table} USING ({own}) WITH CHECK ({own})".encode())
 
 
-MIGRATIONS: list[Migration] = [_m001_tables, _m002_walls]
+def _m003_best_held(connection: Connection) -> None:
+    connection.execute(b"CREATE INDEX records_held ON records (stream, level) WHERE level > 0")
+
+
+MIGRATIONS: list[Migration] = [_m001_tables, _m002_walls, _m003_best_held]
 """Append only: a database remembers how many of these it has seen."""
