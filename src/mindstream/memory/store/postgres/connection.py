@@ -82,12 +82,13 @@ class PostgresDatabase:
 
     def run(self, work: Callable[[Rows], T], first: str = OF_ONE_MOMENT) -> T:
         """Run work in a transaction that begins with a statement; in the thread that calls."""
-        with self._connection() as connection:
+        with self.lent() as connection:
             connection.execute(first.encode())
             return work(Rows(connection))
 
     @contextlib.contextmanager
-    def _connection(self) -> Iterator[Connection]:
+    def lent(self) -> Iterator[Connection]:
+        """Lend a connection; what is done with it is committed in the end, unless an error ends it."""
         if self._closed:
             raise StorageError(f"{self.shown} is closed")
         with explain_errors(self.shown), self._pool.connection() as connection:
@@ -96,7 +97,7 @@ class PostgresDatabase:
     @contextlib.asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Snapshot]:
         """Read on a connection of one's own, on which the database stands still until the block ends."""
-        snapshot = Snapshot(self.shown, self._connection())
+        snapshot = Snapshot(self.shown, self.lent())
         try:
             yield snapshot
         finally:
@@ -107,7 +108,7 @@ class PostgresDatabase:
         await asyncio.to_thread(self._vacuum, f"VACUUM ({'FULL, ' if full else ''}ANALYZE) {tables}")
 
     def _vacuum(self, sql: str) -> None:
-        with self._connection() as connection:
+        with self.lent() as connection:
             connection.autocommit = True
             try:
                 connection.execute(sql.encode())

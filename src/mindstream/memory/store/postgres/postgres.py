@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from mindstream import caches
+from mindstream.errors import StorageError
+from mindstream.log.events import Logged
 from mindstream.log.names import StreamKey
 from mindstream.memory.store import erasure as carriers
 from mindstream.memory.store import queries, registry
+from mindstream.memory.store.postgres.candidates import Finder
 from mindstream.memory.store.postgres.connection import Connection, PostgresDatabase, Rows
+from mindstream.memory.store.postgres.segments import SMALLEST, Indexing
 from mindstream.memory.store.postgres.tables import MIGRATIONS, TABLES
-from mindstream.memory.store.record import Record
+from mindstream.memory.store.record import KINDS, Kind, Record, Vector
 from mindstream.memory.store.rows import COLUMNS, FIELDS, record_of
 from mindstream.memory.store.sql_store import SqlStore
-from mindstream.memory.store.store import Changes, Erasure
+from mindstream.memory.store.store import Changes, Commit, Erasure
 from mindstream.memory.store.tenant import Tenant
 from mindstream.memory.store.writing import next_change
 
@@ -53,6 +59,43 @@ class PostgresStore(SqlStore, AbstractAsyncContextManager["PostgresStore"]):
         self.tenant = WalledTenant(tenant)
         self._database = PostgresDatabase(url, tenant, MIGRATIONS)
         self._typed = self._database.run(registry.typed_keys)
+        self._finder = Finder()
+        self._unindexed: Counter[StreamKey] = Counter()
+        self._indexing: dict[StreamKey, asyncio.Task[None]] = {}
+
+    async def candidates(
+        self,
+        stream: StreamKey,
+        vector: Vector | None,
+        words: Sequence[str],
+        n: int,
+        *,
+        kinds: Sequence[Kind] | None = None,
+    ) -> list[Record]:
+        self.tenant.own(stream)
+        self._index(stream)
+        wanted = KINDS if kinds is None else kinds
+        return await self._database.read(lambda rows: self._finder.find(rows, stream, vector, words, n, wanted))
+
+    async def commit(self, *commits: Commit) -> list[Logged]:
+        logged = await super().commit(*commits)
+        for commit in commits:
+            self._unindexed[commit.mind] += sum(len(entry.records) for entry in commit.entries)
+            if self._unindexed[commit.mind] >= SMALLEST:
+                self._index(commit.mind)
+        return logged
+
+    def _index(self, stream: StreamKey) -> None:
+        """Fill the index of a stream behind, where it is due."""
+        if stream not in self._indexing:
+            self._unindexed.pop(stream, None)
+            self._indexing[stream] = asyncio.ensure_future(self.index(stream))
+            self._indexing[stream].add_done_callback(lambda task: self._indexing.pop(stream, None))
+
+    async def index(self, stream: StreamKey) -> None:
+        """Fill the index of a long stream; what cannot be filled now is filled the next time."""
+        with contextlib.suppress(StorageError):
+            await asyncio.to_thread(Indexing(self._database, stream).run)
 
     async def erase(self, stream: StreamKey, what: Sequence[str] | Erasure | None = None) -> int:
         erasure = Erasure(ids=tuple(what)) if isinstance(what, Sequence) else what
@@ -100,6 +143,10 @@ class PostgresStore(SqlStore, AbstractAsyncContextManager["PostgresStore"]):
         if due is not None:
             done = "UPDATE counters SET value = 0 WHERE name = 'erased' AND value = ?"
             await self._database.write(lambda rows: rows.execute(done, due))
+
+    async def close(self) -> None:
+        await asyncio.gather(*self._indexing.values())
+        await super().close()
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
