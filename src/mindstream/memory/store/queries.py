@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
 
 from mindstream.log.events import Logged, Unknown, printable, read_event
@@ -31,22 +31,23 @@ NEWEST_OF_KIND = (
 BEST_HELD = "SELECT number FROM records WHERE stream = ? AND level > 0 ORDER BY level DESC LIMIT ?"
 
 
-def newest_and_best_held(
-    connection: Sql, stream: StreamKey, n: int, kinds: Sequence[Kind] | None, more: Iterable[int] = ()
-) -> list[Record]:
-    """Return the n newest records of a stream and the n that are held best, in the order of writing.
+def newest_and_best_held(connection: Sql, stream: StreamKey, n: int, kinds: Sequence[Kind] | None) -> list[Record]:
+    """Return the n newest records of a stream and the n that are held best, in the order of writing."""
+    kinds = KINDS if kinds is None else kinds
+    sql = f"SELECT number, {COLUMNS} FROM records WHERE number IN ({{}})"
+    rows = sorted(among(connection, sql, list(number_newest_and_best_held(connection, stream, n, kinds))))
+    records = [record_of(row[1:]) for row in rows]
+    return [record for record in records if record.kind in kinds]
 
-    `more`: the numbers of records that were found otherwise.
-    """
-    kinds = KINDS if kinds is None else list(dict.fromkeys(kinds))
+
+def number_newest_and_best_held(connection: Sql, stream: StreamKey, n: int, kinds: Sequence[Kind]) -> set[int]:
+    """Return the numbers of the n newest records of a stream, and of the n that are held best, of any kind."""
+    kinds = list(dict.fromkeys(kinds))
     newest = " UNION ALL ".join([NEWEST_OF_KIND] * len(kinds))
     values = [value for kind in kinds for value in (stream, kind, n)]
     numbers = sorted(row[0] for row in connection.execute(newest, values)) if kinds else []
     held = [row[0] for row in connection.execute(BEST_HELD, (stream, n))]
-    sql = f"SELECT number, {COLUMNS} FROM records WHERE number IN ({{}})"
-    rows = sorted(among(connection, sql, list({*numbers[-n:], *held, *more})))
-    records = [record_of(row[1:]) for row in rows]
-    return [record for record in records if record.kind in kinds]
+    return {*numbers[-n:], *held}
 
 
 async def walk_on(snapshot: Snapshot, rows: sqlite3.Cursor) -> AsyncIterator[Record]:

@@ -82,22 +82,23 @@ class PostgresDatabase:
 
     def run(self, work: Callable[[Rows], T], first: str = OF_ONE_MOMENT) -> T:
         """Run work in a transaction that begins with a statement; in the thread that calls."""
-        with self.lent() as connection:
+        with self._connection() as connection:
             connection.execute(first.encode())
             return work(Rows(connection))
 
     @contextlib.contextmanager
-    def lent(self) -> Iterator[Connection]:
-        """Lend a connection; what is done with it is committed in the end, unless an error ends it."""
+    def _connection(self) -> Iterator[Connection]:
         if self._closed:
             raise StorageError(f"{self.shown} is closed")
         with explain_errors(self.shown), self._pool.connection() as connection:
             yield connection
 
+    lent = _connection
+
     @contextlib.asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Snapshot]:
         """Read on a connection of one's own, on which the database stands still until the block ends."""
-        snapshot = Snapshot(self.shown, self.lent())
+        snapshot = Snapshot(self.shown, self._connection())
         try:
             yield snapshot
         finally:
@@ -108,7 +109,7 @@ class PostgresDatabase:
         await asyncio.to_thread(self._vacuum, f"VACUUM ({'FULL, ' if full else ''}ANALYZE) {tables}")
 
     def _vacuum(self, sql: str) -> None:
-        with self.lent() as connection:
+        with self._connection() as connection:
             connection.autocommit = True
             try:
                 connection.execute(sql.encode())

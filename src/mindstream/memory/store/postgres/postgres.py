@@ -85,17 +85,23 @@ class PostgresStore(SqlStore, AbstractAsyncContextManager["PostgresStore"]):
                 self._index(commit.mind)
         return logged
 
-    def _index(self, stream: StreamKey) -> None:
-        """Fill the index of a stream behind, where it is due."""
+    def _index(self, stream: StreamKey) -> asyncio.Task[None]:
+        """Fill the index of a stream behind."""
         if stream not in self._indexing:
             self._unindexed.pop(stream, None)
-            self._indexing[stream] = asyncio.ensure_future(self.index(stream))
-            self._indexing[stream].add_done_callback(lambda task: self._indexing.pop(stream, None))
+            self._indexing[stream] = asyncio.ensure_future(self._fill(stream))
+            self._indexing[stream].add_done_callback(lambda _: self._indexing.pop(stream, None))
+        return self._indexing[stream]
+
+    async def _fill(self, stream: StreamKey) -> None:
+        with contextlib.suppress(StorageError):  # what cannot be filled now is filled the next time
+            await asyncio.to_thread(Indexing(self._database, stream).run)
 
     async def index(self, stream: StreamKey) -> None:
-        """Fill the index of a long stream; what cannot be filled now is filled the next time."""
-        with contextlib.suppress(StorageError):
-            await asyncio.to_thread(Indexing(self._database, stream).run)
+        """Fill the index of a stream with all that is written by now; a short stream has none."""
+        if running := self._indexing.get(stream):
+            await asyncio.wait([running])
+        await asyncio.shield(self._index(stream))
 
     async def erase(self, stream: StreamKey, what: Sequence[str] | Erasure | None = None) -> int:
         erasure = Erasure(ids=tuple(what)) if isinstance(what, Sequence) else what

@@ -117,22 +117,19 @@ class Indexing:
         """Make a segment; tell whether it was kept: not, where something in it was changed meanwhile."""
         rows = Rows(connection)
         row = rows.execute(
-            "INSERT INTO segments (stream, first, last, count, words, kinds, numbers, kind)"
-            " VALUES (?, ?, ?, 0, 0, '{}', '', '') RETURNING id", (self._stream, first, last),
+            "INSERT INTO segments (stream, first, last, count, words, kinds, numbers, kind, episode, sizes)"
+            " VALUES (?, ?, ?, 0, 0, '{}', '', '', '', '') RETURNING id", (self._stream, first, last),
         ).fetchone()  # fmt: skip
         connection.commit()
         id_ = int(row[0]) if row else 0
         sql = f"SELECT number, {COLUMNS} FROM records WHERE stream = ? AND number BETWEEN ? AND ? ORDER BY number"
-        found = [(number, record_of(tuple(values))) for number, *values in rows.execute(sql, (self._stream, first, last))]
-        numbers = np.array([number for number, _ in found], np.int64)
-        kinds = sorted({record.kind for _, record in found})
-        of_kind = bytes(kinds.index(record.kind) for _, record in found)
-        words = self._post(rows, id_, [record for _, record in found])
+        found = [(number, record_of(tuple(row))) for number, *row in rows.execute(sql, (self._stream, first, last))]
         if vectors:
             _put_vectors(rows, vectors, found)
+        values = _write_postings(rows, id_, found)
         kept = rows.execute(
-            "UPDATE segments SET ready = true, count = ?, words = ?, kinds = ?, numbers = ?, kind = ? WHERE id = ?",
-            (len(found), words, kinds, numbers.tobytes(), of_kind, id_),
+            "UPDATE segments SET ready = true, count = ?, words = ?, kinds = ?, numbers = ?, kind = ?, episode = ?,"
+            " sizes = ? WHERE id = ?", (len(found), *values, id_),
         ).rowcount  # fmt: skip
         if not kept:
             connection.rollback()
@@ -142,26 +139,33 @@ class Indexing:
         connection.commit()
         return True
 
-    def _post(self, rows: Rows, segment: int, records: Sequence[Record]) -> int:
-        """Write the postings of a segment's records; return how many terms they have in all.
 
-        A posting is the place in the segment, how long that record is (in half steps of 2), and how often it has it.
-        """
-        postings: defaultdict[int, list[int]] = defaultdict(list)
-        total = 0
-        for at, record in enumerate(records):
-            said = found_by(record)
-            total += len(said)
-            length = min(round(2 * math.log2(len(said) + 1)), MOST_LENGTH)
-            for term, times in Counter(said).items():
-                postings[hashed(term)].append(at << 8 | length << 4 | min(times, MOST_TIMES))
-        rows.execute(
-            "INSERT INTO postings (segment, term, count, packed)"
-            " SELECT ?, * FROM unnest(?::bigint[], ?::integer[], ?::bytea[])",
-            (segment, list(postings), [len(each) for each in postings.values()],
-             [np.array(each, np.uint32).tobytes() for each in postings.values()]),
-        )  # fmt: skip
-        return total
+def _write_postings(rows: Rows, segment: int, found: Sequence[tuple[int, Record]]) -> tuple[Any, ...]:
+    """Write the postings of a segment's records; return its columns `words` to `sizes`.
+
+    A posting is the place in the segment, how long that record is (in half steps of 2), and how often it has the term.
+    """
+    postings: defaultdict[int, list[int]] = defaultdict(list)
+    kinds = sorted({record.kind for _, record in found})
+    episodes = {name: at for at, name in enumerate(dict.fromkeys(each.episode for _, each in found if each.episode))}
+    episode = np.array([episodes.get(record.episode, -1) for _, record in found], np.int32)
+    lengths = np.zeros(len(found), np.int32)
+    for at, (_, record) in enumerate(found):
+        said = found_by(record)
+        lengths[at] = len(said)
+        length = min(round(2 * math.log2(len(said) + 1)), MOST_LENGTH)
+        for term, times in Counter(said).items():
+            postings[hashed(term)].append(at << 8 | length << 4 | min(times, MOST_TIMES))
+    rows.execute(
+        "INSERT INTO postings (segment, term, count, packed)"
+        " SELECT ?, * FROM unnest(?::bigint[], ?::integer[], ?::bytea[])",
+        (segment, list(postings), [len(each) for each in postings.values()],
+         [np.array(each, np.uint32).tobytes() for each in postings.values()]),
+    )  # fmt: skip
+    sizes = np.bincount(episode[episode >= 0], lengths[episode >= 0], len(episodes)).astype(np.float32)
+    of_kind = bytes(kinds.index(record.kind) for _, record in found)
+    numbers = np.array([number for number, _ in found], np.int64)
+    return int(lengths.sum()), kinds, numbers.tobytes(), of_kind, episode.tobytes(), sizes.tobytes()
 
 
 def found_by(record: Record) -> list[str]:

@@ -1,0 +1,180 @@
+"""Candidates out of a PostgreSQL database: found by words and vectors, in a long stream's index that is filled behind."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import numpy as np
+import postgres_server
+import pytest
+
+from mindstream.conformance.samples import ANN, BOB, LATER, build_record, build_writing
+from mindstream.memory.store.record import Record
+from mindstream.memory.store.store import Commit, Revision
+from mindstream.text.words import terms
+
+psycopg = pytest.importorskip("psycopg", reason="PostgreSQL is not tried: psycopg is not installed")
+
+from mindstream.memory.store.postgres import candidates, postgres, segments  # noqa: E402
+from mindstream.memory.store.postgres.postgres import PostgresStore  # noqa: E402
+from mindstream.memory.store.postgres.segments import hashed  # noqa: E402
+from mindstream.memory.store.postgres.tables import MIGRATIONS, SEARCHED  # noqa: E402
+
+WORDS = [first + second for first in ("har", "lan", "mor", "tam") for second in ("bour", "tern", "row", "sel", "dun")]
+
+
+@pytest.fixture
+def url(monkeypatch: pytest.MonkeyPatch) -> str:
+    """A server's place where a stream of 40 records is long, and a segment has 8 records, 32 or 128."""
+    for module, name, value in (
+        (segments, "SEARCHED_FROM", 40), (segments, "SMALLEST", 8), (segments, "SEVERAL", 4),
+        (segments, "LARGEST", 128), (candidates, "SMALLEST", 8), (postgres, "SMALLEST", 8),
+    ):  # fmt: skip
+        monkeypatch.setattr(module, name, value)
+    return postgres_server.fresh_url()
+
+
+@pytest.fixture
+async def store(url: str) -> AsyncIterator[PostgresStore]:
+    async with PostgresStore(url) as opened:
+        yield opened
+
+
+def talk(count: int, begins: int = 0) -> list[Record]:
+    """Records of which each says something else, with a vector of its own."""
+    chance = np.random.default_rng(begins)
+    made = []
+    for at in range(begins, begins + count):
+        text = f"{WORDS[at % 20]} {WORDS[at // 20 % 20]} number{at}"
+        vector = chance.normal(size=32).astype(np.float32)
+        vector = (vector / np.linalg.norm(vector)).astype(np.float16)
+        record = build_record(text, "chat")
+        made.append(replace(record, vector=vector, embedder="tried", episode=f"{at // 5}", about=None, keywords=()))
+    return made
+
+
+async def filled(store: PostgresStore, count: int = 150) -> list[Record]:
+    records = talk(count)
+    for start in range(0, count, 10):
+        await store.commit(build_writing(*records[start : start + 10]))
+    await store.index(ANN)
+    return records
+
+
+async def found(store: PostgresStore, words: str = "", vector: np.ndarray | None = None, n: int = 3) -> list[str]:
+    return [each.text for each in await store.candidates(ANN, vector, terms(words), n)]
+
+
+async def test_words_and_vectors_find_what_is_neither_new_nor_held_well(store: PostgresStore) -> None:
+    records = await filled(store)
+    newest = [each.text for each in records[-3:]]
+    assert [each for each in await found(store, "number17", n=1) if each not in newest][:1] == [records[17].text]
+    assert records[23].text in await found(store, vector=records[23].vector, n=1)
+    assert set(newest) <= set(await found(store, "number17"))
+    assert len(await found(store, "number17 number31", records[23].vector)) <= 4 * 3 + 16
+    assert not await store.candidates(BOB, records[23].vector, ["number17"], 3)
+
+
+async def test_what_stands_beside_the_words_is_a_candidate_too(store: PostgresStore) -> None:
+    records = await filled(store)
+    assert {each.text for each in records[15:20]} <= set(await found(store, "number17", n=5))
+
+
+async def test_only_the_kinds_that_are_asked_for(store: PostgresStore) -> None:
+    await filled(store)
+    note = build_record("number17 as a note", "note")
+    await store.commit(build_writing(note), build_writing(*talk(40, 200)))
+    await store.index(ANN)
+    ids = [each.id for each in await store.candidates(ANN, None, terms("number17"), 1, kinds=["note"])]
+    assert ids == [note.id]
+
+
+async def test_segments_stay_few_and_hold_every_record_once(store: PostgresStore, url: str) -> None:
+    records = await filled(store)
+    for each in talk(60, 500):
+        await store.commit(build_writing(each))
+        await store.index(ANN)
+    with psycopg.connect(url) as connection:
+        connection.execute("SET mindstream.tenant = ''")
+        sizes = [row[0] for row in connection.execute("SELECT count FROM segments WHERE ready ORDER BY last")]
+        numbers = [row[0] for row in connection.execute("SELECT number FROM nearness")]
+        held = b"".join(row[0] for row in connection.execute("SELECT numbers FROM segments"))
+        bare = connection.execute("SELECT count(*) FROM postings WHERE segment NOT IN (SELECT id FROM segments)")
+        assert bare.fetchone() == (0,)
+    assert sum(sizes) >= len(records) + 50 and len(sizes) < 10
+    assert sorted(np.frombuffer(held, np.int64)) == sorted(numbers) and len(set(numbers)) == sum(sizes)
+
+
+async def test_what_was_erased_or_embedded_anew_stands_in_no_index(store: PostgresStore, url: str) -> None:
+    records = await filled(store)
+    other = -records[30].vector
+    revised = Revision(id=records[30].id, vector=other, embedder="tried")
+    await store.erase(ANN, [records[17].id])
+    await store.commit(Commit(mind=ANN, at=LATER, revisions=(revised,)))
+    with psycopg.connect(url) as connection:
+        connection.execute("SET mindstream.tenant = ''")
+        number = "SELECT count(*) FROM postings WHERE term = %s"
+        assert connection.execute(number, (hashed(terms("number17")[0]),)).fetchone() == (0,)
+    await store.index(ANN)
+    assert records[17].text not in await found(store, "number17", records[17].vector)
+    assert records[16].text in await found(store, "number16", n=1)
+    assert records[30].text in await found(store, vector=other, n=1)
+    await store.erase(ANN)
+    with psycopg.connect(url) as connection:
+        connection.execute("SET mindstream.tenant = ''")
+        assert [connection.execute(f"SELECT count(*) FROM {each}").fetchone() for each in SEARCHED] == [(0,)] * 3
+
+
+async def test_a_segment_in_which_something_was_erased_while_it_was_made_is_not_kept(
+    store: PostgresStore, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    records = talk(60)
+    monkeypatch.setattr(segments, "SEARCHED_FROM", 1000)  # not yet
+    await store.commit(build_writing(*records))
+    await store.index(ANN)
+    monkeypatch.setattr(segments, "SEARCHED_FROM", 40)
+    loop, written, once = asyncio.get_running_loop(), segments._write_postings, [records[5].id]
+
+    def slowly(*given: object) -> object:
+        if once:
+            asyncio.run_coroutine_threadsafe(store.erase(ANN, [once.pop()]), loop).result()
+        return written(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(segments, "_write_postings", slowly)
+    await store.index(ANN)
+    await store.index(ANN)
+    with psycopg.connect(url) as connection:
+        connection.execute("SET mindstream.tenant = ''")
+        number = "SELECT count(*) FROM postings WHERE term = %s"
+        assert connection.execute(number, (hashed(terms("number5")[0]),)).fetchone() == (0,)
+        assert connection.execute(number, (hashed(terms("number6")[0]),)).fetchone() == (1,)
+
+
+async def test_without_pgvector_words_find_as_before(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    nowhere = segments.EXTENSION.replace("'vector'", "'nowhere'")
+    monkeypatch.setattr(segments, "EXTENSION", nowhere)
+    monkeypatch.setattr(candidates, "EXTENSION", nowhere)
+    records = await filled(store)
+    assert records[17].text in await found(store, "number17", records[23].vector, n=1)
+    assert records[23].text not in await found(store, "", records[23].vector, n=1)
+
+
+async def test_no_other_tenant_is_found_by_words_or_vectors(url: str) -> None:
+    async with PostgresStore(url) as store:
+        await filled(store)
+    with psycopg.connect(url) as connection:
+        connection.execute("SET mindstream.tenant = 'acme'")
+        assert [connection.execute(f"SELECT count(*) FROM {each}").fetchone() for each in SEARCHED] == [(0,)] * 3
+
+
+async def test_a_filled_database_of_the_schema_before_is_indexed(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    records = talk(60)
+    monkeypatch.setattr(postgres, "MIGRATIONS", MIGRATIONS[:3])
+    async with PostgresStore(url) as before:
+        await before.commit(build_writing(*records))
+    monkeypatch.setattr(postgres, "MIGRATIONS", MIGRATIONS)
+    async with PostgresStore(url) as store:
+        await store.index(ANN)
+        assert records[17].text in await found(store, "number17", n=1)
