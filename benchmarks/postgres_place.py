@@ -32,16 +32,15 @@ def serving(url: str = "") -> Iterator[str]:
             yield str(server.get_uri())
 
 
-def empty_database(admin: str, extension: bool = True) -> str:
+def empty_database(admin: str) -> str:
     """Make a database, owned by a role without privileges, and return its URL; with pgvector, where there is any."""
     name = f"benchmark_{token().lower()}"
     with psycopg.connect(admin, autocommit=True) as connection:
         with contextlib.suppress(psycopg.errors.DuplicateObject):
             connection.execute(f"CREATE ROLE {ROLE} LOGIN PASSWORD '{PASSWORD}'")
         connection.execute(f"CREATE DATABASE {name} OWNER {ROLE}".encode())
-    if extension:
-        with psycopg.connect(admin, dbname=name, autocommit=True) as connection:
-            with contextlib.suppress(psycopg.errors.FeatureNotSupported, psycopg.errors.UndefinedFile):
-                connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+    missing = (psycopg.errors.FeatureNotSupported, psycopg.errors.UndefinedFile)
+    with psycopg.connect(admin, dbname=name, autocommit=True) as connection, contextlib.suppress(*missing):
+        connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
     place = {each: str(value) for each, value in conninfo_to_dict(admin).items() if each in ("host", "port")}
     return f"postgresql://{ROLE}:{PASSWORD}@/{name}?{urlencode(place)}"

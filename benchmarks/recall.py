@@ -4,9 +4,9 @@
 
 The texts are made up: words with the frequencies of a language, talk of two in episodes of twenty turns. Peers are
 asked with the same embedder; `recall_at_10` of a peer is the share of the ten nearest vectors that it returns, ours the
-share of the ten that scoring every record in full would return. `--store postgres` measures a PostgreSQL database beside
-SQLite (a server from `mindstream[test-postgres]`, or one that a URL names, of a role that may make databases), and says
-whether both returned the same texts with the same scores, digit for digit.
+share of the ten that scoring every record in full would return. `--store postgres` measures a PostgreSQL database
+beside SQLite (a server from `mindstream[test-postgres]`, or one that a URL names, of a role that may do everything),
+and says whether both returned the same texts with the same scores, digit for digit.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Memory in PostgreSQL: ours, ours in SQLite, LangGraph's PostgresStore and mem0 with pgvector, in one run on one server.
+"""Ours in SQLite and PostgreSQL, LangGraph's PostgresStore, and mem0 with pgvector, in one run on one server.
 
     python benchmarks/stores.py [--json] [--sizes 1000,20000] [--url URL]
 
@@ -8,8 +8,8 @@ no model is called (mem0: `infer=False`). One writer, one reader; each in an emp
 
 `single_per_s`, `batch_per_s`: writes that are durable, one by one and in batches of 500, embedding included. `p50_ms`,
 `p99_ms`: a search for ten by size. `found_after_delete`: a deleted text can still be read in the files, the server's
-tables (not its write-ahead log) or the peer's own, after the deletion, and after VACUUM (ours: `compact`). `seen`: rows of
-another tenant that a statement without a filter sees.
+tables (not its write-ahead log) or the peer's own, after the deletion, and after VACUUM (ours: `compact`). `seen`: rows
+of another tenant that a statement without a filter sees.
 """
 
 from __future__ import annotations
@@ -269,7 +269,7 @@ async def run(admin: str, sizes: Sequence[int]) -> dict[str, Any]:
             continue
         with tempfile.TemporaryDirectory() as folder:
             async with opening(empty_database(admin), folder) as contender:
-                figures = await measure(contender, sizes, lambda: files_of(admin, folder))  # noqa: B023
+                figures = await measure(contender, sizes, lambda: files_of(admin, folder))
         result[name] = {"version": version} | figures
     return result
 

@@ -1,4 +1,4 @@
-"""Records that may answer, found by the database: those with most of the words, there and around them, and the nearest."""
+"""Records that may answer, found by the database: those that have the words, or stand around them, and the nearest."""
 
 from __future__ import annotations
 
@@ -72,7 +72,9 @@ class Finder:
         best += queries.number_newest_and_best_held(rows, stream, n, kinds)
         return [record_of(row) for row in _binary(rows, RECORDS, (best, list(kinds)))]
 
-    def _by_words(self, rows: Rows, stream: StreamKey, words: Sequence[str], n: int, kinds: Sequence[Kind]) -> list[int]:
+    def _by_words(
+        self, rows: Rows, stream: StreamKey, words: Sequence[str], n: int, kinds: Sequence[Kind]
+    ) -> list[int]:
         """Return the numbers of the records that have most of the words, or stand where they are."""
         segments = rows.execute(READY, (stream,)).fetchall()
         asked = {hashed(word): at for at, word in enumerate(dict.fromkeys(words))}

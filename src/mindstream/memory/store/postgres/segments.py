@@ -1,9 +1,9 @@
 """An index of words and vectors for streams that are too long to be held, filled behind what is written.
 
-Words: for each term of a segment (a run of a stream's records) its postings, packed as numbers. PostgreSQL's own indexes
-of words cannot serve here: under row-level security `&&` and `@@` never use one, as they are not leakproof. Terms stand
-as hashes, so that no word of a record is in an index. Vectors: pgvector's halfvec, where the server has it, beside the
-bytes of which scores are made; only for these streams, and not in `records`: there each touch would write it anew.
+Words: for each term of a segment (a run of a stream's records) its postings, packed as numbers. PostgreSQL's own
+indexes of words cannot serve: under row-level security `&&` and `@@` never use one, as they are not leakproof. Terms
+stand as hashes, so that no word of a record is in an index. Vectors: pgvector's halfvec, where the server has it,
+beside the bytes of which scores are made; not in `records`, where each touch would write the graph anew.
 
 A segment grows by being made anew of SEVERAL neighbours. What changes while it is made takes its row (tables.unindex),
 and then it is not kept.
@@ -35,10 +35,10 @@ MOST_TIMES, MOST_LENGTH = 15, 15
 BUSY = 0x73656172  # "sear": the first key of the lock of whoever fills a stream's index
 PROBES = "SELECT count(*) FROM (SELECT 1 FROM records WHERE stream = ? LIMIT ?) AS found"
 SEGMENTS = "SELECT id, first, last, count FROM segments WHERE stream = ? AND ready ORDER BY last"
-EXTENSION = "SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE extname = 'vector'"
-COLUMN = (
-    "SELECT 1 FROM pg_attribute WHERE attrelid = 'nearness'::regclass AND attname = 'near' AND NOT attisdropped"
+EXTENSION = (
+    "SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE extname = 'vector'"
 )
+COLUMN = "SELECT 1 FROM pg_attribute WHERE attrelid = 'nearness'::regclass AND attname = 'near' AND NOT attisdropped"
 
 
 class Segment(NamedTuple):
@@ -93,7 +93,9 @@ class Indexing:
         segments = [Segment(*row) for row in rows.execute(SEGMENTS, (self._stream,))]
         for before in [each.first for each in segments] + [2**62]:
             for size in (LARGEST, LARGEST // SEVERAL, SMALLEST):
-                sql = "SELECT number FROM records WHERE stream = ? AND number > ? AND number < ? ORDER BY number LIMIT ?"
+                sql = (
+                    "SELECT number FROM records WHERE stream = ? AND number > ? AND number < ? ORDER BY number LIMIT ?"
+                )
                 inside = [row[0] for row in rows.execute(sql, (self._stream, after, before, size))]
                 if len(inside) == size or (inside and before < 2**62):
                     connection.commit()
@@ -216,7 +218,6 @@ def _index_vectors(connection: Connection, schema: str) -> None:
         " SELECT width FROM w WHERE width BETWEEN 1 AND 4000"
     )
     for (width,) in connection.execute(widths.encode()).fetchall():
-        connection.execute(
-            f"CREATE INDEX IF NOT EXISTS nearness_{width} ON nearness"
-            f' USING hnsw ((near::"{schema}".halfvec({width})) "{schema}".halfvec_ip_ops) WHERE width = {width}'.encode()
-        )
+        near = f'(near::"{schema}".halfvec({width})) "{schema}".halfvec_ip_ops'
+        sql = f"CREATE INDEX IF NOT EXISTS nearness_{width} ON nearness USING hnsw ({near}) WHERE width = {width}"
+        connection.execute(sql.encode())
