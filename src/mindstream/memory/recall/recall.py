@@ -176,8 +176,9 @@ class Recaller:
         if not len(columns):
             return []
         candidates = allowed_mask(columns, Filters(kinds=kinds), now, {})
-        positions = {at for word in keywords for at in columns.keywords.get(word.lower(), ()) if candidates[at]}
-        return await self.store.records(stream, [columns.ids[at] for at in sorted(positions, reverse=True)[:n]])
+        found = np.unique(np.concatenate([columns.keywords.of(word.lower()) for word in keywords] or [[]]))
+        positions = found.astype(np.int64)[candidates[found.astype(np.int64)]][::-1][:n]
+        return await self.store.records(stream, [columns.ids[at] for at in positions.tolist()])
 
 
 async def _reranked(found: Recall, second: SecondStage, query: str, k: int) -> Recall:

@@ -6,24 +6,25 @@ portions and asks for what is new before each recall, so that another process's 
 
 from __future__ import annotations
 
-from array import array
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Collection, Iterator
+from collections.abc import AsyncIterator, Collection
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import JsonValue
 
 from mindstream.clock import Moment
 from mindstream.log.names import StreamKey
 from mindstream.memory.recall.speakers import Speakers
-from mindstream.memory.store.growing_array import GrowingArray
+from mindstream.memory.store.kept.fields import Fields
+from mindstream.memory.store.kept.ids import RecordIds
 from mindstream.memory.store.record import KINDS, Kind, Record, Vector
 from mindstream.memory.store.store import Changes, Store
 from mindstream.memory.store.validation import is_finite
 from mindstream.memory.store.vectors import Vectors
+from mindstream.text.growing_array import GrowingArray
 from mindstream.text.lexical import Lexical
+from mindstream.text.postings import Postings
 from mindstream.text.words import plain_words, terms
 
 EPISODIC = frozenset({"chat", "observation"})
@@ -41,13 +42,14 @@ class Columns:
     """One stream's records, in the order in which they were written.
 
     Attributes:
-        ids, position: the records' ids, and where each stands.
+        ids, position: the records' ids, and where each stands that was not erased.
         names, episodes: what the numbers in the columns `by` and `episode` stand for.
         named: for each word that a name begins with, the names.
         kind: the code of KIND_CODES.
         group: the episode, in episodic kinds only; -1: in none. `before`, `after`: the neighbours in it; -1: none.
         asks: a question stands in its last 80 characters; ends_asking: it ends with one.
         importance: NaN where it is not rated. valid_from, valid_until, forgotten: infinite where they are open.
+        group_of, last: for each episode its group, and for each group the record that stands last in it; -1: none.
         keywords: for each keyword in lower case, the positions of the records that have it.
         compared: its vector is of this embedder; where it is of another, or missing, words alone find it.
         fields: what is in the records' data, and their slots.
@@ -66,8 +68,8 @@ class Columns:
         self.width = width
         self._upto, self._reaching, self._left = 0, 0, 0
         self.traces = False
-        self.ids: list[str] = []
-        self.position: dict[str, int] = {}
+        self.ids = RecordIds()
+        self.position = self.ids.position
         self.names: dict[str, int] = {}
         self.named: dict[str, list[str]] = {}
         self.episodes: dict[str, int] = {}
@@ -88,14 +90,14 @@ class Columns:
         self.valid_until = GrowingArray(np.float64)
         self.forgotten = GrowingArray(np.float64)
         self.compared = GrowingArray(np.bool_)
-        self.keywords: dict[str, list[int]] = {}
+        self.keywords = Postings()
         self.fields = Fields()
         self.speakers = Speakers()
         self.only_talk = True
         self.lexical = Lexical()
         self.vectors = Vectors(self.width)
-        self._groups: dict[str, int] = {}
-        self._last: dict[int, int] = {}
+        self.group_of = GrowingArray(np.int32)
+        self.last = GrowingArray(np.int32)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -136,7 +138,7 @@ class Columns:
         """Take over new and changed records, and lose what was erased."""
         for id_ in changes.gone:
             self.whole.pop(id_, None)
-            if (at := self.position.pop(id_, None)) is not None:
+            if (at := self.position.erase(id_)) is not None:
                 self.forgotten.values[at] = -OPEN
                 self.importance.values[at] = np.nan
                 self.traces = True
@@ -153,16 +155,13 @@ class Columns:
             self.whole.popitem(last=False)
 
     def _append(self, record: Record) -> None:
-        at = len(self.ids)
-        self.ids.append(record.id)
-        self.position[record.id] = at
+        at = self.ids.append(record.id)
         by = self._number(record.by) if record.by else -1
-        episode = self.episodes.setdefault(record.episode, len(self.episodes)) if record.episode else -1
-        group, before = -1, -1
-        if record.episode and record.kind in EPISODIC:
-            group = self._groups.setdefault(record.episode, len(self._groups))
-            before = self._last.get(group, -1)
-            self._last[group] = at
+        episode, group, before = self._episode(record.episode), -1, -1
+        if episode >= 0 and record.kind in EPISODIC:
+            group = self._group(episode)
+            before = int(self.last.values[group])
+            self.last.values[group] = at
         if before >= 0:
             self.after.values[before] = at
         ending = record.text[-ASKS_WITHIN:].rstrip()
@@ -182,7 +181,7 @@ class Columns:
             column.append(0)
         self._revise(at, record)
         for keyword in record.keywords:
-            self.keywords.setdefault(keyword.lower(), []).append(at)
+            self.keywords.add(keyword.lower(), at)
         self.fields.add(at, record)
         words = _terms(record)
         self.lexical.add(words, group)
@@ -198,6 +197,22 @@ class Columns:
             for word in plain_words(name)[:1]:
                 self.named.setdefault(word, []).append(name)
         return self.names[name]
+
+    def _episode(self, name: str) -> int:
+        """Return the number of an episode, -1 for none."""
+        if not name:
+            return -1
+        if name not in self.episodes:
+            self.episodes[name] = len(self.episodes)
+            self.group_of.append(-1)
+        return self.episodes[name]
+
+    def _group(self, episode: int) -> int:
+        """Return the number of an episode among those that have records of episodic kinds."""
+        if self.group_of.values[episode] < 0:
+            self.group_of.values[episode] = len(self.last)
+            self.last.append(-1)
+        return int(self.group_of.values[episode])
 
     def _comparable(self, record: Record) -> Vector | None:
         """Return a record's vector where it is of this stream's embedder, whose width the first one tells."""
@@ -251,67 +266,3 @@ def _terms(record: Record) -> list[str]:
         there, more = set(words), (*record.keywords, *(record.about or ()))
         words += [each for each in dict.fromkeys(terms(" ".join(more))) if each not in there]
     return words
-
-
-Positions = NDArray[np.int64]
-LONGEST = 100
-"""Longer texts, and what holds values of its own, are compared in the store."""
-
-
-class Fields:
-    """For each value of each entry, the positions of the records that have it; positions only grow."""
-
-    def __init__(self) -> None:
-        self._places: dict[str, dict[JsonValue, int | array[int]]] = {}
-        self._large: dict[str, array[int]] = {}
-
-    def add(self, at: int, record: Record) -> None:
-        """Take in a record."""
-        if record.data or record.slot is not None:
-            for name, value in entries(record):
-                if is_plain(value):
-                    self._place(name, value, at)
-                else:
-                    self._large.setdefault(name, array("I")).append(at)
-
-    def _place(self, name: str, value: JsonValue, at: int) -> None:
-        places = self._places.setdefault(name, {})
-        there = places.get(value)
-        if there is None:
-            places[value] = at
-        elif isinstance(there, int):
-            places[value] = array("I", (there, at))
-        else:
-            there.append(at)
-
-    def having(self, name: str, value: JsonValue, count: int) -> NDArray[np.bool_]:
-        """Mark which of so many records have a plain value there; None: or nothing at all."""
-        if value is not None:
-            return _mask(count, [self._places.get(name, {}).get(value, array("I"))])
-        others = [places for each, places in self._places.get(name, {}).items() if each is not None]
-        return ~_mask(count, [*others, self._large.get(name, array("I"))])
-
-    def large(self, name: str) -> list[int]:
-        """Return the positions of the records whose value there has to be compared in the store."""
-        return list(self._large.get(name, ()))
-
-
-def entries(record: Record) -> Iterator[tuple[str, JsonValue]]:
-    """Yield what `where` may ask for, besides who said it and in which episode."""
-    if record.slot is not None:
-        yield "slot", record.slot
-    for name, value in record.data.items():
-        if name != "slot":
-            yield name, value
-
-
-def is_plain(value: JsonValue) -> bool:
-    """Tell whether a value is looked up in the columns."""
-    return len(value) <= LONGEST if isinstance(value, str) else not isinstance(value, list | dict)
-
-
-def _mask(count: int, places: list[int | array[int]]) -> NDArray[np.bool_]:
-    mask = np.zeros(count, np.bool_)
-    for each in places:
-        mask[each if isinstance(each, int) else np.frombuffer(each, np.uint32) if each else []] = True
-    return mask

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from mindstream.memory.store.growing_array import GrowingArray
+from mindstream.text.growing_array import GrowingArray
 
 Floats = NDArray[np.float32]
 NEIGHBOUR = np.float32(0.5)
