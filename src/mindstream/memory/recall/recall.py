@@ -27,11 +27,14 @@ from mindstream.memory.recall.touch import Touch
 from mindstream.memory.store.columns import Columns
 from mindstream.memory.store.index_cache import IndexCache
 from mindstream.memory.store.record import FADING, KINDS, Kind, Record
-from mindstream.memory.store.store import Store
+from mindstream.memory.store.store import Changes, Store
 from mindstream.models.embedders.embedder import Embedder
+from mindstream.text.words import terms
 
 FOUND_PER_RETURNED = 4
 """So many are found for each that is returned: what they lose by being passed over, memory/fading says."""
+CANDIDATES = 1_000
+"""So many of each kind of candidates are ranked where a stream's columns are not there yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,7 @@ class Recall:
         passed_over: ids of records that were found, but not returned.
         without_vectors: why words alone were compared; "" where vectors were, too.
         not_reranked: why the second stage could not rank; "" where it did, or there is none.
+        by_candidates: not all of the stream was looked at: its columns are being filled behind.
         certainty: how sure it is that anything among the candidates answers, 0 to 1 (memory/recall/relevance).
     """
 
@@ -59,6 +63,7 @@ class Recall:
     passed_over: list[str] = field(default_factory=list)
     without_vectors: str = ""
     not_reranked: str = ""
+    by_candidates: bool = False
     certainty: float = 0.0
 
 
@@ -70,16 +75,18 @@ class Recollection(list[Recalled]):
         touch: what this recall does to the records that it found; of a pure read, what it would do, to be committed
             with whatever else says that it was done (`Stream.commit`). None: nothing, ever.
         not_reranked: why the second stage could not rank; "" where it did, or there is none.
+        by_candidates: not all of the stream was looked at, for it is long and was opened a moment ago.
     """
 
     def __init__(
         self, returned: Iterable[Recalled] = (), certainty: float = 0.0, touch: Touch | None = None,
-        not_reranked: str = "",
+        not_reranked: str = "", by_candidates: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(returned)
         self.certainty = certainty
         self.touch = touch
         self.not_reranked = not_reranked
+        self.by_candidates = by_candidates
 
 
 class Recaller:
@@ -119,9 +126,11 @@ class Recaller:
             raise InputError("there is nothing to look for: the query is empty")
         if k < 1:
             raise InputError(f"k says how many records to return, at least 1, not {k}")
-        columns = await self.shelf.columns(stream)
+        policy = policy or self.policy
+        columns = await self._columns(stream, query, filters, policy)
+        by_candidates = columns.behind
         if not len(columns):
-            return Recall()
+            return Recall(by_candidates=by_candidates)
         question = understood(query, columns, now)
         embedded = await self.embedding.soon(question.wordings)
         vectors = np.zeros((1, columns.width), np.float32) if embedded is None else embedded
@@ -131,14 +140,28 @@ class Recaller:
         certain = certainty(columns, question, scored, passing, embedded is None, filters.asked_in in columns.position)
         without = "" if embedded is not None else self._without_vectors()
         if certain < floor:
-            return Recall(without_vectors=without, certainty=certain)
+            return Recall(without_vectors=without, by_candidates=by_candidates, certainty=certain)
         candidates = _candidates(columns, scored, vectors[-1], now)
-        ranking = (policy or self.policy).rank(candidates, FOUND_PER_RETURNED * k)
+        ranking = policy.rank(candidates, FOUND_PER_RETURNED * k)
         looked_at = max(k, min(second.most, FOUND_PER_RETURNED * k)) if second else k
         found = await self._recalled(columns, scored, ranking, looked_at)
         if second and len(found.returned) > 1:
             found = await _reranked(found, second, query, k)
-        return replace(found, without_vectors=without, certainty=certain)
+        return replace(found, without_vectors=without, by_candidates=by_candidates, certainty=certain)
+
+    async def _columns(self, stream: StreamKey, query: str, filters: Filters, policy: Policy) -> Columns:
+        """Return a stream's columns; where they are not there at once, those of the store's candidates."""
+        if not getattr(policy, "by_relevance", False):
+            return await self.shelf.columns(stream)
+        if (columns := await self.shelf.at_hand(stream)) is not None:
+            return columns
+        embedded = await self.embedding.soon([query])
+        vector = None if embedded is None else embedded[0].astype(np.float16)
+        found = await self.store.candidates(stream, vector, terms(query), CANDIDATES, kinds=filters.kinds)
+        columns = Columns(stream, self.embedding.embedder.name, self.embedding.embedder.width)
+        columns.take(Changes(found))
+        columns.behind = True
+        return columns
 
     def _without_vectors(self) -> str:
         failing = self.embedding

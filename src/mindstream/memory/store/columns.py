@@ -56,6 +56,10 @@ class Columns:
         speakers: who talks, and how much each says.
         only_talk: all records are of the kind chat.
         whole: the records themselves, as they are now, by id; of any stream: those that were taken over last.
+        ahead: so many records, or fewer, are to be taken over yet, where that is being done.
+        upto: the change up to which they are caught up with the store.
+        complete: they were caught up with the store once. behind: since then much has come that is taken over behind.
+        kept: so many of the records come from a file that is mapped.
         traces: something was erased that had been taken over: it is not found, but its neighbours still show it.
     """
 
@@ -66,8 +70,9 @@ class Columns:
         self.whole = OrderedDict[str, Record]() if whole is None else whole
         self.embedder = embedder
         self.width = width
-        self._upto, self._reaching, self._left = 0, 0, 0
-        self.traces = False
+        self.upto, self.ahead, self._reaching, self._left = 0, 0, 0, 0
+        self.traces = self.complete = self.behind = False
+        self.kept = 0
         self.ids = RecordIds()
         self.position = self.ids.position
         self.names: dict[str, int] = {}
@@ -102,6 +107,10 @@ class Columns:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def begin_with(self, width: int) -> None:
+        """Take vectors of so many numbers, before there are any."""
+        self.width, self.vectors = width, Vectors(width)
+
     async def reading(self, store: Store) -> AsyncIterator[None]:
         """Take over what anybody has written, a portion a step."""
         while await self.take_portion(store):
@@ -113,14 +122,14 @@ class Columns:
         Whatever is done to the stream between two portions comes with a later one, or is asked for after the last.
         """
         begins = not self._left
-        changes = await store.changes(self.stream, self._upto, self._left, PORTION)
+        changes = await store.changes(self.stream, self.upto, self._left, PORTION)
         if begins:
-            self._reaching = changes.upto
+            self._reaching, self.ahead = changes.upto, changes.ahead + len(changes.records)
             self._reserve(changes.ahead)
         self.take(changes)
-        self._left = changes.left
+        self._left, self.ahead = changes.left, max(0, self.ahead - len(changes.records))
         if not self._left:
-            self._upto = self._reaching
+            self.upto = self._reaching
         return not (begins and not self._left)
 
     def _reserve(self, ahead: int) -> None:
@@ -156,7 +165,7 @@ class Columns:
 
     def _append(self, record: Record) -> None:
         at = self.ids.append(record.id)
-        by = self._number(record.by) if record.by else -1
+        by = self.number(record.by) if record.by else -1
         episode, group, before = self._episode(record.episode), -1, -1
         if episode >= 0 and record.kind in EPISODIC:
             group = self._group(episode)
@@ -191,7 +200,8 @@ class Columns:
         self.compared.append(vector is not None)
         self.vectors.append(vector, before)
 
-    def _number(self, name: str) -> int:
+    def number(self, name: str) -> int:
+        """Return the number of a name."""
         if name not in self.names:
             self.names[name] = len(self.names)
             for word in plain_words(name)[:1]:

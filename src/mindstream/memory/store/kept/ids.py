@@ -1,8 +1,8 @@
-"""The ids of a stream's records and where each stands: an array of what was kept, a list and a dictionary of the rest."""
+"""The ids of a stream's records, and where each stands: arrays of what was kept, and a dictionary of the rest."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -57,12 +57,15 @@ class RecordIds(Sequence[str]):
         mask[[at for id_ in ids if (at := self.position.get(id_)) is not None]] = True
         return mask
 
-    def copied(self, count: int) -> dict[str, Array]:
-        """Return the first so many as arrays."""
-        kept = len(self._kept)
-        new = np.array([id_.encode() for id_ in self._new[: max(0, count - kept)]] or [b""], "S")
-        ids = np.concatenate((self._kept[:count], new[: max(0, count - kept)]))
-        return {"ids": ids, "order": np.argsort(ids, kind="stable").astype(np.int32)}
+    def copying(self, count: int, found: dict[str, Array]) -> Callable[[], None]:
+        """Return what gathers the first so many as arrays, in whatever thread."""
+        kept, new = self._kept[:count], self._new[: max(0, count - len(self._kept))]
+
+        def gather() -> None:
+            ids = np.concatenate((kept, np.array([id_.encode() for id_ in new], "S"))) if new else kept
+            found["ids"], found["order"] = ids, np.argsort(ids, kind="stable").astype(np.int32)
+
+        return gather
 
     def adopt(self, arrays: Mapping[str, Array]) -> None:
         """Begin with what was copied."""

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import hashlib
+import json
+import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 from typing import Any
+
+from psycopg import conninfo
 
 from mindstream import caches
 from mindstream.log.names import StreamKey
 from mindstream.memory.store import erasure as carriers
 from mindstream.memory.store import queries, registry
+from mindstream.memory.store.kept.columns_file import KEPT, delete_kept
 from mindstream.memory.store.postgres.connection import Connection, PostgresDatabase, Rows
 from mindstream.memory.store.postgres.tables import MIGRATIONS, TABLES
 from mindstream.memory.store.record import Record
@@ -19,6 +27,7 @@ from mindstream.memory.store.sql_store import SqlStore
 from mindstream.memory.store.store import Changes, Erasure
 from mindstream.memory.store.tenant import Tenant
 from mindstream.memory.store.writing import next_change
+from mindstream.paths import home
 
 PORTION_SIZE = 50_000
 """A portion ends where it has so many characters, however few records they are."""
@@ -50,6 +59,7 @@ class PostgresStore(SqlStore, AbstractAsyncContextManager["PostgresStore"]):
     _database: PostgresDatabase
 
     def __init__(self, url: str, tenant: str = "") -> None:
+        self.columns_folder = cache_folder(url, tenant)
         self.tenant = WalledTenant(tenant)
         self._database = PostgresDatabase(url, tenant, MIGRATIONS)
         self._typed = self._database.run(registry.typed_keys)
@@ -62,6 +72,7 @@ class PostgresStore(SqlStore, AbstractAsyncContextManager["PostgresStore"]):
             meant = erasure
             found = await self._database.read(lambda connection: carriers.find(connection, stream, meant))
         erased = await self._database.write(lambda each: carriers.erase(each, stream, found, next_change(each)))
+        await asyncio.to_thread(delete_kept, self.columns_folder, stream)
         caches.empty(stream)
         return erased
 
@@ -98,11 +109,21 @@ class PostgresStore(SqlStore, AbstractAsyncContextManager["PostgresStore"]):
         due = await self._database.read(lambda rows: rows.execute(sql).fetchone())
         await self._database.vacuum(", ".join(TABLES), full=due is not None)
         if due is not None:
+            await asyncio.to_thread(delete_kept, self.columns_folder)
             done = "UPDATE counters SET value = 0 WHERE name = 'erased' AND value = ?"
             await self._database.write(lambda rows: rows.execute(done, due))
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+
+def cache_folder(url: str, tenant: str) -> Path | None:
+    """Return where this machine keeps columns of a tenant of a database; None: nobody is at home here."""
+    settings = {name: value for name, value in conninfo.conninfo_to_dict(url).items() if name != "password"}
+    place = json.dumps([settings, tenant], sort_keys=True).encode()
+    cache = os.environ.get("XDG_CACHE_HOME") or ((there := home()) and there / ".cache")
+    digest = hashlib.blake2b(place, digest_size=16).hexdigest()
+    return Path(cache) / "mindstream" / KEPT / digest if cache else None
 
 
 def _changes(rows: Rows, stream: StreamKey, since: int, after: int, most: int | None) -> Changes:
