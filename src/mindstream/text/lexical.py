@@ -26,11 +26,16 @@ MOST_TIMES = 15
 
 
 class Matches(NamedTuple):
-    """Where terms were found: documents, in order for each term, how many times each, and how many a term has."""
+    """Where terms were found: documents, in order for each term, how many times each, and how many a term has.
+
+    Of a part of an index, `held` is how many a term has in the whole, and `of` where it was found there.
+    """
 
     documents: Ints
     times: Floats
     counts: Ints
+    held: Ints
+    of: Matches | None = None
 
 
 class Lexical:
@@ -72,7 +77,7 @@ class Lexical:
         packed = [self.postings.of(term) for term in terms]
         counts = np.array([len(each) for each in packed], np.int64)
         joined = np.concatenate([NONE, *packed])
-        return Matches((joined >> 4).astype(np.int64), (joined & MOST_TIMES).astype(np.float32), counts)
+        return Matches((joined >> 4).astype(np.int64), (joined & MOST_TIMES).astype(np.float32), counts, counts)
 
     def counts(self, terms: Sequence[str]) -> Ints:
         """Return how many documents hold each of these terms."""
@@ -87,11 +92,11 @@ class Lexical:
         found = self.matches_of(list(dict.fromkeys(terms)))
         resistance = resisting(self.lengths(found.documents), self.mean_length, K1, B)
         weights = saturated(found.times, resistance, self.idf_of(found), K1)
-        return np.bincount(found.documents, weights, len(self)).astype(np.float32)
+        return np.bincount(found.documents, weights, self.documents).astype(np.float32)
 
     def idf_of(self, found: Matches) -> Floats:
         """Return for all that was found how telling its term is."""
-        return np.repeat(telling_all(found.counts, len(self)), found.counts)
+        return np.repeat(telling_all(found.held, len(self)), found.counts)
 
     def lengths(self, documents: Ints) -> Floats:
         """Return how many terms these documents have."""
@@ -101,6 +106,11 @@ class Lexical:
     def mean_length(self) -> float:
         """Return how many terms a document has on average, at least 1."""
         return max(1.0, self.total / max(1, len(self)))
+
+    @property
+    def documents(self) -> int:
+        """Return how many documents may be found."""
+        return len(self)
 
     @property
     def groups(self) -> int:

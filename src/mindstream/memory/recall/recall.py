@@ -23,6 +23,7 @@ from mindstream.memory.recall.policies import Bounded, Candidates, Floats, Polic
 from mindstream.memory.recall.question import understood
 from mindstream.memory.recall.relevance import Positions, Scored, Weights, certainty, relevance, weights_for
 from mindstream.memory.recall.rerank import SecondStage
+from mindstream.memory.recall.selection import LONG, select
 from mindstream.memory.recall.touch import Touch
 from mindstream.memory.store.columns import Columns
 from mindstream.memory.store.index_cache import IndexCache
@@ -90,7 +91,11 @@ class Recollection(list[Recalled]):
 
 
 class Recaller:
-    """Recall from any stream of a store."""
+    """Recall from any stream of a store.
+
+    Attributes:
+        scanned: so many records are scored one by one, whatever the policy; of more, those that may be among the best.
+    """
 
     def __init__(
         self, store: Store, embedder: Embedder, *, policy: Policy | None = None, weights: Weights | None = None
@@ -100,6 +105,7 @@ class Recaller:
         self.policy = policy or Bounded()
         self.weights = weights or weights_for(embedder.name)
         self.shelf = IndexCache(store, embedder.name, embedder.width)
+        self.scanned = LONG
 
     async def recall(
         self,
@@ -136,8 +142,11 @@ class Recaller:
         vectors = np.zeros((1, columns.width), np.float32) if embedded is None else embedded
         alike = await compare_large(self.store, columns, filters)
         passing = allowed_mask(columns, filters, now, alike)
+        written_down = filters.asked_in in columns.position
+        if getattr(policy, "by_relevance", False) and len(columns) > self.scanned:
+            columns, passing = select(columns, question, vectors, passing, self.weights)
         scored = relevance(columns, question, vectors, passing, self.weights)
-        certain = certainty(columns, question, scored, passing, embedded is None, filters.asked_in in columns.position)
+        certain = certainty(columns, question, scored, passing, embedded is None, written_down)
         without = "" if embedded is not None else self._without_vectors()
         if certain < floor:
             return Recall(without_vectors=without, by_candidates=by_candidates, certainty=certain)
@@ -169,7 +178,7 @@ class Recaller:
 
     async def _recalled(self, columns: Columns, scored: Scored, ranking: Ranking, k: int) -> Recall:
         """Return the k best, from the store where they are not at hand, and tell which were passed over."""
-        ids = [columns.ids[at] for at in ranking.rows]
+        ids = [columns.id_at(at) for at in ranking.rows.tolist()]
         records = {id_: columns.whole[id_] for id_ in ids[:k] if id_ in columns.whole}
         if missing := [id_ for id_ in ids[:k] if id_ not in records]:
             records |= {record.id: record for record in await self.store.records(columns.stream, missing)}

@@ -49,6 +49,7 @@ class Columns:
         group: the episode, in episodic kinds only; -1: in none. `before`, `after`: the neighbours in it; -1: none.
         asks: a question stands in its last 80 characters; ends_asking: it ends with one.
         importance: NaN where it is not rated. valid_from, valid_until, forgotten: infinite where they are open.
+        open: neither the end of its validity nor of its being held is known.
         group_of, last: for each episode its group, and for each group the record that stands last in it; -1: none.
         keywords: for each keyword in lower case, the positions of the records that have it.
         compared: its vector is of this embedder; where it is of another, or missing, words alone find it.
@@ -94,6 +95,7 @@ class Columns:
         self.valid_from = GrowingArray(np.float64)
         self.valid_until = GrowingArray(np.float64)
         self.forgotten = GrowingArray(np.float64)
+        self.open = GrowingArray(np.bool_)
         self.compared = GrowingArray(np.bool_)
         self.keywords = Postings()
         self.fields = Fields()
@@ -106,6 +108,15 @@ class Columns:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @property
+    def entire(self) -> Columns:
+        """Return the columns of the whole stream, where these are a selection."""
+        return self
+
+    def id_at(self, row: int) -> str:
+        """Return the id of the record that stands there."""
+        return self.ids[row]
 
     def begin_with(self, width: int) -> None:
         """Take vectors of so many numbers, before there are any."""
@@ -149,6 +160,7 @@ class Columns:
             self.whole.pop(id_, None)
             if (at := self.position.erase(id_)) is not None:
                 self.forgotten.values[at] = -OPEN
+                self.open.values[at] = False
                 self.importance.values[at] = np.nan
                 self.traces = True
         for record in changes.records:
@@ -184,7 +196,7 @@ class Columns:
         self.asks.append("?" in ending or "？" in ending)
         self.ends_asking.append(ending.endswith(("?", "？")))
         self.created.append(record.created)
-        for column in (self.level, self.lasting, self.importance, self.accessed):
+        for column in (self.level, self.lasting, self.importance, self.accessed, self.open):
             column.append(0)
         for column in (self.valid_from, self.valid_until, self.forgotten):
             column.append(0)
@@ -239,6 +251,13 @@ class Columns:
         """Return how many records have a vector of another embedder, or none."""
         return len(self) - int(np.count_nonzero(self.compared.values))
 
+    def held_at(self, now: Moment) -> NDArray[np.bool_]:
+        """Mark the records that hold at a moment and are not forgotten by then."""
+        held = self.open.values.copy()
+        ending = np.flatnonzero(~held)
+        held[ending] = (self.valid_until.values[ending] > now) & (self.forgotten.values[ending] > now)
+        return held
+
     def holding(self, kinds: Collection[Kind], now: Moment) -> NDArray[np.bool_]:
         """Mark the records of these kinds that hold and are not forgotten; `now` LATEST: that hold for good."""
         held: NDArray[np.bool_] = np.isin(self.kind.values, [KIND_CODES[kind] for kind in kinds])
@@ -267,6 +286,7 @@ class Columns:
         self.valid_from.values[at] = -OPEN if record.valid_from is None else record.valid_from
         self.valid_until.values[at] = OPEN if record.valid_until is None else record.valid_until
         self.forgotten.values[at] = OPEN if record.forgotten is None else record.forgotten
+        self.open.values[at] = record.valid_until is None and record.forgotten is None
 
 
 def _terms(record: Record) -> list[str]:

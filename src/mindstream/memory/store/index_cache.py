@@ -19,7 +19,7 @@ from mindstream.errors import MindstreamError
 from mindstream.log.names import StreamKey
 from mindstream.memory.store.columns import Columns
 from mindstream.memory.store.kept.columns_file import delete_kept, keeping, load, path_of, verify
-from mindstream.memory.store.kept.file import DamagedFileError
+from mindstream.memory.store.kept.file import ArrayFile, DamagedFileError
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Changes, Store
 
@@ -135,7 +135,7 @@ class IndexCache:
             return None
         columns = self._empty(stream)
         try:
-            await asyncio.to_thread(load, path, columns)
+            file = await asyncio.to_thread(load, path, columns)
             count = len(columns)
             sample = [columns.ids[at] for at in sorted({*range(0, count, count // SAMPLE + 1), count - 1})]
             there = await self._store.records(stream, sample)
@@ -146,13 +146,13 @@ class IndexCache:
             return None
         columns.kept, columns.complete = len(columns), True
         if stream not in self._keeping:
-            self._begin(self._keeping, stream, self._check(stream, path))
+            self._begin(self._keeping, stream, self._check(stream, file))
         return columns
 
-    async def _check(self, stream: StreamKey, path: Path) -> None:
+    async def _check(self, stream: StreamKey, file: ArrayFile) -> None:
         """Sum behind what nobody waited for; columns that turn out to be damaged are filled anew."""
         try:
-            await asyncio.to_thread(verify, path)
+            await asyncio.to_thread(verify, file)
         except DamagedFileError:
             delete_kept(self._folder, stream)
             self._drop(stream)

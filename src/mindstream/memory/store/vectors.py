@@ -19,6 +19,9 @@ Floats = NDArray[np.float32]
 NEIGHBOUR = np.float32(0.5)
 OPEN_EPISODES = 100
 """The last vectors of so many episodes are kept as they came."""
+FAR = np.iinfo(np.uint16).max
+BLOCK = 16_384
+"""So many are compared by their bits at once: what is between stays in the processor."""
 PORTION = 4_096
 """So many are measured at once."""
 EXACT_UP_TO = 2_000
@@ -166,8 +169,12 @@ class Vectors:
         """
         self._settle()
         rows = self._candidates(query, among, also)
+        return rows, self.nearer(query, rows)
+
+    def nearer(self, query: Floats, rows: NDArray[np.int64]) -> Floats:
+        """Return how much nearer than the average these positions are to a unit vector; 0 where there is no vector."""
         nearer = self.cosines(query, rows) - np.float32(self.mean @ query)
-        return rows, np.where(self.lengths.values[rows] > 0, nearer, 0).astype(np.float32, copy=False)
+        return np.where(self.lengths.values[rows] > 0, nearer, 0).astype(np.float32, copy=False)
 
     def nearest(self, query: Floats, among: NDArray[np.bool_]) -> tuple[NDArray[np.int64], Floats]:
         """Return the positions that are nearest to a unit vector (all, where there are few), and their cosines."""
@@ -195,15 +202,27 @@ class Vectors:
     def _candidates(self, query: Floats, among: NDArray[np.bool_], also: NDArray[np.int64]) -> NDArray[np.int64]:
         if np.count_nonzero(among) <= EXACT_UP_TO:
             return np.flatnonzero(among)
-        signs = self._signs(query - self.mean)
-        apart = np.zeros(len(self), np.uint16)
-        for word, column in enumerate(self.bits):
-            apart += np.bitwise_count(column.values ^ signs[word])
-        apart[~among] = np.iinfo(np.uint16).max
         chosen = np.zeros(len(self), np.bool_)
-        chosen[np.argpartition(apart, EXACT_UP_TO // 2)[: EXACT_UP_TO // 2]] = True
+        chosen[self.nearest_by_bits(query, among, EXACT_UP_TO // 2)] = True
         chosen[also] = True
         return np.flatnonzero(chosen & among)
+
+    def nearest_by_bits(self, query: Floats, among: NDArray[np.bool_], n: int) -> NDArray[np.int64]:
+        """Return the n positions, or a few more, that have most signs as a unit vector has them."""
+        self._settle()
+        signs = self._signs(query - self.mean)
+        apart = np.empty(len(self), np.uint16)
+        for start in range(0, len(apart), BLOCK):
+            some = slice(start, start + BLOCK)
+            apart[some] = np.bitwise_count(self.bits[0].values[some] ^ signs[0])
+            for column, sign in zip(self.bits[1:], signs[1:], strict=True):
+                apart[some] += np.bitwise_count(column.values[some] ^ sign)
+        apart[~among] = FAR
+        low, high = 0, 64 * self._words  # the least that n are no further apart than
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if np.count_nonzero(apart <= middle) >= n else (middle + 1, high)
+        return np.flatnonzero(apart <= low)[-2 * n :]
 
 
 def measured(count: int) -> int:

@@ -91,18 +91,17 @@ def keeping(columns: Columns, path: Path) -> Iterator[Callable[[], None]]:
         columns.vectors.let_go()
 
 
-def verify(path: Path) -> None:
+def verify(file: ArrayFile) -> None:
     """Check what `load` does not.
 
     Raises:
         DamagedFileError: it is not as it was written.
-        OSError: it cannot be read.
     """
-    ArrayFile(path).check(lambda name: name == LARGEST)
+    file.check(lambda name: name == LARGEST)
 
 
-def load(path: Path, columns: Columns) -> None:
-    """Let empty columns begin with what a file holds; its largest part is not checked.
+def load(path: Path, columns: Columns) -> ArrayFile:
+    """Let empty columns begin with what a file holds; return it, for its largest part is not checked yet.
 
     Raises:
         DamagedFileError: it is torn, of another form, or of another stream or embedder.
@@ -130,6 +129,7 @@ def load(path: Path, columns: Columns) -> None:
     columns.speakers.begin_with(words["speakers"])
     columns.upto, columns.only_talk = meta["upto"], meta["only_talk"]
     columns.lexical.total, columns.lexical.grouped = meta["total"], meta["grouped"]
+    return file
 
 
 def _postings(columns: Columns, name: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, overload
 
@@ -88,11 +89,9 @@ class Positions:
         return self._kept_at(id_) if at is None and len(self.kept) else at
 
     def _kept_at(self, id_: str) -> int | None:
-        wanted = id_.encode("utf-8", "surrogatepass")
-        if len(wanted) > self.kept.itemsize:
-            return None
-        place = int(np.searchsorted(self.kept, np.bytes_(wanted), sorter=self.order))
-        if place == len(self.order) or self.kept[at := int(self.order[place])] != wanted or id_ in self._erased:
+        wanted, kept, order = id_.encode("utf-8", "surrogatepass"), self.kept, self.order
+        place = bisect_left(range(len(order)), wanted, key=lambda each: bytes(kept[order[each]]))
+        if place == len(order) or kept[at := int(order[place])] != wanted or id_ in self._erased:
             return None
         return at
 

@@ -59,9 +59,9 @@ class PostgresStore(SqlStore, AbstractAsyncContextManager["PostgresStore"]):
     _database: PostgresDatabase
 
     def __init__(self, url: str, tenant: str = "") -> None:
-        self.columns_folder = cache_folder(url, tenant)
         self.tenant = WalledTenant(tenant)
         self._database = PostgresDatabase(url, tenant, MIGRATIONS)
+        self.columns_folder = cache_folder(url, tenant)
         self._typed = self._database.run(registry.typed_keys)
 
     async def erase(self, stream: StreamKey, what: Sequence[str] | Erasure | None = None) -> int:
