@@ -34,6 +34,9 @@ KEPT_FROM = 8_192
 GROWN = 16
 """They are written anew when they have grown by this part."""
 SAMPLE = 32
+"""So many ids of a kept file are looked for in the store."""
+REST_S = 0.5
+"""Whoever could not wait for columns is answered before they are filled behind."""
 
 
 class IndexCache:
@@ -167,6 +170,7 @@ class IndexCache:
         columns.vectors.behind = False
 
     async def _fill_behind(self, stream: StreamKey) -> None:
+        await asyncio.sleep(REST_S)
         await self.columns(stream)
 
     def _begin(self, tasks: dict[str, asyncio.Task[None]], stream: StreamKey, work: Coroutine[Any, Any, None]) -> None:
@@ -202,7 +206,8 @@ class IndexCache:
             if self._held.get(stream) is not columns:  # something was erased, or nobody uses them any more
                 steps.close()
                 return
-        if (await self._store.changes(stream, upto, 0, 1)).gone:
+        gone = (await self._store.changes(stream, upto, 0, 1)).gone
+        if gone or self._held.get(stream) is not columns:
             delete_kept(self._folder, stream)
             return
         async with self._lock(stream):

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from mindstream.memory.store.columns import Columns
 
 Array = NDArray[Any]
-KEPT = "columns"
-"""The folder of them."""
 VERSION = 1
 """Of the form, and of what words and numbers in it mean: another one is ignored."""
 LARGEST = "vectors.sums"

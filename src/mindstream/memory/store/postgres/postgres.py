@@ -15,10 +15,11 @@ from typing import Any
 from psycopg import conninfo
 
 from mindstream import caches
+from mindstream.log.folder import KEPT_COLUMNS
 from mindstream.log.names import StreamKey
 from mindstream.memory.store import erasure as carriers
 from mindstream.memory.store import queries, registry
-from mindstream.memory.store.kept.columns_file import KEPT, delete_kept
+from mindstream.memory.store.kept.columns_file import delete_kept
 from mindstream.memory.store.postgres.connection import Connection, PostgresDatabase, Rows
 from mindstream.memory.store.postgres.tables import MIGRATIONS, TABLES
 from mindstream.memory.store.record import Record
@@ -123,7 +124,7 @@ def cache_folder(url: str, tenant: str) -> Path | None:
     place = json.dumps([settings, tenant], sort_keys=True).encode()
     cache = os.environ.get("XDG_CACHE_HOME") or ((there := home()) and there / ".cache")
     digest = hashlib.blake2b(place, digest_size=16).hexdigest()
-    return Path(cache) / "mindstream" / KEPT / digest if cache else None
+    return Path(cache) / "mindstream" / KEPT_COLUMNS / digest if cache else None
 
 
 def _changes(rows: Rows, stream: StreamKey, since: int, after: int, most: int | None) -> Changes:
