@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
+import json
+import os
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 from typing import Any
+
+from psycopg import conninfo
 
 from mindstream import caches
 from mindstream.errors import StorageError
 from mindstream.log.events import Logged
+from mindstream.log.folder import KEPT_COLUMNS
 from mindstream.log.names import StreamKey
 from mindstream.memory.store import erasure as carriers
 from mindstream.memory.store import queries, registry
+from mindstream.memory.store.kept.columns_file import delete_kept
 from mindstream.memory.store.postgres.candidates import Finder
 from mindstream.memory.store.postgres.connection import Connection, PostgresDatabase, Rows
 from mindstream.memory.store.postgres.segments import SMALLEST, Indexing
@@ -25,6 +33,7 @@ from mindstream.memory.store.sql_store import SqlStore
 from mindstream.memory.store.store import Changes, Commit, Erasure
 from mindstream.memory.store.tenant import Tenant
 from mindstream.memory.store.writing import next_change
+from mindstream.paths import home
 
 PORTION_SIZE = 50_000
 """A portion ends where it has so many characters, however few records they are."""
@@ -58,6 +67,7 @@ class PostgresStore(SqlStore, AbstractAsyncContextManager["PostgresStore"]):
     def __init__(self, url: str, tenant: str = "") -> None:
         self.tenant = WalledTenant(tenant)
         self._database = PostgresDatabase(url, tenant, MIGRATIONS)
+        self.columns_folder = cache_folder(url, tenant)
         self._typed = self._database.run(registry.typed_keys)
         self._finder = Finder()
         self._unindexed: Counter[StreamKey] = Counter()
@@ -111,6 +121,7 @@ class PostgresStore(SqlStore, AbstractAsyncContextManager["PostgresStore"]):
             meant = erasure
             found = await self._database.read(lambda connection: carriers.find(connection, stream, meant))
         erased = await self._database.write(lambda each: carriers.erase(each, stream, found, next_change(each)))
+        await asyncio.to_thread(delete_kept, self.columns_folder, stream)
         caches.empty(stream)
         return erased
 
@@ -147,6 +158,7 @@ class PostgresStore(SqlStore, AbstractAsyncContextManager["PostgresStore"]):
         due = await self._database.read(lambda rows: rows.execute(sql).fetchone())
         await self._database.vacuum(", ".join(TABLES), full=due is not None)
         if due is not None:
+            await asyncio.to_thread(delete_kept, self.columns_folder)
             done = "UPDATE counters SET value = 0 WHERE name = 'erased' AND value = ?"
             await self._database.write(lambda rows: rows.execute(done, due))
 
@@ -156,6 +168,15 @@ class PostgresStore(SqlStore, AbstractAsyncContextManager["PostgresStore"]):
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+
+def cache_folder(url: str, tenant: str) -> Path | None:
+    """Return where this machine keeps columns of a tenant of a database; None: nobody is at home here."""
+    settings = {name: value for name, value in conninfo.conninfo_to_dict(url).items() if name != "password"}
+    place = json.dumps([settings, tenant], sort_keys=True).encode()
+    cache = os.environ.get("XDG_CACHE_HOME") or ((there := home()) and there / ".cache")
+    digest = hashlib.blake2b(place, digest_size=16).hexdigest()
+    return Path(cache) / "mindstream" / KEPT_COLUMNS / digest if cache else None
 
 
 def _changes(rows: Rows, stream: StreamKey, since: int, after: int, most: int | None) -> Changes:
