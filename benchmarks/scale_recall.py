@@ -13,14 +13,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
-import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import numpy as np
@@ -32,7 +28,7 @@ from mindstream.log.names import StreamKey
 from mindstream.memory.memory import Memory
 from mindstream.memory.opening import open_store
 from mindstream.memory.store.record import Record, new_id
-from mindstream.memory.store.store import Commit, Entry, Store
+from mindstream.memory.store.store import Commit, Entry
 from mindstream.models.embedders.wordllama import WordLlama, vectors
 
 BATCH, ASKED, WARM, K = 2_000, 100, 10, 10

@@ -19,6 +19,7 @@ from mindstream.errors import InputError
 from mindstream.log.names import StreamKey
 from mindstream.memory.recall.embedding import Embedding
 from mindstream.memory.recall.filters import ALL, Filters, allowed_mask, compare_large
+from mindstream.memory.recall.part import PartLexical
 from mindstream.memory.recall.policies import Bounded, Candidates, Floats, Policy, Ranking, Signals
 from mindstream.memory.recall.question import understood
 from mindstream.memory.recall.relevance import Positions, Scored, Weights, certainty, relevance, weights_for
@@ -169,6 +170,8 @@ class Recaller:
         found = await self.store.candidates(stream, vector, terms(query), CANDIDATES, kinds=filters.kinds)
         columns = Columns(stream, self.embedding.embedder.name, self.embedding.embedder.width)
         columns.take(Changes(found))
+        if found.told:
+            columns.lexical = PartLexical(columns, found.told)
         columns.behind = True
         return columns
 

@@ -16,7 +16,7 @@ from mindstream.memory.store.checkpoints import Checkpoint
 from mindstream.memory.store.record import Kind, Record, Vector, normalised, same_words
 from mindstream.memory.store.registry import TypedKeys
 from mindstream.memory.store.rows import COLUMNS, record_of
-from mindstream.memory.store.store import Commit, checked_commit
+from mindstream.memory.store.store import Candidates, Commit, checked_commit
 from mindstream.memory.store.tenant import Tenant
 from mindstream.memory.store.validation import MAX_VERSION
 from mindstream.memory.store.writing import HOLDS
@@ -112,9 +112,11 @@ class SqlStore:
         n: int,
         *,
         kinds: Sequence[Kind] | None = None,
-    ) -> list[Record]:
+    ) -> Candidates:
         self.tenant.own(stream)
-        return await self._database.read(lambda connection: queries.newest_and_best_held(connection, stream, n, kinds))
+        return Candidates(
+            await self._database.read(lambda connection: queries.newest_and_best_held(connection, stream, n, kinds))
+        )
 
     async def find_same(self, stream: StreamKey, kind: Kind, texts: Sequence[str], *, now: Moment) -> dict[str, Record]:
         wanted = {same_words(text): normalised(text) for text in texts}

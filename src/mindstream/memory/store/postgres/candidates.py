@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,13 +15,19 @@ from mindstream.log.names import StreamKey
 from mindstream.memory.store import queries
 from mindstream.memory.store.postgres.connection import Rows
 from mindstream.memory.store.postgres.segments import EXTENSION, SMALLEST, hashed, written
-from mindstream.memory.store.record import Kind, Record, Vector
+from mindstream.memory.store.record import Kind, Vector
 from mindstream.memory.store.rows import COLUMNS, record_of
-from mindstream.text.lexical import GROUP_B, GROUP_K1, K1, B, resisting, telling_all
+from mindstream.memory.store.store import Candidates, Told
+from mindstream.text.lexical import GROUP_B, GROUP_K1, K1, B, resisting, saturated, telling_all
 
 Floats = NDArray[np.float32]
+Numbers = NDArray[np.int64]
 HELD_SEGMENTS = 128
 """Of so many segments, each of at most 65,536 records, it is remembered which records they are: 13 bytes a record."""
+AROUND = 2
+"""So many records before and after one in its episode come with it: ranking has words count there, too."""
+MOST = 300
+"""So many by each way of finding: more are read more slowly, and recall finds hardly more."""
 NEXT_TO, IN_EPISODE = np.float32(0.3), np.float32(1.25)
 """What counts of a word in the record before and after, and in the whole episode."""
 READY = "SELECT id, count, words FROM segments WHERE stream = ? AND ready ORDER BY last"
@@ -30,21 +38,42 @@ UNHELD = (
     " (SELECT coalesce(max(last), 9223372036854775807) FROM segments WHERE stream = ? AND ready)"
     " ORDER BY number DESC LIMIT ?"
 )
-RECORDS = f"SELECT {COLUMNS} FROM records WHERE number = ANY(%s) AND kind = ANY(%s) ORDER BY number"
+RECORDS = f"SELECT number, {COLUMNS} FROM records WHERE number = ANY(%s) AND kind = ANY(%s) ORDER BY number"
 NEAREST = (
     "SELECT number FROM nearness WHERE stream = ? AND width = {width} AND kind = ANY(?)"
     ' ORDER BY (near::"{schema}".halfvec({width})) OPERATOR("{schema}".<#>) ?::"{schema}".halfvec({width}) LIMIT ?'
 )
 
 
-class Place(NamedTuple):
+@dataclass(frozen=True)
+class Place:
     """A segment's records: their numbers, kinds and episodes (-1: in none), and how long each episode is."""
 
-    numbers: NDArray[np.int64]
+    numbers: Numbers
     kinds: list[Kind]
     kind: NDArray[np.uint8]
     episode: NDArray[np.int32]
     sizes: Floats
+
+    @cached_property
+    def _order(self) -> tuple[Numbers, Numbers]:
+        """Return the records episode by episode, and where each stands then."""
+        order = np.argsort(self.episode, kind="stable")
+        return order, np.argsort(order)
+
+    def find(self, numbers: Numbers) -> Numbers:
+        """Return the places of those of some numbers that are here."""
+        at = np.searchsorted(self.numbers, numbers)
+        at = at[at < len(self.numbers)]
+        return at[np.isin(self.numbers[at], numbers)]
+
+    def around(self, at: Numbers) -> Numbers:
+        """Return the numbers of records and of those AROUND them in their episodes."""
+        order, stands = self._order
+        near = stands[at][:, None] + np.arange(-AROUND, AROUND + 1)
+        there = order[np.clip(near, 0, len(order) - 1)]
+        same = (self.episode[there] == self.episode[at][:, None]) & (self.episode[at][:, None] >= 0)
+        return self.numbers[np.unique(np.concatenate([at, there[same]]))]
 
 
 class Found(NamedTuple):
@@ -52,7 +81,7 @@ class Found(NamedTuple):
 
     place: Place
     postings: NDArray[np.uint32]
-    term: NDArray[np.int64]
+    term: Numbers
 
 
 class Finder:
@@ -63,53 +92,36 @@ class Finder:
 
     def find(
         self, rows: Rows, stream: StreamKey, vector: Vector | None, words: Sequence[str], n: int, kinds: Sequence[Kind]
-    ) -> list[Record]:
-        """Return the candidates of a stream (see store.CandidateStore)."""
-        best = self._by_words(rows, stream, words, n, kinds)
+    ) -> Candidates:
+        """Return the candidates of a stream (see store.CandidateStore), and what the stream tells of them."""
+        n, words = min(n, MOST), list(dict.fromkeys(words))
+        held = rows.execute(READY, (stream,)).fetchall()
+        found = self._found(rows, [row[0] for row in held], {hashed(word): at for at, word in enumerate(words)})
+        best = np.empty(0, np.int64)
+        scoring = None
+        if held:
+            _, count, terms = (int(each) for each in np.sum([(0, *row[1:]) for row in held], axis=0))
+            scoring = _Scoring(found, len(words), count, terms / count)
+            best = _by_words(found, scoring, n, kinds)
         if vector is not None and np.any(vector):
-            best += _nearest(rows, stream, vector, n, kinds)
-        best += [row[0] for row in rows.execute(UNHELD, (stream, stream, 2 * SMALLEST))]
-        best += queries.number_newest_and_best_held(rows, stream, n, kinds)
-        return [record_of(row) for row in _binary(rows, RECORDS, (best, list(kinds)))]
-
-    def _by_words(
-        self, rows: Rows, stream: StreamKey, words: Sequence[str], n: int, kinds: Sequence[Kind]
-    ) -> list[int]:
-        """Return the numbers of the records that have most of the words, or stand where they are."""
-        segments = rows.execute(READY, (stream,)).fetchall()
-        asked = {hashed(word): at for at, word in enumerate(dict.fromkeys(words))}
-        if not segments or not asked:
-            return []
-        found = self._found(rows, [row[0] for row in segments], asked)
-        _, counts, lengths = np.sum([(0, *row[1:]) for row in segments], axis=0)
-        scoring = _Scoring(found, len(asked), int(counts), lengths / counts)
-        numbers, scores = np.empty(0, np.int64), np.empty(0, np.float32)
-        for each in found:
-            here, place = scoring(each), each.place
-            if not set(place.kinds) <= set(kinds):
-                here[~np.isin(place.kind, [code for code, kind in enumerate(place.kinds) if kind in kinds])] = 0
-            better = np.flatnonzero(here > (scores.min() if len(scores) >= n else 0))
-            numbers, scores = np.append(numbers, place.numbers[better]), np.append(scores, here[better])
-            if len(scores) > n:
-                kept = np.argpartition(-scores, n - 1)[:n]
-                numbers, scores = numbers[kept], scores[kept]
-        return [int(number) for number in numbers]
+            best = np.append(best, _nearest(rows, stream, vector, n, kinds))
+        around = [self._places[row[0]].around(self._places[row[0]].find(best)) for row in held]
+        more = [row[0] for row in rows.execute(UNHELD, (stream, stream, 2 * SMALLEST))]
+        more += queries.number_newest_and_best_held(rows, stream, n, kinds)
+        asked = [*np.concatenate([best, *around]).tolist(), *more]
+        read = [(row[0], record_of(row[1:])) for row in _binary(rows, RECORDS, (asked, list(kinds)))]
+        if scoring is None:
+            return Candidates(record for _, record in read)
+        episodes = scoring.tell(np.array([number for number, _ in read], np.int64), [each.episode for _, each in read])
+        told = Told(count, terms, dict(zip(words, scoring.holds.tolist(), strict=True)), episodes)
+        return Candidates((record for _, record in read), told)
 
     def _found(self, rows: Rows, segments: list[int], asked: dict[int, int]) -> list[Found]:
         """Look terms up in segments."""
+        self._hold(rows, segments)
         there: dict[int, list[tuple[int, NDArray[np.uint32]]]] = {}
         for segment, term, packed in _binary(rows, POSTINGS, (segments, list(asked))):
             there.setdefault(segment, []).append((asked[term], np.frombuffer(packed, np.uint32)))
-        if missing := [each for each in there if each not in self._places]:
-            for id_, numbers, kinds, kind, episode, sizes in _binary(rows, PLACES, (missing,)):
-                self._places[id_] = Place(
-                    np.frombuffer(numbers, np.int64), kinds, np.frombuffer(kind, np.uint8),
-                    np.frombuffer(episode, np.int32), np.frombuffer(sizes, np.float32),
-                )  # fmt: skip
-        for each in there:
-            self._places.move_to_end(each)
-        while len(self._places) > max(HELD_SEGMENTS, len(there)):
-            self._places.popitem(last=False)
         return [
             Found(
                 self._places[segment],
@@ -119,36 +131,77 @@ class Finder:
             for segment, some in there.items()
         ]
 
+    def _hold(self, rows: Rows, segments: list[int]) -> None:
+        """Remember which records are in segments; no word tells anything of them."""
+        if missing := [each for each in segments if each not in self._places]:
+            for id_, numbers, kinds, kind, episode, sizes in _binary(rows, PLACES, (missing,)):
+                self._places[id_] = Place(
+                    np.frombuffer(numbers, np.int64), kinds, np.frombuffer(kind, np.uint8),
+                    np.frombuffer(episode, np.int32), np.frombuffer(sizes, np.float32),
+                )  # fmt: skip
+        for each in segments:
+            self._places.move_to_end(each)
+        while len(self._places) > max(HELD_SEGMENTS, len(segments)):
+            self._places.popitem(last=False)
+
+
+def _by_words(found: Sequence[Found], scoring: _Scoring, n: int, kinds: Sequence[Kind]) -> Numbers:
+    """Return the numbers of the records that have most of the words, or stand where they are."""
+    numbers, scores = np.empty(0, np.int64), np.empty(0, np.float32)
+    for at, each in enumerate(found):
+        here, place = scoring.score(at), each.place
+        if not set(place.kinds) <= set(kinds):
+            here[~np.isin(place.kind, [code for code, kind in enumerate(place.kinds) if kind in kinds])] = 0
+        better = np.flatnonzero(here > (scores.min() if len(scores) >= n else 0))
+        numbers, scores = np.append(numbers, place.numbers[better]), np.append(scores, here[better])
+        if len(scores) > n:
+            kept = np.argpartition(-scores, n - 1)[:n]
+            numbers, scores = numbers[kept], scores[kept]
+    return numbers
+
 
 class _Scoring:
     """BM25 of records and of their episodes, for terms of which it is known how many of a stream's have them."""
 
     def __init__(self, found: Sequence[Found], terms: int, count: int, mean_length: float) -> None:
-        self._terms = terms
-        holds = sum((np.bincount(each.term, minlength=terms) for each in found), np.zeros(terms, np.int64))
-        self._weights = telling_all(holds, count)[:, None] * _saturation(max(1.0, float(mean_length)))
-        self._times = [self._in_episodes(each) for each in found]
-        episodes = sum(len(each.place.sizes) for each in found)
-        held = sum((np.count_nonzero(each, axis=1) for each in self._times), np.zeros(terms, np.int64))
-        self._idf = telling_all(held, max(1, episodes))
-        self._size = sum(float(each.place.sizes.sum()) for each in found) / max(1, episodes)
-        self._next = iter(self._times)
+        self._found, self._terms = found, terms
+        self.holds = sum((np.bincount(each.term, minlength=terms) for each in found), np.zeros(terms, np.int64))
+        self._weights = telling_all(self.holds, count)[:, None] * _saturation(max(1.0, mean_length))
+        times = [self._in_episodes(each) for each in found]
+        episodes = max(1, sum(len(each.place.sizes) for each in found))
+        idf = telling_all(sum((np.count_nonzero(t, axis=1) for t in times), np.zeros(terms, np.int64)), episodes)
+        mean = max(1.0, sum(float(each.place.sizes.sum()) for each in found) / episodes)
+        self._episodes = [
+            saturated(some, resisting(each.place.sizes, mean, GROUP_K1, GROUP_B), idf[:, None], GROUP_K1)
+            for each, some in zip(found, times, strict=True)
+        ]
 
-    def __call__(self, found: Found) -> Floats:
-        """Score the records of a segment; of those that were given, in that order."""
-        place, count = found.place, len(found.place.numbers)
-        own = np.bincount(found.postings >> 8, self._weights[found.term, found.postings & 0xFF], count)
-        scores = own.astype(np.float32)
-        together = (place.episode[1:] == place.episode[:-1]) & (place.episode[1:] >= 0)
+    def score(self, segment: int) -> Floats:
+        """Score the records of a segment that was found."""
+        found = self._found[segment]
+        own = np.bincount(
+            found.postings >> 8, self._weights[found.term, found.postings & 0xFF], len(found.place.numbers)
+        )
+        scores, episode = own.astype(np.float32), found.place.episode
         lent = NEXT_TO * scores
+        together = (episode[1:] == episode[:-1]) & (episode[1:] >= 0)
         scores[1:] += lent[:-1] * together
         scores[:-1] += lent[1:] * together
-        times = next(self._next)
-        resistance = resisting(place.sizes, max(1.0, self._size), GROUP_K1, GROUP_B)
-        parts = self._idf[:, None] * np.float32(GROUP_K1 + 1) * times / (times + resistance)
-        episodes = np.append(IN_EPISODE * parts.sum(axis=0), np.float32(0))  # the last: in none
-        scores += episodes[place.episode]
+        whole = np.append(IN_EPISODE * self._episodes[segment].sum(axis=0), np.float32(0))  # the last: in none
+        scores += whole[episode]
         return scores
+
+    def tell(self, numbers: Numbers, names: Sequence[str]) -> dict[str, Floats]:
+        """Return for each episode of some records what each term counts in it; of what no segment holds, nothing."""
+        told: dict[str, Floats] = {}
+        named = dict(zip(numbers.tolist(), names, strict=True))
+        for each, parts in zip(self._found, self._episodes, strict=True):
+            at = each.place.find(numbers)
+            for number, episode in zip(each.place.numbers[at].tolist(), each.place.episode[at].tolist(), strict=True):
+                if episode >= 0:
+                    name = named[number]
+                    told[name] = np.maximum(told.get(name, parts[:, episode]), parts[:, episode])
+        return told
 
     def _in_episodes(self, found: Found) -> Floats:
         """Count how often each episode has each term."""
@@ -166,15 +219,16 @@ def _saturation(mean: float) -> Floats:
     return found
 
 
-def _nearest(rows: Rows, stream: StreamKey, vector: Vector, n: int, kinds: Sequence[Kind]) -> list[int]:
+def _nearest(rows: Rows, stream: StreamKey, vector: Vector, n: int, kinds: Sequence[Kind]) -> Numbers:
     """Return the numbers of the records that are nearest to a vector; none, where the server has no pgvector."""
     row = rows.execute(f"{EXTENSION} AND EXISTS (SELECT 1 FROM nearness)").fetchone()
     if row is None:
-        return []
+        return np.empty(0, np.int64)
     settings = "SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', ?, true)"
     rows.execute(settings, (str(min(1000, max(100, n))),))
     sql = NEAREST.format(schema=row[0], width=len(vector))
-    return [found[0] for found in rows.execute(sql, (stream, list(kinds), written(vector), n))]
+    found = rows.execute(sql, (stream, list(kinds), written(vector), n))
+    return np.array([number for (number,) in found], np.int64)
 
 
 def _binary(rows: Rows, sql: str, values: tuple[Any, ...]) -> Any:

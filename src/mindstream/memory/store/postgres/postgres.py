@@ -30,7 +30,7 @@ from mindstream.memory.store.postgres.tables import MIGRATIONS, TABLES
 from mindstream.memory.store.record import KINDS, Kind, Record, Vector
 from mindstream.memory.store.rows import COLUMNS, FIELDS, record_of
 from mindstream.memory.store.sql_store import SqlStore
-from mindstream.memory.store.store import Changes, Commit, Erasure
+from mindstream.memory.store.store import Candidates, Changes, Commit, Erasure
 from mindstream.memory.store.tenant import Tenant
 from mindstream.memory.store.writing import next_change
 from mindstream.paths import home
@@ -81,7 +81,7 @@ class PostgresStore(SqlStore, AbstractAsyncContextManager["PostgresStore"]):
         n: int,
         *,
         kinds: Sequence[Kind] | None = None,
-    ) -> list[Record]:
+    ) -> Candidates:
         self.tenant.own(stream)
         self._index(stream)
         wanted = KINDS if kinds is None else kinds
