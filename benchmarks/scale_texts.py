@@ -27,12 +27,14 @@ SYLLABLES = ("ba", "ke", "lo", "mi", "nu", "ra", "se", "ti", "vo", "du", "fa", "
 """What surnames are made of: most words of a long talk are said a few times."""
 TOPICS, OF_TOPIC = 1_500, 120
 NAMES = (
-    "Otto Mira Jonas Lena Pavel Ida Samir Greta Tom Yuki Carla Finn Nora Ravi Elsa Hugo Wanda Omar Ruth Leo Aisha Karl"
-).split()
+    "Otto", "Mira", "Jonas", "Lena", "Pavel", "Ida", "Samir", "Greta", "Tom", "Yuki", "Carla", "Finn", "Nora", "Ravi",
+    "Elsa", "Hugo", "Wanda", "Omar", "Ruth", "Leo", "Aisha", "Karl",
+)  # fmt: skip
 VERBS = (
-    "found bought lost fixed sold moved painted cleaned borrowed forgot watched heard tried ordered planned cancelled"
-    " finished started missed carried built broke opened closed measured liked hated shared showed kept promised"
-).split()
+    "found", "bought", "lost", "fixed", "sold", "moved", "painted", "cleaned", "borrowed", "forgot", "watched",
+    "heard", "tried", "ordered", "planned", "cancelled", "finished", "started", "missed", "carried", "built", "broke",
+    "opened", "closed", "measured", "liked", "hated", "shared", "showed", "kept", "promised",
+)  # fmt: skip
 SUBJECTS = ("I", "we", "my sister", "the neighbour", "my boss", "our teacher", "nobody", "the doctor", "they", "{name}")
 JOINTS = ("with", "near", "behind", "without", "instead of", "because of", "next to", "after", "before", "under")
 TIMES = (
