@@ -113,7 +113,7 @@ class Talk:
 
     def _word(self, topic: NDArray[np.int64]) -> str:
         at = int(np.searchsorted(self._shares, self._chance.random()))
-        return self._words[topic[at + (OF_TOPIC if self._chance.random() < 0.4 else 0)]]
+        return self._words[int(topic[at + (OF_TOPIC if self._chance.random() < 0.4 else 0)])]
 
     def _clause(self, topic: NDArray[np.int64]) -> str:
         subject = self._pick(SUBJECTS).format(name=self._pick(NAMES))
