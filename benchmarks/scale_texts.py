@@ -26,63 +26,15 @@ LEAST = 2
 SYLLABLES = ("ba", "ke", "lo", "mi", "nu", "ra", "se", "ti", "vo", "du", "fa", "ge", "po", "sha", "tre", "wen")
 """What surnames are made of: most words of a long talk are said a few times."""
 TOPICS, OF_TOPIC = 1_500, 120
-NAMES = [
-    "Otto",
-    "Mira",
-    "Jonas",
-    "Lena",
-    "Pavel",
-    "Ida",
-    "Samir",
-    "Greta",
-    "Tom",
-    "Yuki",
-    "Carla",
-    "Finn",
-    "Nora",
-    "Ravi",
-    "Elsa",
-    "Hugo",
-    "Wanda",
-    "Omar",
-    "Ruth",
-    "Leo",
-    "Aisha",
-    "Karl",
-]
-VERBS = [
-    "found",
-    "bought",
-    "lost",
-    "fixed",
-    "sold",
-    "moved",
-    "painted",
-    "cleaned",
-    "borrowed",
-    "forgot",
-    "watched",
-    "heard",
-    "tried",
-    "ordered",
-    "planned",
-    "cancelled",
-    "finished",
-    "started",
-    "missed",
-    "carried",
-    "built",
-    "broke",
-    "opened",
-    "closed",
-    "measured",
-    "liked",
-    "hated",
-    "shared",
-    "showed",
-    "kept",
-    "promised",
-]
+NAMES = (
+    "Otto", "Mira", "Jonas", "Lena", "Pavel", "Ida", "Samir", "Greta", "Tom", "Yuki", "Carla", "Finn", "Nora", "Ravi",
+    "Elsa", "Hugo", "Wanda", "Omar", "Ruth", "Leo", "Aisha", "Karl",
+)  # fmt: skip
+VERBS = (
+    "found", "bought", "lost", "fixed", "sold", "moved", "painted", "cleaned", "borrowed", "forgot", "watched",
+    "heard", "tried", "ordered", "planned", "cancelled", "finished", "started", "missed", "carried", "built", "broke",
+    "opened", "closed", "measured", "liked", "hated", "shared", "showed", "kept", "promised",
+)  # fmt: skip
 SUBJECTS = ("I", "we", "my sister", "the neighbour", "my boss", "our teacher", "nobody", "the doctor", "they", "{name}")
 JOINTS = ("with", "near", "behind", "without", "instead of", "because of", "next to", "after", "before", "under")
 TIMES = (
@@ -161,7 +113,7 @@ class Talk:
 
     def _word(self, topic: NDArray[np.int64]) -> str:
         at = int(np.searchsorted(self._shares, self._chance.random()))
-        return self._words[topic[at + (OF_TOPIC if self._chance.random() < 0.4 else 0)]]
+        return self._words[int(topic[at + (OF_TOPIC if self._chance.random() < 0.4 else 0)])]
 
     def _clause(self, topic: NDArray[np.int64]) -> str:
         subject = self._pick(SUBJECTS).format(name=self._pick(NAMES))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -51,17 +50,12 @@ async def write(store: SqliteStore, count: int, first: int = 0) -> None:
         await memory.retain_all(drafts)
 
 
-async def written_behind(shelf: IndexCache) -> None:
-    while shelf._keeping or shelf._behind:
-        await asyncio.gather(*shelf._keeping.values(), *shelf._behind.values())
-
-
 async def kept(folder: Path) -> Path:
     """Have the columns kept by a process, and return their file."""
     store = SqliteStore(folder)
     shelf = IndexCache(store, "words", 96)
     await shelf.columns(ANN)
-    await written_behind(shelf)
+    await shelf.settled()
     await store.close()
     (path,) = (folder / "columns").iterdir()
     return path
@@ -122,9 +116,9 @@ async def test_what_is_written_later_is_caught_up_and_kept_again(filled: SqliteS
     assert (await shelf.columns(ANN)).kept == MANY
     async with Memory(filled, "ann", Words(), ManualClock()) as memory:
         await memory.recall("thing3 near place4", 5)
-    await written_behind(shelf)
+    await shelf.settled()
     await shelf.columns(ANN)
-    await written_behind(shelf)
+    await shelf.settled()
     assert path.stat().st_ino != before
     mapped = await shelf.columns(ANN)
     assert mapped.kept == MANY + 2 * FEW
@@ -161,7 +155,7 @@ async def test_a_damaged_file_is_ignored_and_built_anew(filled: SqliteStore, fol
     columns = await shelf.columns(ANN)
     assert columns.kept == 0
     assert len(columns) == MANY
-    await written_behind(shelf)
+    await shelf.settled()
     assert (await IndexCache(filled, "words", 96).columns(ANN)).kept == MANY
 
 
@@ -173,7 +167,7 @@ async def test_damage_that_nobody_waited_for_is_found_behind(filled: SqliteStore
     path.write_bytes(content)
     shelf = IndexCache(filled, "words", 96)
     assert (await shelf.columns(ANN)).kept == MANY
-    await written_behind(shelf)
+    await shelf.settled()
     fresh = Columns(ANN, "words", 96)
     async for _ in fresh.reading(filled):
         pass
@@ -229,7 +223,7 @@ async def test_until_they_are_there_recall_goes_by_candidates_and_says_so(filled
         shelf = memory._recaller.shelf
         assert shelf._behind
         await memory.settle()  # touches do not wait for the whole
-        await written_behind(shelf)
+        await shelf.settled()
         again = await memory.recall("said 3 near thing3", 3, touch=False)
         assert not again.by_candidates
         assert "said 3" in again[0].record.text

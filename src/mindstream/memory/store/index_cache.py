@@ -113,6 +113,11 @@ class IndexCache:
         columns = self._held.get(stream)
         return columns if columns is not None and columns.complete and not columns.behind else None
 
+    async def settled(self) -> None:
+        """Wait until nothing is filled, checked or written behind."""
+        while tasks := [*self._behind.values(), *self._keeping.values()]:
+            await asyncio.gather(*tasks)
+
     def _lock(self, stream: StreamKey) -> asyncio.Lock:
         return self._filling.setdefault(stream, asyncio.Lock())
 

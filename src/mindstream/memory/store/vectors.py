@@ -52,7 +52,9 @@ class Vectors:
 
     def reserve(self, count: int) -> None:
         """Make room for so many in all."""
-        for column in (self.sums, self.lengths, *self.bits):
+        self.sums.reserve(count)
+        self.lengths.reserve(count)
+        for column in self.bits:
             column.reserve(count)
 
     def append(self, vector: NDArray[np.float16] | None, before: int = -1) -> None:

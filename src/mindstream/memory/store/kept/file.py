@@ -95,7 +95,7 @@ class ArrayFile:
         return int(self._parts[name]["shape"][0])
 
 
-def writing(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, Array | Live]) -> Iterator[Callable[[], None]]:
+def writing(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, Array | Live]) -> Iterator[Callable[[], object]]:
     """Write a file in steps, each to be called in whatever thread, one after the other; the last puts it in its place.
 
     It may be read by its owner alone. Broken off, nothing of it stays.
