@@ -1,16 +1,19 @@
 """How long recall takes: default policy, hybrid, from a durable store, the question's embedding included.
 
-    python benchmarks/recall.py --json [--sizes 1000,10000,100000] [--without-peers]
+    python benchmarks/recall.py --json [--sizes 1000,10000,100000] [--without-peers] [--store postgres [--url URL]]
 
 The texts are made up: words with the frequencies of a language, talk of two in episodes of twenty turns. Peers are
 asked with the same embedder; `recall_at_10` of a peer is the share of the ten nearest vectors that it returns, ours the
-share of the ten that scoring every record in full would return.
+share of the ten that scoring every record in full would return. `--store postgres` measures a PostgreSQL database
+beside SQLite (a server from `mindstream[test-postgres]`, or one that a URL names, of a role that may do everything),
+and says whether both returned the same texts with the same scores, digit for digit.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import importlib
 import importlib.util
 import json
@@ -22,16 +25,19 @@ from typing import Any
 import numpy as np
 from babble import Babble
 from numpy.typing import NDArray
+from postgres_place import empty_database, serving
 
-from mindstream.clock import SystemClock
+from mindstream.clock import ManualClock
 from mindstream.memory.memory import Memory
+from mindstream.memory.opening import open_store
 from mindstream.memory.store import vectors as vectors_of_stream
 from mindstream.memory.store.record import RecordDraft
-from mindstream.memory.store.sqlite import SqliteStore
+from mindstream.memory.store.store import Store
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.models.embedders.wordllama import vectors as embedded
 
-ASKED, WARM, K = 200, 20, 10
+ASKED, WARM, K, NOW = 200, 20, 10, 1_700_000_000.0
+SETTLED = 20
 PATIENCE_S = 20.0
 """A peer is asked for no longer than this, and five times at least."""
 
@@ -42,10 +48,10 @@ def percentiles(took_s: Sequence[float]) -> dict[str, float]:
     return {"p50_ms": round(float(p50), 3), "p95_ms": round(float(p95), 3)}
 
 
-async def filled(folder: str, texts: Sequence[str]) -> tuple[SqliteStore, Memory]:
+async def filled(place: str, texts: Sequence[str]) -> tuple[Store, Memory]:
     """Write the texts to a stream in a store on disk."""
-    store = SqliteStore(folder)
-    stream = Memory(store, "benchmark", WordLlama(), SystemClock())
+    store = open_store(place)
+    stream = Memory(store, "benchmark", WordLlama(), ManualClock(NOW))
     for start in range(0, len(texts), 1000):
         await stream.retain_all(
             [
@@ -56,26 +62,42 @@ async def filled(folder: str, texts: Sequence[str]) -> tuple[SqliteStore, Memory
     return store, stream
 
 
-async def ours(texts: Sequence[str], questions: Sequence[str]) -> dict[str, float]:
-    """Measure recall from a stream."""
-    with tempfile.TemporaryDirectory() as folder:
-        store, stream = await filled(folder, texts)
+async def ours(place: str, texts: Sequence[str], questions: Sequence[str]) -> tuple[dict[str, float], list[Answer]]:
+    """Measure recall from a stream; return what it found, too."""
+    store, stream = await filled(place, texts)
+    start = time.perf_counter()
+    await stream.recall(questions[0], touch=False)
+    opened_s, took, returned, answers = time.perf_counter() - start, [], [], []
+    await stream.columns()  # all of them: of a long stream the first recall goes by candidates
+    for number, question in enumerate(questions, 1):
         start = time.perf_counter()
-        await stream.recall(questions[0])
-        opened_s, took, returned = time.perf_counter() - start, [], []
-        for question in questions:
-            start = time.perf_counter()
-            found = await stream.recall(question, K)
-            took.append(time.perf_counter() - start)
-            returned.append({each.record.id for each in found})
-        vectors_of_stream.EXACT_UP_TO = len(texts) + 1
-        full = [{each.record.id for each in await stream.recall(question, K)} for question in questions]
-        vectors_of_stream.EXACT_UP_TO = EXACT_UP_TO
-        await store.close()
+        found = await stream.recall(question, K)
+        took.append(time.perf_counter() - start)
+        if number % SETTLED == 0:  # what it did to the records that it found; the next recall reads it
+            await stream.settle()
+        returned.append({each.record.id for each in found})
+        answers.append([(each.record.text, each.score) for each in found])
+    vectors_of_stream.EXACT_UP_TO = stream._recaller.scanned = len(texts) + 1
+    full = [{each.record.id for each in await stream.recall(question, K)} for question in questions]
+    vectors_of_stream.EXACT_UP_TO = EXACT_UP_TO
+    await stream.close()
+    await store.close()
     same = np.mean([len(one & other) / len(other) for one, other in zip(returned, full, strict=True)])
-    return percentiles(took[WARM:]) | {"recall_at_10": round(float(same), 4), "first_ms": round(opened_s * 1000, 1)}
+    figures = percentiles(took[WARM:]) | {"recall_at_10": round(float(same), 4), "first_ms": round(opened_s * 1000, 1)}
+    return figures, answers
 
 
+async def both(admin: str, texts: Sequence[str], questions: Sequence[str]) -> dict[str, Any]:
+    """Measure SQLite; and PostgreSQL beside it, where there is a server."""
+    with tempfile.TemporaryDirectory() as folder:
+        figures, answers = await ours(folder, texts, questions)
+    if not admin:
+        return figures
+    there, found = await ours(empty_database(admin), texts, questions)
+    return figures | {"postgres": there | {"same_as_sqlite": found == answers}}
+
+
+Answer = list[tuple[str, float]]
 EXACT_UP_TO = vectors_of_stream.EXACT_UP_TO
 Ask = Callable[[str], Awaitable[list[int]]]
 """Return the numbers of the ten texts that a peer finds."""
@@ -170,13 +192,13 @@ async def peer(ask: Ask, questions: Sequence[str], matrix: NDArray[np.float32], 
     return result | {"recall_at_10": round(float(np.mean(shares)), 4)} if of_vectors else result
 
 
-async def run(sizes: Sequence[int], peers: bool) -> dict[str, Any]:
+async def run(sizes: Sequence[int], peers: bool, admin: str) -> dict[str, Any]:
     """Measure all sizes."""
     result: dict[str, Any] = {"sizes": {}, "peers": {name: {} for name in PEERS} if peers else {}}
     questions = Babble(2).sentences(ASKED, 4, 9)
     for size in sizes:
         texts = Babble(1).sentences(size)
-        result["sizes"][str(size)] = await ours(texts, questions)
+        result["sizes"][str(size)] = await both(admin, texts, questions)
         matrix = embedded(texts)
         for name, (module, made) in PEERS.items() if peers else ():
             if not installed(module):
@@ -192,9 +214,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", default="1000,10000,100000")
     parser.add_argument("--without-peers", action="store_true")
+    parser.add_argument("--store", choices=("sqlite", "postgres"), default="sqlite")
+    parser.add_argument("--url", default="", help="the server that is asked in place of one of its own")
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
-    result = asyncio.run(run([int(size) for size in asked.sizes.split(",")], not asked.without_peers))
+    with serving(asked.url) if asked.store == "postgres" else contextlib.nullcontext("") as admin:
+        sizes = [int(size) for size in asked.sizes.split(",")]
+        result = asyncio.run(run(sizes, not asked.without_peers, admin))
     if asked.json:
         print(json.dumps(result, indent=1))
         return

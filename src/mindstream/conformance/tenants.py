@@ -68,6 +68,7 @@ TRIED: dict[str, Call] = {
     "latest": lambda store, its: store.latest(its.key, n=9, now=NOW),
     "find_same": lambda store, its: store.find_same(its.key, "note", [its.record.text], now=NOW),
     "changes": lambda store, its: store.changes(its.key, 0),
+    "candidates": lambda store, its: store.candidates(its.key, None, [its.record.text], 9),
     "walk": lambda store, its: _walk(store, its.key),
     "open_work": lambda store, its: store.open_work(its.key),
     "claim": lambda store, its: store.claim(its.key, SLOT, its.owner, NOW, 9e9),

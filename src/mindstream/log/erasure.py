@@ -22,7 +22,7 @@ from pathlib import Path
 from mindstream.errors import InputError, StorageError
 from mindstream.log.database import FILE, rewrite
 from mindstream.log.files import check_plain, private_file
-from mindstream.log.folder import COPIES, GATES, UNFINISHED_GATES, history
+from mindstream.log.folder import COPIES, GATES, KEPT_COLUMNS, UNFINISHED_GATES, history
 from mindstream.log.names import StreamKey
 from mindstream.log.sqlite_errors import BUSY_S, explain_errors
 from mindstream.paths import read_text
@@ -121,6 +121,7 @@ def rewrite_where_due(folder: Path, look_ms: float = BUSY_S * 1000) -> bool:
         if row is not None:
             connection.execute(f"PRAGMA busy_timeout = {BUSY_S * 1000:.0f}")
             rewrite(connection, folder / FILE)
+            delete(sorted(folder.glob(f"{KEPT_COLUMNS}/*")))  # whoever erased may have died before they were gone
             connection.execute("UPDATE counters SET value = 0 WHERE name = 'erased' AND value = ?", row)
         return row is not None
 
@@ -151,9 +152,9 @@ def finish(folder: Path, intent: Intent) -> None:
 def files_of(folder: Path, user: StreamKey) -> list[Path]:
     """Name the files beside the database that hold something of a user.
 
-    Typed history; what gates learned from all, and copies of all from before the folder was mended.
+    Typed history; what gates learned from all, columns of all, and copies of all from before the folder was mended.
     """
-    patterns = (GATES, UNFINISHED_GATES, f"{COPIES}/*")
+    patterns = (GATES, UNFINISHED_GATES, f"{COPIES}/*", f"{KEPT_COLUMNS}/*")
     found = [history(folder, user), *(path for pattern in patterns for path in sorted(folder.glob(pattern)))]
     return [path for path in found if path.exists()]
 

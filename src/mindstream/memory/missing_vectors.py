@@ -15,6 +15,7 @@ from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Revision
 
 if TYPE_CHECKING:
+    from mindstream.memory.store.columns import Columns
     from mindstream.memory.stream import Stream
 
 MOST = 10_000
@@ -64,13 +65,14 @@ class MissingVectors:
             self._said_silent = True
             return
         self._said_silent = False
-        if not self._looked_for_foreign and (offer := await self._offer()):
-            self._stream.show(Failed(text=offer, where="recall"))
-        self._looked_for_foreign = True
+        columns = None if self._looked_for_foreign else self._stream.columns_held()
+        if columns is not None:
+            self._looked_for_foreign = True
+            if offer := self._offer(columns):
+                self._stream.show(Failed(text=offer, where="recall"))
 
-    async def _offer(self) -> str:
+    def _offer(self, columns: Columns) -> str:
         """Say how many records the stream's embedder has made no vector of, and what to do; "" where there are none."""
-        columns = await self._stream.columns()
         if not columns.foreign:
             return ""
         return (

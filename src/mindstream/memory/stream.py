@@ -191,7 +191,7 @@ class Stream:
         self._recaller = recaller_of(store, embedder)
         self.embedding = self._recaller.embedding
         self.missing = MissingVectors(self, self.embedding)
-        self._touches = Touches(store, self.columns, self.key, clock, strength)
+        self._touches = Touches(store, self._columns_of, self.key, clock, strength)
         self._lately = RecentTexts(self.key)
         self._held: dict[str, Record | None] = {}
 
@@ -220,7 +220,8 @@ class Stream:
 
     async def touched(self, touches: Sequence[Touch]) -> list[Revision]:
         """Return what these recalls do to the records that they found, to be written with a commit of one's own."""
-        return list_revisions(await self.columns(), touches, self.strength)
+        found = [id_ for touch in touches for id_ in (*touch.returned, *touch.passed_over)]
+        return list_revisions(await self._columns_of(found), touches, self.strength)
 
     async def settle(self) -> None:
         """Write the touches that wait, now."""
@@ -229,6 +230,13 @@ class Stream:
     async def columns(self) -> Columns:
         """Return the stream's records as arrays, with all that anybody has written; others run while much is read."""
         return await self._recaller.shelf.columns(self.key)
+
+    def columns_held(self) -> Columns | None:
+        """Return them if this process holds them all, as they were a moment ago."""
+        return self._recaller.shelf.whole(self.key)
+
+    async def _columns_of(self, ids: list[str]) -> Columns:
+        return await self._recaller.shelf.of(self.key, ids)
 
     async def retain(
         self,
@@ -300,7 +308,7 @@ class Stream:
             if touch:
                 self._touches.add(touched)
         await self.missing.tell(found.without_vectors)
-        return Recollection(found.returned, found.certainty, touched, found.not_reranked)
+        return Recollection(found.returned, found.certainty, touched, found.not_reranked, found.by_candidates)
 
     async def commit(
         self, *entries: Entry | Event, revisions: Sequence[Revision] = (), wake: NewWork | None = None,

@@ -47,4 +47,4 @@ class Served:
 
 def mask_of(columns: Columns, served: Set[str]) -> NDArray[np.bool_]:
     """Mark the rows that may be served."""
-    return np.fromiter((id_ in served for id_ in columns.ids), np.bool_, len(columns.ids))
+    return columns.ids.among(list(served))

@@ -7,13 +7,15 @@ do, costs a dictionary entry; the others a growing array.
 from __future__ import annotations
 
 import math
-from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from mindstream.text.growing_array import GrowingArray
+from mindstream.text.postings import NONE, Postings
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -24,48 +26,45 @@ MOST_TIMES = 15
 
 
 class Matches(NamedTuple):
-    """Where terms were found: documents, in order for each term, how many times each, and how many a term has."""
+    """Where terms were found: documents, in order for each term, how many times each, and how many a term has.
+
+    Of a part of an index, `held` is how many a term has in the whole, and `of` where it was found there.
+    """
 
     documents: Ints
     times: Floats
     counts: Ints
+    held: Ints
+    of: Matches | None = None
 
 
 class Lexical:
     """An index of numbered documents: 0, 1, 2 … in the order in which they are added, each in one group or none."""
 
     def __init__(self) -> None:
-        self._postings: dict[str, int | array[int]] = {}
-        self._lengths = array("H")
-        self._total = 0
-        self._groups = array("i")
-        self._sizes = array("d")
-        self._grouped = 0
+        self.postings = Postings()
+        self.sizes = GrowingArray(np.uint16)
+        self.group = GrowingArray(np.int32)
+        self.group_sizes = GrowingArray(np.float64)
+        self.total = self.grouped = 0
 
     def __len__(self) -> int:
-        return len(self._lengths)
+        return len(self.sizes)
 
     def add(self, terms: Sequence[str], group: int = -1) -> int:
         """Add a document; return its number. Groups are numbered from 0; -1: in none."""
-        number, length = len(self._lengths), min(len(terms), 65_535)
-        postings = self._postings
+        number, length = len(self.sizes), min(len(terms), 65_535)
+        add = self.postings.add
         for term, times in Counter(terms).items():
-            posting = number << 4 | min(times, MOST_TIMES)
-            there = postings.get(term)
-            if there is None:
-                postings[term] = posting
-            elif isinstance(there, int):
-                postings[term] = array("I", (there, posting))
-            else:
-                there.append(posting)
-        self._lengths.append(length)
-        self._groups.append(group)
-        self._total += length
+            add(term, number << 4 | min(times, MOST_TIMES))
+        self.sizes.append(length)
+        self.group.append(group)
+        self.total += length
         if group >= 0:
-            while group >= len(self._sizes):
-                self._sizes.append(0)
-            self._sizes[group] += length
-            self._grouped += length
+            while group >= len(self.group_sizes):
+                self.group_sizes.append(0)
+            self.group_sizes.values[group] += length
+            self.grouped += length
         return number
 
     def matches(self, term: str) -> tuple[Ints, Floats]:
@@ -75,65 +74,60 @@ class Lexical:
 
     def matches_of(self, terms: Sequence[str]) -> Matches:
         """Return the documents that hold each of these terms, term after term."""
-        packed = [_packed(self._postings.get(term)) for term in terms]
+        packed = [self.postings.of(term) for term in terms]
         counts = np.array([len(each) for each in packed], np.int64)
-        joined = np.concatenate(packed) if packed else _packed(None)
-        return Matches((joined >> 4).astype(np.int64), (joined & MOST_TIMES).astype(np.float32), counts)
+        joined = np.concatenate([NONE, *packed])
+        return Matches((joined >> 4).astype(np.int64), (joined & MOST_TIMES).astype(np.float32), counts, counts)
 
     def counts(self, terms: Sequence[str]) -> Ints:
         """Return how many documents hold each of these terms."""
-        return np.array([_count(self._postings.get(term)) for term in terms], np.int64)
+        return np.array([self.postings.count(term) for term in terms], np.int64)
 
     def idf(self, term: str) -> float:
         """Return how telling a term is: ln(1 + (N - n + 1/2) / (n + 1/2)), n of N documents hold it."""
-        return telling(_count(self._postings.get(term)), len(self))
+        return telling(self.postings.count(term), len(self))
 
     def scores(self, terms: Iterable[str]) -> Floats:
         """Return BM25 of every document."""
         found = self.matches_of(list(dict.fromkeys(terms)))
         resistance = resisting(self.lengths(found.documents), self.mean_length, K1, B)
         weights = saturated(found.times, resistance, self.idf_of(found), K1)
-        return np.bincount(found.documents, weights, len(self)).astype(np.float32)
+        return np.bincount(found.documents, weights, self.documents).astype(np.float32)
 
     def idf_of(self, found: Matches) -> Floats:
         """Return for all that was found how telling its term is."""
-        return np.repeat(telling_all(found.counts, len(self)), found.counts)
+        return np.repeat(telling_all(found.held, len(self)), found.counts)
 
     def lengths(self, documents: Ints) -> Floats:
         """Return how many terms these documents have."""
-        return np.frombuffer(self._lengths, np.uint16)[documents].astype(np.float32)
+        return self.sizes.values[documents].astype(np.float32)
 
     @property
     def mean_length(self) -> float:
         """Return how many terms a document has on average, at least 1."""
-        return max(1.0, self._total / max(1, len(self)))
+        return max(1.0, self.total / max(1, len(self)))
+
+    @property
+    def documents(self) -> int:
+        """Return how many documents may be found."""
+        return len(self)
 
     @property
     def groups(self) -> int:
         """Return how many groups there are."""
-        return len(self._sizes)
+        return len(self.group_sizes)
 
     def group_scores(self, found: Matches) -> Floats:
         """Return BM25 of every group, taken as one text, for the terms that were looked up."""
-        of = np.frombuffer(self._groups, np.int32)[found.documents]
+        of = self.group.values[found.documents]
         cells = np.repeat(np.arange(len(found.counts)) * self.groups, found.counts) + of
         inside, shape = of >= 0, (len(found.counts), self.groups)
         times = np.bincount(cells[inside], found.times[inside], shape[0] * shape[1]).reshape(shape).astype(np.float32)
-        sizes = np.frombuffer(self._sizes, np.float64).astype(np.float32)
-        resistance = resisting(sizes, max(1.0, self._grouped / self.groups), GROUP_K1, GROUP_B)
+        sizes = self.group_sizes.values.astype(np.float32)
+        resistance = resisting(sizes, max(1.0, self.grouped / self.groups), GROUP_K1, GROUP_B)
         idf = telling_all(np.count_nonzero(times, axis=1), self.groups)
         scores: Floats = saturated(times, resistance, idf[:, None], GROUP_K1).sum(axis=0)
         return scores
-
-
-def _count(postings: int | array[int] | None) -> int:
-    return 0 if postings is None else 1 if isinstance(postings, int) else len(postings)
-
-
-def _packed(postings: int | array[int] | None) -> NDArray[np.uint32]:
-    if postings is None:
-        return np.empty(0, np.uint32)
-    return np.array([postings], np.uint32) if isinstance(postings, int) else np.frombuffer(postings, np.uint32)
 
 
 def telling(holds: int, of: int) -> float:

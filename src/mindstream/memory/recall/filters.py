@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from mindstream.clock import Moment
-from mindstream.memory.store.columns import KIND_CODES, PORTION, Columns, entries, is_plain
+from mindstream.memory.store.columns import KIND_CODES, PORTION, Columns
+from mindstream.memory.store.kept.fields import entries, is_plain
 from mindstream.memory.store.record import Kind
 from mindstream.memory.store.store import Store
 
@@ -44,7 +45,7 @@ ALL = Filters()
 def allowed_mask(columns: Columns, filters: Filters, now: Moment, alike: Mapping[str, Sequence[int]]) -> Mask:
     """Mark the records that pass; `alike`: where large values are what `where` asks for, as `compare_large` found."""
     at = now if filters.as_of is None else filters.as_of
-    mask: Mask = (columns.valid_until.values > at) & (columns.forgotten.values > at)
+    mask: Mask = columns.held_at(at)
     if filters.as_of is not None:
         mask &= (columns.created.values <= at) & (columns.valid_from.values <= at)
     if filters.kinds is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,6 +95,8 @@ class Bounded:
     importance: float = 0.1
     strength: float = 0.1
     half_life_s: float = 7 * DAY_S
+    by_relevance: ClassVar[bool] = True
+    """Who is not near the most relevant is none of the best: it need not look at all records of a long stream."""
 
     def rank(self, candidates: Candidates, n: int) -> Ranking:
         rows = self._within_reach(candidates.relevance, n)

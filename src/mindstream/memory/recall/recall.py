@@ -19,19 +19,24 @@ from mindstream.errors import InputError
 from mindstream.log.names import StreamKey
 from mindstream.memory.recall.embedding import Embedding
 from mindstream.memory.recall.filters import ALL, Filters, allowed_mask, compare_large
+from mindstream.memory.recall.part import PartLexical
 from mindstream.memory.recall.policies import Bounded, Candidates, Floats, Policy, Ranking, Signals
 from mindstream.memory.recall.question import understood
 from mindstream.memory.recall.relevance import Positions, Scored, Weights, certainty, relevance, weights_for
 from mindstream.memory.recall.rerank import SecondStage
+from mindstream.memory.recall.selection import LONG, select
 from mindstream.memory.recall.touch import Touch
 from mindstream.memory.store.columns import Columns
 from mindstream.memory.store.index_cache import IndexCache
 from mindstream.memory.store.record import FADING, KINDS, Kind, Record
-from mindstream.memory.store.store import Store
+from mindstream.memory.store.store import Changes, Store
 from mindstream.models.embedders.embedder import Embedder
+from mindstream.text.words import terms
 
 FOUND_PER_RETURNED = 4
 """So many are found for each that is returned: what they lose by being passed over, memory/fading says."""
+CANDIDATES = 1_000
+"""So many of each kind of candidates are ranked where a stream's columns are not there yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,7 @@ class Recall:
         passed_over: ids of records that were found, but not returned.
         without_vectors: why words alone were compared; "" where vectors were, too.
         not_reranked: why the second stage could not rank; "" where it did, or there is none.
+        by_candidates: not all of the stream was looked at: its columns are being filled behind.
         certainty: how sure it is that anything among the candidates answers, 0 to 1 (memory/recall/relevance).
     """
 
@@ -59,6 +65,7 @@ class Recall:
     passed_over: list[str] = field(default_factory=list)
     without_vectors: str = ""
     not_reranked: str = ""
+    by_candidates: bool = False
     certainty: float = 0.0
 
 
@@ -70,20 +77,26 @@ class Recollection(list[Recalled]):
         touch: what this recall does to the records that it found; of a pure read, what it would do, to be committed
             with whatever else says that it was done (`Stream.commit`). None: nothing, ever.
         not_reranked: why the second stage could not rank; "" where it did, or there is none.
+        by_candidates: not all of the stream was looked at, for it is long and was opened a moment ago.
     """
 
     def __init__(
         self, returned: Iterable[Recalled] = (), certainty: float = 0.0, touch: Touch | None = None,
-        not_reranked: str = "",
+        not_reranked: str = "", by_candidates: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(returned)
         self.certainty = certainty
         self.touch = touch
         self.not_reranked = not_reranked
+        self.by_candidates = by_candidates
 
 
 class Recaller:
-    """Recall from any stream of a store."""
+    """Recall from any stream of a store.
+
+    Attributes:
+        scanned: so many records are scored one by one, whatever the policy; of more, those that may be among the best.
+    """
 
     def __init__(
         self, store: Store, embedder: Embedder, *, policy: Policy | None = None, weights: Weights | None = None
@@ -93,6 +106,7 @@ class Recaller:
         self.policy = policy or Bounded()
         self.weights = weights or weights_for(embedder.name)
         self.shelf = IndexCache(store, embedder.name, embedder.width)
+        self.scanned = LONG
 
     async def recall(
         self,
@@ -119,26 +133,47 @@ class Recaller:
             raise InputError("there is nothing to look for: the query is empty")
         if k < 1:
             raise InputError(f"k says how many records to return, at least 1, not {k}")
-        columns = await self.shelf.columns(stream)
+        policy = policy or self.policy
+        columns = await self._columns(stream, query, filters, policy)
+        by_candidates = columns.behind
         if not len(columns):
-            return Recall()
+            return Recall(by_candidates=by_candidates)
         question = understood(query, columns, now)
         embedded = await self.embedding.soon(question.wordings)
         vectors = np.zeros((1, columns.width), np.float32) if embedded is None else embedded
         alike = await compare_large(self.store, columns, filters)
         passing = allowed_mask(columns, filters, now, alike)
+        written_down = filters.asked_in in columns.position
+        if getattr(policy, "by_relevance", False) and len(columns) > self.scanned:
+            columns, passing = select(columns, question, vectors, passing, self.weights)
         scored = relevance(columns, question, vectors, passing, self.weights)
-        certain = certainty(columns, question, scored, passing, embedded is None, filters.asked_in in columns.position)
+        certain = certainty(columns, question, scored, passing, embedded is None, written_down)
         without = "" if embedded is not None else self._without_vectors()
         if certain < floor:
-            return Recall(without_vectors=without, certainty=certain)
+            return Recall(without_vectors=without, by_candidates=by_candidates, certainty=certain)
         candidates = _candidates(columns, scored, vectors[-1], now)
-        ranking = (policy or self.policy).rank(candidates, FOUND_PER_RETURNED * k)
+        ranking = policy.rank(candidates, FOUND_PER_RETURNED * k)
         looked_at = max(k, min(second.most, FOUND_PER_RETURNED * k)) if second else k
         found = await self._recalled(columns, scored, ranking, looked_at)
         if second and len(found.returned) > 1:
             found = await _reranked(found, second, query, k)
-        return replace(found, without_vectors=without, certainty=certain)
+        return replace(found, without_vectors=without, by_candidates=by_candidates, certainty=certain)
+
+    async def _columns(self, stream: StreamKey, query: str, filters: Filters, policy: Policy) -> Columns:
+        """Return a stream's columns; where they are not there at once, those of the store's candidates."""
+        if not getattr(policy, "by_relevance", False):
+            return await self.shelf.columns(stream)
+        if (columns := await self.shelf.at_hand(stream)) is not None:
+            return columns
+        embedded = await self.embedding.soon([query])
+        vector = None if embedded is None else embedded[0].astype(np.float16)
+        found = await self.store.candidates(stream, vector, terms(query), CANDIDATES, kinds=filters.kinds)
+        columns = Columns(stream, self.embedding.embedder.name, self.embedding.embedder.width)
+        columns.take(Changes(found))
+        if found.told:
+            columns.lexical = PartLexical(columns, found.told)
+        columns.behind = True
+        return columns
 
     def _without_vectors(self) -> str:
         failing = self.embedding
@@ -146,7 +181,7 @@ class Recaller:
 
     async def _recalled(self, columns: Columns, scored: Scored, ranking: Ranking, k: int) -> Recall:
         """Return the k best, from the store where they are not at hand, and tell which were passed over."""
-        ids = [columns.ids[at] for at in ranking.rows]
+        ids = [columns.id_at(at) for at in ranking.rows.tolist()]
         records = {id_: columns.whole[id_] for id_ in ids[:k] if id_ in columns.whole}
         if missing := [id_ for id_ in ids[:k] if id_ not in records]:
             records |= {record.id: record for record in await self.store.records(columns.stream, missing)}
@@ -176,8 +211,9 @@ class Recaller:
         if not len(columns):
             return []
         candidates = allowed_mask(columns, Filters(kinds=kinds), now, {})
-        positions = {at for word in keywords for at in columns.keywords.get(word.lower(), ()) if candidates[at]}
-        return await self.store.records(stream, [columns.ids[at] for at in sorted(positions, reverse=True)[:n]])
+        found = np.unique(np.concatenate([columns.keywords.of(word.lower()) for word in keywords] or [[]]))
+        positions = found.astype(np.int64)[candidates[found.astype(np.int64)]][::-1][:n]
+        return await self.store.records(stream, [columns.ids[at] for at in positions.tolist()])
 
 
 async def _reranked(found: Recall, second: SecondStage, query: str, k: int) -> Recall:

@@ -91,7 +91,7 @@ def relevance(
     """Score all records of a stream; `vectors` are those of the question's wordings."""
     parts = _by_words(columns, question, weights)
     if question.who >= 0:
-        parts["who"] = _said(columns, question) * np.float32(weights.who * telling(1, len(columns) + OTHERS))
+        parts["who"] = _said(columns, question) * np.float32(weights.who * telling(1, len(columns.entire) + OTHERS))
     if question.spans:
         parts["dates"] = np.float32(weights.dates) * _dated(columns, question)
     if weights.question:
@@ -113,7 +113,7 @@ def _by_words(columns: Columns, question: RecallQuery, weights: Weights) -> dict
     index, count = columns.lexical, len(columns)
     words, reached = np.zeros(count, np.float32), np.zeros(count + 1, np.float32)
     episodes = np.zeros(index.groups + 1, np.float32)  # the last: in none
-    resistance = _Resistance(columns, weights.verbosity)
+    resistance = Resistance(columns, weights.verbosity)
     reach = _Reach(columns, weights) if index.groups else None
     terms = list(dict.fromkeys(question.terms))
     for start in range(0, len(terms), TERMS_AT_ONCE):
@@ -135,7 +135,7 @@ def _by_words(columns: Columns, question: RecallQuery, weights: Weights) -> dict
     return parts
 
 
-class _Resistance:
+class Resistance:
     """What the length of a record takes from each of its words.
 
     A message is measured by what its speaker usually says, and a speaker by the tersest of those who talk: so a long
@@ -214,7 +214,14 @@ def _dated(columns: Columns, question: RecallQuery) -> Floats:
         later = span.until + min(max(span.until - span.since, DAY_S), 7 * DAY_S)
         inside[(created >= span.until) & (created < later) & (inside < 0.5)] = 0.5
         inside[(created >= span.since) & (created < span.until)] = 1
-    return inside * np.float32(telling(int(np.count_nonzero(inside == 1)), len(columns)))
+    return inside * np.float32(telling(_written_in(columns.entire, question), len(columns.entire)))
+
+
+def _written_in(columns: Columns, question: RecallQuery) -> int:
+    created, inside = columns.created.values, np.zeros(len(columns), np.bool_)
+    for span in question.spans:
+        inside |= (created >= span.since) & (created < span.until)
+    return int(np.count_nonzero(inside))
 
 
 def _nearness(columns: Columns, vectors: Floats, candidates: NDArray[np.bool_], total: Floats) -> Floats:

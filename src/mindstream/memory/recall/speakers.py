@@ -36,6 +36,15 @@ class Speakers:
             (self._users if by_user else self._agents).add(by)
         self._usual = None
 
+    def state(self) -> list[list[int]]:
+        """Return all that is known, to begin with."""
+        return [self._messages, self._words, sorted(self._users), sorted(self._agents)]
+
+    def begin_with(self, state: list[list[int]]) -> None:
+        """Begin with what was known."""
+        self._messages, self._words, users, agents = state
+        self._users, self._agents, self._usual = set(users), set(agents), None
+
     @property
     def user(self) -> int:
         """Return the number of the one who is marked as the user; -1: nobody, or several."""

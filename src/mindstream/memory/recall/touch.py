@@ -41,13 +41,14 @@ class Touches:
     """The touches of one stream that are not written yet.
 
     Args:
+        columns: gives columns in which at least some records (ids) stand as they are now.
         laws: None: levels never change, only the time of access does.
     """
 
     def __init__(
         self,
         store: Store,
-        columns: Callable[[], Awaitable[Columns]],
+        columns: Callable[[list[str]], Awaitable[Columns]],
         stream: StreamKey,
         clock: Clock,
         laws: Strength | None,
@@ -114,7 +115,7 @@ class Touches:
     async def _write(self, touches: Sequence[Touch], commit: Commit) -> list[Logged]:
         refused: list[Revision] | None = None
         for attempt in itertools.count(1):
-            columns = await self._columns()
+            columns = await self._columns([id_ for touch in touches for id_ in (*touch.returned, *touch.passed_over)])
             revisions = list_revisions(columns, touches, self._laws)
             told = self._tell(columns, touches, revisions)
             if not (revisions or told or commit.entries or commit.revisions):

@@ -6,24 +6,25 @@ portions and asks for what is new before each recall, so that another process's 
 
 from __future__ import annotations
 
-from array import array
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Collection, Iterator
+from collections.abc import AsyncIterator, Collection
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import JsonValue
 
 from mindstream.clock import Moment
 from mindstream.log.names import StreamKey
 from mindstream.memory.recall.speakers import Speakers
-from mindstream.memory.store.growing_array import GrowingArray
+from mindstream.memory.store.kept.fields import Fields
+from mindstream.memory.store.kept.ids import RecordIds
 from mindstream.memory.store.record import KINDS, Kind, Record, Vector
 from mindstream.memory.store.store import Changes, Store
 from mindstream.memory.store.validation import is_finite
 from mindstream.memory.store.vectors import Vectors
+from mindstream.text.growing_array import GrowingArray
 from mindstream.text.lexical import Lexical
+from mindstream.text.postings import Postings
 from mindstream.text.words import plain_words, terms
 
 EPISODIC = frozenset({"chat", "observation"})
@@ -41,19 +42,25 @@ class Columns:
     """One stream's records, in the order in which they were written.
 
     Attributes:
-        ids, position: the records' ids, and where each stands.
+        ids, position: the records' ids, and where each stands that was not erased.
         names, episodes: what the numbers in the columns `by` and `episode` stand for.
         named: for each word that a name begins with, the names.
         kind: the code of KIND_CODES.
         group: the episode, in episodic kinds only; -1: in none. `before`, `after`: the neighbours in it; -1: none.
         asks: a question stands in its last 80 characters; ends_asking: it ends with one.
         importance: NaN where it is not rated. valid_from, valid_until, forgotten: infinite where they are open.
+        open: neither the end of its validity nor of its being held is known.
+        group_of, last: for each episode its group, and for each group the record that stands last in it; -1: none.
         keywords: for each keyword in lower case, the positions of the records that have it.
         compared: its vector is of this embedder; where it is of another, or missing, words alone find it.
         fields: what is in the records' data, and their slots.
         speakers: who talks, and how much each says.
         only_talk: all records are of the kind chat.
         whole: the records themselves, as they are now, by id; of any stream: those that were taken over last.
+        ahead: so many records, or fewer, are to be taken over yet, where that is being done.
+        upto: the change up to which they are caught up with the store.
+        complete: they were caught up with the store once. behind: since then much has come that is taken over behind.
+        kept: so many of the records come from a file that is mapped.
         traces: something was erased that had been taken over: it is not found, but its neighbours still show it.
     """
 
@@ -64,10 +71,11 @@ class Columns:
         self.whole = OrderedDict[str, Record]() if whole is None else whole
         self.embedder = embedder
         self.width = width
-        self._upto, self._reaching, self._left = 0, 0, 0
-        self.traces = False
-        self.ids: list[str] = []
-        self.position: dict[str, int] = {}
+        self.upto, self.ahead, self._reaching, self._left = 0, 0, 0, 0
+        self.traces = self.complete = self.behind = False
+        self.kept = 0
+        self.ids = RecordIds()
+        self.position = self.ids.position
         self.names: dict[str, int] = {}
         self.named: dict[str, list[str]] = {}
         self.episodes: dict[str, int] = {}
@@ -87,18 +95,32 @@ class Columns:
         self.valid_from = GrowingArray(np.float64)
         self.valid_until = GrowingArray(np.float64)
         self.forgotten = GrowingArray(np.float64)
+        self.open = GrowingArray(np.bool_)
         self.compared = GrowingArray(np.bool_)
-        self.keywords: dict[str, list[int]] = {}
+        self.keywords = Postings()
         self.fields = Fields()
         self.speakers = Speakers()
         self.only_talk = True
         self.lexical = Lexical()
         self.vectors = Vectors(self.width)
-        self._groups: dict[str, int] = {}
-        self._last: dict[int, int] = {}
+        self.group_of = GrowingArray(np.int32)
+        self.last = GrowingArray(np.int32)
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @property
+    def entire(self) -> Columns:
+        """Return the columns of the whole stream, where these are a selection."""
+        return self
+
+    def id_at(self, row: int) -> str:
+        """Return the id of the record that stands there."""
+        return self.ids[row]
+
+    def begin_with(self, width: int) -> None:
+        """Take vectors of so many numbers, before there are any."""
+        self.width, self.vectors = width, Vectors(width)
 
     async def reading(self, store: Store) -> AsyncIterator[None]:
         """Take over what anybody has written, a portion a step."""
@@ -111,14 +133,14 @@ class Columns:
         Whatever is done to the stream between two portions comes with a later one, or is asked for after the last.
         """
         begins = not self._left
-        changes = await store.changes(self.stream, self._upto, self._left, PORTION)
+        changes = await store.changes(self.stream, self.upto, self._left, PORTION)
         if begins:
-            self._reaching = changes.upto
+            self._reaching, self.ahead = changes.upto, changes.ahead + len(changes.records)
             self._reserve(changes.ahead)
         self.take(changes)
-        self._left = changes.left
+        self._left, self.ahead = changes.left, max(0, self.ahead - len(changes.records))
         if not self._left:
-            self._upto = self._reaching
+            self.upto = self._reaching
         return not (begins and not self._left)
 
     def _reserve(self, ahead: int) -> None:
@@ -136,8 +158,9 @@ class Columns:
         """Take over new and changed records, and lose what was erased."""
         for id_ in changes.gone:
             self.whole.pop(id_, None)
-            if (at := self.position.pop(id_, None)) is not None:
+            if (at := self.position.erase(id_)) is not None:
                 self.forgotten.values[at] = -OPEN
+                self.open.values[at] = False
                 self.importance.values[at] = np.nan
                 self.traces = True
         for record in changes.records:
@@ -153,16 +176,13 @@ class Columns:
             self.whole.popitem(last=False)
 
     def _append(self, record: Record) -> None:
-        at = len(self.ids)
-        self.ids.append(record.id)
-        self.position[record.id] = at
-        by = self._number(record.by) if record.by else -1
-        episode = self.episodes.setdefault(record.episode, len(self.episodes)) if record.episode else -1
-        group, before = -1, -1
-        if record.episode and record.kind in EPISODIC:
-            group = self._groups.setdefault(record.episode, len(self._groups))
-            before = self._last.get(group, -1)
-            self._last[group] = at
+        at = self.ids.append(record.id)
+        by = self.number(record.by) if record.by else -1
+        episode, group, before = self._episode(record.episode), -1, -1
+        if episode >= 0 and record.kind in EPISODIC:
+            group = self._group(episode)
+            before = int(self.last.values[group])
+            self.last.values[group] = at
         if before >= 0:
             self.after.values[before] = at
         ending = record.text[-ASKS_WITHIN:].rstrip()
@@ -176,13 +196,13 @@ class Columns:
         self.asks.append("?" in ending or "？" in ending)
         self.ends_asking.append(ending.endswith(("?", "？")))
         self.created.append(record.created)
-        for column in (self.level, self.lasting, self.importance, self.accessed):
+        for column in (self.level, self.lasting, self.importance, self.accessed, self.open):
             column.append(0)
         for column in (self.valid_from, self.valid_until, self.forgotten):
             column.append(0)
         self._revise(at, record)
         for keyword in record.keywords:
-            self.keywords.setdefault(keyword.lower(), []).append(at)
+            self.keywords.add(keyword.lower(), at)
         self.fields.add(at, record)
         words = _terms(record)
         self.lexical.add(words, group)
@@ -192,12 +212,29 @@ class Columns:
         self.compared.append(vector is not None)
         self.vectors.append(vector, before)
 
-    def _number(self, name: str) -> int:
+    def number(self, name: str) -> int:
+        """Return the number of a name."""
         if name not in self.names:
             self.names[name] = len(self.names)
             for word in plain_words(name)[:1]:
                 self.named.setdefault(word, []).append(name)
         return self.names[name]
+
+    def _episode(self, name: str) -> int:
+        """Return the number of an episode, -1 for none."""
+        if not name:
+            return -1
+        if name not in self.episodes:
+            self.episodes[name] = len(self.episodes)
+            self.group_of.append(-1)
+        return self.episodes[name]
+
+    def _group(self, episode: int) -> int:
+        """Return the number of an episode among those that have records of episodic kinds."""
+        if self.group_of.values[episode] < 0:
+            self.group_of.values[episode] = len(self.last)
+            self.last.append(-1)
+        return int(self.group_of.values[episode])
 
     def _comparable(self, record: Record) -> Vector | None:
         """Return a record's vector where it is of this stream's embedder, whose width the first one tells."""
@@ -213,6 +250,13 @@ class Columns:
     def foreign(self) -> int:
         """Return how many records have a vector of another embedder, or none."""
         return len(self) - int(np.count_nonzero(self.compared.values))
+
+    def held_at(self, now: Moment) -> NDArray[np.bool_]:
+        """Mark the records that hold at a moment and are not forgotten by then."""
+        held = self.open.values.copy()
+        ending = np.flatnonzero(~held)
+        held[ending] = (self.valid_until.values[ending] > now) & (self.forgotten.values[ending] > now)
+        return held
 
     def holding(self, kinds: Collection[Kind], now: Moment) -> NDArray[np.bool_]:
         """Mark the records of these kinds that hold and are not forgotten; `now` LATEST: that hold for good."""
@@ -242,6 +286,7 @@ class Columns:
         self.valid_from.values[at] = -OPEN if record.valid_from is None else record.valid_from
         self.valid_until.values[at] = OPEN if record.valid_until is None else record.valid_until
         self.forgotten.values[at] = OPEN if record.forgotten is None else record.forgotten
+        self.open.values[at] = record.valid_until is None and record.forgotten is None
 
 
 def _terms(record: Record) -> list[str]:
@@ -251,67 +296,3 @@ def _terms(record: Record) -> list[str]:
         there, more = set(words), (*record.keywords, *(record.about or ()))
         words += [each for each in dict.fromkeys(terms(" ".join(more))) if each not in there]
     return words
-
-
-Positions = NDArray[np.int64]
-LONGEST = 100
-"""Longer texts, and what holds values of its own, are compared in the store."""
-
-
-class Fields:
-    """For each value of each entry, the positions of the records that have it; positions only grow."""
-
-    def __init__(self) -> None:
-        self._places: dict[str, dict[JsonValue, int | array[int]]] = {}
-        self._large: dict[str, array[int]] = {}
-
-    def add(self, at: int, record: Record) -> None:
-        """Take in a record."""
-        if record.data or record.slot is not None:
-            for name, value in entries(record):
-                if is_plain(value):
-                    self._place(name, value, at)
-                else:
-                    self._large.setdefault(name, array("I")).append(at)
-
-    def _place(self, name: str, value: JsonValue, at: int) -> None:
-        places = self._places.setdefault(name, {})
-        there = places.get(value)
-        if there is None:
-            places[value] = at
-        elif isinstance(there, int):
-            places[value] = array("I", (there, at))
-        else:
-            there.append(at)
-
-    def having(self, name: str, value: JsonValue, count: int) -> NDArray[np.bool_]:
-        """Mark which of so many records have a plain value there; None: or nothing at all."""
-        if value is not None:
-            return _mask(count, [self._places.get(name, {}).get(value, array("I"))])
-        others = [places for each, places in self._places.get(name, {}).items() if each is not None]
-        return ~_mask(count, [*others, self._large.get(name, array("I"))])
-
-    def large(self, name: str) -> list[int]:
-        """Return the positions of the records whose value there has to be compared in the store."""
-        return list(self._large.get(name, ()))
-
-
-def entries(record: Record) -> Iterator[tuple[str, JsonValue]]:
-    """Yield what `where` may ask for, besides who said it and in which episode."""
-    if record.slot is not None:
-        yield "slot", record.slot
-    for name, value in record.data.items():
-        if name != "slot":
-            yield name, value
-
-
-def is_plain(value: JsonValue) -> bool:
-    """Tell whether a value is looked up in the columns."""
-    return len(value) <= LONGEST if isinstance(value, str) else not isinstance(value, list | dict)
-
-
-def _mask(count: int, places: list[int | array[int]]) -> NDArray[np.bool_]:
-    mask = np.zeros(count, np.bool_)
-    for each in places:
-        mask[each if isinstance(each, int) else np.frombuffer(each, np.uint32) if each else []] = True
-    return mask

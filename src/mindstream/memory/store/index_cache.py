@@ -1,19 +1,42 @@
-"""The columns of the streams that a process used last, caught up with the store whenever they are asked for."""
+"""The columns of the streams that a process used last, caught up with the store whenever they are asked for.
+
+Those of a long stream are kept in a file beside the store (store/kept), written behind and mapped when a process
+begins; until there is one, they are filled behind, and whoever cannot wait for them asks the store for candidates.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import OrderedDict
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
 from weakref import WeakValueDictionary
 
 from mindstream import caches
+from mindstream.errors import MindstreamError
 from mindstream.log.names import StreamKey
 from mindstream.memory.store.columns import Columns
+from mindstream.memory.store.kept.columns_file import delete_kept, keeping, load, path_of, verify
+from mindstream.memory.store.kept.file import ArrayFile, DamagedFileError
 from mindstream.memory.store.record import Record
-from mindstream.memory.store.store import Store
+from mindstream.memory.store.store import Changes, Store
 
 STREAMS, RECORDS = 1_000, 250_000
 """So many streams are held, as long as they have so many records together: with 256 numbers a vector, some 300 MB."""
+MAPPED = 16
+"""So many records of a mapped file weigh as much as one that is not."""
+SOON = 4_096
+"""So many records are waited for: a quarter of a second, or a half."""
+KEPT_FROM = 8_192
+"""Columns of so many records are kept."""
+GROWN = 16
+"""They are written anew when they have grown by this part."""
+SAMPLE = 32
+"""So many ids of a kept file are looked for in the store."""
+REST_S = 0.5
+"""Whoever could not wait for columns is answered before they are filled behind."""
 
 
 class IndexCache:
@@ -30,11 +53,13 @@ class IndexCache:
         self._embedder = embedder
         self._width = width
         self._streams, self._records = streams, records
+        self._folder: Path | None = getattr(store, "columns_folder", None)
         self._held: dict[str, Columns] = {}
         self._whole = OrderedDict[str, Record]()
-        self._lengths: dict[str, int] = {}
-        self._count = 0
+        self._weights: dict[str, int] = {}
         self._filling: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._behind: dict[str, asyncio.Task[None]] = {}
+        self._keeping: dict[str, asyncio.Task[None]] = {}
         caches.watch(self)
 
     async def columns(self, stream: StreamKey) -> Columns:
@@ -42,18 +67,103 @@ class IndexCache:
 
         Whoever asks meanwhile shares the work; where it is broken off, the next one goes on from there.
         """
-        lock = self._filling.setdefault(stream, asyncio.Lock())
-        async with lock:
-            columns = self._held.get(stream)
-            if columns is not None:
+        async with self._lock(stream):
+            columns = await self._begun(stream)
+            await self._fill(columns)
+            if columns.traces:  # of what was erased, in its neighbours
+                columns = self._anew(stream)
                 await self._fill(columns)
-                if columns.traces:  # of what was erased, in its neighbours
-                    caches.empty(stream)
-                    columns = None
-            if columns is None:
-                self._held[stream] = columns = Columns(stream, self._embedder, self._width, self._whole)
-                await self._fill(columns)
-        return self._keep(columns)
+        return self._used(columns)
+
+    async def at_hand(self, stream: StreamKey) -> Columns | None:
+        """Return a stream's columns as far as they are there at once; the rest is filled behind.
+
+        They may be `behind` the store; None: there is little or nothing yet.
+        """
+        if stream in self._behind:
+            return self._readable(stream)
+        async with self._lock(stream):
+            columns = await self._begun(stream)
+            more = await columns.take_portion(self._store)
+            if columns.traces:
+                columns = self._anew(stream)
+                more = await columns.take_portion(self._store)
+            if more and columns.ahead > SOON:
+                columns.behind = columns.vectors.behind = True
+                self._begin(self._behind, stream, self._fill_behind(stream))
+                return self._readable(stream)
+            await self._fill(columns)
+        return self._used(columns)
+
+    def _readable(self, stream: StreamKey) -> Columns | None:
+        columns = self._held.get(stream)
+        return columns if columns is not None and columns.complete and not columns.traces else None
+
+    async def of(self, stream: StreamKey, ids: list[str]) -> Columns:
+        """Return columns in which at least these records stand as they are now, without waiting for the whole."""
+        columns = await self.at_hand(stream)
+        if columns is not None and not columns.behind:
+            return columns
+        some = Columns(stream, self._embedder, self._width)
+        some.take(Changes(await self._store.records(stream, ids)))
+        return some
+
+    def whole(self, stream: StreamKey) -> Columns | None:
+        """Return a stream's columns if they are held as a whole."""
+        columns = self._held.get(stream)
+        return columns if columns is not None and columns.complete and not columns.behind else None
+
+    async def settled(self) -> None:
+        """Wait until nothing is filled, checked or written behind."""
+        while tasks := [*self._behind.values(), *self._keeping.values()]:
+            await asyncio.gather(*tasks)
+
+    def _lock(self, stream: StreamKey) -> asyncio.Lock:
+        return self._filling.setdefault(stream, asyncio.Lock())
+
+    async def _begun(self, stream: StreamKey) -> Columns:
+        """Return the columns that are held, else those that are kept, else empty ones."""
+        if stream not in self._held:
+            self._held[stream] = await self._kept(stream) or self._empty(stream)
+        return self._held[stream]
+
+    def _empty(self, stream: StreamKey) -> Columns:
+        return Columns(stream, self._embedder, self._width, self._whole)
+
+    def _anew(self, stream: StreamKey) -> Columns:
+        """Begin with nothing: what was held, here and by others of this process, shows what was erased."""
+        caches.empty(stream)
+        delete_kept(self._folder, stream)
+        columns = self._held[stream] = self._empty(stream)
+        return columns
+
+    async def _kept(self, stream: StreamKey) -> Columns | None:
+        """Return columns from their file; None where there is none, or it is not of this store as it stands."""
+        if self._folder is None or not (path := path_of(self._folder, stream, self._embedder)).is_file():
+            return None
+        columns = self._empty(stream)
+        try:
+            file = await asyncio.to_thread(load, path, columns)
+            count = len(columns)
+            sample = [columns.ids[at] for at in sorted({*range(0, count, count // SAMPLE + 1), count - 1})]
+            there = await self._store.records(stream, sample)
+            if [record.id for record in there] != sample or await self._store.version() < columns.upto:
+                raise DamagedFileError(f"{path} is of another store")
+        except (DamagedFileError, OSError, ValueError, KeyError, TypeError, IndexError):
+            path.unlink(missing_ok=True)
+            return None
+        columns.kept, columns.complete = len(columns), True
+        if stream not in self._keeping:
+            self._begin(self._keeping, stream, self._check(stream, file))
+        return columns
+
+    async def _check(self, stream: StreamKey, file: ArrayFile) -> None:
+        """Sum behind what nobody waited for; columns that turn out to be damaged are filled anew."""
+        try:
+            await asyncio.to_thread(verify, file)
+        except DamagedFileError:
+            delete_kept(self._folder, stream)
+            self._drop(stream)
 
     async def _fill(self, columns: Columns) -> None:
         async for _ in columns.reading(self._store):
@@ -61,16 +171,55 @@ class IndexCache:
         if columns.vectors.is_far_behind:
             for _ in columns.vectors.settling():
                 await asyncio.sleep(0)
+        columns.complete, columns.behind = True, False
+        columns.vectors.behind = False
 
-    def _keep(self, columns: Columns) -> Columns:
-        """Put columns where the most recently used are."""
-        self._drop(columns.stream)
-        self._held[columns.stream] = columns
-        self._lengths[columns.stream] = len(columns)
-        self._count += len(columns)
-        while len(self._held) > 1 and (len(self._held) > self._streams or self._count > self._records):
+    async def _fill_behind(self, stream: StreamKey) -> None:
+        await asyncio.sleep(REST_S)
+        await self.columns(stream)
+
+    def _begin(self, tasks: dict[str, asyncio.Task[None]], stream: StreamKey, work: Coroutine[Any, Any, None]) -> None:
+        """Do something behind; where the store fails meanwhile, the next one who asks sees to it."""
+
+        async def run() -> None:
+            with contextlib.suppress(MindstreamError, OSError):
+                await work
+
+        task = tasks[stream] = asyncio.ensure_future(run())
+        task.add_done_callback(lambda done: tasks.pop(stream, None) if tasks.get(stream) is done else None)
+
+    def _used(self, columns: Columns) -> Columns:
+        """Put columns where the most recently used are, and keep them in a file where that is due."""
+        stream, count = columns.stream, len(columns)
+        self._drop(stream)
+        self._held[stream] = columns
+        self._weights[stream] = count - columns.kept + columns.kept // MAPPED
+        while len(self._held) > 1 and (len(self._held) > self._streams or sum(self._weights.values()) > self._records):
             self.forget(next(iter(self._held)))
+        is_due = count >= KEPT_FROM and count > columns.kept + columns.kept // GROWN
+        if is_due and self._folder is not None and stream not in self._keeping:
+            self._begin(self._keeping, stream, self._write(stream))
         return columns
+
+    async def _write(self, stream: StreamKey) -> None:
+        """Keep columns in a file, and go on with those from the file, which weigh less."""
+        columns = await self.columns(stream)
+        assert self._folder is not None
+        upto, steps = columns.upto, keeping(columns, path_of(self._folder, stream, self._embedder))
+        for step in steps:
+            await asyncio.to_thread(step)
+            if self._held.get(stream) is not columns:  # something was erased, or nobody uses them any more
+                steps.close()
+                return
+        gone = (await self._store.changes(stream, upto, 0, 1)).gone
+        if gone or self._held.get(stream) is not columns:
+            delete_kept(self._folder, stream)
+            return
+        async with self._lock(stream):
+            if self._held.get(stream) is columns and (fresh := await self._kept(stream)):
+                await self._fill(fresh)
+                self._held[stream] = fresh
+        self._used(self._held[stream])
 
     def forget(self, stream: str) -> None:
         """Let a stream's columns go; they are filled anew when they are asked for."""
@@ -80,4 +229,4 @@ class IndexCache:
 
     def _drop(self, stream: str) -> None:
         self._held.pop(stream, None)
-        self._count -= self._lengths.pop(stream, 0)
+        self._weights.pop(stream, None)

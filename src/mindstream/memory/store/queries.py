@@ -7,10 +7,11 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
 
 from mindstream.log.events import Logged, Unknown, printable, read_event
+from mindstream.log.names import StreamKey
 from mindstream.log.reader_threads import Snapshot
 from mindstream.log.sql import Sql
-from mindstream.memory.store.record import Record
-from mindstream.memory.store.rows import record_of
+from mindstream.memory.store.record import KINDS, Kind, Record
+from mindstream.memory.store.rows import COLUMNS, record_of
 from mindstream.memory.store.salvage import moment
 
 A_PORTION = 256
@@ -22,6 +23,31 @@ def among(connection: Sql, sql: str, values: Sequence[Any], *more: Any) -> Itera
     for start in range(0, len(values), 500):
         some = values[start : start + 500]
         yield from connection.execute(sql.format(",".join("?" * len(some))), [*some, *more])
+
+
+NEWEST_OF_KIND = (
+    "SELECT * FROM (SELECT number FROM records WHERE stream = ? AND kind = ? ORDER BY number DESC LIMIT ?) AS found"
+)
+BEST_HELD = "SELECT number FROM records WHERE stream = ? AND level > 0 ORDER BY level DESC LIMIT ?"
+
+
+def newest_and_best_held(connection: Sql, stream: StreamKey, n: int, kinds: Sequence[Kind] | None) -> list[Record]:
+    """Return the n newest records of a stream and the n that are held best, in the order of writing."""
+    kinds = KINDS if kinds is None else kinds
+    sql = f"SELECT number, {COLUMNS} FROM records WHERE number IN ({{}})"
+    rows = sorted(among(connection, sql, list(number_newest_and_best_held(connection, stream, n, kinds))))
+    records = [record_of(row[1:]) for row in rows]
+    return [record for record in records if record.kind in kinds]
+
+
+def number_newest_and_best_held(connection: Sql, stream: StreamKey, n: int, kinds: Sequence[Kind]) -> set[int]:
+    """Return the numbers of the n newest records of a stream, and of the n that are held best, of any kind."""
+    kinds = list(dict.fromkeys(kinds))
+    newest = " UNION ALL ".join([NEWEST_OF_KIND] * len(kinds))
+    values = [value for kind in kinds for value in (stream, kind, n)]
+    numbers = sorted(row[0] for row in connection.execute(newest, values)) if kinds else []
+    held = [row[0] for row in connection.execute(BEST_HELD, (stream, n))]
+    return {*numbers[-n:], *held}
 
 
 async def walk_on(snapshot: Snapshot, rows: sqlite3.Cursor) -> AsyncIterator[Record]:

@@ -13,10 +13,10 @@ from mindstream.log.names import StreamKey, StreamName
 from mindstream.log.sql import Sql
 from mindstream.memory.store import checkpoints, queries, registry, writing
 from mindstream.memory.store.checkpoints import Checkpoint
-from mindstream.memory.store.record import Kind, Record, normalised, same_words
+from mindstream.memory.store.record import Kind, Record, Vector, normalised, same_words
 from mindstream.memory.store.registry import TypedKeys
 from mindstream.memory.store.rows import COLUMNS, record_of
-from mindstream.memory.store.store import Commit, Kept, Store, checked_commit
+from mindstream.memory.store.store import Candidates, Commit, Kept, Store, checked_commit
 from mindstream.memory.store.tenant import Tenant
 from mindstream.memory.store.validation import MAX_VERSION
 from mindstream.memory.store.writing import HOLDS
@@ -119,6 +119,20 @@ class SqlStore(Store):
             return [record_of(row) for row in reversed(connection.execute(sql, [*values, n]).fetchall())]
 
         return await (self._database.read if slot is None else self._database.glance)(look)
+
+    async def candidates(
+        self,
+        stream: StreamKey,
+        vector: Vector | None,  # noqa: ARG002 (there is no index of them here)
+        words: Sequence[str],  # noqa: ARG002
+        n: int,
+        *,
+        kinds: Sequence[Kind] | None = None,
+    ) -> Candidates:
+        self.tenant.own(stream)
+        return Candidates(
+            await self._database.read(lambda connection: queries.newest_and_best_held(connection, stream, n, kinds))
+        )
 
     async def find_same(self, stream: StreamKey, kind: Kind, texts: Sequence[str], *, now: Moment) -> dict[str, Record]:
         wanted = {same_words(text): normalised(text) for text in texts}

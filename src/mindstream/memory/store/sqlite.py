@@ -12,10 +12,12 @@ from pathlib import Path
 from mindstream import caches
 from mindstream.log.database import FILE, Database
 from mindstream.log.erasure import delete_copies, erase_typed, rewrite_where_due
+from mindstream.log.folder import KEPT_COLUMNS
 from mindstream.log.names import StreamKey
 from mindstream.memory.store import erasure as carriers
 from mindstream.memory.store import portions, queries, registry
 from mindstream.memory.store.erasure import Carriers
+from mindstream.memory.store.kept.columns_file import delete_kept
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.rows import COLUMNS, FIELDS, record_of
 from mindstream.memory.store.sql_store import SqlStore
@@ -39,6 +41,7 @@ class SqliteStore(SqlStore):
 
     def __init__(self, folder: str | Path, tenant: str = "") -> None:
         self.folder = usable(folder)
+        self.columns_folder = self.folder / KEPT_COLUMNS
         self.tenant = Tenant(tenant)
         self._database = Database(self.folder, MIGRATIONS)
         self._typed = registry.read_typed(self.folder / FILE)
@@ -53,6 +56,7 @@ class SqliteStore(SqlStore):
         if found is not None and isinstance(what, Erasure):
             await asyncio.to_thread(self._erase_beside, stream, found)
         erased = await self._database.write(lambda each: carriers.erase(each, stream, found, next_change(each)))
+        await asyncio.to_thread(delete_kept, self.columns_folder, stream)
         caches.empty(stream)
         return erased
 

@@ -7,11 +7,14 @@ an utterance's log row, its record and the work it causes; a Reasoner's thought,
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass, field, replace
 from operator import is_
 from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from mindstream.clock import Moment
 from mindstream.errors import InputError
@@ -260,6 +263,54 @@ class RecordStore(Protocol):
         """Return whose stream each of these records is in, by id; unknown ids are left out."""
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a whole stream tells of some of its records, by which these are scored as they would be among all.
+
+    Attributes:
+        records, terms: how many records it has, and how many terms these have together.
+        holding: how many records have each of the words that were asked for.
+        episodes: for each episode how much each of these words counts in it (BM25 of the episode as one text).
+    """
+
+    records: int
+    terms: int
+    holding: Mapping[str, int]
+    episodes: Mapping[str, NDArray[np.float32]]
+
+
+class Candidates(list[Record]):
+    """Records that may answer. `told`: what the whole stream tells of them; None: that is not known."""
+
+    def __init__(self, records: Iterable[Record] = (), told: Told | None = None) -> None:
+        super().__init__(records)
+        self.told = told
+
+
+class CandidateStore(Protocol):
+    """Records that may answer, found by the store itself, where a process does not hold the whole stream."""
+
+    async def candidates(
+        self,
+        stream: StreamKey,
+        vector: Vector | None,
+        words: Sequence[str],
+        n: int,
+        *,
+        kinds: Sequence[Kind] | None = None,
+    ) -> Candidates:
+        """Return records that may answer, in the order of writing, each once; ranking is not the store's business.
+
+        At most n by each way of finding that the store has: the newest, the best held, and, where it has an index for
+        it, the nearest to the vector and those with most of the words. Forgotten and superseded ones may be among them.
+
+        Args:
+            vector: the question's, of length 1; None: there is none.
+            words: of the question, as the lexical index knows them (text/words.terms).
+            kinds: of these kinds only; None: of any.
+        """
+
+
 class WorkStore(Protocol):
     """What reasoners have to do, by lease (see log/work)."""
 
@@ -350,7 +401,7 @@ class MaintenanceStore(Protocol):
         """Write what is waiting and let go."""
 
 
-class Store(LogStore, RecordStore, WorkStore, KeptStore, MaintenanceStore, Protocol):
+class Store(LogStore, RecordStore, CandidateStore, WorkStore, KeptStore, MaintenanceStore, Protocol):
     """Where a data folder's log, records and work are kept: one tenant's, or what is no tenant's.
 
     All methods raise StorageError; those that take a key, InputError where it is another tenant's.

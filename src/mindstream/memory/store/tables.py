@@ -89,8 +89,13 @@ def _m007_kept(connection: sqlite3.Connection) -> None:
     connection.execute(kept.CREATE)
 
 
+def _m008_best_held(connection: sqlite3.Connection) -> None:
+    """Find what is held best without reading a stream; of most records it has nothing to say."""
+    connection.execute("CREATE INDEX records_held ON records (stream, level) WHERE level > 0")
+
+
 MIGRATIONS: list[Migration] = [
     _m001_log_records_work, _m002_same_words, _m003_failures_of_work, _m004_sums, _m005_checkpoints, _m006_names,
-    _m007_kept,
+    _m007_kept, _m008_best_held,
 ]  # fmt: skip
 """Append only: a file remembers how many of these it has seen."""

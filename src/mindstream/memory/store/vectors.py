@@ -6,17 +6,22 @@ about 0.0001). A search compares one bit per number first (the sign about the me
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mindstream.memory.store.growing_array import GrowingArray
+from mindstream.memory.store.kept.file import Live
+from mindstream.text.growing_array import GrowingArray
 
 Floats = NDArray[np.float32]
 NEIGHBOUR = np.float32(0.5)
 OPEN_EPISODES = 100
 """The last vectors of so many episodes are kept as they came."""
+FAR = np.iinfo(np.uint16).max
+BLOCK = 16_384
+"""So many are compared by their bits at once: what is between stays in the processor."""
 PORTION = 4_096
 """So many are measured at once."""
 EXACT_UP_TO = 2_000
@@ -30,35 +35,40 @@ class Vectors:
         """Begin with records `without` a vector; for each the position of the one before it, or -1."""
         self.width = width
         self._words = (width + 63) // 64
-        self._sums = GrowingArray(np.uint16, width)
-        self._lengths = GrowingArray(np.float32)
-        self._bits = GrowingArray(np.uint64, self._words)
-        self._mean = np.zeros(width, np.float32)
-        self._seen = 0
+        self.sums = GrowingArray(np.uint16, width)
+        self.lengths = GrowingArray(np.float32)
+        self.bits = [GrowingArray(np.uint64) for _ in range(self._words)]
+        self.mean = np.zeros(width, np.float32)
+        self.seen = 0
+        self.behind = False
         self._changed: list[int] = []
         self._alone: dict[int, Floats] = {}
+        self._before: dict[int, NDArray[np.uint16]] | None = None
         for before in without:
             self.append(None, before)
 
     def __len__(self) -> int:
-        return len(self._sums)
+        return len(self.sums)
 
     def reserve(self, count: int) -> None:
         """Make room for so many in all."""
-        for column in (self._sums, self._lengths, self._bits):
+        self.sums.reserve(count)
+        self.lengths.reserve(count)
+        for column in self.bits:
             column.reserve(count)
 
     def append(self, vector: NDArray[np.float16] | None, before: int = -1) -> None:
         """Add a record's unit vector; it and the one `before` it in its episode (-1: none) lend each other half."""
         own = np.zeros(self.width, np.float32) if vector is None else vector.astype(np.float32)
-        at = len(self._sums)
-        self._sums.append(halve(own))
-        self._lengths.append(0)
-        self._bits.append(0)
+        at = len(self.sums)
+        self.sums.append(halve(own))
+        self.lengths.append(0)
+        for column in self.bits:
+            column.append(0)
         if before >= 0:
             neighbour = self._alone.pop(before, None)
             if neighbour is None:  # long ago: what it has become with its own neighbour is near enough
-                row = restore(self._sums.values[before])
+                row = restore(self.sums.values[before])
                 neighbour = row / max(float(np.linalg.norm(row)), 1e-6)
             self._add(before, NEIGHBOUR * own)
             self._add(at, NEIGHBOUR * neighbour)
@@ -80,43 +90,69 @@ class Vectors:
         if len(self._alone) > OPEN_EPISODES:
             del self._alone[next(iter(self._alone))]
 
+    def held_still(self) -> Live:
+        """Return the sums to be written as they are now, while vectors may be added; `let_go` ends it."""
+        self._settle()
+        self._before = {}
+        return Live(self.sums.values, self._before)
+
+    def let_go(self) -> None:
+        """Nobody writes the sums any more."""
+        self._before = None
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return what is to be kept besides what grows."""
+        alone = np.array(list(self._alone.values()), np.float32).reshape(len(self._alone), self.width)
+        return {"mean": self.mean.copy(), "alone_at": np.array(list(self._alone), np.int64), "alone": alone}
+
+    def adopt(self, state: Mapping[str, NDArray[Any]], seen: int) -> None:
+        """Begin with what was kept."""
+        self.mean, self.seen, self._changed = state["mean"].copy(), seen, []
+        self._alone = dict(zip(state["alone_at"].tolist(), state["alone"].copy(), strict=True))
+
     def _add(self, at: int, lent: Floats) -> None:
-        row = self._sums.values[at]
+        row = self.sums.values[at]
+        if self._before is not None and at not in self._before:
+            self._before[at] = row.copy()
         row[:] = halve(restore(row) + lent)
         self._changed.append(at)
 
     @property
     def is_far_behind(self) -> bool:
         """There is more to measure than should be done at once."""
-        return len(self._changed) > PORTION or (len(self) > PORTION and measured(len(self)) > self._seen)
+        return len(self._changed) > PORTION or (len(self) > PORTION and measured(len(self)) > self.seen)
 
     def settling(self) -> Iterator[None]:
         """Measure what is new, a portion a step; the mean anew each time that the stream has grown by an eighth or so.
 
         Vectors may be added between two steps.
         """
-        if (count := measured(len(self))) > self._seen:
+        if (count := measured(len(self))) > self.seen:
             total = np.zeros(self.width, np.float32)
             for rows in _portions(count):
                 total += self._units(rows).sum(0)
                 yield
-            there = int(np.count_nonzero(self._lengths.values[:count]))
-            self._seen, self._mean = count, total / np.float32(max(1, there))
+            there = int(np.count_nonzero(self.lengths.values[:count]))
+            self.seen, self.mean = count, total / np.float32(max(1, there))
             self._changed = list(range(len(self)))
         while self._changed:
             rows = np.array(self._changed[:PORTION], np.int64)
-            self._bits.values[rows] = self._signs(self._units(rows) - self._mean)
+            signs = self._signs(self._units(rows) - self.mean)
+            for word, column in enumerate(self.bits):
+                column.values[rows] = signs[:, word]
             del self._changed[:PORTION]
             yield
 
     def _settle(self) -> None:
+        if self.behind:  # somebody does it, in portions
+            return
         for _ in self.settling():
             pass
 
     def _units(self, rows: NDArray[np.int64]) -> Floats:
         """Measure vectors and return them with the length 1."""
-        sums = restore(self._sums.values[rows])
-        self._lengths.values[rows] = lengths = np.linalg.norm(sums, axis=1)
+        sums = restore(self.sums.values[rows])
+        self.lengths.values[rows] = lengths = np.linalg.norm(sums, axis=1)
         units: Floats = sums / np.maximum(lengths, 1e-6)[:, None]
         return units
 
@@ -135,8 +171,12 @@ class Vectors:
         """
         self._settle()
         rows = self._candidates(query, among, also)
-        nearer = self.cosines(query, rows) - np.float32(self._mean @ query)
-        return rows, np.where(self._lengths.values[rows] > 0, nearer, 0).astype(np.float32, copy=False)
+        return rows, self.nearer(query, rows)
+
+    def nearer(self, query: Floats, rows: NDArray[np.int64]) -> Floats:
+        """Return how much nearer than the average these positions are to a unit vector; 0 where there is no vector."""
+        nearer = self.cosines(query, rows) - np.float32(self.mean @ query)
+        return np.where(self.lengths.values[rows] > 0, nearer, 0).astype(np.float32, copy=False)
 
     def nearest(self, query: Floats, among: NDArray[np.bool_]) -> tuple[NDArray[np.int64], Floats]:
         """Return the positions that are nearest to a unit vector (all, where there are few), and their cosines."""
@@ -151,29 +191,40 @@ class Vectors:
         for start in range(0, len(rows), PORTION):
             some = rows[start : start + PORTION]
             # Not "@": its threads wait for one another where the machine is busy.
-            dots = np.vecdot(restore(self._sums.values[some]), query)
-            found[start : start + PORTION] = dots / np.maximum(self._lengths.values[some], 1e-6)
+            dots = np.vecdot(restore(self.sums.values[some]), query)
+            found[start : start + PORTION] = dots / np.maximum(self.lengths.values[some], 1e-6)
         return found
 
     def units(self, rows: NDArray[np.int64]) -> Floats:
         """Return the vectors of these positions, of length 1, or 0 where there is none."""
         self._settle()
-        lengths = np.maximum(self._lengths.values[rows], np.float32(1e-6))
-        return np.divide(restore(self._sums.values[rows]), lengths[:, None], dtype=np.float32)
+        lengths = np.maximum(self.lengths.values[rows], np.float32(1e-6))
+        return np.divide(restore(self.sums.values[rows]), lengths[:, None], dtype=np.float32)
 
     def _candidates(self, query: Floats, among: NDArray[np.bool_], also: NDArray[np.int64]) -> NDArray[np.int64]:
         if np.count_nonzero(among) <= EXACT_UP_TO:
             return np.flatnonzero(among)
-        signs = self._signs(query - self._mean)
-        bits = self._bits.values
-        apart = np.zeros(len(bits), np.uint16)
-        for word in range(self._words):
-            apart += np.bitwise_count(bits[:, word] ^ signs[word])
-        apart[~among] = np.iinfo(np.uint16).max
-        chosen = np.zeros(len(bits), np.bool_)
-        chosen[np.argpartition(apart, EXACT_UP_TO // 2)[: EXACT_UP_TO // 2]] = True
+        chosen = np.zeros(len(self), np.bool_)
+        chosen[self.nearest_by_bits(query, among, EXACT_UP_TO // 2)] = True
         chosen[also] = True
         return np.flatnonzero(chosen & among)
+
+    def nearest_by_bits(self, query: Floats, among: NDArray[np.bool_], n: int) -> NDArray[np.int64]:
+        """Return the n positions, or a few more, that have most signs as a unit vector has them."""
+        self._settle()
+        signs = self._signs(query - self.mean)
+        apart = np.empty(len(self), np.uint16)
+        for start in range(0, len(apart), BLOCK):
+            some = slice(start, start + BLOCK)
+            apart[some] = np.bitwise_count(self.bits[0].values[some] ^ signs[0])
+            for column, sign in zip(self.bits[1:], signs[1:], strict=True):
+                apart[some] += np.bitwise_count(column.values[some] ^ sign)
+        apart[~among] = FAR
+        low, high = 0, 64 * self._words  # the least that n are no further apart than
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if np.count_nonzero(apart <= middle) >= n else (middle + 1, high)
+        return np.flatnonzero(apart <= low)[-2 * n :]
 
 
 def measured(count: int) -> int:

@@ -9,9 +9,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mindstream.memory.store.growing_array import GrowingArray
 from mindstream.sharing.retriever.head import Floats
 from mindstream.sharing.retriever.learner import Vectors
+from mindstream.text.growing_array import GrowingArray
 from mindstream.text.lexical import Lexical
 from mindstream.text.words import terms
 

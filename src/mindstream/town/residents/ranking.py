@@ -45,7 +45,7 @@ class ByRank:
         columns = await stream.columns()
         chats = np.flatnonzero(columns.kind.values == KIND_CODES["chat"]).tolist()
         thoughts = np.flatnonzero(columns.kind.values != KIND_CODES["observation"]).tolist()
-        return replace(self, without=(*chats, *columns.keywords.get(IDLE, ())), thoughts=tuple(thoughts))
+        return replace(self, without=(*chats, *columns.keywords.of(IDLE).tolist()), thoughts=tuple(thoughts))
 
     def rank(self, candidates: Candidates, n: int) -> Ranking:
         rows = np.setdiff1d(candidates.rows, self.without)

@@ -146,6 +146,8 @@ class PostgresDatabase:
         with explain_errors(self.shown), self._pool.connection() as connection:
             yield connection
 
+    lent = _connection
+
     @contextlib.asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Snapshot]:
         """Read on a connection of one's own, on which the database stands still until the block ends."""

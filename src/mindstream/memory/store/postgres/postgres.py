@@ -4,22 +4,36 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
+import json
+import os
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
+
+from psycopg import conninfo
 
 from mindstream import caches
 from mindstream.clock import SharedClock
+from mindstream.errors import StorageError
+from mindstream.log.events import Logged
+from mindstream.log.folder import KEPT_COLUMNS
 from mindstream.log.names import StreamKey
 from mindstream.memory.store import erasure as carriers
 from mindstream.memory.store import queries, registry
+from mindstream.memory.store.kept.columns_file import delete_kept
+from mindstream.memory.store.postgres.candidates import Finder
 from mindstream.memory.store.postgres.connection import Connection, PostgresDatabase, Rows
+from mindstream.memory.store.postgres.segments import SMALLEST, Indexing
 from mindstream.memory.store.postgres.tables import MIGRATIONS, TABLES
-from mindstream.memory.store.record import Record
+from mindstream.memory.store.record import KINDS, Kind, Record, Vector
 from mindstream.memory.store.rows import COLUMNS, FIELDS, record_of
 from mindstream.memory.store.sql_store import SqlStore
-from mindstream.memory.store.store import Changes, Erasure
+from mindstream.memory.store.store import Candidates, Changes, Commit, Erasure
 from mindstream.memory.store.tenant import EVERYONE, Tenant
 from mindstream.memory.store.writing import next_change
+from mindstream.paths import home
 
 PORTION_SIZE = 50_000
 """A portion ends where it has so many characters, however few records they are."""
@@ -53,7 +67,51 @@ class PostgresStore(SqlStore):
     def __init__(self, url: str, tenant: str = "") -> None:
         self.tenant = WalledTenant(tenant)
         self._database = PostgresDatabase(url, tenant, MIGRATIONS)
+        self.columns_folder = cache_folder(url, tenant)
         self._typed = self._database.run(registry.typed_keys)
+        self._finder = Finder()
+        self._unindexed: Counter[StreamKey] = Counter()
+        self._indexing: dict[StreamKey, asyncio.Task[None]] = {}
+
+    async def candidates(
+        self,
+        stream: StreamKey,
+        vector: Vector | None,
+        words: Sequence[str],
+        n: int,
+        *,
+        kinds: Sequence[Kind] | None = None,
+    ) -> Candidates:
+        self.tenant.own(stream)
+        self._index(stream)
+        wanted = KINDS if kinds is None else kinds
+        return await self._database.read(lambda rows: self._finder.find(rows, stream, vector, words, n, wanted))
+
+    async def commit(self, *commits: Commit) -> list[Logged]:
+        logged = await super().commit(*commits)
+        for commit in commits:
+            self._unindexed[commit.mind] += sum(len(entry.records) for entry in commit.entries)
+            if self._unindexed[commit.mind] >= SMALLEST:
+                self._index(commit.mind)
+        return logged
+
+    def _index(self, stream: StreamKey) -> asyncio.Task[None]:
+        """Fill the index of a stream behind."""
+        if stream not in self._indexing:
+            self._unindexed.pop(stream, None)
+            self._indexing[stream] = asyncio.ensure_future(self._fill(stream))
+            self._indexing[stream].add_done_callback(lambda _: self._indexing.pop(stream, None))
+        return self._indexing[stream]
+
+    async def _fill(self, stream: StreamKey) -> None:
+        with contextlib.suppress(StorageError):  # what cannot be filled now is filled the next time
+            await asyncio.to_thread(Indexing(self._database, stream).run)
+
+    async def index(self, stream: StreamKey) -> None:
+        """Fill the index of a stream with all that is written by now; a short stream has none."""
+        if running := self._indexing.get(stream):
+            await asyncio.wait([running])
+        await asyncio.shield(self._index(stream))
 
     async def erase(self, stream: StreamKey, what: Sequence[str] | Erasure | None = None) -> int:
         erasure = Erasure(ids=tuple(what)) if isinstance(what, Sequence) else what
@@ -65,6 +123,7 @@ class PostgresStore(SqlStore):
         erased = await self._database.write(
             lambda each: carriers.erase(each, stream, found, next_change(each)), [stream]
         )
+        await asyncio.to_thread(delete_kept, self.columns_folder, stream)
         caches.empty(stream)
         return erased
 
@@ -119,8 +178,22 @@ class PostgresStore(SqlStore):
         due = await self._database.read(lambda rows: rows.execute(sql).fetchone())
         await self._database.vacuum(", ".join(TABLES), full=due is not None)
         if due is not None:
+            await asyncio.to_thread(delete_kept, self.columns_folder)
             done = "UPDATE counters SET value = 0 WHERE name = 'erased' AND value = ?"
             await self._database.write(lambda rows: rows.execute(done, due))
+
+    async def close(self) -> None:
+        await asyncio.gather(*self._indexing.values())
+        await super().close()
+
+
+def cache_folder(url: str, tenant: str) -> Path | None:
+    """Return where this machine keeps columns of a tenant of a database; None: nobody is at home here."""
+    settings = {name: value for name, value in conninfo.conninfo_to_dict(url).items() if name != "password"}
+    place = json.dumps([settings, tenant], sort_keys=True).encode()
+    cache = os.environ.get("XDG_CACHE_HOME") or ((there := home()) and there / ".cache")
+    digest = hashlib.blake2b(place, digest_size=16).hexdigest()
+    return Path(cache) / "mindstream" / KEPT_COLUMNS / digest if cache else None
 
 
 def _changes(rows: Rows, stream: StreamKey, since: int, after: int, most: int | None) -> Changes:

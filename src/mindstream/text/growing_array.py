@@ -31,9 +31,13 @@ class GrowingArray(Generic[T]):
             grown[: self._count] = self.values
             self._rows = grown
 
+    def adopt(self, rows: NDArray[T], count: int) -> None:
+        """Begin with the first rows of an array, and grow into the others."""
+        self._rows, self._count = rows, count
+
     def append(self, row: ArrayLike) -> None:
         if self._count == len(self._rows):
-            self.reserve(self._count + self._count // 4)
+            self.reserve(self._count + max(16, self._count // 4))
         self._rows[self._count] = row
         self._count += 1
 

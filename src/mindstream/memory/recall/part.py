@@ -1,0 +1,51 @@
+"""Candidates scored as they would be among all: the index of some records, with what the whole stream tells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mindstream.memory.store.columns import Columns
+from mindstream.memory.store.store import Told
+from mindstream.text.lexical import Floats, Ints, Lexical, Matches
+
+
+class PartLexical(Lexical):
+    """The index of records that a store found: a word is as rare in it, and an episode says as much, as in all."""
+
+    def __init__(self, part: Columns, told: Told) -> None:
+        index = part.lexical
+        self.postings, self.sizes, self.group = index.postings, index.sizes, index.group
+        self.group_sizes, self.grouped, self.total = index.group_sizes, index.grouped, told.terms
+        self._told = told
+        self._words = {word: at for at, word in enumerate(told.holding)}
+        self._asked: list[tuple[Matches, Sequence[str]]] = []
+        names = dict(zip(part.group.values.tolist(), part.episode.values.tolist(), strict=True))
+        episodes = {number: name for name, number in part.episodes.items()}
+        self._episodes = [told.episodes.get(episodes[names[group]]) for group in range(index.groups)]
+
+    def __len__(self) -> int:
+        return self._told.records
+
+    @property
+    def documents(self) -> int:
+        return len(self.sizes)
+
+    def matches_of(self, terms: Sequence[str]) -> Matches:
+        found = super().matches_of(terms)
+        found = found._replace(held=np.maximum(self.counts(terms), found.counts))
+        self._asked.append((found, terms))
+        return found
+
+    def counts(self, terms: Sequence[str]) -> Ints:
+        return np.array([self._told.holding.get(term, self.postings.count(term)) for term in terms], np.int64)
+
+    def group_scores(self, found: Matches) -> Floats:
+        terms = next(terms for each, terms in self._asked if each is found)
+        known = [self._words[term] for term in terms if term in self._words]
+        scores = super().group_scores(found)
+        for group, parts in enumerate(self._episodes):
+            if parts is not None:
+                scores[group] = parts[known].sum()
+        return scores

@@ -1,0 +1,210 @@
+"""Of a long stream, the records that may be among the best: small columns, which the same code ranks as whole ones.
+
+What is chosen: the best by their own words and their episode's, and what their words reach; the nearest by one bit a
+number; the newest; some of the days that are asked about. For these all that the whole stream tells (how rare a word
+is, how much who says, what an episode says) is as in the whole; so what is chosen is scored as it would be there.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mindstream.memory.recall.question import RecallQuery
+from mindstream.memory.recall.relevance import CHAT, OTHERS, TERMS_AT_ONCE, Resistance, Weights
+from mindstream.memory.store.columns import Columns
+from mindstream.memory.store.vectors import Floats, Vectors
+from mindstream.text.growing_array import GrowingArray
+from mindstream.text.lexical import K1, Ints, Lexical, Matches, saturated, telling
+
+Mask = NDArray[np.bool_]
+LONG = 20_000
+"""Shorter streams are scored as a whole."""
+BY_WORDS, NEAR, NEWEST, DATED = 1_000, 1_000, 100, 400
+FOLLOWED = (
+    "kind", "by", "group", "asks", "ends_asking", "level", "lasting", "importance", "created", "accessed",
+)  # fmt: skip
+"""What ranking reads of a record, besides its neighbours."""
+
+
+class LookedUp(NamedTuple):
+    """What was found of some terms, and what it says of episodes."""
+
+    found: Matches
+    groups: Floats
+
+
+Looked: TypeAlias = dict[tuple[str, ...], LookedUp]
+
+
+class Selection(Columns):
+    """Some of a stream's records, in the order of writing, as columns of their own.
+
+    Attributes:
+        rows: where they stand in the whole.
+    """
+
+    def __init__(self, whole: Columns, rows: Ints, near: Mask, terms: Looked) -> None:
+        self.stream, self.whole, self.width = whole.stream, whole.whole, whole.width
+        self.only_talk, self.speakers, self.names = whole.only_talk, whole.speakers, whole.names
+        self.rows, self._entire = rows, whole
+        local = np.full(len(whole) + 1, -1, np.int32)  # the last: of none
+        local[rows] = np.arange(len(rows), dtype=np.int32)
+        for name in FOLLOWED:
+            setattr(self, name, _column(getattr(whole, name).values[rows]))
+        self.before = _column(local[whole.before.values[rows]])
+        self.after = _column(local[whole.after.values[rows]])
+        self.lexical = SelectedLexical(whole.lexical, rows, local, terms)
+        self.vectors = SelectedVectors(whole.vectors, rows, near)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def entire(self) -> Columns:
+        return self._entire
+
+    def id_at(self, row: int) -> str:
+        return self._entire.ids[int(self.rows[row])]
+
+
+def _column(values: NDArray[np.generic]) -> GrowingArray[np.generic]:
+    column = GrowingArray(values.dtype.type)
+    column.adopt(values, len(values))
+    return column
+
+
+class SelectedLexical(Lexical):
+    """The index of the whole, with the documents that were chosen."""
+
+    def __init__(self, whole: Lexical, rows: Ints, local: NDArray[np.int32], terms: Looked):
+        self.postings, self.total, self.grouped = whole.postings, whole.total, whole.grouped
+        self.sizes, self.group, self.group_sizes = whole.sizes, whole.group, whole.group_sizes
+        self._whole, self._rows, self._local, self._terms = whole, rows, local, terms
+
+    @property
+    def documents(self) -> int:
+        return len(self._rows)
+
+    def matches_of(self, terms: list[str]) -> Matches:  # type: ignore[override]
+        found = self._terms[tuple(terms)].found if tuple(terms) in self._terms else self._whole.matches_of(terms)
+        at = self._local[found.documents]
+        there = at >= 0
+        ends = np.concatenate(([0], np.cumsum(there)))[np.cumsum(found.counts)]
+        counts = np.diff(ends, prepend=0)
+        return Matches(at[there].astype(np.int64), found.times[there], counts, found.counts, found)
+
+    def lengths(self, documents: Ints) -> Floats:
+        return self._whole.lengths(self._rows[documents])
+
+    def group_scores(self, found: Matches) -> Floats:
+        known = next((each.groups for each in self._terms.values() if each.found is found.of), None)
+        return self._whole.group_scores(found.of or found) if known is None else known
+
+
+class SelectedVectors(Vectors):
+    """The vectors of the records that were chosen; near are those that were chosen by them."""
+
+    def __init__(self, whole: Vectors, rows: Ints, near: Mask) -> None:
+        self._whole, self._rows, self._near = whole, rows, near
+        self.width = whole.width
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def near(self, query: Floats, among: Mask, also: Ints) -> tuple[Ints, Floats]:
+        chosen = self._near.copy()
+        chosen[also] = True
+        rows = np.flatnonzero(chosen & among)
+        return rows, self._whole.nearer(query, self._rows[rows])
+
+    def cosines(self, query: Floats, rows: Ints) -> Floats:
+        return self._whole.cosines(query, self._rows[rows])
+
+    def units(self, rows: Ints) -> Floats:
+        return self._whole.units(self._rows[rows])
+
+
+def select(
+    columns: Columns, question: RecallQuery, vectors: Floats, passing: Mask, weights: Weights
+) -> tuple[Selection, Mask]:
+    """Choose the records that may be among the best of those that pass; mark those that are candidates.
+
+    The others are there for what they lend to these.
+    """
+    terms: Looked = {}
+    near, inner = np.zeros(len(columns), np.bool_), np.zeros(len(columns), np.bool_)
+    for rows in _nearest(columns, vectors, passing):
+        near[rows] = True
+    for rows in _by_words(columns, question, passing, weights, terms):
+        _mark(inner, rows, columns)
+    inner |= near
+    latest = max(0, len(passing) - 10 * NEWEST)
+    inner[latest + np.flatnonzero(passing[latest:])[-NEWEST:]] = True
+    for rows in _dated(columns, question, passing):
+        inner[rows] = True
+    chosen = inner.copy()
+    _mark(chosen, np.flatnonzero(inner), columns)
+    rows = np.flatnonzero(chosen)
+    return Selection(columns, rows, near[rows], terms), passing[rows] & inner[rows]
+
+
+def _mark(mask: Mask, rows: Ints, columns: Columns) -> None:
+    """Mark rows with those one and two before and after them in their episodes."""
+    mask[rows] = True
+    for step in (columns.before.values, columns.after.values):
+        reached: NDArray[np.integer] = rows
+        for _ in range(2):
+            reached = step[reached]
+            reached = reached[reached >= 0]
+            mask[reached] = True
+
+
+def _by_words(columns: Columns, question: RecallQuery, passing: Mask, weights: Weights, kept: Looked) -> list[Ints]:
+    """Return the best by their own words and their episode's, of those that pass, and of all: these lend."""
+    index, count = columns.lexical, len(columns)
+    words, seen = np.zeros(count, np.float32), np.zeros(count, np.bool_)
+    episodes = np.zeros(index.groups + 1, np.float32)
+    resistance = Resistance(columns, weights.verbosity)
+    terms = list(dict.fromkeys(question.terms))
+    for start in range(0, len(terms), TERMS_AT_ONCE):
+        some = terms[start : start + TERMS_AT_ONCE]
+        found = index.matches_of(some)
+        kept[tuple(some)] = LookedUp(found, index.group_scores(found) if index.groups else episodes[:-1])
+        episodes[:-1] += kept[tuple(some)].groups
+        lengths = index.lengths(found.documents)
+        own = saturated(found.times, resistance(found.documents, lengths), index.idf_of(found), K1)
+        ends = np.cumsum(found.counts).tolist()
+        for begins, end in zip((0, *ends[:-1]), ends, strict=True):
+            words[found.documents[begins:end]] += own[begins:end]
+        seen[found.documents] = True
+    rows = np.flatnonzero(seen)
+    scores = words[rows] + weights.episode * episodes[columns.group.values[rows]]
+    if question.who >= 0:
+        said = (columns.by.values[rows] == question.who) & (columns.kind.values[rows] == CHAT)
+        scores = scores + said * (weights.who * telling(1, count + OTHERS))
+    passes = passing[rows]
+    found = [_best(rows, scores, BY_WORDS)]
+    return found if passes.all() else [*found, _best(rows[passes], scores[passes], BY_WORDS)]
+
+
+def _best(rows: Ints, scores: Floats, n: int) -> Ints:
+    return rows if len(rows) <= n else rows[np.argpartition(-scores, n)[:n]]
+
+
+def _nearest(columns: Columns, vectors: Floats, passing: Mask) -> list[Ints]:
+    """Return the nearest to the wordings of a question: for talk, and for the rest."""
+    if len(vectors) == 1:
+        asked = [(vectors[0], passing)]
+    else:
+        talk = columns.kind.values == CHAT
+        asked = [(vectors[0], passing & talk), (vectors[-1], passing & ~talk)]
+    return [columns.vectors.nearest_by_bits(vector, these, NEAR) for vector, these in asked if np.any(vector)]
+
+
+def _dated(columns: Columns, question: RecallQuery, passing: Mask) -> list[Ints]:
+    created = columns.created.values
+    spans = [(created >= span.since) & (created < span.until) & passing for span in question.spans]
+    return [np.flatnonzero(span)[-DATED:] for span in spans]

@@ -1,0 +1,223 @@
+"""An index of words and vectors for streams that are too long to be held, filled behind what is written.
+
+Words: for each term of a segment (a run of a stream's records) its postings, packed as numbers. PostgreSQL's own
+indexes of words cannot serve: under row-level security `&&` and `@@` never use one, as they are not leakproof. Terms
+stand as hashes, so that no word of a record is in an index. Vectors: pgvector's halfvec, where the server has it,
+beside the bytes of which scores are made; not in `records`, where each touch would write the graph anew.
+
+A segment grows by being made anew of SEVERAL neighbours. What changes while it is made takes its row (tables.unindex),
+and then it is not kept.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mindstream.caches import remember
+from mindstream.log.names import StreamKey
+from mindstream.memory.store.postgres.connection import Connection, PostgresDatabase, Rows
+from mindstream.memory.store.record import Record
+from mindstream.memory.store.rows import COLUMNS, record_of
+from mindstream.memory.store.validation import is_finite
+from mindstream.text.words import terms
+
+SEARCHED_FROM = 16_384
+"""A stream of fewer records is read whole in a second."""
+SMALLEST, SEVERAL, LARGEST = 256, 16, 65_536
+"""A segment has 256 records, 4,096 or 65,536."""
+MOST_TIMES, MOST_LENGTH = 15, 15
+BUSY = 0x73656172  # "sear": the first key of the lock of whoever fills a stream's index
+PROBES = "SELECT count(*) FROM (SELECT 1 FROM records WHERE stream = ? LIMIT ?) AS found"
+SEGMENTS = "SELECT id, first, last, count FROM segments WHERE stream = ? AND ready ORDER BY last"
+EXTENSION = (
+    "SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE extname = 'vector'"
+)
+COLUMN = "SELECT 1 FROM pg_attribute WHERE attrelid = 'nearness'::regclass AND attname = 'near' AND NOT attisdropped"
+
+
+class Segment(NamedTuple):
+    """A run of a stream's records, by their numbers, first and last included."""
+
+    id: int
+    first: int
+    last: int
+    count: int
+
+
+class Indexing:
+    """Fills the index of a stream, in a thread of whoever calls; one process at a time does."""
+
+    def __init__(self, database: PostgresDatabase, stream: StreamKey) -> None:
+        self._database = database
+        self._stream = stream
+
+    def run(self) -> None:
+        """Take in all that no segment holds yet, but for fewer than SMALLEST records; short streams have no index."""
+        with self._database.lent() as connection:
+            rows = Rows(connection)
+            if not rows.execute("SELECT pg_try_advisory_lock(?, hashtext(?))", (BUSY, self._stream)).fetchone()[0]:
+                return
+            try:
+                self._fill(connection)
+            finally:
+                connection.rollback()
+                rows.execute("SELECT pg_advisory_unlock(?, hashtext(?))", (BUSY, self._stream))
+                connection.commit()
+
+    def _fill(self, connection: Connection) -> None:
+        rows = Rows(connection)
+        rows.execute("DELETE FROM segments WHERE stream = ? AND NOT ready", (self._stream,))  # somebody broke off
+        connection.commit()
+        found = rows.execute(PROBES, (self._stream, SEARCHED_FROM)).fetchone()
+        if not found or found[0] < SEARCHED_FROM:
+            return
+        vectors = _with_vectors(connection)
+        connection.commit()
+        while gap := self._gap(connection):
+            first, last = gap
+            self._make(connection, first, last, vectors, ())
+            self._join(connection, vectors)
+        if vectors:
+            _index_vectors(connection, vectors)
+            connection.commit()
+
+    def _gap(self, connection: Connection) -> tuple[int, int] | None:
+        """Return the numbers of records that no segment holds, at most LARGEST of them, at least SMALLEST."""
+        rows, after = Rows(connection), 0
+        segments = [Segment(*row) for row in rows.execute(SEGMENTS, (self._stream,))]
+        for before in [each.first for each in segments] + [2**62]:
+            for size in (LARGEST, LARGEST // SEVERAL, SMALLEST):
+                sql = (
+                    "SELECT number FROM records WHERE stream = ? AND number > ? AND number < ? ORDER BY number LIMIT ?"
+                )
+                inside = [row[0] for row in rows.execute(sql, (self._stream, after, before, size))]
+                if len(inside) == size or (inside and before < 2**62):
+                    connection.commit()
+                    return inside[0], inside[-1]
+            after = next((each.last for each in segments if each.first == before), after)
+        connection.commit()
+        return None
+
+    def _join(self, connection: Connection, vectors: str) -> None:
+        """Make one of the newest segments where SEVERAL of them are as small as one another."""
+        while True:
+            segments = [Segment(*row) for row in Rows(connection).execute(SEGMENTS, (self._stream,))][-SEVERAL:]
+            connection.commit()
+            counts = [each.count for each in segments]
+            if len(counts) < SEVERAL or sum(counts) > LARGEST or 2 * min(counts) < max(counts):
+                return
+            if not self._make(connection, segments[0].first, segments[-1].last, vectors, [s.id for s in segments]):
+                return
+
+    def _make(self, connection: Connection, first: int, last: int, vectors: str, old: Sequence[int]) -> bool:
+        """Make a segment; tell whether it was kept: not, where something in it was changed meanwhile."""
+        rows = Rows(connection)
+        row = rows.execute(
+            "INSERT INTO segments (stream, first, last, count, words, kinds, numbers, kind, episode, sizes)"
+            " VALUES (?, ?, ?, 0, 0, '{}', '', '', '', '') RETURNING id", (self._stream, first, last),
+        ).fetchone()  # fmt: skip
+        connection.commit()
+        id_ = int(row[0]) if row else 0
+        sql = f"SELECT number, {COLUMNS} FROM records WHERE stream = ? AND number BETWEEN ? AND ? ORDER BY number"
+        found = [(number, record_of(tuple(row))) for number, *row in rows.execute(sql, (self._stream, first, last))]
+        if vectors:
+            _put_vectors(rows, vectors, found)
+        values = _write_postings(rows, id_, found)
+        kept = rows.execute(
+            "UPDATE segments SET ready = true, count = ?, words = ?, kinds = ?, numbers = ?, kind = ?, episode = ?,"
+            " sizes = ? WHERE id = ?", (len(found), *values, id_),
+        ).rowcount  # fmt: skip
+        if not kept:
+            connection.rollback()
+            return False
+        rows.execute("DELETE FROM postings WHERE segment = ANY(?)", (list(old),))
+        rows.execute("DELETE FROM segments WHERE id = ANY(?)", (list(old),))
+        connection.commit()
+        return True
+
+
+def _write_postings(rows: Rows, segment: int, found: Sequence[tuple[int, Record]]) -> tuple[Any, ...]:
+    """Write the postings of a segment's records; return its columns `words` to `sizes`.
+
+    A posting is the place in the segment, how long that record is (in half steps of 2), and how often it has the term.
+    """
+    postings: defaultdict[int, list[int]] = defaultdict(list)
+    kinds = sorted({record.kind for _, record in found})
+    episodes = {name: at for at, name in enumerate(dict.fromkeys(each.episode for _, each in found if each.episode))}
+    episode = np.array([episodes.get(record.episode, -1) for _, record in found], np.int32)
+    lengths = np.zeros(len(found), np.int32)
+    for at, (_, record) in enumerate(found):
+        said = found_by(record)
+        lengths[at] = len(said)
+        length = min(round(2 * math.log2(len(said) + 1)), MOST_LENGTH)
+        for term, times in Counter(said).items():
+            postings[hashed(term)].append(at << 8 | length << 4 | min(times, MOST_TIMES))
+    rows.execute(
+        "INSERT INTO postings (segment, term, count, packed)"
+        " SELECT ?, * FROM unnest(?::bigint[], ?::integer[], ?::bytea[])",
+        (segment, list(postings), [len(each) for each in postings.values()],
+         [np.array(each, np.uint32).tobytes() for each in postings.values()]),
+    )  # fmt: skip
+    sizes = np.bincount(episode[episode >= 0], lengths[episode >= 0], len(episodes)).astype(np.float32)
+    of_kind = bytes(kinds.index(record.kind) for _, record in found)
+    numbers = np.array([number for number, _ in found], np.int64)
+    return int(lengths.sum()), kinds, numbers.tobytes(), of_kind, episode.tobytes(), sizes.tobytes()
+
+
+def found_by(record: Record) -> list[str]:
+    """Return the terms that a record is found by."""
+    return terms(" ".join((record.text, *record.keywords, *(record.about or ()))))
+
+
+@remember(1 << 16)
+def hashed(term: str) -> int:
+    """Return the number that stands for a term."""
+    return int.from_bytes(blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest(), signed=True)
+
+
+def _with_vectors(connection: Connection) -> str:
+    """Return the schema of pgvector, and see to it that there is a column for it; "": the server has none."""
+    row = connection.execute(EXTENSION.encode()).fetchone()
+    if row is None:
+        return ""
+    if connection.execute(COLUMN.encode()).fetchone() is None:
+        connection.execute(f'ALTER TABLE nearness ADD COLUMN IF NOT EXISTS near "{row[0]}".halfvec NOT NULL'.encode())
+    return str(row[0])
+
+
+def _put_vectors(rows: Rows, schema: str, found: Sequence[tuple[int, Record]]) -> None:
+    some = [(number, each) for number, each in found if each.vector is not None and is_finite(each.vector)]
+    lines = [(number, each.stream, each.kind, len(each.vector), written(each.vector)) for number, each in some]  # type: ignore[arg-type]
+    for start in range(0, len(lines), 1_000):
+        number, stream, kind, width, near = zip(*lines[start : start + 1_000], strict=True)
+        rows.execute(
+            "INSERT INTO nearness (number, stream, kind, width, near)"
+            f' SELECT n, s, k, w, v::"{schema}".halfvec'
+            " FROM unnest(?::bigint[], ?::text[], ?::text[], ?::integer[], ?::text[]) AS new(n, s, k, w, v)"
+            " ON CONFLICT DO NOTHING",
+            [*map(list, (number, stream, kind, width, near))],
+        )  # fmt: skip
+
+
+def written(vector: Any) -> str:
+    """Return a vector as pgvector reads it."""
+    return f"[{','.join(map(str, np.asarray(vector, np.float32).tolist()))}]"
+
+
+def _index_vectors(connection: Connection, schema: str) -> None:
+    """See to it that each width there is has its graph: an index needs one, and embedders differ in it."""
+    widths = (
+        "WITH RECURSIVE w(width) AS (SELECT min(width) FROM nearness UNION ALL"
+        " SELECT (SELECT min(width) FROM nearness WHERE width > w.width) FROM w WHERE w.width IS NOT NULL)"
+        " SELECT width FROM w WHERE width BETWEEN 1 AND 4000"
+    )
+    for (width,) in connection.execute(widths.encode()).fetchall():
+        near = f'(near::"{schema}".halfvec({width})) "{schema}".halfvec_ip_ops'
+        sql = f"CREATE INDEX IF NOT EXISTS nearness_{width} ON nearness USING hnsw ({near}) WHERE width = {width}"
+        connection.execute(sql.encode())

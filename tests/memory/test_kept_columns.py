@@ -1,0 +1,258 @@
+"""Columns of a long stream are kept in a file beside the store; until there is one, recall goes by candidates."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from keys import key_of
+from world import Words
+
+from mindstream import ManualClock, Memory, RecordDraft, SqliteStore
+from mindstream.memory.recall.recall import Recaller
+from mindstream.memory.store import index_cache
+from mindstream.memory.store.columns import Columns
+from mindstream.memory.store.index_cache import IndexCache
+from mindstream.memory.store.kept.file import ROOM
+from mindstream.text.growing_array import GrowingArray
+
+ANN = key_of("ann")
+FEW = 40
+MANY = 600
+
+
+@pytest.fixture(autouse=True)
+def _short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index_cache, "KEPT_FROM", 200)
+    monkeypatch.setattr(index_cache, "SOON", 2 * FEW)
+
+
+@pytest.fixture
+async def filled(folder: Path) -> AsyncIterator[SqliteStore]:
+    store = SqliteStore(folder)
+    await write(store, MANY)
+    yield store
+    await store.close()
+
+
+async def write(store: SqliteStore, count: int, first: int = 0) -> None:
+    drafts = [
+        RecordDraft(
+            text=f"thing{n % 37} stood near place{n % 11}, said {n}{'?' * (n % 5 == 0)}",
+            kind="note" if n % 9 == 0 else "chat", by=("ann", "coach")[n % 2], episode=f"talk {n // 20}",
+            keywords=(f"Key{n % 7}",), data={"by_user": n % 2 == 0, "n": n % 13, "long": [n]} if n % 3 else {},
+        )
+        for n in range(first, first + count)
+    ]  # fmt: skip
+    async with Memory(store, "ann", Words(), ManualClock(), seed=first) as memory:
+        await memory.retain_all(drafts)
+
+
+async def kept(folder: Path) -> Path:
+    """Have the columns kept by a process, and return their file."""
+    store = SqliteStore(folder)
+    shelf = IndexCache(store, "words", 96)
+    await shelf.columns(ANN)
+    await shelf.settled()
+    await store.close()
+    (path,) = (folder / "columns").iterdir()
+    return path
+
+
+def holding(folder: Path, words: bytes) -> list[Path]:
+    """Return the files in which words stand."""
+    return [path for path in folder.rglob("*") if path.is_file() and words in path.read_bytes()]
+
+
+def alike(one: Columns, other: Columns) -> None:
+    """Compare columns that were mapped with columns that were filled."""
+    assert list(one.ids) == list(other.ids)
+    for each in (one, other):
+        each.vectors.cosines(np.zeros(96, np.float32), np.arange(1))
+    for holder, same in ((one, other), (one.lexical, other.lexical), (one.vectors, other.vectors)):
+        for name, column in vars(holder).items():
+            if isinstance(column, GrowingArray):
+                assert np.array_equal(column.values, vars(same)[name].values, equal_nan=column.values.dtype.kind == "f")
+    assert all(one.position[id_] == other.position[id_] for id_ in other.ids)
+    assert (one.names, one.episodes, one.named) == (other.names, other.episodes, other.named)
+    assert one.speakers.state() == other.speakers.state()
+    for word in ("thing3", "place2", "said", "599", "none"):
+        assert np.array_equal(one.lexical.scores([word]), other.lexical.scores([word]))
+        assert one.lexical.idf(word) == other.lexical.idf(word)
+    assert [one.keywords.of(f"key{n}").tolist() for n in range(8)] == [
+        other.keywords.of(f"key{n}").tolist() for n in range(8)
+    ]
+    for value in (None, 3, 3.0, "3", True):
+        assert np.array_equal(one.fields.having("n", value, len(one)), other.fields.having("n", value, len(one)))
+    assert one.fields.large("long") == other.fields.large("long")
+    query, everything = np.full(96, 96**-0.5, np.float32), np.ones(len(one), np.bool_)
+    for mine, its in zip(
+        one.vectors.near(query, everything, np.arange(9)),
+        other.vectors.near(query, everything, np.arange(9)),
+        strict=True,
+    ):
+        assert np.array_equal(mine, its)
+
+
+async def test_what_was_kept_is_like_what_is_filled(filled: SqliteStore, folder: Path) -> None:
+    path = await kept(folder)
+    assert path.stat().st_mode & 0o777 == 0o600
+    shelf = IndexCache(filled, "words", 96)
+    columns = await shelf.columns(ANN)
+    assert columns.kept == MANY
+    fresh = Columns(ANN, "words", 96)
+    async for _ in fresh.reading(filled):
+        pass
+    alike(columns, fresh)
+
+
+async def test_what_is_written_later_is_caught_up_and_kept_again(filled: SqliteStore, folder: Path) -> None:
+    path = await kept(folder)
+    before = path.stat().st_ino
+    await write(filled, 2 * FEW, MANY)
+    shelf = IndexCache(filled, "words", 96)
+    assert (await shelf.columns(ANN)).kept == MANY
+    async with Memory(filled, "ann", Words(), ManualClock()) as memory:
+        await memory.recall("thing3 near place4", 5)
+    await shelf.settled()
+    await shelf.columns(ANN)
+    await shelf.settled()
+    assert path.stat().st_ino != before
+    mapped = await shelf.columns(ANN)
+    assert mapped.kept == MANY + 2 * FEW
+    await write(filled, 3, 2 * MANY)
+    fresh = Columns(ANN, "words", 96)
+    async for _ in fresh.reading(filled):
+        pass
+    alike(await shelf.columns(ANN), fresh)
+
+
+async def test_what_is_written_while_it_is_kept_counts_once(filled: SqliteStore, folder: Path) -> None:
+    shelf = IndexCache(filled, "words", 96)
+    await shelf.columns(ANN)
+    first = MANY
+    while shelf._keeping:
+        await write(filled, 1, first)
+        await shelf.columns(ANN)
+        first += 1
+    fresh, mapped = Columns(ANN, "words", 96), await IndexCache(filled, "words", 96).columns(ANN)
+    assert mapped.kept >= MANY
+    assert len(mapped) == first
+    async for _ in fresh.reading(filled):
+        pass
+    alike(mapped, fresh)
+
+
+@pytest.mark.parametrize("place", [4, 40, ROOM + 7, -5])
+async def test_a_damaged_file_is_ignored_and_built_anew(filled: SqliteStore, folder: Path, place: int) -> None:
+    path = await kept(folder)
+    content = bytearray(path.read_bytes())
+    content[place] ^= 255
+    path.write_bytes(content if place >= 0 else content[:place])
+    shelf = IndexCache(filled, "words", 96)
+    columns = await shelf.columns(ANN)
+    assert columns.kept == 0
+    assert len(columns) == MANY
+    await shelf.settled()
+    assert (await IndexCache(filled, "words", 96).columns(ANN)).kept == MANY
+
+
+async def test_damage_that_nobody_waited_for_is_found_behind(filled: SqliteStore, folder: Path) -> None:
+    path = await kept(folder)
+    content = bytearray(path.read_bytes())
+    place = content.index((await IndexCache(filled, "words", 96).columns(ANN)).vectors.sums.values[7].tobytes())
+    content[place] ^= 255
+    path.write_bytes(content)
+    shelf = IndexCache(filled, "words", 96)
+    assert (await shelf.columns(ANN)).kept == MANY
+    await shelf.settled()
+    fresh = Columns(ANN, "words", 96)
+    async for _ in fresh.reading(filled):
+        pass
+    alike(await shelf.columns(ANN), fresh)
+
+
+async def test_a_file_of_another_store_is_ignored(filled: SqliteStore, folder: Path, tmp_path: Path) -> None:
+    path = await kept(folder)
+    async with SqliteStore(tmp_path / "other") as other:
+        await write(other, MANY, 10_000)
+        (tmp_path / "other" / "columns").mkdir()
+        path.rename(tmp_path / "other" / "columns" / path.name)
+        columns = await IndexCache(other, "words", 96).columns(ANN)
+        assert columns.kept == 0
+        assert len(columns) == MANY
+    assert (await IndexCache(filled, "another", 96).columns(ANN)).kept == 0
+
+
+async def test_what_was_erased_is_in_no_file(filled: SqliteStore, folder: Path) -> None:
+    await kept(folder)
+    async with Memory(filled, "ann", Words(), ManualClock()) as memory:
+        gone = (await memory.recall("thing3", 1, touch=False))[0].record
+        await memory.forget(gone.id)
+        assert not list((folder / "columns").iterdir())
+        assert gone.id not in [each.record.id for each in await memory.recall("thing3", 9, touch=False)]
+    await kept(folder)
+    assert len(holding(folder, b"talk 29")) == 2
+    async with SqliteStore(folder) as other:  # whose process dies before it has deleted the file
+        secret = (folder / "columns").iterdir().__next__()
+        content = secret.read_bytes()
+        await other.erase(ANN)
+        secret.write_bytes(content)
+        await other.compact()
+    assert not holding(folder, b"talk 29")
+
+
+async def test_what_another_machine_erased_is_not_found(filled: SqliteStore, folder: Path) -> None:
+    path = await kept(folder)
+    content = path.read_bytes()
+    (gone,) = (await filled.candidates(ANN, None, [], 1))[-1:]
+    await filled.erase(ANN, [gone.id])
+    path.write_bytes(content)
+    columns = await IndexCache(filled, "words", 96).columns(ANN)
+    assert gone.id not in columns.position
+    assert not columns.traces
+
+
+async def test_until_they_are_there_recall_goes_by_candidates_and_says_so(filled: SqliteStore) -> None:
+    async with Memory(filled, "ann", Words(), ManualClock()) as memory:
+        found = await memory.recall(f"said {MANY - 1} near thing3", 3)
+        assert found.by_candidates
+        assert found[0].record.text.startswith("thing7 stood near place5, said 599")
+        shelf = memory._recaller.shelf
+        assert shelf._behind
+        await memory.settle()  # touches do not wait for the whole
+        await shelf.settled()
+        again = await memory.recall("said 3 near thing3", 3, touch=False)
+        assert not again.by_candidates
+        assert "said 3" in again[0].record.text
+        assert memory.columns_held() is not None
+
+
+async def test_a_process_that_begins_with_a_file_asks_for_no_candidates(filled: SqliteStore, folder: Path) -> None:
+    await kept(folder)
+    async with Memory(filled, "ann", Words(), ManualClock()) as memory:
+        found = await memory.recall("said 3 near thing3", 3, touch=False)
+        assert not found.by_candidates
+        assert "said 3" in found[0].record.text
+
+
+async def test_of_a_long_stream_the_same_is_found_as_by_scoring_all(filled: SqliteStore) -> None:
+    recaller, clock = Recaller(filled, Words()), ManualClock()
+    same = total = 0
+    for n in range(60):
+        question = (f"what thing{n % 37} stood near place{n % 11}?", f"who said {n * 7}?", f"ann about place{n % 11}")[
+            n % 3
+        ]
+        recaller.scanned = 10**9
+        whole = await recaller.recall(ANN, question, 10, now=clock.now())
+        recaller.scanned = 0
+        some = await recaller.recall(ANN, question, 10, now=clock.now())
+        assert abs(some.certainty - whole.certainty) < 1e-3
+        scores = {each.record.id: each.score for each in whole.returned}
+        for each in some.returned:
+            assert abs(scores.get(each.record.id, each.score) - each.score) < 1e-3
+        same += sum(each.record.id in scores for each in some.returned)
+        total += len(scores)
+    assert same / total >= 0.98

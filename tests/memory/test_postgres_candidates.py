@@ -1,0 +1,224 @@
+"""Candidates out of a PostgreSQL database: found by words and vectors in an index that is filled behind."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import numpy as np
+import postgres_server
+import pytest
+from babble import Babble
+
+from mindstream.clock import ManualClock
+from mindstream.conformance.samples import ANN, BOB, LATER, NOW, build_record, build_writing
+from mindstream.memory.memory import Memory
+from mindstream.memory.recall import recall
+from mindstream.memory.store.record import Record, RecordDraft
+from mindstream.memory.store.store import Commit, Revision
+from mindstream.models.embedders.wordllama import WordLlama
+from mindstream.text.words import terms
+
+psycopg = pytest.importorskip("psycopg", reason="PostgreSQL is not tried: psycopg is not installed")
+
+from mindstream.memory.store.postgres import candidates, postgres, segments  # noqa: E402
+from mindstream.memory.store.postgres.postgres import PostgresStore  # noqa: E402
+from mindstream.memory.store.postgres.segments import hashed  # noqa: E402
+from mindstream.memory.store.postgres.tables import MIGRATIONS, SEARCHED  # noqa: E402
+
+WORDS = [first + second for first in ("har", "lan", "mor", "tam") for second in ("bour", "tern", "row", "sel", "dun")]
+
+
+@pytest.fixture
+def url(monkeypatch: pytest.MonkeyPatch) -> str:
+    """A server's place where a stream of 40 records is long, and a segment has 8 records, 32 or 128."""
+    for module, name, value in (
+        (segments, "SEARCHED_FROM", 40), (segments, "SMALLEST", 8), (segments, "SEVERAL", 4),
+        (segments, "LARGEST", 128), (candidates, "SMALLEST", 8), (postgres, "SMALLEST", 8),
+    ):  # fmt: skip
+        monkeypatch.setattr(module, name, value)
+    return postgres_server.fresh_url()
+
+
+@pytest.fixture
+async def store(url: str) -> AsyncIterator[PostgresStore]:
+    async with PostgresStore(url) as opened:
+        yield opened
+
+
+def talk(count: int, begins: int = 0) -> list[Record]:
+    """Records of which each says something else, with a vector of its own."""
+    chance = np.random.default_rng(begins)
+    made = []
+    for at in range(begins, begins + count):
+        text = f"{WORDS[at % 20]} {WORDS[at // 20 % 20]} number{at}"
+        vector = chance.normal(size=32).astype(np.float32)
+        vector = (vector / np.linalg.norm(vector)).astype(np.float16)
+        record = build_record(text, "chat")
+        made.append(replace(record, vector=vector, embedder="tried", episode=f"{at // 5}", about=None, keywords=()))
+    return made
+
+
+async def filled(store: PostgresStore, count: int = 150) -> list[Record]:
+    records = talk(count)
+    for start in range(0, count, 10):
+        await store.commit(build_writing(*records[start : start + 10]))
+    await store.index(ANN)
+    return records
+
+
+async def found(store: PostgresStore, words: str = "", vector: np.ndarray | None = None, n: int = 3) -> list[str]:
+    return [each.text for each in await store.candidates(ANN, vector, terms(words), n)]
+
+
+def needs_pgvector() -> None:
+    if not postgres_server.ask("SELECT 1 FROM pg_extension WHERE extname = 'vector'"):
+        pytest.skip("nearness is not tried: this server has no pgvector")
+
+
+async def test_vectors_find_what_is_neither_new_nor_held_well(store: PostgresStore) -> None:
+    needs_pgvector()
+    records = await filled(store)
+    assert records[23].text in await found(store, vector=records[23].vector, n=1)
+    other = -records[30].vector
+    revised = Revision(id=records[30].id, vector=other, embedder="tried")
+    await store.commit(Commit(mind=ANN, at=LATER, revisions=(revised,)))
+    await store.index(ANN)
+    assert records[30].text in await found(store, vector=other, n=1)
+    assert not await store.candidates(BOB, records[23].vector, ["number17"], 3)
+
+
+async def test_words_find_what_is_neither_new_nor_held_well(store: PostgresStore) -> None:
+    records = await filled(store)
+    newest = [each.text for each in records[-3:]]
+    assert records[17].text in await found(store, "number17", n=1)
+    assert set(newest) <= set(await found(store, "number17"))
+    assert len(await found(store, "number17 number31", records[23].vector)) <= 4 * 3 + 16
+    assert not await store.candidates(BOB, None, ["number17"], 3)
+
+
+async def test_what_stands_beside_the_words_is_a_candidate_too(store: PostgresStore) -> None:
+    records = await filled(store)
+    assert {each.text for each in records[15:20]} <= set(await found(store, "number17", n=5))
+
+
+async def test_only_the_kinds_that_are_asked_for(store: PostgresStore) -> None:
+    await filled(store)
+    note = build_record("number17 as a note", "note")
+    await store.commit(build_writing(note), build_writing(*talk(40, 200)))
+    await store.index(ANN)
+    ids = [each.id for each in await store.candidates(ANN, None, terms("number17"), 1, kinds=["note"])]
+    assert ids == [note.id]
+
+
+async def test_segments_stay_few_and_hold_every_record_once(store: PostgresStore, url: str) -> None:
+    records = await filled(store)
+    for each in talk(60, 500):
+        await store.commit(build_writing(each))
+        await store.index(ANN)
+    with psycopg.connect(url) as connection:
+        connection.execute("SET mindstream.tenant = ''")
+        sizes = [row[0] for row in connection.execute("SELECT count FROM segments WHERE ready ORDER BY last")]
+        near = [row[0] for row in connection.execute("SELECT number FROM nearness")]
+        held = b"".join(row[0] for row in connection.execute("SELECT numbers FROM segments"))
+        bare = connection.execute("SELECT count(*) FROM postings WHERE segment NOT IN (SELECT id FROM segments)")
+        assert bare.fetchone() == (0,)
+    assert sum(sizes) >= len(records) + 50 and len(sizes) < 10
+    numbers = sorted(np.frombuffer(held, np.int64))
+    assert len(set(numbers)) == sum(sizes) and sorted(near) in (numbers, [])  # none: without pgvector
+
+
+async def test_what_was_erased_stands_in_no_index(store: PostgresStore, url: str) -> None:
+    records = await filled(store)
+    await store.erase(ANN, [records[17].id])
+    with psycopg.connect(url) as connection:
+        connection.execute("SET mindstream.tenant = ''")
+        number = "SELECT count(*) FROM postings WHERE term = %s"
+        assert connection.execute(number, (hashed(terms("number17")[0]),)).fetchone() == (0,)
+    await store.index(ANN)
+    assert records[17].text not in await found(store, "number17", records[17].vector)
+    assert records[16].text in await found(store, "number16", n=1)
+    await store.erase(ANN)
+    with psycopg.connect(url) as connection:
+        connection.execute("SET mindstream.tenant = ''")
+        assert [connection.execute(f"SELECT count(*) FROM {each}").fetchone() for each in SEARCHED] == [(0,)] * 3
+
+
+async def test_a_segment_in_which_something_was_erased_while_it_was_made_is_not_kept(
+    store: PostgresStore, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    records = talk(60)
+    monkeypatch.setattr(segments, "SEARCHED_FROM", 1000)  # not yet
+    await store.commit(build_writing(*records))
+    await store.index(ANN)
+    monkeypatch.setattr(segments, "SEARCHED_FROM", 40)
+    loop, written, once = asyncio.get_running_loop(), segments._write_postings, [records[5].id]
+
+    def slowly(*given: object) -> object:
+        if once:
+            asyncio.run_coroutine_threadsafe(store.erase(ANN, [once.pop()]), loop).result()
+        return written(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(segments, "_write_postings", slowly)
+    await store.index(ANN)
+    await store.index(ANN)
+    with psycopg.connect(url) as connection:
+        connection.execute("SET mindstream.tenant = ''")
+        number = "SELECT count(*) FROM postings WHERE term = %s"
+        assert connection.execute(number, (hashed(terms("number5")[0]),)).fetchone() == (0,)
+        assert connection.execute(number, (hashed(terms("number6")[0]),)).fetchone() == (1,)
+
+
+async def test_without_pgvector_words_find_as_before(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    nowhere = segments.EXTENSION.replace("'vector'", "'nowhere'")
+    monkeypatch.setattr(segments, "EXTENSION", nowhere)
+    monkeypatch.setattr(candidates, "EXTENSION", nowhere)
+    records = await filled(store)
+    assert records[17].text in await found(store, "number17", records[23].vector, n=1)
+    assert records[23].text not in await found(store, "", records[23].vector, n=1)
+
+
+async def test_no_other_tenant_is_found_by_words_or_vectors(url: str) -> None:
+    async with PostgresStore(url) as store:
+        await filled(store)
+    with psycopg.connect(url) as connection:
+        connection.execute("SET mindstream.tenant = 'acme'")
+        assert [connection.execute(f"SELECT count(*) FROM {each}").fetchone() for each in SEARCHED] == [(0,)] * 3
+
+
+async def test_a_filled_database_of_the_schema_before_is_indexed(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    records = talk(60)
+    monkeypatch.setattr(postgres, "MIGRATIONS", MIGRATIONS[:3])
+    async with PostgresStore(url) as before:
+        await before.commit(build_writing(*records))
+    monkeypatch.setattr(postgres, "MIGRATIONS", MIGRATIONS)
+    async with PostgresStore(url) as store:
+        await store.index(ANN)
+        assert records[17].text in await found(store, "number17", n=1)
+
+
+async def test_candidates_are_scored_as_among_all(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segments, "LARGEST", 512)  # else every third episode stands in two
+    texts = Babble(1).sentences(600)
+    questions = Babble(2).sentences(20, 4, 9)
+    async with PostgresStore(url) as store, Memory(store, "ann", WordLlama(), ManualClock(NOW)) as memory:
+        drafts = [RecordDraft(text=t, kind="chat", by="Ann", episode=f"{at // 20}") for at, t in enumerate(texts)]
+        await memory.retain_all(drafts)
+        await store.index(memory.key)
+        whole = [{each.record.id for each in await memory.recall(question, 5, touch=False)} for question in questions]
+
+        async def nothing(stream: str) -> None:
+            return None
+
+        monkeypatch.setattr(memory._recaller.shelf, "at_hand", nothing)
+        monkeypatch.setattr(recall, "CANDIDATES", 50)
+        part = [{each.record.id for each in await memory.recall(question, 5, touch=False)} for question in questions]
+        monkeypatch.setattr(recall, "PartLexical", lambda columns, told: columns.lexical)
+        alone = [{each.record.id for each in await memory.recall(question, 5, touch=False)} for question in questions]
+    assert shared(whole, part) > 0.9 > shared(whole, alone)
+
+
+def shared(some: list[set[str]], others: list[set[str]]) -> float:
+    """Return which share of what was found was found again."""
+    return sum(len(one & other) for one, other in zip(some, others, strict=True)) / sum(map(len, some))
