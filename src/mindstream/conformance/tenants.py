@@ -43,6 +43,7 @@ async def _write(store: Store, words: str) -> Record:
         Commit(mind=key, at=THEN, entries=(Entry(build_event(), words, (record,)),), wake=wake, checkpoint=kept)
     )
     await store.claim(key, SLOT, words, THEN, 9e9)
+    await store.keep(key, "kept", THEN, lambda _: words)
     return record
 
 
@@ -73,12 +74,16 @@ TRIED: dict[str, Call] = {
     "open_work": lambda store, its: store.open_work(its.key),
     "claim": lambda store, its: store.claim(its.key, SLOT, its.owner, NOW, 9e9),
     "let_go": lambda store, its: store.let_go(its.key, its.cause, its.owner),
+    "kept": lambda store, its: store.kept(its.key),
+    "keep": lambda store, its: store.keep(its.key, "kept", NOW, lambda _: "alien"),
+    "drop_kept": lambda store, its: store.drop_kept(its.key, "", NOW),
     "erase": lambda store, its: store.erase(its.key),
 }  # fmt: skip
 """What asks for a stream by its key."""
 AT_LARGE: dict[str, Call] = {
     "events": lambda store, _: store.events(),
     "streams": lambda store, _: store.streams(),
+    "kept": lambda store, _: store.kept(),
     "owners": lambda store, its: store.owners([its.record.id]),
     "records": lambda store, its: store.records(store.key(USER), [its.record.id]),
     "erase": lambda store, its: store.erase(store.key(USER), [its.record.id]),
@@ -138,6 +143,7 @@ async def _all_of(store: Store) -> object:
     key = store.key(USER)
     return (
         await store.events(), await store.streams(), await store.open_work(key), await store.checkpoint(key, "head"),
+        await store.kept(),
         [(each, each.forgotten) for each in (await store.changes(key, 0)).records],
     )  # fmt: skip
 
