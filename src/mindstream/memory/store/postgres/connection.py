@@ -174,7 +174,7 @@ def connected(url: str) -> Connection:
         return psycopg.connect(url, connect_timeout=10, client_encoding="UTF8")
     except psycopg.OperationalError as error:
         raise StorageError(
-            f"{place} cannot be reached: {' '.join(str(error).split())}. See that the server runs (pg_isready), that"
+            f"{place} cannot be reached: {' '.join(str(error).split()).rstrip('.?')}. See that the server runs (pg_isready), that"
             " the database and the role are there, and that the role gets in: a password is best kept in PGPASSWORD or"
             " ~/.pgpass"
         ) from None
