@@ -41,7 +41,7 @@ class OpenMind:
     """A mind that is open, and by how many it is used just now.
 
     Attributes:
-        budget: of whoever spoke to it last: what it thinks is done in their name. payer: whose token that is, by its id.
+        budget: of whoever spoke to it last: what it thinks is done in their name. payer: the id of their token.
         zone: where its user lives; can be told another with each utterance.
         on_usage: is told what each call of a model took, with the role that asked.
         answers: so many utterances are being answered, or wait for their turn, in the order in which they came.
