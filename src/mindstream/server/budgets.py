@@ -1,47 +1,74 @@
-"""What tokens may spend on models in a day (UTC), and have spent: kept in the ledger; a restart frees nothing."""
+"""What tokens may spend on models in a day (UTC), and have spent: counted in the ledger, for all servers together."""
 
 from __future__ import annotations
 
 from mindstream.clock import DAY_S, Clock
 from mindstream.models.wrappers.budget import Budget
 from mindstream.server.ledger import Ledger
-from mindstream.server.tokens import Token
+from mindstream.server.tokens import Token, Tokens
 
 KEPT_S = 2.0
-"""So long what was spent may be known in memory alone."""
+"""So long what was spent may be known in memory alone, while much is left."""
+NEAR = 0.8
+"""From this share of a limit on all servers are asked before each call: what goes on at once may exceed it, no more."""
 
 
 class Budgets:
-    """A budget for each token that has limits, anew each day."""
+    """A budget for each token that has limits, anew each day; what all servers spend is counted together."""
 
-    def __init__(self, ledger: Ledger, clock: Clock) -> None:
-        self._ledger, self._clock = ledger, clock
+    def __init__(self, ledger: Ledger, clock: Clock, tokens: Tokens) -> None:
+        self._ledger, self._clock, self._tokens = ledger, clock, tokens
         self._held: dict[tuple[str, int], Budget] = {}
-        self._kept: dict[tuple[str, int], int] = {}
-        self._at = 0.0
+        self._kept: dict[tuple[str, int], tuple[int, int, float]] = {}
+        self._at: dict[tuple[str, int], float] = {}
 
     async def of(self, token: Token) -> Budget | None:
         """Return what a token may spend today; None: there is no limit."""
         if token.tokens is None and token.usd is None:
             return None
         key = (token.id, int(self._clock.now() // DAY_S))
-        if self._clock.elapsed() - self._at > KEPT_S:
-            await self.keep()
-        found = self._held.get(key)
-        if found is None:
-            calls, tokens, usd = await self._ledger.spent(*key)
-            found = self._held.setdefault(
-                key, Budget(None, token.tokens, token.usd, spent_calls=calls, spent_tokens=tokens, spent_usd=usd)
-            )
-        return found
+        if key not in self._held:
+            spent = await self._ledger.spend(*key, 0, 0, 0.0)
+            if key not in self._held:
+                budget = Budget(None, token.tokens, token.usd, *spent)
+                budget.bring_up = lambda: self._bring_up(key)
+                self._held[key], self._kept[key], self._at[key] = budget, spent, self._clock.elapsed()
+        await self._bring_up(key)
+        return self._held[key]
+
+    async def of_id(self, id_: str) -> Budget | None:
+        """Return what the token of an id may spend today; None: there is no limit, or no such token."""
+        found = next((each for each in await self._tokens.each() if each.id == id_), None)
+        return await self.of(found) if found is not None else None
+
+    async def _bring_up(self, key: tuple[str, int]) -> None:
+        """Exchange with the ledger what was spent: ours is added there, and that of others here."""
+        budget, now = self._held.get(key), self._clock.elapsed()
+        if budget is not None and (now - self._at[key] > KEPT_S or budget.is_near(NEAR)):
+            self._at[key] = now
+            await self._exchange(key, budget)
+
+    async def _exchange(self, key: tuple[str, int], budget: Budget) -> None:
+        kept, ours = self._kept[key], (budget.spent_calls, budget.spent_tokens, budget.spent_usd)
+        self._kept[key] = ours  # whoever comes meanwhile adds what comes after
+        calls, tokens, usd = ours[0] - kept[0], ours[1] - kept[1], ours[2] - kept[2]
+        try:
+            spent = await self._ledger.spend(*key, calls, tokens, usd)
+        except BaseException:
+            now = self._kept[key]
+            self._kept[key] = (now[0] - calls, now[1] - tokens, now[2] - usd)
+            raise
+        others = (spent[0] - ours[0], spent[1] - ours[1], spent[2] - ours[2])
+        now = self._kept[key]
+        self._kept[key] = (now[0] + others[0], now[1] + others[1], now[2] + others[2])
+        budget.spent_calls += others[0]
+        budget.spent_tokens += others[1]
+        budget.spent_usd += others[2]
 
     async def keep(self) -> None:
         """Write down what was spent, and let go of days that are over."""
-        self._at, today = self._clock.elapsed(), int(self._clock.now() // DAY_S)
+        today = int(self._clock.now() // DAY_S)
         for key, each in list(self._held.items()):
-            if self._kept.get(key) != each.spent_calls:
-                self._kept[key] = each.spent_calls
-                await self._ledger.spend(*key, each.spent_calls, each.spent_tokens, each.spent_usd)
+            await self._exchange(key, each)
             if key[1] < today - 1:
-                del self._held[key]
-                self._kept.pop(key, None)
+                del self._held[key], self._kept[key], self._at[key]

@@ -64,8 +64,9 @@ class Doors:
             description="Memory, minds, plans, lives, pools and towns: see docs/server.md.",
         )  # fmt: skip
         self._ledger = Ledger(house.own_store, house.clock)
-        self._budgets = Budgets(self._ledger, house.clock)
-        self.writes = Writes(self._ledger, PATIENCE_S if house.settings.data.folder is None else 0.0)
+        self._budgets = Budgets(self._ledger, house.clock, admission.tokens)
+        is_shared = house.settings.data.folder is None  # a folder has one server
+        self.writes = Writes(self._ledger, PATIENCE_S if is_shared else 0.0)
         house.on_forget.append(self.writes.forget)
         self._more: list[contextlib.AbstractAsyncContextManager[Any]] = []
         self.metrics = Metrics(house)
@@ -78,7 +79,8 @@ class Doors:
         self._more.append(add_mcp(self.api, house, servers))
         add_problems(self.api)
         describe_api(self.api)
-        entrance = Entrance(self.api, admission, Limits(house.clock), self._budgets, self.metrics)
+        limits = Limits(house.clock, self._ledger if is_shared else None)
+        entrance = Entrance(self.api, admission, limits, self._budgets, self.metrics)
         self._entrance = OpenAIErrors(entrance)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -100,7 +102,7 @@ class Doors:
             if self._receiver is not None:
                 await stack.enter_async_context(self._webhook(self._receiver))
             for answers in (True, False)[: 1 if self.house.part == "talks" else 2]:
-                taking_up = TakingUp(self.house, answers=answers, at_once=AT_ONCE)
+                taking_up = TakingUp(self.house, answers=answers, at_once=AT_ONCE, budgets=self._budgets.of_id)
                 await stack.enter_async_context(taking_up.running())
             yield
 

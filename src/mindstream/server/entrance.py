@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from mindstream.clock import SystemClock
-from mindstream.errors import InputError
+from mindstream.errors import InputError, StorageError
 from mindstream.server.asgi import App, Message, Receive, Scope, Send
 from mindstream.server.asking import METADATA, LeftS, challenge
 from mindstream.server.budgets import Budgets
@@ -113,7 +113,7 @@ class Entrance:
         self._metrics.going += 1
         try:
             await self._let_in(scope, receive, answer)
-        except Refusal as refusal:
+        except (Refusal, StorageError) as refusal:
             if answer.status:
                 raise
             await refuse(answer.send, refusal)
@@ -135,9 +135,9 @@ class Entrance:
         if token is not None:
             who = replace(who, budget=await self._budgets.of(token))
         scope["state"]["who"] = who
-        with self._limits.one(who.key or _address(scope), token):
+        async with self._limits.one(who.key or _address(scope), token):
             answer.body = BoundedBody(scope, receive)
-            with self._limits.weighed(token, answer.body):
+            async with self._limits.weighed(token, answer.body):
                 await self._inner(scope, answer.body, answer.send)
 
     def _check_host(self, host: str) -> None:

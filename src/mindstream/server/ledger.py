@@ -12,7 +12,7 @@ from mindstream.clock import DAY_S, HOUR_S, Clock
 from mindstream.memory.store.store import KeptStore
 from mindstream.service.operations.own import SERVER
 
-WRITE, SPENT, DELIVERED = "write:", "spent:", "delivered:"
+WRITE, SPENT, DELIVERED, RATE, BYTES = "write:", "spent:", "delivered:", "rate:", "bytes:"
 
 
 class Ledger:
@@ -32,6 +32,7 @@ class Ledger:
             await self._store().drop_kept(SERVER, WRITE, now - DAY_S)
 
         def take(before: str | None) -> str:
+            found.clear()  # it may be run again
             if before is not None and now - (held := json.loads(before))[0] <= DAY_S:
                 found.append((held[1], held[2], held[3]))
                 return before
@@ -52,17 +53,45 @@ class Ledger:
         """Let a key be taken again: nothing was done."""
         await self._store().keep(SERVER, WRITE + key, self._clock.now(), lambda _: None)
 
-    async def spent(self, token: str, day: int) -> tuple[int, int, float]:
-        """Return the calls, tokens and US dollars that a token has spent on a day."""
-        for each in await self._store().kept(SERVER, f"{SPENT}{token}:{day}"):
-            calls, tokens, usd = json.loads(each.value)
-            return int(calls), int(tokens), float(usd)
-        return 0, 0, 0.0
+    async def spend(self, token: str, day: int, calls: int, tokens: int, usd: float) -> tuple[int, int, float]:
+        """Add to what a token has spent on a day; return what that is then, by whatever server."""
+        spent = (0, 0, 0.0)
 
-    async def spend(self, token: str, day: int, calls: int, tokens: int, usd: float) -> None:
-        """Keep what a token has spent on a day."""
-        value = json.dumps([calls, tokens, usd])
-        await self._store().keep(SERVER, f"{SPENT}{token}:{day}", self._clock.now(), lambda _: value)
+        def add(before: str | None) -> str | None:
+            nonlocal spent
+            was = json.loads(before) if before is not None else (0, 0, 0.0)
+            spent = int(was[0]) + calls, int(was[1]) + tokens, float(was[2]) + usd
+            return json.dumps(spent) if any(spent) else None
+
+        await self._store().keep(SERVER, f"{SPENT}{token}:{day}", self._clock.now(), add)
+        return spent
+
+    async def draw(self, key: str, a_minute: float, most: int) -> float:
+        """Take up to so many of a minute's requests; return how many, or (below 0) what is missing to one."""
+        now, drawn = self._clock.now(), 0.0
+
+        def take(before: str | None) -> str:
+            nonlocal drawn
+            left, at = json.loads(before) if before is not None else (a_minute, now)
+            left = min(a_minute, left + max(0.0, now - at) * a_minute / 60)
+            drawn = min(most, int(left)) if left >= 1 else left - 1
+            return json.dumps([left - max(0.0, drawn), now])
+
+        await self._store().keep(SERVER, RATE + key, now, take)
+        return drawn
+
+    async def weigh(self, key: str, a_day: float, taken: int) -> float:
+        """Take bytes from what a token has of them a day; return what is left, below 0 where it took more."""
+        now, rest = self._clock.now(), a_day
+
+        def take(before: str | None) -> str:
+            nonlocal rest
+            left, at = json.loads(before) if before is not None else (a_day, now)
+            rest = min(a_day, left + max(0.0, now - at) * a_day / DAY_S) - taken
+            return json.dumps([rest, now])
+
+        await self._store().keep(SERVER, BYTES + key, now, take)
+        return rest
 
     async def delivered(self, receiver: str) -> int | None:
         """Return the seq up to which all was posted to a receiver; None: nothing ever was."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from mindstream.clock import DAY_S, Clock
 from mindstream.server.asgi import Message, Receive, Scope
+from mindstream.server.ledger import Ledger
 from mindstream.server.problems import Refusal
 from mindstream.server.tokens import Token
 
@@ -39,16 +40,25 @@ class Amount:
     at: float
 
 
-class Limits:
-    """Counts requests by token."""
+PORTIONS = 600
+"""So many portions a minute's requests are drawn in, where several servers count together: what one has drawn and not
+used is all that may be allowed beyond the limit."""
 
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
+
+class Limits:
+    """Counts requests by token.
+
+    Args:
+        shared: where servers of the same data count together; None: there is one. What goes on at once each counts.
+    """
+
+    def __init__(self, clock: Clock, shared: Ledger | None = None) -> None:
+        self._clock, self._shared = clock, shared
         self._buckets: dict[str, Bucket] = {}
         self._amounts: dict[str, Amount] = {}
 
-    @contextlib.contextmanager
-    def one(self, key: str, token: Token | None) -> Iterator[None]:
+    @contextlib.asynccontextmanager
+    async def one(self, key: str, token: Token | None) -> AsyncIterator[None]:
         """Count one request while the block runs.
 
         Raises:
@@ -61,8 +71,12 @@ class Limits:
         bucket = self._buckets.get(key)
         if bucket is None:
             self._tidy()
-            bucket = self._buckets[key] = Bucket(a_minute, now)
-        bucket.left = min(a_minute, bucket.left + (now - bucket.at) * a_minute / 60)
+            bucket = self._buckets[key] = Bucket(0 if self._shared else a_minute, now)
+        if self._shared is None:
+            bucket.left = min(a_minute, bucket.left + (now - bucket.at) * a_minute / 60)
+        elif bucket.left < 1:
+            drawn = await self._shared.draw(key, a_minute, max(1, a_minute // PORTIONS))
+            bucket.left = bucket.left + drawn if drawn > 0 and bucket.left > 0 else drawn
         bucket.at = now
         if bucket.left < 1:
             wait_s = max(1, round((1 - bucket.left) * 60 / a_minute + 0.5))
@@ -76,8 +90,8 @@ class Limits:
         finally:
             bucket.going -= 1
 
-    @contextlib.contextmanager
-    def weighed(self, token: Token | None, body: BoundedBody) -> Iterator[None]:
+    @contextlib.asynccontextmanager
+    async def weighed(self, token: Token | None, body: BoundedBody) -> AsyncIterator[None]:
         """Count the bytes of a body that is read while the block runs.
 
         Raises:
@@ -88,7 +102,11 @@ class Limits:
             return
         a_day, now = token.bytes_a_day, self._clock.elapsed()
         amount = self._amounts.setdefault(token.id, Amount(a_day, now))
-        amount.left, amount.at = min(a_day, amount.left + (now - amount.at) * a_day / DAY_S), now
+        if self._shared is not None and body.is_there:
+            amount.left = await self._shared.weigh(token.id, a_day, 0)
+        else:
+            amount.left += (now - amount.at) * a_day / DAY_S
+        amount.left, amount.at = min(a_day, amount.left), now
         if amount.left < 0 and body.is_there:
             wait_s = max(1, round(-amount.left * DAY_S / a_day + 0.5))
             told = f"{a_day:,} bytes a day are taken from this token: wait, or ask the operator for `--bytes-a-day`"
@@ -97,6 +115,8 @@ class Limits:
             yield
         finally:
             amount.left -= body.taken
+            if self._shared is not None and body.taken:
+                await self._shared.weigh(token.id, a_day, body.taken)
 
     def _tidy(self) -> None:
         if len(self._buckets) >= HELD:

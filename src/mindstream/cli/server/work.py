@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import json as jsons
 import sys
@@ -64,7 +65,10 @@ class _Teller:
 
 
 async def _work(settings: Settings, minds: int, at_once: int, teller: _Teller) -> int:
+    from mindstream.server.budgets import Budgets
+    from mindstream.server.ledger import Ledger
     from mindstream.server.run import allow_connections
+    from mindstream.server.tokens import Tokens
     from mindstream.service.chat.companion import NAME, Companion
     from mindstream.service.operations.house import House
     from mindstream.service.operations.taking_up import TakingUp
@@ -73,8 +77,12 @@ async def _work(settings: Settings, minds: int, at_once: int, teller: _Teller) -
     async with House.beside(settings, at_once=at_once, part="thinks") as house:
         house.speakers[NAME] = lambda: Companion
         await house.check()
-        taking_up = TakingUp(house, answers=False, at_once=minds)
-        async with taking_up.running():
+        ledger, tokens = Ledger(house.own_store, house.clock), Tokens(house.own_store, house.clock)
+        budgets = Budgets(ledger, house.clock, tokens)
+        taking_up = TakingUp(house, answers=False, at_once=minds, budgets=budgets.of_id)
+        async with contextlib.AsyncExitStack() as stack:
+            stack.push_async_callback(budgets.keep)
+            await stack.enter_async_context(taking_up.running())
             teller.tell("ready")
             gc.freeze()
             told = 0

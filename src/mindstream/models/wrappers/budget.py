@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
@@ -44,6 +44,8 @@ class Budget:
     spent_tokens: int = 0
     spent_usd: float = 0.0
     unpriced: int = 0
+    bring_up: Callable[[], Awaitable[None]] | None = field(default=None, repr=False, compare=False)
+    """Counts in what other processes have spent of it; asked before a call."""
     _runs: set[str] = field(default_factory=set, repr=False)
     _going_on: list[Reserved] = field(default_factory=list, repr=False)
     _has_ended: bool = field(default=False, repr=False)
@@ -69,6 +71,11 @@ class Budget:
         """
         self.check()
         self.spent_calls += 1
+
+    def is_near(self, share: float) -> bool:
+        """Tell whether so much of a limit is spent."""
+        limits = ((self.calls, self.spent_calls), (self.tokens, self.spent_tokens), (self.cost_usd, self.spent_usd))
+        return any(allowed is not None and spent >= share * allowed for allowed, spent in limits)
 
     def check(self) -> None:
         """Raise BudgetSpent where nothing is left for a call."""

@@ -41,7 +41,7 @@ from mindstream.service.operations.lasting.changed import OperationChanged
 from mindstream.service.operations.lasting.kept import KeptOperations
 from mindstream.service.operations.lasting.running import Running, RunningOperations
 from mindstream.service.operations.offered import ForkedTowns, Offered, WatchedTowns
-from mindstream.service.operations.open_minds import MindKey, OpenMind, OpenMinds
+from mindstream.service.operations.open_minds import PAYER, MindKey, OpenMind, OpenMinds
 from mindstream.service.operations.own import operations_of
 from mindstream.service.operations.refusals import NotFound
 from mindstream.service.operations.spending import SpentOf, charged
@@ -300,7 +300,16 @@ class House:
         key = MindKey(who.wall, stream, checked_name(session, "session"), speaker, holds)
         async with self.minds.use(key) as opened:
             opened.budget = who.budget
+            await self._keep_payer(opened, who)
             yield opened
+
+    async def _keep_payer(self, opened: OpenMind, who: Who) -> None:
+        """Write down whose token pays for what is thought of what is said now, in whatever process that is thought."""
+        payer = who.key if who.budget is not None else ""
+        if payer != opened.payer and self.part != "thinks":
+            opened.payer = payer
+            store = self.ground(who).store
+            await store.keep(opened.key.stream, PAYER, self.clock.now(), lambda _: payer or None)
 
     def speaker(self, name: str, zone: tzinfo | None = None) -> ResponderFactory:
         """Return who answers under a name.

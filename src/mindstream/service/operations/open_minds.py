@@ -20,6 +20,8 @@ from mindstream.service.chat.page import TalkZone
 
 IDLE_S, LOOK_S = 900.0, 30.0
 """So long a mind stays open that nobody speaks to and that has nothing to think about, and how often it is looked."""
+PAYER = "payer"
+"""Under what it is kept of a mind whose token pays for its thoughts: an id."""
 MOST = 2_000
 """So many are open at once; beyond, those that nobody has spoken to for longest are closed."""
 
@@ -39,7 +41,7 @@ class OpenMind:
     """A mind that is open, and by how many it is used just now.
 
     Attributes:
-        budget: of whoever spoke to it last: what it thinks is done in their name.
+        budget: of whoever spoke to it last: what it thinks is done in their name. payer: the id of their token.
         zone: where its user lives; can be told another with each utterance.
         on_usage: is told what each call of a model took, with the role that asked.
         answers: so many utterances are being answered, or wait for their turn, in the order in which they came.
@@ -51,6 +53,7 @@ class OpenMind:
     last_used: float
     uses: int = 0
     budget: Budget | None = None
+    payer: str = ""
     zone: TalkZone = field(default_factory=lambda: TalkZone(MachineZone()))
     on_usage: Callable[[str, Usage], None] | None = None
     answers: int = 0

@@ -64,6 +64,8 @@ class _Limited:
         self._model, self._budget = model, budget
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
+        if self._budget.bring_up is not None:
+            await self._budget.bring_up()
         self._budget.check()
         async with aclosing(self._model.reply(request)) as parts:
             async for part in parts:

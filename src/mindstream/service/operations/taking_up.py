@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
 
 from mindstream import chance
 from mindstream.errors import MindstreamError
@@ -22,11 +23,14 @@ from mindstream.memory.lease import renewing
 from mindstream.memory.opening import open_store
 from mindstream.memory.store.tenant import EVERYONE
 from mindstream.minds.timeouts import Timeouts
+from mindstream.models.wrappers.budget import Budget
+from mindstream.service.operations.open_minds import PAYER
 from mindstream.service.operations.who import LOCAL, Who
 
 if TYPE_CHECKING:
     from mindstream.service.operations.house import House
 
+BudgetOf: TypeAlias = Callable[[str], Awaitable[Budget | None]]
 LOOK_S = 1.0
 """How often it is looked for what a process left that died; of what is let go of one is told, where the store tells."""
 PAUSE_S = 0.02
@@ -42,13 +46,11 @@ class TakingUp:
     Args:
         answers: answers are given that nobody gives any more; else it thinks.
         at_once: so many minds at a time.
-        tell: called when something has begun or ended.
+        budgets: gives what a token (its id) may spend.
     """
 
-    def __init__(
-        self, house: House, *, answers: bool, at_once: int, tell: Callable[[], None] = lambda: None
-    ) -> None:  # fmt: skip
-        self._house, self._answers, self._at_once, self._tell = house, answers, at_once, tell
+    def __init__(self, house: House, *, answers: bool, at_once: int, budgets: BudgetOf) -> None:
+        self._house, self._answers, self._at_once, self._budgets = house, answers, at_once, budgets
         self._owner = chance.token()
         self.going: set[asyncio.Task[None]] = set()
         self.done = self.failed = 0
@@ -96,7 +98,6 @@ class TakingUp:
             task = asyncio.ensure_future(self._be_at(who, taken))
             self.going.add(task)
             task.add_done_callback(self._end)
-            self._tell()
 
     def _end(self, task: asyncio.Task[None]) -> None:
         self.going.discard(task)
@@ -104,13 +105,14 @@ class TakingUp:
             self.done += 1
             self.failed += task.exception() is not None
         self._changed.set()  # there is room again
-        self._tell()
 
     async def _be_at(self, who: Who, taken: Taken) -> None:
         if name_of(taken.mind).kind != "user":
             return
         who, clock = who.of(name_of(taken.mind).id), self._house.clock
         store = self._house.ground(who).store
+        for kept in await store.kept(taken.mind, PAYER):
+            who = replace(who, budget=await self._budgets(kept.value))
         with renewing(store, clock, lambda: taken.ids, taken.holder, Timeouts().lease_s):  # until a mind does
             if self._answers:
                 for slot in taken.slots:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import psycopg
 
 PASSING = ("08", "40", "57P")
-"""Classes of SQLSTATE: a connection's exceptions, a transaction that was rolled back (serialization, deadlock), a server
-that is being stopped or started."""
+"""Classes of SQLSTATE: a connection's exceptions, a transaction that was rolled back (serialization, deadlock), a
+server that is being stopped or started."""
 
 
 def may_go_again(error: psycopg.Error) -> bool:

@@ -114,8 +114,8 @@ def _m003_kept(connection: Connection) -> None:
 def _m004_writers(connection: Connection) -> None:
     """Let each writer know, after its connection broke, whether what it wrote last was kept; no words are in it."""
     connection.execute(
-        b"CREATE TABLE IF NOT EXISTS writers (id text PRIMARY KEY, batch bigint NOT NULL, at timestamptz NOT NULL DEFAULT now())"
-        b" WITH (fillfactor = 50)"
+        b"CREATE TABLE IF NOT EXISTS writers (id text PRIMARY KEY, batch bigint NOT NULL,"
+        b" at timestamptz NOT NULL DEFAULT now()) WITH (fillfactor = 50)"
     )
 
 

@@ -1,4 +1,4 @@
-"""The one thread of a process that writes a tenant's rows: what waits goes into one transaction, known to be kept or not.
+"""The thread that writes a tenant's rows: what waits goes into one transaction, of which is known whether it was kept.
 
 A transaction that fails because somebody else was first, or because the server went away, is run again. Where the
 connection breaks while it commits, a row of this writer's own, written with it, tells whether it was kept.

@@ -1,0 +1,150 @@
+"""What a PostgreSQL server does to those who use it: cut connections, rollbacks, a full disk, a clock of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import postgres_server
+import pytest
+
+from mindstream.clock import SharedClock, SystemClock
+from mindstream.conformance.samples import ANN, BOB, THEN, build_event, build_record, build_writing
+from mindstream.errors import Conflict, StorageError
+from mindstream.location import Location
+from mindstream.memory.store.store import Commit, Entry
+
+psycopg = pytest.importorskip("psycopg", reason="PostgreSQL is not tried: psycopg is not installed")
+
+from mindstream.memory.store.postgres import connection as connections  # noqa: E402
+from mindstream.memory.store.postgres.postgres import PostgresStore  # noqa: E402
+from mindstream.memory.store.postgres.writer import Writer  # noqa: E402
+
+
+@pytest.fixture
+def url() -> str:
+    return postgres_server.fresh_url()
+
+
+def a_row(unique: str = "") -> Commit:
+    return Commit(mind=ANN, at=THEN, entries=(Entry(build_event(), ANN),), unique=unique)
+
+
+def cut_all() -> None:
+    postgres_server.server().psql(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'mind' AND pid <> pg_backend_pid()"
+    )
+
+
+async def test_connections_that_are_cut_are_made_anew(url: str) -> None:
+    async with PostgresStore(url) as store:
+        await store.commit(a_row())
+        for count in range(2, 6):
+            cut_all()
+            await store.commit(a_row())
+            cut_all()
+            assert len(await store.events(ANN)) == count
+
+
+@pytest.mark.parametrize("kept", [True, False])
+async def test_a_commit_of_which_nobody_knows_is_looked_up(
+    url: str, kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The connection breaks while it commits: once the server has done it, once it has not."""
+    breaks = [True]
+
+    class Breaking:
+        def __init__(self, inner: Any) -> None:
+            self._inner = inner
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._inner, name)
+
+        def execute(self, sql: bytes, *more: Any) -> Any:
+            if sql.endswith(b"COMMIT") and breaks.pop() if breaks else False:
+                if kept:
+                    self._inner.execute(sql, *more)
+                self._inner.close()
+                raise psycopg.OperationalError("server closed the connection unexpectedly")
+            return self._inner.execute(sql, *more)
+
+    async with PostgresStore(url) as store:
+        writer: Writer = store._database._writer
+        connect = writer._connect
+        monkeypatch.setattr(writer, "_connect", lambda: Breaking(connect()))
+        (row,) = await store.commit(a_row())
+        assert [each.seq for each in await store.events(ANN)] == [row.seq]
+        assert not breaks
+
+
+@pytest.fixture
+def failing(url: str) -> Iterator[str]:
+    """Let the log refuse rows with an error, as often as is said in the table `refusals`."""
+
+    def set_up(state: str, times: int) -> None:
+        with psycopg.connect(url) as connection:
+            connection.execute(f"CREATE SEQUENCE IF NOT EXISTS tries; ALTER SEQUENCE tries RESTART")
+            connection.execute(
+                "CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+                f" IF nextval('tries') <= {times} THEN RAISE EXCEPTION 'refused' USING ERRCODE = '{state}'; END IF;"
+                " RETURN NEW; END $$"
+            )
+            connection.execute("CREATE OR REPLACE TRIGGER refusing BEFORE INSERT ON log EXECUTE FUNCTION refuse()")
+
+    yield set_up  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("state", ["40001", "40P01"])
+async def test_what_others_were_before_is_tried_again(url: str, state: str, failing: Any) -> None:
+    async with PostgresStore(url) as store:
+        failing(state, 3)
+        await asyncio.gather(*(store.commit(a_row()) for _ in range(5)))
+        assert len(await store.events(ANN)) == 5
+
+
+async def test_a_full_disk_is_told_and_outlived(url: str, failing: Any) -> None:
+    async with PostgresStore(url) as store:
+        failing("53100", 1)
+        with pytest.raises(StorageError, match="no room left"):
+            await store.commit(a_row())
+        await store.commit(a_row())
+        assert len(await store.events(ANN)) == 1
+
+
+async def test_who_fails_alone_takes_no_other_along(url: str) -> None:
+    async with PostgresStore(url) as store:
+        made = [store.commit(a_row("one")), store.commit(a_row("one")), *(store.commit(a_row()) for _ in range(20))]
+        came = await asyncio.gather(*made, return_exceptions=True)
+        assert sum(isinstance(each, Conflict) for each in came) == 1
+        assert len(await store.events(ANN)) == 21
+
+
+async def test_who_heeds_is_told_of_what_others_write(url: str) -> None:
+    told, of_bob = asyncio.Event(), asyncio.Event()
+    async with PostgresStore(url) as store, PostgresStore(url) as other:
+        with store.heeding(ANN, told.set), store.heeding(BOB, of_bob.set):
+            for _ in range(3):
+                async with asyncio.timeout(20):
+                    while not told.is_set():  # it may not stand yet
+                        of_bob.clear()
+                        await other.commit(a_row())
+                        with suppress(TimeoutError):
+                            await asyncio.wait_for(told.wait(), 0.3)
+                told.clear()
+                cut_all()
+
+
+async def test_clocks_that_differ_agree_on_the_servers(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Skewed(SystemClock):
+        def now(self) -> float:
+            return time.time() + 300
+
+    clock = SharedClock(Skewed())
+    monkeypatch.setitem(connections._clocks, str(Location.of(url)), clock)
+    async with PostgresStore(url) as store:
+        assert store.clock is clock and abs(clock.now() - time.time()) < 2
+        await store.commit(build_writing(build_record("kept")))
+        assert abs(clock.now() - time.time()) < 2
