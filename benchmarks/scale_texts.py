@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from mindstream.memory.store.record import Kind
 from mindstream.models.embedders import wordllama
 from mindstream.text.words import STOP
 
@@ -61,7 +62,7 @@ class Said:
     """A record to be written."""
 
     text: str
-    kind: str
+    kind: Kind
     by: str
     episode: str
     level: int
@@ -159,7 +160,9 @@ class Talk:
         topic, said = self._topics(), list[Said]()
         for turn in range(min(most, int(self._chance.integers(8, 41)))):
             draw = self._chance.random()
-            kind = "chat" if draw < 0.82 else "observation" if draw < 0.9 else "note" if draw < 0.98 else "thought"
+            kind: Kind = (
+                "chat" if draw < 0.82 else "observation" if draw < 0.9 else "note" if draw < 0.98 else "thought"
+            )
             by = "ann" if turn % 2 == 0 or kind != "chat" else "coach"
             text = self._filled(self._pick(REPLIES), topic) if by == "coach" else self._sentence(topic)
             level = int(self._chance.integers(1, 6)) if kind != "chat" and self._chance.random() < 0.05 else 0

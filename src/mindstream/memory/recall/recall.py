@@ -24,17 +24,20 @@ from mindstream.memory.recall.policies import Bounded, Candidates, Floats, Polic
 from mindstream.memory.recall.question import understood
 from mindstream.memory.recall.relevance import Positions, Scored, Weights, certainty, relevance, weights_for
 from mindstream.memory.recall.rerank import SecondStage
-from mindstream.memory.recall.selection import LONG, select
+from mindstream.memory.recall.selection import BY_WORDS, LONG, select
 from mindstream.memory.recall.touch import Touch
 from mindstream.memory.store.columns import Columns
 from mindstream.memory.store.index_cache import IndexCache
 from mindstream.memory.store.record import FADING, KINDS, Kind, Record
 from mindstream.memory.store.store import Changes, Store
 from mindstream.models.embedders.embedder import Embedder
+from mindstream.text.postings import NONE
 from mindstream.text.words import terms
 
 FOUND_PER_RETURNED = 4
 """So many are found for each that is returned: what they lose by being passed over, memory/fading says."""
+SELECTS_UP_TO = BY_WORDS // (2 * FOUND_PER_RETURNED)
+"""Whoever wants more records back has all of the stream looked at."""
 CANDIDATES = 1_000
 """So many of each kind of candidates are ranked where a stream's columns are not there yet."""
 
@@ -144,7 +147,7 @@ class Recaller:
         alike = await compare_large(self.store, columns, filters)
         passing = allowed_mask(columns, filters, now, alike)
         written_down = filters.asked_in in columns.position
-        if getattr(policy, "by_relevance", False) and len(columns) > self.scanned:
+        if getattr(policy, "by_relevance", False) and len(columns) > self.scanned and k <= SELECTS_UP_TO:
             columns, passing = select(columns, question, vectors, passing, self.weights)
         scored = relevance(columns, question, vectors, passing, self.weights)
         certain = certainty(columns, question, scored, passing, embedded is None, written_down)
@@ -211,7 +214,7 @@ class Recaller:
         if not len(columns):
             return []
         candidates = allowed_mask(columns, Filters(kinds=kinds), now, {})
-        found = np.unique(np.concatenate([columns.keywords.of(word.lower()) for word in keywords] or [[]]))
+        found = np.unique(np.concatenate([NONE, *(columns.keywords.of(word.lower()) for word in keywords)]))
         positions = found.astype(np.int64)[candidates[found.astype(np.int64)]][::-1][:n]
         return await self.store.records(stream, [columns.ids[at] for at in positions.tolist()])
 

@@ -7,7 +7,7 @@ is, how much who says, what an episode says) is as in the whole; so what is chos
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,7 +70,7 @@ class Selection(Columns):
         return self._entire.ids[int(self.rows[row])]
 
 
-def _column(values: NDArray[np.generic]) -> GrowingArray[np.generic]:
+def _column(values: NDArray[Any]) -> GrowingArray[Any]:
     column = GrowingArray(values.dtype.type)
     column.adopt(values, len(values))
     return column
@@ -186,8 +186,8 @@ def _by_words(columns: Columns, question: RecallQuery, passing: Mask, weights: W
         said = (columns.by.values[rows] == question.who) & (columns.kind.values[rows] == CHAT)
         scores = scores + said * (weights.who * telling(1, count + OTHERS))
     passes = passing[rows]
-    found = [_best(rows, scores, BY_WORDS)]
-    return found if passes.all() else [*found, _best(rows[passes], scores[passes], BY_WORDS)]
+    best = [_best(rows, scores, BY_WORDS)]
+    return best if passes.all() else [*best, _best(rows[passes], scores[passes], BY_WORDS)]
 
 
 def _best(rows: Ints, scores: Floats, n: int) -> Ints:

@@ -206,11 +206,11 @@ class IndexCache:
         columns = await self.columns(stream)
         assert self._folder is not None
         upto, steps = columns.upto, keeping(columns, path_of(self._folder, stream, self._embedder))
-        for step in steps:
-            await asyncio.to_thread(step)
-            if self._held.get(stream) is not columns:  # something was erased, or nobody uses them any more
-                steps.close()
-                return
+        with contextlib.closing(steps):
+            for step in steps:
+                await asyncio.to_thread(step)
+                if self._held.get(stream) is not columns:  # something was erased, or nobody uses them any more
+                    return
         gone = (await self._store.changes(stream, upto, 0, 1)).gone
         if gone or self._held.get(stream) is not columns:
             delete_kept(self._folder, stream)

@@ -19,7 +19,10 @@ Floats = NDArray[np.float32]
 NEIGHBOUR = np.float32(0.5)
 OPEN_EPISODES = 100
 """The last vectors of so many episodes are kept as they came."""
-FAR = np.iinfo(np.uint16).max
+BYTE_OF_WORDS = 4
+"""Of so many words of 64 signs a byte holds how many differ; all of them differ never."""
+SAMPLE = 1 << 16
+"""Of more records, a sample of at least half as many tells from where on they are near."""
 BLOCK = 16_384
 """So many are compared by their bits at once: what is between stays in the processor."""
 PORTION = 4_096
@@ -210,20 +213,23 @@ class Vectors:
         return np.flatnonzero(chosen & among)
 
     def nearest_by_bits(self, query: Floats, among: NDArray[np.bool_], n: int) -> NDArray[np.int64]:
-        """Return the n positions, or a few more, that have most signs as a unit vector has them."""
+        """Return some n positions, those that have most signs as a unit vector has them."""
         self._settle()
         signs = self._signs(query - self.mean)
-        apart = np.empty(len(self), np.uint16)
+        apart = np.empty(len(self), np.uint8 if self._words <= BYTE_OF_WORDS else np.uint16)
         for start in range(0, len(apart), BLOCK):
             some = slice(start, start + BLOCK)
             apart[some] = np.bitwise_count(self.bits[0].values[some] ^ signs[0])
             for column, sign in zip(self.bits[1:], signs[1:], strict=True):
                 apart[some] += np.bitwise_count(column.values[some] ^ sign)
-        apart[~among] = FAR
-        low, high = 0, 64 * self._words  # the least that n are no further apart than
+        far = int(np.iinfo(apart.dtype).max)
+        apart[~among] = far
+        step = 1 + len(apart) // SAMPLE
+        sample, wanted = apart[::step], -(-n // step)
+        low, high = 0, far - 1  # the least that so many are no further apart than
         while low < high:
             middle = (low + high) // 2
-            low, high = (low, middle) if np.count_nonzero(apart <= middle) >= n else (middle + 1, high)
+            low, high = (low, middle) if np.count_nonzero(sample <= middle) >= wanted else (middle + 1, high)
         return np.flatnonzero(apart <= low)[-2 * n :]
 
 

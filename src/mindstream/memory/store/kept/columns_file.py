@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +56,7 @@ def _growing(columns: Columns) -> dict[str, GrowingArray[Any]]:
     return found | {f"vectors.bits{word}": each for word, each in enumerate(columns.vectors.bits)}
 
 
-def keeping(columns: Columns, path: Path) -> Iterator[Callable[[], object]]:
+def keeping(columns: Columns, path: Path) -> Generator[Callable[[], object]]:
     """Write columns to a file in steps, each to be called in whatever thread; the columns may be used between them.
 
     They are written as they are now, all caught up with the store and settled.

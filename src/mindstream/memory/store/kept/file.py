@@ -7,10 +7,10 @@ mapped array stays in the process. A file is never changed: a new one takes its 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import mmap
 import os
-import tempfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -101,30 +101,53 @@ def writing(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, Array | Li
     It may be read by its owner alone. Broken off, nothing of it stays.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".new")
+    new = path.with_name(f".{path.name}.new")
+    with _alone(new) as file:
+        parts, size = _laid_out(arrays)
+        yield lambda: file.truncate(size)
+        for each, part in parts.items():
+            array = arrays[each]
+            rows = np.ascontiguousarray(array.rows if isinstance(array, Live) else array)
+            for start in range(0, len(rows), step := max(1, AT_ONCE // max(1, rows[:1].nbytes))):
+                place = part["at"] + start * rows[:1].nbytes
+                yield lambda place=place, some=rows[start : start + step]: _put(file, place, some)  # type: ignore[misc]
+        for each, array in arrays.items():
+            if isinstance(array, Live):
+                for at, row in array.before.items():
+                    if at < len(array.rows):
+                        _put(file, parts[each]["at"] + at * row.nbytes, row)
+        yield file.flush
+        yield from _summing(file, parts)
+        header = json.dumps({"meta": dict(meta), "parts": parts, "size": size}).encode()
+        _put(file, 0, MAGIC + len(header).to_bytes(4) + zlib.crc32(header).to_bytes(4) + header)
+        file.flush()
+        new.replace(path)
+
+
+@contextlib.contextmanager
+def _alone(path: Path) -> Iterator[Any]:
+    """Open a file that nobody else writes meanwhile; what is left of it in the end is deleted.
+
+    Raises:
+        OSError: somebody does.
+    """
+    with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+b") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not _is_at(file, path):  # it has just been put in its place by whoever wrote it
+            raise FileExistsError(f"{path} is being written")
+        try:
+            file.truncate(0)
+            yield file
+        finally:
+            if _is_at(file, path):
+                path.unlink()
+
+
+def _is_at(file: Any, path: Path) -> bool:
     try:
-        with os.fdopen(descriptor, "r+b") as file:
-            parts, size = _laid_out(arrays)
-            yield lambda: file.truncate(size)
-            for each, part in parts.items():
-                array = arrays[each]
-                rows = np.ascontiguousarray(array.rows if isinstance(array, Live) else array)
-                for start in range(0, len(rows), step := max(1, AT_ONCE // max(1, rows[:1].nbytes))):
-                    place = part["at"] + start * rows[:1].nbytes
-                    yield lambda place=place, some=rows[start : start + step]: _put(file, place, some)  # type: ignore[misc]
-            for each, array in arrays.items():
-                if isinstance(array, Live):
-                    for at, row in array.before.items():
-                        if at < len(array.rows):
-                            _put(file, parts[each]["at"] + at * row.nbytes, row)
-            yield file.flush
-            yield from _summing(file, parts)
-            header = json.dumps({"meta": dict(meta), "parts": parts, "size": size}).encode()
-            _put(file, 0, MAGIC + len(header).to_bytes(4) + zlib.crc32(header).to_bytes(4) + header)
-        Path(name).replace(path)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            Path(name).unlink()
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except OSError:
+        return False
 
 
 def _laid_out(arrays: Mapping[str, Array | Live]) -> tuple[dict[str, dict[str, Any]], int]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, overload
+from operator import index
+from typing import Any, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,14 +29,15 @@ class RecordIds(Sequence[str]):
         return len(self._kept) + len(self._new)
 
     @overload
-    def __getitem__(self, at: int) -> str: ...
+    def __getitem__(self, at: SupportsIndex) -> str: ...
     @overload
     def __getitem__(self, at: slice) -> list[str]: ...
-    def __getitem__(self, at: int | slice) -> str | list[str]:
+    def __getitem__(self, at: SupportsIndex | slice) -> str | list[str]:
         if isinstance(at, slice):
             return [self[each] for each in range(*at.indices(len(self)))]
-        at, kept = at + len(self) if at < 0 else at, len(self._kept)
-        return self._new[at - kept] if at >= kept else bytes(self._kept[at]).decode()
+        place, kept = index(at), len(self._kept)
+        place += len(self) if place < 0 else 0
+        return self._new[place - kept] if place >= kept else bytes(self._kept[place]).decode()
 
     def __iter__(self) -> Iterator[str]:
         yield from (bytes(id_).decode() for id_ in self._kept)
