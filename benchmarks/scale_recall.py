@@ -16,9 +16,11 @@ import asyncio
 import importlib
 import json
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np

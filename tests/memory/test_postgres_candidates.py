@@ -15,7 +15,7 @@ from mindstream.clock import ManualClock
 from mindstream.conformance.samples import ANN, BOB, LATER, NOW, build_record, build_writing
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall import recall
-from mindstream.memory.store.record import Record, RecordDraft
+from mindstream.memory.store.record import Record, RecordDraft, Vector
 from mindstream.memory.store.store import Commit, Revision
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.text.words import terms
@@ -53,11 +53,16 @@ def talk(count: int, begins: int = 0) -> list[Record]:
     made = []
     for at in range(begins, begins + count):
         text = f"{WORDS[at % 20]} {WORDS[at // 20 % 20]} number{at}"
-        vector = chance.normal(size=32).astype(np.float32)
-        vector = (vector / np.linalg.norm(vector)).astype(np.float16)
+        drawn = chance.normal(size=32)
+        vector = (drawn / np.linalg.norm(drawn)).astype(np.float16)
         record = build_record(text, "chat")
         made.append(replace(record, vector=vector, embedder="tried", episode=f"{at // 5}", about=None, keywords=()))
     return made
+
+
+def vector_of(record: Record) -> Vector:
+    assert record.vector is not None
+    return record.vector
 
 
 async def filled(store: PostgresStore, count: int = 150) -> list[Record]:
@@ -81,7 +86,7 @@ async def test_vectors_find_what_is_neither_new_nor_held_well(store: PostgresSto
     needs_pgvector()
     records = await filled(store)
     assert records[23].text in await found(store, vector=records[23].vector, n=1)
-    other = -records[30].vector
+    other = np.negative(vector_of(records[30]))
     revised = Revision(id=records[30].id, vector=other, embedder="tried")
     await store.commit(Commit(mind=ANN, at=LATER, revisions=(revised,)))
     await store.index(ANN)

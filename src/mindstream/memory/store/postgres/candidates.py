@@ -40,8 +40,8 @@ UNHELD = (
 )
 RECORDS = f"SELECT number, {COLUMNS} FROM records WHERE number = ANY(%s) AND kind = ANY(%s) ORDER BY number"
 NEAREST = (
-    "SELECT number FROM nearness WHERE stream = ? AND width = {width} AND kind = ANY(?)"
-    ' ORDER BY (near::"{schema}".halfvec({width})) OPERATOR("{schema}".<#>) ?::"{schema}".halfvec({width}) LIMIT ?'
+    "SELECT number FROM nearness WHERE stream = %s AND width = {width} AND kind = ANY(%s)"
+    ' ORDER BY (near::"{schema}".halfvec({width})) OPERATOR("{schema}".<#>) %s::"{schema}".halfvec({width}) LIMIT %s'
 )
 
 
@@ -225,9 +225,10 @@ def _nearest(rows: Rows, stream: StreamKey, vector: Vector, n: int, kinds: Seque
     if row is None:
         return np.empty(0, np.int64)
     settings = "SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', ?, true)"
-    rows.execute(settings, (str(min(1000, max(100, n))),))
+    rows.execute(settings, (str(min(1000, max(200, 2 * n))),))
     sql = NEAREST.format(schema=row[0], width=len(vector))
-    found = rows.execute(sql, (stream, list(kinds), written(vector), n))
+    # Not prepared: of a stream that has few of all vectors each is compared, which only a plan for this stream knows.
+    found = rows.connection.execute(sql.encode(), (stream, list(kinds), written(vector), n), prepare=False)
     return np.array([number for (number,) in found], np.int64)
 
 

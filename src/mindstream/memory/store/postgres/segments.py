@@ -18,6 +18,7 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import numpy as np
+import psycopg
 
 from mindstream.caches import remember
 from mindstream.log.names import StreamKey
@@ -60,36 +61,33 @@ class Indexing:
     def run(self) -> None:
         """Take in all that no segment holds yet, but for fewer than SMALLEST records; short streams have no index."""
         with self._database.lent() as connection:
+            before, connection.autocommit = connection.autocommit, True
             rows = Rows(connection)
-            if not rows.execute("SELECT pg_try_advisory_lock(?, hashtext(?))", (BUSY, self._stream)).fetchone()[0]:
-                return
             try:
-                self._fill(connection)
+                locked = rows.execute("SELECT pg_try_advisory_lock(?, hashtext(?))", (BUSY, self._stream)).fetchone()
+                if locked and locked[0]:
+                    self._fill(connection)
             finally:
-                connection.rollback()
-                rows.execute("SELECT pg_advisory_unlock(?, hashtext(?))", (BUSY, self._stream))
-                connection.commit()
+                if not connection.closed:
+                    rows.execute("SELECT pg_advisory_unlock_all()")
+                    connection.autocommit = before
 
     def _fill(self, connection: Connection) -> None:
         rows = Rows(connection)
         rows.execute("DELETE FROM segments WHERE stream = ? AND NOT ready", (self._stream,))  # somebody broke off
-        connection.commit()
         found = rows.execute(PROBES, (self._stream, SEARCHED_FROM)).fetchone()
         if not found or found[0] < SEARCHED_FROM:
             return
         vectors = _with_vectors(connection)
-        connection.commit()
-        while gap := self._gap(connection):
-            first, last = gap
-            self._make(connection, first, last, vectors, ())
+        while gap := self._gap(rows):
+            self._make(connection, *gap, vectors, ())
             self._join(connection, vectors)
         if vectors:
             _index_vectors(connection, vectors)
-            connection.commit()
 
-    def _gap(self, connection: Connection) -> tuple[int, int] | None:
+    def _gap(self, rows: Rows) -> tuple[int, int] | None:
         """Return the numbers of records that no segment holds, at most LARGEST of them, at least SMALLEST."""
-        rows, after = Rows(connection), 0
+        after = 0
         segments = [Segment(*row) for row in rows.execute(SEGMENTS, (self._stream,))]
         for before in [each.first for each in segments] + [2**62]:
             for size in (LARGEST, LARGEST // SEVERAL, SMALLEST):
@@ -98,17 +96,14 @@ class Indexing:
                 )
                 inside = [row[0] for row in rows.execute(sql, (self._stream, after, before, size))]
                 if len(inside) == size or (inside and before < 2**62):
-                    connection.commit()
                     return inside[0], inside[-1]
             after = next((each.last for each in segments if each.first == before), after)
-        connection.commit()
         return None
 
     def _join(self, connection: Connection, vectors: str) -> None:
         """Make one of the newest segments where SEVERAL of them are as small as one another."""
         while True:
             segments = [Segment(*row) for row in Rows(connection).execute(SEGMENTS, (self._stream,))][-SEVERAL:]
-            connection.commit()
             counts = [each.count for each in segments]
             if len(counts) < SEVERAL or sum(counts) > LARGEST or 2 * min(counts) < max(counts):
                 return
@@ -122,24 +117,22 @@ class Indexing:
             "INSERT INTO segments (stream, first, last, count, words, kinds, numbers, kind, episode, sizes)"
             " VALUES (?, ?, ?, 0, 0, '{}', '', '', '', '') RETURNING id", (self._stream, first, last),
         ).fetchone()  # fmt: skip
-        connection.commit()
         id_ = int(row[0]) if row else 0
         sql = f"SELECT number, {COLUMNS} FROM records WHERE stream = ? AND number BETWEEN ? AND ? ORDER BY number"
-        found = [(number, record_of(tuple(row))) for number, *row in rows.execute(sql, (self._stream, first, last))]
-        if vectors:
-            _put_vectors(rows, vectors, found)
-        values = _write_postings(rows, id_, found)
-        kept = rows.execute(
-            "UPDATE segments SET ready = true, count = ?, words = ?, kinds = ?, numbers = ?, kind = ?, episode = ?,"
-            " sizes = ? WHERE id = ?", (len(found), *values, id_),
-        ).rowcount  # fmt: skip
-        if not kept:
-            connection.rollback()
-            return False
-        rows.execute("DELETE FROM postings WHERE segment = ANY(?)", (list(old),))
-        rows.execute("DELETE FROM segments WHERE id = ANY(?)", (list(old),))
-        connection.commit()
-        return True
+        with connection.transaction() as making:
+            found = [(number, record_of(tuple(row))) for number, *row in rows.execute(sql, (self._stream, first, last))]
+            if vectors:
+                _put_vectors(rows, vectors, found)
+            values = _write_postings(rows, id_, found)
+            kept = rows.execute(
+                "UPDATE segments SET ready = true, count = ?, words = ?, kinds = ?, numbers = ?, kind = ?, episode = ?,"
+                " sizes = ? WHERE id = ?", (len(found), *values, id_),
+            ).rowcount  # fmt: skip
+            if not kept:
+                raise psycopg.Rollback(making)
+            rows.execute("DELETE FROM postings WHERE segment = ANY(?)", (list(old),))
+            rows.execute("DELETE FROM segments WHERE id = ANY(?)", (list(old),))
+        return bool(kept)
 
 
 def _write_postings(rows: Rows, segment: int, found: Sequence[tuple[int, Record]]) -> tuple[Any, ...]:
