@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from running import Run, absent, run_python
+from foreign_programs import Run, absent, run_python
 
 PROGRAMS = Path(__file__).parent / "programs"
 

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import itertools
-from collections.abc import AsyncIterator, Callable
+import random
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
-from running import Run
+from foreign_programs import Run, environment, run_python
+from postgres_server import fresh_url
+
+from mindstream import InputError, Memory, SqliteStore
 
 OURS = {
     "langgraph_store": {
@@ -40,7 +49,7 @@ async def test_the_saver_conforms(tmp_path: Path, needs: Callable[..., None]) ->
 
     counter = itertools.count()
 
-    @checkpointer_test(name="MindstreamSaver")
+    @checkpointer_test(name="MindstreamSaver")  # type: ignore[untyped-decorator, unused-ignore]
     async def checkpointer() -> AsyncIterator[MindstreamSaver]:
         saver = MindstreamSaver(tmp_path / str(next(counter)))
         yield saver
@@ -50,3 +59,286 @@ async def test_the_saver_conforms(tmp_path: Path, needs: Callable[..., None]) ->
     failures = {name: result.failures for name, result in report.results.items() if result.failures}
     assert report.passed_all_base() and not failures, failures
     assert {name for name, result in report.results.items() if not result.detected} == {"prune"}
+
+
+LESSONS = ("learners", "mona", "lessons")
+
+
+@pytest.fixture
+def stores(needs: Callable[..., None]) -> Iterator[Callable[..., Any]]:
+    """Open stores that are closed in the end."""
+    needs("langgraph.store.base")
+    from mindstream.adapters.langgraph import MindstreamStore
+
+    opened: list[Any] = []
+
+    def open_one(*args: Any, **settings: Any) -> Any:
+        opened.append(MindstreamStore(*args, **settings))
+        return opened[-1]
+
+    yield open_one
+    for each in opened:
+        each.close()
+
+
+def random_operations(chance: random.Random) -> Iterator[Any]:
+    """Yield operations, each on few places, so that they meet."""
+    from langgraph.store.base import GetOp, ListNamespacesOp, MatchCondition, PutOp, SearchOp
+
+    labels, keys = ["a", "b", "ä.b".replace(".", ""), "c" * 120], ["k1", "k2", "", "🥬"]
+    filters: list[dict[str, Any] | None] = [
+        None, {"level": 1}, {"level": {"$gte": 1}}, {"level": {"$gt": 0, "$lt": 3}}, {"kind": {"$ne": "x"}},
+        {"kind": {"$eq": "y"}, "level": {"$lte": 2}}, {"deep": {"in": True}}, {"tags": ["a", "b"]}, {"none": None},
+    ]  # fmt: skip
+    while True:
+        place = tuple(chance.choices(labels, k=chance.randint(1, 3)))
+        value = {
+            "kind": chance.choice("xy"), "level": chance.randint(0, 3), "deep": {"in": chance.random() < 0.5},
+            "tags": chance.choice([["a", "b"], ["b"]]),
+        }  # fmt: skip
+        yield chance.choice([
+            PutOp(place, chance.choice(keys), chance.choice([value, value, None])),
+            GetOp(place, chance.choice(keys)),
+            SearchOp(place[: chance.randint(0, 2)], chance.choice(filters), limit=100),
+            ListNamespacesOp(
+                (MatchCondition(chance.choice(["prefix", "suffix"]), (chance.choice(["*", *labels]), *place[1:])),),
+                chance.choice([None, 1, 2]),
+            ),
+        ])  # fmt: skip
+
+
+def shown(result: Any) -> Any:
+    """Return a result as both stores give it: times, scores and the order of a search are their own."""
+    if isinstance(result, list) and result and hasattr(result[0], "value"):
+        return sorted((shown(each) for each in result), key=repr)
+    return (result.namespace, result.key, sorted(result.value.items())) if hasattr(result, "value") else result
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_it_does_what_the_store_in_memory_does(stores: Callable[..., Any], folder: Path, seed: int) -> None:
+    ours = stores(folder)
+    from langgraph.store.memory import InMemoryStore
+
+    theirs, chance = InMemoryStore(), random.Random(seed)
+    operations = random_operations(chance)
+    for _ in range(60):
+        ops = [next(operations) for _ in range(chance.randint(1, 4))]
+        ops.sort(key=lambda op: not hasattr(op, "max_depth"))
+        for name in [name for name, items in theirs._data.items() if not items]:
+            del theirs._data[name]  # it lists what was emptied or only looked into, too
+        found, wanted = ours.batch(ops), theirs.batch(ops)
+        for op, one, other in zip(ops, found, wanted, strict=True):
+            assert shown(one) == shown(other), op
+    again = stores(str(folder))
+    assert shown(again.search((), limit=100)) == shown(theirs.search((), limit=100))
+
+
+def test_what_was_put_survives_a_kill(stores: Callable[..., Any], tmp_path: Path) -> None:
+    needed = stores(tmp_path / "unused")
+    code = """
+import os
+from mindstream.adapters.langgraph import MindstreamStore
+store = MindstreamStore("data")
+store.put(("a", "b"), "k", {"text": "one"})
+store.put(("a", "b"), "k", {"text": "two"})
+store.put(("a", "b"), "gone", {"text": "three"})
+store.delete(("a", "b"), "gone")
+os.kill(os.getpid(), 9)
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment(), check=False)
+    assert done.returncode == -9
+    store = stores(tmp_path / "data")
+    assert [(each.key, each.value) for each in store.search(("a",))] == [("k", {"text": "two"})]
+    assert needed.search(()) == []
+
+
+async def test_two_at_once_write_an_item_that_is_new_and_it_goes_whole(
+    stores: Callable[..., Any], folder: Path
+) -> None:
+    async with SqliteStore(folder) as one, SqliteStore(folder) as other:
+        both = stores(one), stores(other)
+        for n in range(5):
+            key = f"k{n}"
+            await asyncio.gather(*(store.aput(("a",), key, {"text": f"by {at}"}) for at, store in enumerate(both)))
+            assert len({repr((await store.aget(("a",), key)).value) for store in both}) == 1
+            assert [len(await store.asearch(("a",), query="by whom")) for store in both] == [1, 1]
+            await both[n % 2].adelete(("a",), key)
+            assert [await store.aget(("a",), key) for store in both] == [None, None]
+        async with SqliteStore(folder) as third:
+            assert await stores(third).asearch(("a",)) == []
+            await asyncio.to_thread(lambda: [each.handle.close() for each in both])
+
+
+def test_deleted_and_replaced_items_are_in_the_archive_until_it_is_purged(
+    stores: Callable[..., Any], folder: Path
+) -> None:
+    store = stores(folder, "ann")
+    store.put(LESSONS, "a", {"text": "the walrus lesson"})
+    store.put(LESSONS, "a", {"text": "the penguin lesson"})
+    store.put(LESSONS, "b", {"text": "the ibex lesson"})
+    store.delete(LESSONS, "b")
+    assert [each.value["text"] for each in store.search((), query="walrus ibex lesson")] == ["the penguin lesson"]
+    archive = store.handle.wait(lambda memory: memory.archive())
+    assert [each.data["=text"] for each in archive] == ["the walrus lesson", "the ibex lesson"]
+    first = store.get(LESSONS, "a")
+    assert first.created_at < first.updated_at
+    assert store.purge() == 2
+    assert store.get(LESSONS, "a").value == {"text": "the penguin lesson"}
+    store.close()
+    kept = b"".join(path.read_bytes() for path in folder.iterdir() if path.is_file())
+    assert (b"penguin" in kept, b"walrus" in kept, b"ibex" in kept) == (True, False, False)
+
+
+def test_what_the_memory_forgets_is_no_item_any_more(stores: Callable[..., Any], folder: Path) -> None:
+    store = stores(folder, "ann")
+    store.put(LESSONS, "a", {"text": "the walrus lesson"})
+    store.put(LESSONS, "b", {"text": "the ibex lesson"})
+    forgotten = store.handle.wait(lambda memory: memory.forget(about="walrus"))
+    assert forgotten.records == 1
+    assert [each.key for each in store.search(LESSONS)] == ["b"] and store.get(LESSONS, "a") is None
+
+
+def test_a_time_to_live_ends_and_is_renewed_by_reading(stores: Callable[..., Any], folder: Path) -> None:
+    store = stores(folder, ttl={"default_ttl": 60, "refresh_on_read": True})
+    store.put(("a",), "short", {"text": "soon gone"}, ttl=0.0005)
+    store.put(("a",), "long", {"text": "an hour"})
+    store.put(("a",), "ever", {"text": "for ever"}, ttl=None)
+
+    def until(key: str) -> float | None:
+        ids = store._items.held((("a",), key)).id
+        return store.handle.wait(lambda memory: memory.get(ids)).valid_until  # type: ignore[no-any-return]
+
+    before = until("long")
+    while store.get(("a",), "short", refresh_ttl=False) is not None:
+        pass
+    assert {each.key for each in store.search(("a",), refresh_ttl=False)} == {"long", "ever"}
+    assert until("long") == before
+    assert {each.key for each in store.search(("a",), query="gone, an hour, for ever")} == {"long", "ever"}
+    assert (until("long") or 0) > (before or 0) and until("ever") is None
+    assert (store.sweep_ttl(), store.sweep_ttl(), store.purge()) == (1, 0, 1)
+    store.put(("a",), "short", {"text": "again"})
+    assert store.get(("a",), "short").value == {"text": "again"}
+
+
+async def test_users_and_tenants_are_walls(stores: Callable[..., Any], folder: Path) -> None:
+    ann, bob = stores(folder, "ann"), stores(folder, "bob")
+    await ann.aput(("a",), "k", {"text": "ann's"})
+    assert await bob.asearch((), query="ann") == [] and await bob.aget(("a",), "k") is None
+    async with SqliteStore(folder, tenant="acme") as acme:
+        theirs = stores(acme, "ann")
+        assert await theirs.asearch(()) == []
+        await theirs.aput(("a",), "k", {"text": "acme's"})
+        assert (await ann.aget(("a",), "k")).value == {"text": "ann's"}
+        await asyncio.to_thread(theirs.handle.close)
+
+
+def test_a_filter_that_compares_finds_what_is_not_among_the_first(stores: Callable[..., Any], folder: Path) -> None:
+    from langgraph.store.base import PutOp
+
+    store = stores(folder)
+    store.batch([PutOp(LESSONS, f"l{n}", {"text": f"lesson on trains {n}", "level": n}) for n in range(100)])
+    found = store.search(("learners",), query="lesson on trains", filter={"level": {"$gte": 90}}, limit=20)
+    assert {each.value["level"] for each in found} == set(range(90, 100))
+    pages = [store.search(LESSONS, query="lesson on trains", limit=30, offset=at) for at in range(0, 120, 30)]
+    assert [len(page) for page in pages] == [30, 30, 30, 10] and len(
+        {each.key for page in pages for each in page}
+    ) == 100
+    assert store.search(LESSONS, filter={"level": {"$gt": "text"}}) == []
+    with pytest.raises(ValueError, match="operator"):
+        store.search(LESSONS, filter={"level": {"$in": [1]}})
+
+
+def test_what_is_no_json_is_refused_and_nothing_of_the_batch_is_written(
+    stores: Callable[..., Any], folder: Path
+) -> None:
+    from langgraph.store.base import PutOp
+
+    store = stores(folder)
+    with pytest.raises(InputError, match="JSON"):
+        store.batch([PutOp(("a",), "fine", {"text": "fine"}), PutOp(("a",), "bad", {"at": datetime.now(UTC)})])
+    assert store.search(()) == []
+
+
+def test_items_stand_in_a_database_too(stores: Callable[..., Any], tmp_path: Path) -> None:
+    stores(tmp_path / "unused")
+    url = fresh_url()
+    store = stores(url)
+    store.put(LESSONS, "a", {"text": "the walrus lesson", "level": 2})
+    store.put(LESSONS, "a", {"text": "the penguin lesson", "level": 3})
+    assert [each.value["level"] for each in store.search((), query="penguin", filter={"level": {"$gt": 2}})] == [3]
+    store.delete(LESSONS, "a")
+    assert store.search(()) == []
+
+
+GRAPH = """
+import operator, os, sys
+from typing import Annotated
+from typing_extensions import TypedDict
+from langgraph.graph import START, StateGraph
+from langgraph.types import interrupt
+from mindstream.adapters.langgraph import MindstreamSaver
+
+class State(TypedDict):
+    said: Annotated[list[str], operator.add]
+
+def ask(state): return {"said": ["asked"]}
+def wait(state): return {"said": [interrupt("well?")]}
+
+builder = StateGraph(State).add_sequence([ask, wait])
+builder.add_edge(START, "ask")
+saver = MindstreamSaver("data")
+graph = builder.compile(checkpointer=saver)
+thread = {"configurable": {"thread_id": "an odd/thread\\n" + "x" * 600}}
+"""
+
+
+def test_a_thread_goes_on_after_a_kill(tmp_path: Path, stores: Callable[..., Any]) -> None:
+    stores(tmp_path / "unused")
+    killed = GRAPH + 'graph.invoke({"said": ["hello"]}, thread)\nos.kill(os.getpid(), 9)\n'
+    done = subprocess.run([sys.executable, "-c", killed], cwd=tmp_path, env=environment(), check=False)
+    assert done.returncode == -9
+    resumed = GRAPH + (
+        "from langgraph.types import Command\n"
+        'print(graph.get_state(thread).tasks[0].interrupts[0].value, graph.invoke(Command(resume="yes"), thread))\n'
+        'saver.delete_thread(thread["configurable"]["thread_id"])\n'
+        "print(graph.get_state(thread).values, list(saver.list(None)), saver.purge())\n"
+    )
+    assert run_python(resumed, tmp_path) == "well? {'said': ['hello', 'asked', 'yes']}\n{} [] None\n"
+    kept = b"".join(path.read_bytes() for path in (tmp_path / "data").iterdir() if path.is_file())
+    assert base64.b64encode(b"hello")[:6] not in kept and b"channel" not in kept
+
+
+def test_a_long_thread_writes_each_value_once(tmp_path: Path, stores: Callable[..., Any]) -> None:
+    stores(tmp_path / "unused")
+    code = GRAPH + (
+        "for n in range(30): graph.update_state(thread, {'said': ['x' * 1000]}, as_node='wait')\n"
+        "async def count(memory):\n"
+        "    async with memory.store.walk(memory.key) as (n, rows):\n"
+        "        kinds = [(each.kind, each.data.get('channel')) async for each in rows]\n"
+        "    return kinds.count(('document', None)), kinds.count(('evidence', 'said'))\n"
+        "print(saver.handle.wait(count), len(list(saver.list(thread))))\n"
+    )
+    assert run_python(code, tmp_path) == "(30, 30) 30\n"
+
+
+def test_a_thread_is_forgotten_as_any_session_is(folder: Path, stores: Callable[..., Any]) -> None:
+    stores(folder)
+    from langgraph.checkpoint.base import empty_checkpoint
+
+    from mindstream.adapters.langgraph import MindstreamSaver
+
+    saver = MindstreamSaver(folder, "ann")
+    for thread in ("monday", "tuesday"):
+        checkpoint = empty_checkpoint() | {"channel_values": {"said": "hello"}, "channel_versions": {"said": "1"}}
+        config: Any = {"configurable": {"thread_id": thread, "checkpoint_ns": ""}}
+        saver.put_writes(saver.put(config, checkpoint, {}, {"said": "1"}), [("said", "more")], "task")
+    saver.handle.wait(lambda memory: memory.forget(session="monday"))
+    assert [each.config["configurable"]["thread_id"] for each in saver.list(None)] == ["tuesday"]
+    saver.delete_thread("tuesday")
+
+    async def count(memory: Memory) -> int:
+        async with memory.store.walk(memory.key) as (records, _):
+            return records
+
+    assert saver.handle.wait(count) == 0
+    saver.close()

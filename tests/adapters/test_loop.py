@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import run_python
+from foreign_programs import run_python
 
 from mindstream import Memory, Record, SqliteStore
 from mindstream.adapters.loop import Handle, wait

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from running import run_python
+from foreign_programs import run_python
 
 PAGES = sorted((Path(__file__).parents[2] / "docs" / "adapters").glob("*.md"))
 

@@ -1,6 +1,8 @@
-"""Others' embedders as ours: a LangChain `Embeddings`, or a function from texts to vectors; batched, with a cache.
+"""Any embedder as ours, in batches, with a cache: a LangChain `Embeddings`, a function, one of ours by its name.
 
-What speaks OpenAI's protocol needs none of this: `embed="openai:NAME"`, or `http://host:port/v1#NAME`.
+    Memory.open("data", "ann", embed=AnyEmbedder(OpenAIEmbeddings(model="text-embedding-3-small")))
+
+What speaks OpenAI's protocol is one of ours: `openai:NAME`, `http://host:port/v1#NAME`.
 """
 
 from __future__ import annotations
@@ -9,35 +11,39 @@ import asyncio
 import hashlib
 import inspect
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mindstream import caches
+from mindstream.errors import ModelUnavailable
 from mindstream.models.embedders.embedder import Embedder, unit
+from mindstream.models.embedders.named import embedder
 
 BATCH, KEPT = 128, 4_096
 """So many texts are given to it at once; so many vectors are kept, by a digest of their texts."""
 
 
-class ForeignEmbedder:
-    """An embedder of ours, made of one of others.
+class AnyEmbedder:
+    """An embedder of ours, made of another one.
 
     Args:
-        foreign: has `embed_documents`, or `aembed_documents`; or takes texts and returns vectors, at once or awaited.
+        embed: a LangChain `Embeddings`; a function, plain or async, from texts to vectors; one of ours, or its name.
         name: under which its vectors are kept; vectors of different names are never compared. "": what it is called.
         in_process: it computes here, and is waited for; an endpoint is not waited for long. None: a function does.
     """
 
     def __init__(
-        self, foreign: Any, name: str = "", *, in_process: bool | None = None, batch: int = BATCH, kept: int = KEPT
+        self, embed: Any, name: str = "", *, in_process: bool | None = None, batch: int = BATCH, kept: int = KEPT
     ) -> None:
-        self.name = name or _name_of(foreign)
-        self.width = 0
-        self.in_process = inspect.isroutine(foreign) if in_process is None else in_process
-        self._foreign, self._batch, self._most = foreign, batch, kept
+        self._inner: Any = embedder(embed) if isinstance(embed, str) else embed
+        self.name: str = name or _name_of(self._inner)
+        self.width: int = getattr(self._inner, "width", 0)
+        by_itself = getattr(self._inner, "in_process", inspect.isroutine(self._inner))
+        self.in_process: bool = by_itself if in_process is None else in_process
+        self._batch, self._most = batch, kept
         self._kept = OrderedDict[bytes, NDArray[np.float32]]()
         caches.watch(self)
 
@@ -46,52 +52,53 @@ class ForeignEmbedder:
         self._kept.clear()
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return unit vectors, one row per text; a blank text gives zeros and is not asked for."""
+        """Return unit vectors, one row per text; a blank text gives zeros and is not asked for.
+
+        Raises:
+            ModelUnavailable: what it answers is not a vector a text.
+        """
         digests = [hashlib.blake2b(text.encode(errors="replace"), digest_size=16).digest() for text in texts]
         found = {digest: self._kept[digest] for digest in digests if digest in self._kept}
-        new = {digest: text for digest, text in zip(digests, texts, strict=True) if digest not in found}
-        wanted = {digest: text for digest, text in new.items() if text.strip()}
-        for start in range(0, len(wanted), self._batch):
-            some = list(wanted.items())[start : start + self._batch]
-            rows = np.array(await self._ask([text for _, text in some]), dtype=np.float32)
-            self.width = self.width or int(rows.shape[1])
-            found |= zip((digest for digest, _ in some), unit(rows), strict=True)
-        self._kept |= found
+        new = {key: text for key, text in zip(digests, texts, strict=True) if key not in found and text.strip()}
+        keys = list(new)
+        for start in range(0, len(keys), self._batch):
+            some = keys[start : start + self._batch]
+            found |= zip(some, await self._ask([new[key] for key in some]), strict=True)
+        for key, vector in found.items():
+            self._kept[key] = vector
+            self._kept.move_to_end(key)
         while len(self._kept) > self._most:
             self._kept.popitem(last=False)
-        nothing = np.zeros(self.width, np.float32)
-        return (
-            np.stack([found.get(digest, nothing) for digest in digests])
-            if texts
-            else np.zeros((0, self.width), np.float32)
-        )
+        rows = [found.get(key, np.zeros(self.width, np.float32)) for key in digests]
+        return np.stack(rows) if rows else np.zeros((0, self.width), np.float32)
 
-    async def _ask(self, texts: list[str]) -> Sequence[Sequence[float]]:
-        answer = await asyncio.to_thread(_plain(self._foreign), texts)
-        return await answer if inspect.isawaitable(answer) else answer
-
-
-def as_embedder(embed: Any, name: str = "") -> Embedder | str:
-    """Return an embedder of ours as it stands, or by its name; anybody else's made one."""
-    return (
-        embed
-        if isinstance(embed, str) or (hasattr(embed, "embed") and hasattr(embed, "width"))
-        else ForeignEmbedder(embed, name)
-    )
-
-
-def _plain(foreign: Any) -> Callable[[list[str]], Any]:
-    """Return what is called with texts; LangChain's own `aembed_documents` only hands over to a thread."""
-    named: Callable[[list[str]], Any] = foreign
-    for name in ("aembed_documents", "embed_documents"):
-        named = getattr(foreign, name, named)
-    return named
+    async def _ask(self, texts: list[str]) -> NDArray[np.float32]:
+        inner = self._inner
+        if hasattr(inner, "embed_query"):
+            answer = await inner.aembed_documents(texts)
+        elif hasattr(inner, "embed"):
+            answer = await inner.embed(texts)
+        elif inspect.iscoroutinefunction(inner):
+            answer = await inner(texts)
+        else:
+            answer = await asyncio.to_thread(inner, texts)
+        rows = np.array(answer, dtype=np.float32)
+        if rows.ndim != 2 or len(rows) != len(texts) or rows.shape[1] != (self.width or rows.shape[1]):
+            raise ModelUnavailable(f"{self.name} gave numbers of the shape {rows.shape} for {len(texts)} texts")
+        self.width = int(rows.shape[1])
+        return unit(rows)
 
 
-def _name_of(foreign: Any) -> str:
-    model = next((each for key in ("model", "model_name", "func") if (each := getattr(foreign, key, ""))), "")
-    kind = foreign if inspect.isroutine(foreign) else type(foreign)
-    named = model if isinstance(model, str) else getattr(model, "__qualname__", "")
-    return ":".join(
-        filter(None, ("langchain" if hasattr(foreign, "embed_query") else "function", kind.__qualname__, named))
-    )
+def as_embedder(embed: Any) -> Embedder | str:
+    """Return one of ours, or its name, as it is; make one of any other."""
+    is_ours = isinstance(embed, str) or (hasattr(embed, "embed") and hasattr(embed, "width"))
+    return embed if is_ours else AnyEmbedder(embed)
+
+
+def _name_of(inner: Any) -> str:
+    if isinstance(name := getattr(inner, "name", None), str) and hasattr(inner, "width"):
+        return name
+    if inspect.isroutine(inner):
+        return f"function:{inner.__module__}.{inner.__qualname__}"
+    model = next((each for key in ("model", "model_name") if isinstance(each := getattr(inner, key, None), str)), "")
+    return ":".join(filter(None, ("langchain", type(inner).__qualname__, model)))

@@ -48,11 +48,13 @@ class MindstreamChatMessageHistory(BaseChatMessageHistory):
     @property
     def messages(self) -> list[BaseMessage]:  # type: ignore[override]
         """Return what was said, as it stands in the memory now."""
-        return messages_from_dict(self.handle.wait(self._talk.read))
+        found: list[BaseMessage] = messages_from_dict(self.handle.wait(self._talk.read))
+        return found
 
     async def aget_messages(self) -> list[BaseMessage]:
         """Return what was said, as it stands in the memory now."""
-        return messages_from_dict(await self.handle.do(self._talk.read))
+        found: list[BaseMessage] = messages_from_dict(await self.handle.do(self._talk.read))
+        return found
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Write messages down, in one commit."""
@@ -72,7 +74,7 @@ class MindstreamChatMessageHistory(BaseChatMessageHistory):
 
 
 def _message(message: BaseMessage) -> Message:
-    text = message.text
+    text = str(message.text)
     if not text.strip() and (calls := getattr(message, "tool_calls", None)):
         text = "calls " + ", ".join(str(call["name"]) for call in calls)
     return Message(message.type == "human", message.type, text, message_to_dict(message))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 from langgraph.store.base import MatchCondition
@@ -42,6 +44,7 @@ class Items:
         self._place: dict[str, Place] = {}
         self._whole = OrderedDict[str, Record]()
         self._upto = 0
+        self._reading = asyncio.Lock()
         caches.watch(self)
 
     def forget(self, _: str) -> None:
@@ -51,17 +54,18 @@ class Items:
 
     async def catch_up(self, memory: Memory) -> None:
         """Take over what is new."""
-        after, reached = 0, 0
-        while True:
-            changes = await memory.store.changes(memory.key, self._upto, after, PORTION)
-            reached = reached or changes.upto
-            for record in changes.records:
-                self._take(record)
-            for id_ in changes.gone:
-                self._lose(id_)
-            if not (after := changes.left):
-                self._upto = reached
-                return
+        async with self._reading:
+            after, reached = 0, 0
+            while True:
+                changes = await memory.store.changes(memory.key, self._upto, after, PORTION)
+                reached = reached or changes.upto
+                for record in changes.records:
+                    self._take(record)
+                for id_ in changes.gone:
+                    self._lose(id_)
+                if not (after := changes.left):
+                    self._upto = reached
+                    return
 
     def _take(self, record: Record) -> None:
         if record.by != BY or "namespace" not in record.data:
@@ -136,6 +140,19 @@ class Items:
 def place_of(record: Record) -> Place:
     """Return whose item a record is."""
     return tuple(record.data["namespace"]), str(record.data["key"])  # type: ignore[arg-type]
+
+
+def value_of(record: Record) -> dict[str, Any]:
+    """Return the value of an item."""
+    return {name[1:]: each for name, each in record.data.items() if name.startswith("=")}
+
+
+def fields_of(record: Record) -> dict[str, Any]:
+    """Return what LangGraph's `Item` is made of."""
+    namespace, key = place_of(record)
+    first = datetime.fromtimestamp(float(str(record.data.get("first", record.created))), UTC)
+    changed = datetime.fromtimestamp(record.created, UTC)
+    return {"namespace": namespace, "key": key, "value": value_of(record), "created_at": first, "updated_at": changed}
 
 
 def _meets(namespace: Namespace, condition: MatchCondition) -> bool:

@@ -17,7 +17,6 @@ from langgraph.checkpoint.base import (
     Checkpoint,
     CheckpointMetadata,
     CheckpointTuple,
-    get_checkpoint_id,
     get_checkpoint_metadata,
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
@@ -29,8 +28,6 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Store
 
-USER = "langgraph threads"
-
 
 class MindstreamSaver(BaseCheckpointSaver[str]):
     """Keeps a graph's threads in a memory: `builder.compile(checkpointer=MindstreamSaver("data"))`.
@@ -41,7 +38,9 @@ class MindstreamSaver(BaseCheckpointSaver[str]):
         serde: as other savers take it.
     """
 
-    def __init__(self, data: str | Path | Store, user: str = USER, *, serde: SerializerProtocol | None = None) -> None:
+    def __init__(
+        self, data: str | Path | Store, user: str = "langgraph threads", *, serde: SerializerProtocol | None = None
+    ) -> None:
         super().__init__(serde=serde)
         self.handle = Handle(data, user)
 
@@ -51,18 +50,12 @@ class MindstreamSaver(BaseCheckpointSaver[str]):
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         return await self.handle.do(partial(self._get, config))
 
-    def list(
-        self, config: RunnableConfig | None, *, filter: dict[str, Any] | None = None,
-        before: RunnableConfig | None = None, limit: int | None = None,
-    ) -> Iterator[CheckpointTuple]:  # fmt: skip
-        for record in self.handle.wait(partial(self._find, config, filter, before, limit)):
+    def list(self, config: RunnableConfig | None, **asked: Any) -> Iterator[CheckpointTuple]:
+        for record in self.handle.wait(partial(self._find, config, **asked)):
             yield self.handle.wait(partial(self._tuple, record))
 
-    async def alist(
-        self, config: RunnableConfig | None, *, filter: dict[str, Any] | None = None,
-        before: RunnableConfig | None = None, limit: int | None = None,
-    ) -> AsyncIterator[CheckpointTuple]:  # fmt: skip
-        for record in await self.handle.do(partial(self._find, config, filter, before, limit)):
+    async def alist(self, config: RunnableConfig | None, **asked: Any) -> AsyncIterator[CheckpointTuple]:
+        for record in await self.handle.do(partial(self._find, config, **asked)):
             yield await self.handle.do(partial(self._tuple, record))
 
     def put(
@@ -116,6 +109,10 @@ class MindstreamSaver(BaseCheckpointSaver[str]):
         before = int(str(current or 0).split(".")[0])
         return f"{before + 1:032}.{random.random():016}"
 
+    def purge(self) -> None:
+        """Write the file anew where something was erased from it: else old bytes of a thread may still be found."""
+        self.handle.wait(lambda memory: memory.store.compact())
+
     def close(self) -> None:
         """Let the memory go; whoever uses the saver again opens it again."""
         self.handle.close()
@@ -127,31 +124,19 @@ class MindstreamSaver(BaseCheckpointSaver[str]):
             return await self._tuple(found[0], memory) if found else None
         for n in (4, 64, ALL):  # those of subgraphs stand between them
             records = await threads.latest(memory, CHECKPOINT, place.thread, n)
-            ours = [record for record in records if record.data["namespace"] == place.namespace]
-            if ours or len(records) < n:
+            if ours := [record for record in records if record.data["namespace"] == place.namespace]:
                 break
         return await self._tuple(max(ours, key=id_of), memory) if ours else None
 
     async def _find(
-        self, config: RunnableConfig | None, filter_: Mapping[str, Any] | None, before: RunnableConfig | None,
-        limit: int | None, memory: Memory,
-    ) -> list[Record]:  # fmt: skip
+        self, config: RunnableConfig | None, memory: Memory, *, filter: Mapping[str, Any] | None = None,
+        before: RunnableConfig | None = None, limit: int | None = None,
+    ) -> Sequence[Record]:  # fmt: skip
         """Return the records of checkpoints that are asked for, the newest first."""
-        named = config["configurable"] if config else {}
-        namespace, id_ = named.get("checkpoint_ns"), named.get("checkpoint_id")
-        last = get_checkpoint_id(before) if before else None
-        records = (
-            await threads.latest(memory, CHECKPOINT, str(named["thread_id"]), ALL) if config
-            else [record async for record in threads.walk(memory) if record.kind == CHECKPOINT]
-        )  # fmt: skip
-        found = [
-            record for record in sorted(records, key=id_of, reverse=True)
-            if namespace in (None, record.data["namespace"]) and id_ in (None, "", id_of(record))
-            and (last is None or id_of(record) < last)
-        ]  # fmt: skip
-        if filter_:
+        found = await threads.find(memory, config, before)
+        if filter:
             said = [(record, self._load(record.data["metadata"])) for record in found]
-            found = [record for record, meta in said if all(meta.get(name) == each for name, each in filter_.items())]
+            found = [record for record, each in said if all(each.get(name) == it for name, it in filter.items())]
         return found if limit is None else found[: max(0, limit)]
 
     async def _tuple(self, record: Record, memory: Memory) -> CheckpointTuple:
@@ -161,7 +146,7 @@ class MindstreamSaver(BaseCheckpointSaver[str]):
         writes = await threads.latest(memory, WRITE, place.writes, ALL)
         return CheckpointTuple(
             config=config_of(place),
-            checkpoint={
+            checkpoint={  # type: ignore[typeddict-item]
                 **self._load(record.data["checkpoint"]),
                 "channel_values": {
                     each.data["channel"]: self._load(each.data["value"]) for each in values if each.data["value"]
@@ -183,16 +168,16 @@ class MindstreamSaver(BaseCheckpointSaver[str]):
         place = Place(before.thread, before.namespace, id_)
         bare = {name: each for name, each in checkpoint.items() if name != "channel_values"}
         whole = get_checkpoint_metadata(config, metadata)
-        kept = [place.key(VALUE, channel, str(version)) for channel, version in checkpoint["channel_versions"].items()]
+        key = {channel: place.key(VALUE, channel, str(it)) for channel, it in checkpoint["channel_versions"].items()}
         records = [
-            threads.record(memory, VALUE, place, place.key(VALUE, channel, str(version)), f"value of {channel} at {id_}", {  # noqa: E501
+            threads.record(memory, VALUE, place, place.key(VALUE, channel, str(it)), f"value of {channel} at {id_}", {
                 "channel": channel, "value": self._dump(values[channel]) if channel in values else [],
             })
-            for channel, version in new_versions.items()
+            for channel, it in new_versions.items()
         ]  # fmt: skip
         records.append(threads.record(memory, CHECKPOINT, place, place.key(CHECKPOINT), f"checkpoint {id_}", {
             "parent": before.id, "checkpoint": self._dump(bare), "metadata": self._dump(whole),
-            "run": str(whole.get("run_id", "")), "values": list(kept),
+            "run": str(whole.get("run_id", "")), "values": list(key.values()),
         }))  # fmt: skip
         await threads.write(memory, records)
         return config_of(place)
@@ -209,7 +194,7 @@ class MindstreamSaver(BaseCheckpointSaver[str]):
             for at, (channel, value) in enumerate(writes)
         ])  # fmt: skip
 
-    def _dump(self, value: Any) -> list[str]:
+    def _dump(self, value: Any) -> Any:
         kind, packed = self.serde.dumps_typed(value)
         return [kind, base64.b64encode(packed).decode()]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,17 +24,17 @@ from langgraph.store.base import (
 )
 
 from mindstream.adapters.embeddings import as_embedder
-from mindstream.adapters.langgraph.items import BY, Items, Place, passes, place_of
+from mindstream.adapters.langgraph.items import BY, Items, Place, fields_of, passes, value_of
 from mindstream.adapters.loop import Handle
-from mindstream.errors import Conflict
+from mindstream.errors import Conflict, InputError
 from mindstream.log.events import Remembered
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.memory.store.store import Entry, Revision, Store
 from mindstream.models.embedders.embedder import Embedder
 
-MORE = 4
-"""So many times as many are recalled where a filter has let too few pass."""
+PORTION, MORE = 64, 4
+"""So many are looked at together; so many times as many are recalled where a filter has let too few pass."""
 
 
 class MindstreamStore(BaseStore):
@@ -89,11 +88,11 @@ class MindstreamStore(BaseStore):
         for at, op in enumerate(ops):
             if isinstance(op, GetOp):
                 records = await self._get(memory, op)
-                found[at] = Item(**_fields_of(records[0])) if records else None
+                found[at] = Item(**fields_of(records[0])) if records else None
             elif isinstance(op, SearchOp):
                 scored = await self._search(memory, op)
                 records = [record for record, _ in scored]
-                found[at] = [SearchItem(**_fields_of(record), score=score) for record, score in scored]
+                found[at] = [SearchItem(**fields_of(record), score=score) for record, score in scored]
             elif isinstance(op, ListNamespacesOp):
                 now = memory.clock.now()
                 names = self._items.namespaces(op.match_conditions or (), op.max_depth, now)
@@ -122,9 +121,9 @@ class MindstreamStore(BaseStore):
         if op.query and op.query.strip():
             return (await self._recall(memory, op, prefix, end))[op.offset : end]
         ids, some = self._items.below(prefix, memory.clock.now()), list[tuple[Record, float | None]]()
-        for start in range(0, len(ids), 1_000):
-            records = await self._items.records(memory, ids[start : start + 1_000])
-            some += [(record, None) for record in records if passes(_value(record), op.filter)]
+        for start in range(0, len(ids), PORTION):
+            records = await self._items.records(memory, ids[start : start + PORTION])
+            some += [(record, None) for record in records if passes(value_of(record), op.filter)]
             if len(some) >= end:
                 break
             await asyncio.sleep(0)
@@ -141,7 +140,7 @@ class MindstreamStore(BaseStore):
             found = await memory.recall(op.query or "", k, kinds=["document"], where=where, touch=False)
             fitting: list[tuple[Record, float | None]] = [
                 (each.record, each.score) for each in found
-                if self._items.is_current(each.record) and passes(_value(each.record), op.filter)
+                if self._items.is_current(each.record) and passes(value_of(each.record), op.filter)
             ]  # fmt: skip
             if len(fitting) >= end or len(found) < k:
                 return fitting
@@ -179,7 +178,10 @@ class MindstreamStore(BaseStore):
     async def _draft(self, memory: Memory, place: Place, op: PutOp) -> RecordDraft:
         (namespace, key), value, held = place, dict(op.value or {}), self._items.held(place)
         fields = [] if op.index is False else op.index or self._fields
-        text = "\n".join(each for path in fields for each in get_text_at_path(value, path)).strip()
+        try:
+            text = "\n".join(each for path in fields for each in get_text_at_path(value, path)).strip()
+        except TypeError as error:
+            raise InputError(f"the item {key!r} can hold what JSON can, and no more: {error}") from None
         before = await self._items.records(memory, [held.id]) if held else []
         now = memory.clock.now()
         data: dict[str, Any] = {"namespace": list(namespace), "key": key, "indexed": bool(text)}
@@ -196,14 +198,3 @@ class MindstreamStore(BaseStore):
         if expired:
             await memory.commit(revisions=[Revision(id=id_, forgotten=now) for id_ in expired])
         return len(expired)
-
-
-def _value(record: Record) -> dict[str, Any]:
-    return {name[1:]: each for name, each in record.data.items() if name.startswith("=")}
-
-
-def _fields_of(record: Record) -> dict[str, Any]:
-    namespace, key = place_of(record)
-    first = datetime.fromtimestamp(float(str(record.data.get("first", record.created))), UTC)
-    changed = datetime.fromtimestamp(record.created, UTC)
-    return {"namespace": namespace, "key": key, "value": _value(record), "created_at": first, "updated_at": changed}

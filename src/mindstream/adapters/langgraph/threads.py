@@ -7,6 +7,7 @@ an episode of their checkpoint, are drawn from it, so that they go with it where
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -82,7 +83,7 @@ def record(memory: Memory, kind: Kind, place: Place, key: str, text: str, data: 
 async def write(memory: Memory, records: Sequence[Record]) -> None:
     """Write records in one commit. A value that is there stays; a checkpoint takes the place of the one that is."""
     while records:
-        event = Remembered(count=len(records), kinds={kind: _count(records, kind) for kind in _kinds(records)})
+        event = Remembered(count=len(records), kinds=dict(Counter(each.kind for each in records)))
         try:
             await memory.commit(Entry(event, BY, tuple(records)))
             return
@@ -98,6 +99,20 @@ async def write(memory: Memory, records: Sequence[Record]) -> None:
 async def latest(memory: Memory, kind: Kind, episode: str, n: int) -> list[Record]:
     """Return the newest records of a kind, oldest first: of a thread, or of what `Place.writes` names."""
     return await memory.store.latest(memory.key, [kind], n, now=memory.clock.now(), episode=_episode(episode))
+
+
+async def find(memory: Memory, config: RunnableConfig | None, before: RunnableConfig | None) -> list[Record]:
+    """Return the checkpoints that a config names in part, or all, the newest first."""
+    named, last = config["configurable"] if config else {}, place_in(before).id if before else ""
+    records = (
+        await latest(memory, CHECKPOINT, str(named["thread_id"]), ALL) if config
+        else [each async for each in walk(memory) if each.kind == CHECKPOINT]
+    )  # fmt: skip
+    return [
+        each for each in sorted(records, key=id_of, reverse=True)
+        if named.get("checkpoint_ns") in (None, each.data["namespace"])
+        and named.get("checkpoint_id") in (None, "", id_of(each)) and (not last or id_of(each) < last)
+    ]  # fmt: skip
 
 
 async def walk(memory: Memory) -> AsyncIterator[Record]:
@@ -171,11 +186,3 @@ def _episode(name: str) -> str:
     """Return a name as it may stand in a record; another one, the same each time, where it could not."""
     plain = name.strip() == name and 0 < len(name) <= LONGEST and name.isprintable()
     return name if plain else hashlib.blake2b(name.encode(), digest_size=20).hexdigest()
-
-
-def _kinds(records: Iterable[Record]) -> list[Kind]:
-    return list(dict.fromkeys(each.kind for each in records))
-
-
-def _count(records: Iterable[Record], kind: Kind) -> int:
-    return sum(each.kind == kind for each in records)

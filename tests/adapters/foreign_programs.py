@@ -22,12 +22,17 @@ def absent(module: str) -> bool:
         return True
 
 
+def environment() -> dict[str, str]:
+    """Return an environment in which a program finds mindstream here."""
+    paths = os.pathsep.join([str(SOURCE), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return os.environ | {"PYTHONPATH": paths}
+
+
 def run_python(code: str | Path, folder: Path) -> str:
     """Run a program in a folder; return what it printed."""
-    paths = os.pathsep.join([str(SOURCE), *filter(None, [os.environ.get("PYTHONPATH")])])
     script = [str(code)] if isinstance(code, Path) else ["-c", code]
     done = subprocess.run(
-        [sys.executable, *script], cwd=folder, env=os.environ | {"PYTHONPATH": paths}, capture_output=True, text=True,
+        [sys.executable, *script], cwd=folder, env=environment(), capture_output=True, text=True,
         check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
