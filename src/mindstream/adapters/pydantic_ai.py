@@ -34,7 +34,7 @@ GUIDE = (
 )
 FACTS: tuple[Kind, ...] = ("note", "thought", "dream", "observation", "document")
 FLOOR = 0.05
-"""With less certainty nothing is found."""
+"""With less certainty no line of talk stands before a prompt."""
 
 
 @dataclass
@@ -109,7 +109,7 @@ class MemoryCapability(AbstractCapability[Any]):
         """Look up what is remembered about the user, best match first."""
         k = self.recalled or 8
         try:
-            found = await self.handle(ctx).do(lambda memory: memory.recall(query, k, floor=FLOOR))
+            found = await self.handle(ctx).do(lambda memory: memory.recall(query, k))
         except InputError as error:
             return f"It was not done: {error}"
         return _shown([each.record for each in found]) or "Nothing found."
