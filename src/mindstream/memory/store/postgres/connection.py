@@ -251,8 +251,8 @@ def connected(url: str) -> Connection:
     except psycopg.OperationalError as error:
         told = " ".join(str(error).split()).rstrip(".?")
         raise StorageError(
-            f"{place} cannot be reached: {told}. See that the server runs (pg_isready), that the database and the role are"
-            " there, and that the role gets in: a password is best kept in PGPASSWORD or ~/.pgpass"
+            f"{place} cannot be reached: {told}. See that the server runs (pg_isready), that the database and the role"
+            " are there, and that the role gets in: a password is best kept in PGPASSWORD or ~/.pgpass"
         ) from None
 
 
