@@ -150,6 +150,19 @@ async def test_what_was_erased_stands_in_no_index(store: PostgresStore, url: str
         assert [connection.execute(f"SELECT count(*) FROM {each}").fetchone() for each in SEARCHED] == [(0,)] * 3
 
 
+async def test_no_byte_of_an_erased_vector_stays_in_the_files_after_compact(store: PostgresStore) -> None:
+    records = talk(60, 9_000)  # as in no other schema of this server
+    await store.commit(build_writing(*records))
+    await store.index(ANN)
+    gone, stays = (vector_of(records[at]).tobytes() for at in (17, 23))
+    assert any(gone in each for each in await asyncio.to_thread(postgres_server.tables))
+    await store.erase(ANN, [records[17].id])
+    await store.compact()
+    tables = await asyncio.to_thread(postgres_server.tables)
+    assert any(stays in each for each in tables)
+    assert not any(gone in each for each in tables)
+
+
 async def test_a_segment_in_which_something_was_erased_while_it_was_made_is_not_kept(
     store: PostgresStore, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

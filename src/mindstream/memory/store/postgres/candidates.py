@@ -73,7 +73,8 @@ class Place:
         near = stands[at][:, None] + np.arange(-AROUND, AROUND + 1)
         there = order[np.clip(near, 0, len(order) - 1)]
         same = (self.episode[there] == self.episode[at][:, None]) & (self.episode[at][:, None] >= 0)
-        return self.numbers[np.unique(np.concatenate([at, there[same]]))]
+        found: Numbers = self.numbers[np.unique(np.concatenate([at, there[same]]))]
+        return found
 
 
 class Found(NamedTuple):
@@ -213,10 +214,9 @@ class _Scoring:
 
 def _saturation(mean: float) -> Floats:
     """Return what a posting counts, for each length and number of times that it may tell of."""
-    lengths = (2 ** (np.arange(16, dtype=np.float32) / 2) - 1).repeat(16)
-    times = np.tile(np.arange(16, dtype=np.float32), 16)
-    found: Floats = np.float32(K1 + 1) * times / (times + resisting(lengths, mean, K1, B))
-    return found
+    lengths = (2 ** (np.arange(16) / 2) - 1).repeat(16).astype(np.float32)
+    times = np.tile(np.arange(16), 16).astype(np.float32)
+    return saturated(times, resisting(lengths, mean, K1, B), np.ones(1, np.float32), K1)
 
 
 def _nearest(rows: Rows, stream: StreamKey, vector: Vector, n: int, kinds: Sequence[Kind]) -> Numbers:

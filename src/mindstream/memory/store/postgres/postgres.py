@@ -181,10 +181,14 @@ class PostgresStore(SqlStore):
     async def compact(self) -> None:
         sql = "SELECT value FROM counters WHERE name = 'erased' AND value > 0"
         due = await self._database.read(lambda rows: rows.execute(sql).fetchone())
-        await self._database.vacuum(", ".join(TABLES), full=due is not None)
+        marked = "SELECT value FROM counters WHERE name = 'unindexed' AND value > 0"
+        vectors = due and await self._database.read(lambda rows: rows.execute(marked).fetchone())
+        others = [table for table in TABLES if table != "nearness"]
+        await self._database.vacuum(", ".join(others), full=due is not None)
+        await self._database.vacuum("nearness", full=vectors is not None)  # which makes the graph anew: only where due
         if due is not None:
             await asyncio.to_thread(delete_kept, self.columns_folder)
-            done = "UPDATE counters SET value = 0 WHERE name = 'erased' AND value = ?"
+            done = "UPDATE counters SET value = 0 WHERE (name = 'erased' AND value = ?) OR name = 'unindexed'"
             await self._database.write(lambda rows: rows.execute(done, due))
 
     async def close(self) -> None:

@@ -48,7 +48,7 @@ class Segment(NamedTuple):
     id: int
     first: int
     last: int
-    count: int
+    size: int
 
 
 class Indexing:
@@ -104,8 +104,8 @@ class Indexing:
         """Make one of the newest segments where SEVERAL of them are as small as one another."""
         while True:
             segments = [Segment(*row) for row in Rows(connection).execute(SEGMENTS, (self._stream,))][-SEVERAL:]
-            counts = [each.count for each in segments]
-            if len(counts) < SEVERAL or sum(counts) > LARGEST or 2 * min(counts) < max(counts):
+            sizes = [each.size for each in segments]
+            if len(sizes) < SEVERAL or sum(sizes) > LARGEST or 2 * min(sizes) < max(sizes):
                 return
             if not self._make(connection, segments[0].first, segments[-1].last, vectors, [s.id for s in segments]):
                 return

@@ -69,11 +69,13 @@ STEP_6 = (
     f"CREATE TABLE nearness (number bigint PRIMARY KEY, stream {KEY}, kind {KEY}, width integer NOT NULL, {TENANT})",
     "CREATE INDEX nearness_stream ON nearness (stream, width)",
     # What stood in a record stands in no index as soon as the record is changed or erased, whoever does it.
-    "CREATE FUNCTION unindex() RETURNS trigger LANGUAGE plpgsql AS $$ DECLARE found bigint[]; BEGIN"
+    "CREATE FUNCTION unindex() RETURNS trigger LANGUAGE plpgsql AS $$ DECLARE ids bigint[]; BEGIN"
     " WITH gone AS (DELETE FROM segments WHERE stream = OLD.stream AND last >= OLD.number AND first <= OLD.number"
-    " RETURNING id) SELECT array_agg(id) INTO found FROM gone;"
-    " IF found IS NOT NULL THEN DELETE FROM postings WHERE segment = ANY(found); END IF;"
-    " DELETE FROM nearness WHERE number = OLD.number; RETURN NULL; END $$",
+    " RETURNING id) SELECT array_agg(id) INTO ids FROM gone;"
+    " IF ids IS NOT NULL THEN DELETE FROM postings WHERE segment = ANY(ids); END IF;"
+    " DELETE FROM nearness WHERE number = OLD.number;"
+    " IF FOUND THEN INSERT INTO counters (name, value) VALUES ('unindexed', 1)"
+    " ON CONFLICT (tenant, name) DO UPDATE SET value = 1; END IF; RETURN NULL; END $$",
     "CREATE TRIGGER unindexed AFTER DELETE OR UPDATE OF text, keywords, subject, predicate, object, vector"
     " ON records FOR EACH ROW EXECUTE FUNCTION unindex()",
 )
