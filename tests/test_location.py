@@ -73,7 +73,7 @@ def test_what_is_this_machines_lies_in_the_folder_or_in_the_users_state(
 
 
 def test_a_town_has_a_place_of_its_own() -> None:
-    assert Location.of("ville").room("town") == Location(Path("ville"))
-    town = Location.of("postgresql://ann@db/mind").room("town")
-    assert town.tenant == "_town" and town.room("town") == town
+    assert Location.of("ville").rooms("town")[0] == Location(Path("ville"))
+    town, other = Location.of("postgresql://ann@db/mind").rooms("town")
+    assert town.tenant == "_town" and town.rooms("town")[0] == town and not other.tenant
     assert Location.of("here").part("town") == Location(Path("here/town"))

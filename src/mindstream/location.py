@@ -80,9 +80,11 @@ class Location:
             return Location(self.folder / name)
         return replace(self, tenant=self.tenant or f"{OWN}{name}")
 
-    def room(self, name: str) -> Location:
-        """Return where what cannot live among people's talks lives: a folder that is named is its own."""
-        return self if self.folder is not None else self.part(name)
+    def rooms(self, name: str) -> tuple[Location, Location]:
+        """Return where what cannot live among people's talks lives: a folder that is named is its own, a database has a
+        part for it; and the other of the two, into which a copy of all data brings it."""
+        tenant = replace(self, tenant=self.tenant or f"{OWN}{name}")
+        return (self, tenant) if self.folder is not None else (tenant, replace(self, tenant=""))
 
     def as_folder(self) -> Path:
         """Return the folder, for what copies files.

@@ -35,7 +35,7 @@ def open_store(data: AnyData, tenant: str = "") -> SqlStore:
     """
     where = Location.of(data)
     if where.folder is not None:
-        return SqliteStore(where.folder, tenant)
+        return SqliteStore(where.folder, tenant or where.tenant)
     with _needs_driver():
         from mindstream.memory.store.postgres.postgres import PostgresStore
     return PostgresStore(where.url, tenant or where.tenant)

@@ -51,6 +51,16 @@ async def require_town(data: Location) -> None:
     raise InputError(f"no town lives in {data}: `{new}` begins one, --data names another folder")
 
 
+async def find_town(data: Location) -> Location:
+    """Return where the town of these data lives: at its usual place, or at the other, where a copy has brought it."""
+    usual, other = data.rooms("town")
+    for each in (usual, other) if is_begun(data) else ():
+        async with open_store(each) as store:
+            if await _holds_town(store):
+                return each
+    return usual
+
+
 async def require_room_for_town(data: Location) -> None:
     """Say so where something lives in a folder: a town has one of its own.
 

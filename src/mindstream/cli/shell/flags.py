@@ -200,8 +200,10 @@ def choose(flags: Mapping[str, Any]) -> Chosen:
         complain(f"{chosen.unread} in this directory is not read unless it is named: --settings {chosen.unread}")
     if "town" not in flags:
         return chosen
+    from mindstream.service.folders import find_town
+
     data = chosen.settings.data
-    own = data.room("town") if "data" in chosen.origins else data.part("town")
+    own = asyncio.run(find_town(data)) if "data" in chosen.origins else data.part("town")
     return replace(chosen, settings=chosen.settings.model_copy(update={"data": own}))
 
 

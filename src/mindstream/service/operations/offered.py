@@ -85,7 +85,9 @@ def read_towns(given: Sequence[str]) -> dict[tuple[str, str], Location]:
         tenant, slash, short = name.rpartition("/")
         if not (equals and short and folder):
             raise SettingsError(f"a town is offered by NAME=DIR, or TENANT/NAME=DIR, not by {each!r}")
-        found[checked_wall(tenant) if slash else LOCAL, checked_name(short, "town")] = Location.of(folder).room("town")
+        found[checked_wall(tenant) if slash else LOCAL, checked_name(short, "town")] = Location.of(folder).rooms(
+            "town"
+        )[0]
     return found
 
 

@@ -247,10 +247,10 @@ def connected(url: str) -> Connection:
     try:
         return psycopg.connect(url, connect_timeout=10, client_encoding="UTF8")
     except psycopg.OperationalError as error:
+        told = " ".join(str(error).split()).rstrip(".?")
         raise StorageError(
-            f"{place} cannot be reached: {' '.join(str(error).split())}. See that the server runs (pg_isready), that"
-            " the database and the role are there, and that the role gets in: a password is best kept in PGPASSWORD or"
-            " ~/.pgpass"
+            f"{place} cannot be reached: {told}. See that the server runs (pg_isready), that the database and the role"
+            " are there, and that the role gets in: a password is best kept in PGPASSWORD or ~/.pgpass"
         ) from None
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 from mindstream import caches
 from mindstream.clock import SharedClock
+from mindstream.location import Location
+from mindstream.log.erasure import erase_typed
 from mindstream.log.names import StreamKey
 from mindstream.memory.store import erasure as carriers
 from mindstream.memory.store import queries, registry
@@ -52,6 +54,7 @@ class PostgresStore(SqlStore):
 
     def __init__(self, url: str, tenant: str = "") -> None:
         self.tenant = WalledTenant(tenant)
+        self._place = Location.of(url)
         self._database = PostgresDatabase(url, tenant, MIGRATIONS)
         self._typed = self._database.run(registry.typed_keys)
 
@@ -62,6 +65,8 @@ class PostgresStore(SqlStore):
         if erasure is not None:
             meant = erasure
             found = await self._database.read(lambda connection: carriers.find(connection, stream, meant))
+            if isinstance(what, Erasure):
+                await asyncio.to_thread(erase_typed, self._place.beside, stream, found.is_meant)
         erased = await self._database.write(
             lambda each: carriers.erase(each, stream, found, next_change(each)), [stream]
         )
