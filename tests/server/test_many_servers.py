@@ -6,7 +6,6 @@ import argparse
 from pathlib import Path
 
 import postgres_server
-import pytest
 from scale_processes import run
 
 from mindstream import ManualClock
