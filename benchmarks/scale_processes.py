@@ -21,6 +21,7 @@ import argparse
 import asyncio
 import contextlib
 import json
+import logging
 import random
 import re
 import sys
@@ -258,6 +259,7 @@ def main() -> None:
     parser.add_argument("--reasoner-s", type=float, default=2.0)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
+    logging.getLogger("asyncio").setLevel(logging.ERROR)  # that a server was killed is no news
     row = asyncio.run(run(given))
     print(json.dumps(row) if given.json else "\n".join(f"{name}: {value}" for name, value in row.items()))
     if bars := list(broken(row)):

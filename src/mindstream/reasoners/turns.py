@@ -70,17 +70,24 @@ class Turns:
     async def find(self, heard: int) -> int | None:
         """Return the work that an utterance's answer is; None: it is none.
 
+        Where it is asked for again while another process may be at it, that one's comes to nothing.
+
         Raises:
-            LeaseLost: another process answers it.
+            LeaseLost: it was to be answered here, and another process does, or has.
         """
         try:
-            found = [work for work in await self._answers() if work.cause == heard]
+            found = next((work for work in await self._answers() if work.cause == heard), None)
+            if found is not None and found.owner == self.owner(heard):
+                return found.id
+            if heard in self.claimed or heard in self.taken:
+                raise LeaseLost(f"what was heard at {heard} is answered by another process, or was")
+            if found is not None:
+                await self._memory.store.let_go(self._memory.key, heard, found.owner, (self.slot,))
+        except LeaseLost:
+            raise
         except StorageError:  # no fault is a reason to be silent
-            return None
-        is_due = heard in self.claimed or heard in self.taken
-        if found[0].owner != self.owner(heard) if found else is_due:
-            raise LeaseLost(f"what was heard at {heard} is answered by another process, or was")
-        return found[0].id if found else None
+            pass
+        return None
 
     async def _wait(self, heard: int) -> None:
         """Wait for the answers of others to what was said before; those that have died are waited for no longer."""

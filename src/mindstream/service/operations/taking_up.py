@@ -142,8 +142,12 @@ class TakingUp:
                 continue
             assert row is not None and isinstance(row.event, Heard)
             async with self._house.mind(who, row.event.session, await self._speaker(who, taken, "")) as opened:
-                opened.mind.reasoners.turns.taken[row.seq] = work.owner
-                await _whole(opened.mind.answer_again(row))
+                taken_here = opened.mind.reasoners.turns.taken
+                taken_here[row.seq] = work.owner
+                try:
+                    await _whole(opened.mind.answer_again(row))
+                finally:
+                    taken_here.pop(row.seq, None)
 
     async def _was_answered(self, who: Who, taken: Taken, heard: int) -> bool:
         rows = await self._house.ground(who).store.events(taken.mind, heard, [Said.kind])

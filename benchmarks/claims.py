@@ -1,0 +1,106 @@
+"""What it takes to commit and to claim work in a PostgreSQL database, by several processes' stores at once.
+
+    python benchmarks/claims.py [--json]
+
+gathered: 200 commits at once, each; single: one after the other. claims: four stores take 400 minds' work, ten at a
+time, under the tenant's row lock as `mindstream work` does; skip_locked: the same rows by FOR UPDATE SKIP LOCKED.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import time
+from typing import Any
+
+from own_postgres import OwnPostgres
+
+from mindstream.conformance.samples import THEN, build_event
+from mindstream.log.events import Heard
+from mindstream.log.names import StreamName
+from mindstream.memory.store.postgres.connection import Rows
+from mindstream.memory.store.postgres.postgres import PostgresStore
+from mindstream.memory.store.store import Commit, Entry, NewWork
+
+AT_ONCE, SINGLES, MINDS, STORES, PORTION = 200, 50, 400, 4, 10
+SKIPPING = (
+    "UPDATE work SET owner = ?, lease = ? WHERE id IN (SELECT id FROM work WHERE done IS NULL AND lease <= ?"
+    " ORDER BY id LIMIT ? FOR UPDATE SKIP LOCKED) RETURNING id"
+)
+
+
+def build_commit(mind: str, *, heard: bool = False) -> Commit:
+    key = StreamName("user", mind).key
+    event = Heard(text="hello", session="s", record="r") if heard else build_event()
+    wake = NewWork(("sleep",), "nobody", 0.0) if heard else None
+    return Commit(mind=key, at=THEN, entries=(Entry(event, mind),), wake=wake)
+
+
+async def commits(store: PostgresStore) -> tuple[float, float]:
+    """Return the milliseconds of a commit: of many at once, and of one after the other."""
+    await store.commit(build_commit("ann"))
+    begun = time.perf_counter()
+    await asyncio.gather(*(store.commit(build_commit(f"user{n}")) for n in range(AT_ONCE)))
+    gathered = (time.perf_counter() - begun) / AT_ONCE
+    begun = time.perf_counter()
+    for n in range(SINGLES):
+        await store.commit(build_commit(f"user{n}"))
+    return gathered * 1000, (time.perf_counter() - begun) / SINGLES * 1000
+
+
+async def claims(stores: list[PostgresStore], *, skip: bool) -> float:
+    """Let all stores take work until none is left; return the milliseconds that each mind's took."""
+    await asyncio.gather(*(stores[0].commit(build_commit(f"user{n}", heard=True)) for n in range(MINDS)))
+    taken = 0
+
+    async def take(number: int) -> None:
+        nonlocal taken
+        while True:
+            if skip:
+                with stores[number]._database._connection() as connection:
+                    values = (f"s{number}", 2e9, 1e9, PORTION)
+                    found: list[Any] = await asyncio.to_thread(
+                        lambda: list(Rows(connection).execute(SKIPPING, values))  # noqa: B023
+                    )
+            else:
+                found = await stores[number].take_work(f"s{number}", 1e9, 1e9 + 60, PORTION, answers=False)
+            taken += len(found)
+            if not found:
+                return
+
+    begun = time.perf_counter()
+    await asyncio.gather(*map(take, range(len(stores))))
+    took = (time.perf_counter() - begun) / max(1, taken) * 1000
+    await stores[0]._database.write(lambda rows: rows.execute("UPDATE work SET done = 1 WHERE done IS NULL"))
+    return took
+
+
+async def run() -> dict[str, Any]:
+    """Measure both."""
+    postgres = OwnPostgres()
+    stores = [PostgresStore(postgres.url) for _ in range(STORES)]
+    try:
+        gathered, single = await commits(stores[0])
+        locked = await claims(stores, skip=False)
+        skipped = await claims(stores, skip=True)
+    finally:
+        for each in stores:
+            await each.close()
+        postgres.close()
+    return {
+        "gathered_ms": round(gathered, 2), "single_ms": round(single, 2), "claim_ms": round(locked, 2),
+        "claim_skip_locked_ms": round(skipped, 2),
+    }  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    row = asyncio.run(run())
+    print(json.dumps(row) if given.json else "\n".join(f"{name}: {value}" for name, value in row.items()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""Several servers over one database allow together what one allows, and kills lose and double nothing."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import postgres_server
+from scale_processes import run
+
+from mindstream import ManualClock
+from mindstream.memory.opening import open_store
+from mindstream.models.model import Usage
+from mindstream.server.budgets import Budgets
+from mindstream.server.ledger import Ledger
+from mindstream.server.limits import PORTIONS, Limits
+from mindstream.server.problems import Refusal
+from mindstream.server.tokens import Token, Tokens
+
+TOKEN = Token(id="t", hash="h", tenant="acme", scopes=["write"], made=0.0, ends=9e9, a_minute=1_200, tokens=1_000)
+FEW = Token(id="few", hash="h", tenant="acme", scopes=["write"], made=0.0, ends=9e9, a_minute=5)
+
+
+async def count_allowed(limits: list[Limits], token: Token, asked: int) -> int:
+    allowed = 0
+    for number in range(asked):
+        try:
+            async with limits[number % len(limits)].one(token.id, token):
+                allowed += 1
+        except Refusal as refusal:
+            assert int(refusal.headers["Retry-After"]) > 0
+    return allowed
+
+
+async def test_requests_are_counted_together(folder: Path) -> None:
+    clock = ManualClock()
+    async with open_store(folder) as store:
+        servers = [Limits(clock, Ledger(lambda: store, clock)) for _ in range(3)]
+        assert await count_allowed(servers, FEW, 30) == 5
+        clock.advance(24)
+        assert await count_allowed(servers, FEW, 30) == 2
+        assert await count_allowed(servers, TOKEN, 2_000) == 1_200
+        portion = TOKEN.a_minute // PORTIONS if TOKEN.a_minute else 0
+        clock.advance(60)
+        assert await count_allowed(servers, TOKEN, 3_000) <= 1_200 + 3 * portion
+
+
+async def test_what_is_spent_is_counted_together(folder: Path) -> None:
+    clock = ManualClock()
+    async with open_store(folder) as store:
+        tokens = Tokens(lambda: store, clock)
+        servers = [Budgets(Ledger(lambda: store, clock), clock, tokens) for _ in range(3)]
+        spent = 0
+        for number in range(30):
+            budget = await servers[number % 3].of(TOKEN)
+            assert budget is not None and budget.tokens is not None
+            if budget.spent_tokens >= budget.tokens:
+                break
+            budget.spend(Usage(60, 40))
+            spent += 100
+            clock.advance(1)
+        assert 1_000 <= spent <= 1_300  # each may spend once more what it has not told
+        for each in servers:
+            await each.keep()
+        last = Budgets(Ledger(lambda: store, clock), clock, tokens)
+        found = await last.of(TOKEN)
+        assert found is not None and found.spent_tokens == spent
+
+
+async def test_kills_lose_and_double_nothing() -> None:
+    postgres_server.server()  # else there is nothing to try
+    row = await run(argparse.Namespace(minds=20, per_second=15, seconds=0, kills=4, reasoner_s=0.3))
+    assert row["acknowledged"] > 20
+    assert (row["lost"], row["doubled"]) == (0, 0), row
