@@ -91,9 +91,17 @@ def keyword_strength(recorded: Recorded) -> Figure:
         }
         for kind, expected in (("event", saved.kw_strength_event), ("thought", saved.kw_strength_thought)):
             code = KIND_CODES[KINDS[kind]]
+            words = {
+                word.lower()
+                for records in recorded.minds[name].records.values()
+                for record in records
+                for word in record.keywords
+            }
             counted = {
-                word: sum(columns.kind.values[at] == code and at not in idle for at in found)
-                for word, found in columns.keywords.items()
+                word: sum(
+                    columns.kind.values[at] == code and at not in idle for at in columns.keywords.of(word).tolist()
+                )
+                for word in words
             }
             if STRENGTH in persona.memory.absent:
                 continue

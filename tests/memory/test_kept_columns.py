@@ -63,7 +63,7 @@ async def kept(folder: Path) -> Path:
     return path
 
 
-def put(path: Path, content: bytes) -> None:
+def put(path: Path, content: bytes | bytearray) -> None:
     """Put a file in the place of another, which may be mapped."""
     path.unlink(missing_ok=True)
     path.write_bytes(content)
