@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from mindstream.errors import InputError, StorageError
+from mindstream.log import erasures
 from mindstream.log.database import FILE, rewrite
 from mindstream.log.files import check_plain, private_file
 from mindstream.log.folder import COPIES, GATES, UNFINISHED_GATES, history, results
@@ -143,6 +144,8 @@ def finish(folder: Path, intent: Intent) -> None:
         if "streams" in there:
             anew = "SELECT 1 FROM log WHERE mind = streams.key"
             connection.execute(f"DELETE FROM streams WHERE key = ? AND NOT EXISTS ({anew})", (intent.user,))
+        if "erasures" in there:
+            erasures.tell(connection, intent.user, whole=True)
         connection.execute("COMMIT")
         rewrite(connection, folder / FILE)
 

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
+from mindstream.log import erasures
 from mindstream.log.declared import UNKNOWN, Declared, Holds, declared
 from mindstream.log.events import Unknown, every_kind, printable, read_event
 from mindstream.log.names import StreamKey
@@ -129,8 +130,9 @@ def erase(connection: Sql, stream: StreamKey, found: Carriers | None, changed: i
         if gone:
             connection.execute("INSERT INTO erased (stream, id, changed) VALUES (?, ?, ?)", (stream, id_, changed))
             erased += gone
-    if erased or (found is not None and (found.log or found.rewritten)):
+    if found is None or erased or found.log or found.rewritten:
         _mark_erased(connection, changed)
+        erasures.tell(connection, stream, whole=found is None)
     return erased
 
 

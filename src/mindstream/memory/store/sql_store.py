@@ -7,7 +7,9 @@ from dataclasses import replace
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from mindstream.clock import Moment
-from mindstream.log import work
+from mindstream.log import audit, erasures, work
+from mindstream.log.audit import AuditRow, Deed
+from mindstream.log.erasures import Erased
 from mindstream.log.events import Logged
 from mindstream.log.names import StreamKey, StreamName
 from mindstream.log.sql import Sql
@@ -194,6 +196,28 @@ class SqlStore:
 
     async def give_up(self, owner: str) -> None:
         await self._database.write(lambda connection: work.give_up(connection, owner, self.tenant.owned("mind")))
+
+    async def last_erasure(self) -> int:
+        return await self._database.glance(erasures.last)
+
+    async def erased_since(self, number: int) -> tuple[str, list[Erased]]:
+        return await self._database.glance(lambda connection: erasures.after(connection, number))
+
+    async def note(self, at: Moment, deed: Deed) -> None:
+        await self._database.write(lambda connection: audit.write(connection, at, deed))
+
+    async def audit(self, about: str = "", tenant: str = "", limit: int = 1000) -> list[AuditRow]:
+        if self.tenant.name:
+            return []
+        return await self._database.read(lambda connection: audit.read(connection, about, tenant, limit))
+
+    async def read_rows(self, look: Callable[[Sql], T]) -> T:
+        """Look at the tables themselves, as of one moment: for what is said of a whole person or tenant."""
+        return await self._database.read(look)
+
+    async def write_rows(self, change: Callable[[Sql], T]) -> T:
+        """Change the tables themselves, in one transaction."""
+        return await self._database.write(change)
 
     async def close(self) -> None:
         await self._database.close()

@@ -12,7 +12,7 @@ from mindstream.log.names import StreamKey
 from mindstream.memory.store import erasure as carriers
 from mindstream.memory.store import queries, registry
 from mindstream.memory.store.postgres.connection import Connection, PostgresDatabase, Rows
-from mindstream.memory.store.postgres.tables import MIGRATIONS, TABLES
+from mindstream.memory.store.postgres.tables import ACCOUNTS, MIGRATIONS, TABLES
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.rows import COLUMNS, FIELDS, record_of
 from mindstream.memory.store.sql_store import SqlStore
@@ -96,8 +96,9 @@ class PostgresStore(SqlStore, AbstractAsyncContextManager["PostgresStore"]):
     async def compact(self) -> None:
         sql = "SELECT value FROM counters WHERE name = 'erased' AND value > 0"
         due = await self._database.read(lambda rows: rows.execute(sql).fetchone())
-        await self._database.vacuum(", ".join(TABLES), full=due is not None)
+        await self._database.vacuum(", ".join((*TABLES, *ACCOUNTS)), full=due is not None)
         if due is not None:
+            await self._database.forget_statistics(TABLES)
             done = "UPDATE counters SET value = 0 WHERE name = 'erased' AND value = ?"
             await self._database.write(lambda rows: rows.execute(done, due))
 
