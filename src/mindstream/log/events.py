@@ -84,6 +84,13 @@ class Piece(Event):
     answers: int
 
 
+class MindErased(Event):
+    """All that was kept of a mind was erased: whoever shows something of it lets go of that."""
+
+    kind = "mind_erased"
+    kept = False
+
+
 class Reading(Event):
     """The Talker's model has been asked and has not said a word yet: where it is slow, it reads for a minute."""
 
@@ -320,7 +327,7 @@ class Unknown(Event):
 
 
 GROUND: tuple[type[Event], ...] = (
-    Opened, Heard, Waiting, Piece, Reading, Said, Thought, SetAside, ModelCalled, ToolCalled, Observed, BeliefChanged,
+    Opened, Heard, Waiting, Piece, MindErased, Reading, Said, Thought, SetAside, ModelCalled, ToolCalled, Observed, BeliefChanged,
     PlanChanged, FollowUp, Remembered, DocumentsRead, Corrected, RecallMade, PolicySet, Slept, Reflected,
     Failed,
 )  # fmt: skip

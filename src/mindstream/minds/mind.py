@@ -34,6 +34,7 @@ from mindstream.memory.curation.curation import Correction
 from mindstream.memory.memory import Memory
 from mindstream.memory.opening import open_store
 from mindstream.memory.policy import open_policy
+from mindstream.memory.privacy_watch import watching
 from mindstream.memory.recall.rerank import second_stage
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.store import Entry, Store
@@ -136,9 +137,11 @@ class Mind:
             store: Store = open_store(data) if isinstance(data, str | Path) else data
             if store is not data:
                 opened_here.push_async_callback(store.close)
+                opened_here.enter_context(watching(store))
             kept = await open_policy(store, store.key(name), policy)
             second = second_stage(kept.reranker, kept.reranked, shared.with_listener(calls.take))
             memory = Memory(store, name, embed, clock, Feed(), strength=kept.laws, second=second)
+            await memory.begin()
             mind = cls(
                 memory, shared.with_listener(calls.take), session, tools=tools, reasoners=reasoners, timeouts=timeouts,
                 responder=responder or NullResponder,

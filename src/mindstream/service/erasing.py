@@ -113,7 +113,7 @@ def _erase_elsewhere(folder: Path, person: str, own: StreamKey) -> None:
         found = elsewhere.find(connection, person, own)
         for left in found:
             elsewhere.erase(connection, person, left, next_change(connection))
-        elsewhere.forget_reader(connection, person)
+        elsewhere.forget_reader(connection, person, own)
         elsewhere.delete_copies(connection)
         connection.execute("COMMIT")
     for left in found:

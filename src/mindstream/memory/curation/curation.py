@@ -173,9 +173,10 @@ async def purge(stream: Stream, before: Moment | None = None) -> int:
     return erased
 
 
-async def finish_erasure(stream: Stream, complete: bool) -> None:
+async def finish_erasure(stream: Stream, complete: bool, *, compact: bool = True) -> None:
     """Write the file anew; `complete`: all had vectors, so that what lost some of its words gets one again."""
-    await stream.store.compact()
+    if compact:
+        await stream.store.compact()
     if complete and (await stream.columns()).foreign:
         with contextlib.suppress(ModelError):  # `reembed` gives it one later
             await reembed(stream)

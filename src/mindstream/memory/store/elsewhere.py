@@ -6,14 +6,14 @@ Rows of the log stay, with their numbers and kinds: without the person's words, 
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from mindstream.log.declared import Declared, Holds, declared
 from mindstream.log.events import DocumentsRead, Unknown, every_kind, read_event
-from mindstream.log.names import StreamKey
+from mindstream.log.names import StreamKey, tenant_of
+from mindstream.log.sql import Sql
 from mindstream.memory.store import erasure
 from mindstream.memory.store.redaction import MARK
 from mindstream.memory.store.store import Erasure
@@ -38,14 +38,17 @@ class Left:
     whole: bool = False
 
 
-def find(connection: sqlite3.Connection, person: str, own: StreamKey) -> list[Left]:
-    """Return what a person left in streams of others; `own`: the key of the person's stream."""
+def find(connection: Sql, person: str, own: StreamKey) -> list[Left]:
+    """Return what a person left in streams of others, behind the same wall; `own`: the key of the person's stream."""
     found: dict[StreamKey, Left] = {}
+    wall = tenant_of(own)
     named, naming = json.dumps(person, ensure_ascii=False)[1:-1], _naming_streams(connection)
     for stream, seq, by, kind, payload in connection.execute(
         "SELECT mind, seq, by, kind, payload FROM log WHERE mind <> ? AND (by = ? OR instr(payload, ?))",
         (own, person, named),
     ):
+        if tenant_of(stream) != wall:
+            continue
         held, fields = _read(kind, payload)
         persons = [value for name, value in held.items() if Holds.PERSON in _holds(fields, name)]
         if stream in naming and (by == person or any(_names(person, each) for each in _texts(persons))):
@@ -59,16 +62,18 @@ def find(connection: sqlite3.Connection, person: str, own: StreamKey) -> list[Le
     for stream, id_, seq, text, kind, data in connection.execute(
         "SELECT stream, id, seq, text, kind, data FROM records WHERE stream <> ? AND by = ?", (own, person)
     ):
+        if tenant_of(stream) != wall:
+            continue
         if stream in naming or (kind == "chat" and '"by_user": false' not in data):  # else a reasoner is called so
             left = found.setdefault(stream, Left(stream))
             left.ids.add(id_)
             left.words.append(text)
             left.rows |= {seq} if _is_by(connection, seq, person) else set()
-    whole = [Left(stream, whole=True) for stream, readers in readers_of(connection).items() if readers == {person}]
+    whole = [Left(stream, whole=True) for stream, readers in readers_of(connection).items() if readers == {person} and tenant_of(stream) == wall]
     return [*whole, *(found[stream] for stream in sorted(found))]
 
 
-def readers_of(connection: sqlite3.Connection) -> dict[StreamKey, set[str]]:
+def readers_of(connection: Sql) -> dict[StreamKey, set[str]]:
     """Return who reads the documents that streams hold."""
     readers: dict[StreamKey, set[str]] = {}
     for stream, by in connection.execute("SELECT DISTINCT mind, by FROM log WHERE kind = ?", (DocumentsRead.kind,)):
@@ -76,7 +81,7 @@ def readers_of(connection: sqlite3.Connection) -> dict[StreamKey, set[str]]:
     return readers
 
 
-def erase(connection: sqlite3.Connection, person: str, left: Left, changed: int) -> None:
+def erase(connection: Sql, person: str, left: Left, changed: int) -> None:
     """Erase what a person left in a stream, in one transaction with whatever else is done in it."""
     if left.whole:
         erasure.erase(connection, left.stream, None, changed)
@@ -90,18 +95,20 @@ def erase(connection: sqlite3.Connection, person: str, left: Left, changed: int)
         _take_name(connection, seq, person)
 
 
-def delete_copies(connection: sqlite3.Connection) -> None:
+def delete_copies(connection: Sql) -> None:
     """Delete the rows that are copies of what rows of all streams say."""
     kinds = [kind for kind, shape in every_kind().items() if shape.of_all]
     connection.execute(f"DELETE FROM log WHERE kind IN ({','.join('?' * len(kinds))})", kinds)
 
 
-def forget_reader(connection: sqlite3.Connection, person: str) -> None:
+def forget_reader(connection: Sql, person: str, own: StreamKey) -> None:
     """Let a person be no reader of documents any more."""
-    connection.execute("DELETE FROM log WHERE kind = ? AND by = ?", (DocumentsRead.kind, person))
+    read = connection.execute("SELECT seq, mind FROM log WHERE kind = ? AND by = ?", (DocumentsRead.kind, person))
+    for seq in [seq for seq, stream in read if tenant_of(stream) == tenant_of(own)]:
+        connection.execute("DELETE FROM log WHERE seq = ?", (seq,))
 
 
-def _naming_streams(connection: sqlite3.Connection) -> set[str]:
+def _naming_streams(connection: Sql) -> set[str]:
     """Return the streams whose rows name persons, as a pool's do."""
     kinds = [
         kind for kind, shape in every_kind().items()
@@ -111,12 +118,12 @@ def _naming_streams(connection: sqlite3.Connection) -> set[str]:
     return {row[0] for row in connection.execute(f"SELECT DISTINCT mind FROM log WHERE kind IN ({marks})", kinds)}
 
 
-def _is_by(connection: sqlite3.Connection, seq: int, person: str) -> bool:
+def _is_by(connection: Sql, seq: int, person: str) -> bool:
     row = connection.execute("SELECT by FROM log WHERE seq = ?", (seq,)).fetchone()
     return row is not None and row[0] == person
 
 
-def _take_name(connection: sqlite3.Connection, seq: int, person: str) -> None:
+def _take_name(connection: Sql, seq: int, person: str) -> None:
     mind, at, by, kind, payload, system = connection.execute(
         "SELECT mind, at, by, kind, payload, system FROM log WHERE seq = ?", (seq,)
     ).fetchone()

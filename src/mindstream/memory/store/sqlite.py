@@ -53,7 +53,7 @@ class SqliteStore(SqlStore, AbstractAsyncContextManager["SqliteStore"]):
         if found is not None and isinstance(what, Erasure):
             await asyncio.to_thread(self._erase_beside, stream, found)
         erased = await self._database.write(lambda each: carriers.erase(each, stream, found, next_change(each)))
-        caches.empty(stream)
+        caches.empty(stream, whole=what is None)
         return erased
 
     async def _carriers(self, stream: StreamKey, erasure: Erasure) -> Carriers:

@@ -15,14 +15,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from mindstream import caches
 from mindstream.clock import Clock, MachineZone, SystemClock, format_iso, read_zone
 from mindstream.errors import HeldElsewhere, InputError
+from mindstream.log.audit import Deed, Did
 from mindstream.log.erasure import finish_all
 from mindstream.log.events import Logged
 from mindstream.log.files import private_folder
-from mindstream.log.names import MARK, StreamKey, StreamName, checked_name, name_of
+from mindstream.log.names import MARK, StreamKey, StreamName, checked_name, name_of, tenant_of
 from mindstream.memory.memory import Memory
 from mindstream.memory.policy import MemoryPolicy, open_policy
+from mindstream.memory.privacy_watch import LOOK_S, ErasureWatch, look_on
 from mindstream.memory.recall.rerank import second_stage
 from mindstream.minds.mind import Mind
 from mindstream.minds.responder import ResponderFactory
@@ -42,7 +45,7 @@ from mindstream.service.operations.offered import ForkedTowns, Offered, WatchedT
 from mindstream.service.operations.open_minds import MindKey, OpenMind, OpenMinds
 from mindstream.service.operations.refusals import NotFound
 from mindstream.service.operations.spending import SpentOf, charged
-from mindstream.service.operations.who import LOCAL_PEOPLE, Who
+from mindstream.service.operations.who import LOCAL, LOCAL_PEOPLE, Who
 from mindstream.settings import Settings
 
 if TYPE_CHECKING:
@@ -107,6 +110,7 @@ class House:
         """Called when somebody's words were forgotten."""
         self.errands: set[asyncio.Task[None]] = set()
         """What goes on though whoever asked for it waits no longer; it ends before the house is closed."""
+        caches.watch_end(self)
 
     async def __aenter__(self) -> House:
         if not self._opened:
@@ -115,7 +119,42 @@ class House:
             self._closing.enter_context(hold_folder(self.settings.data))
             await refuse_town(self.ground(LOCAL_PEOPLE).store, self.settings.data)
             await self.running.restore()
+            upkeep = asyncio.ensure_future(self._keep_up())
+            self._closing.callback(upkeep.cancel)
         return self
+
+    async def _keep_up(self) -> None:
+        """Let go of what other processes erase; and let tenants' words go when their time has come."""
+        from mindstream.service.privacy.retention import KeepRules
+
+        rules, watch = KeepRules(self), ErasureWatch(self.ground(LOCAL_PEOPLE).store)
+        while True:
+            await look_on([watch])
+            await asyncio.sleep(LOOK_S)
+            await rules.apply_due()
+
+    def end(self, stream: str) -> None:
+        """Close what is open of a stream, by whatever process all of it was erased."""
+        key = StreamKey(stream)
+        known = any(each.key.stream == key for each in self.minds.each()) or any(at[1] == key for at in self._memories)
+        ground = self._grounds.get(tenant_of(stream))
+        if ground is not None:
+            ground.hub.show_erased(key)
+        if known:
+            self.begin(self._end(key))
+
+    async def _end(self, key: StreamKey) -> None:
+        await self.minds.drop(key)
+        for place in [place for place in self._memories if place[1] == key]:
+            await self._memories.pop(place).close()
+        self.running.forget(Who(tenant_of(key) or LOCAL, frozenset(), user=name_of(key).id))
+        for forget in self.on_forget:
+            forget()
+
+    async def note(self, who: Who, did: Did, counts: Mapping[str, int | str], about: StreamKey | str = "") -> None:
+        """Write down who did something to people's data, by which door (log/audit); never what it said."""
+        deed = Deed(did, who.door, who.key, about, who.wall, counts)
+        await self.ground(who).store.note(self.clock.now(), deed)
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -212,6 +251,10 @@ class House:
         if found is None:
             found = self._grounds[wall] = Ground(self.settings.data, wall, self.clock)
         return found
+
+    def store_of(self, wall: str) -> TenantStore:
+        """Return a tenant's store; "": that of this machine's own people."""
+        return self._ground(wall).store
 
     def _stream_of(self, wall: str, user: str) -> StreamKey:
         """Return whose an operation is: a user's, or (no user's) the tenant's."""

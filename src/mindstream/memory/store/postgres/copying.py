@@ -36,8 +36,8 @@ COPIED = {
     "work": "mind, id, slot, cause, owner, lease, running, attempts, error, done, failures",
     "checkpoints": "stream, name, version, data, sum, seq",
     "uniques": "stream, name, seq",
-    "salts": "one, value",
-    "erasures": "tenant, number, digest, whole",
+    "salts": "one, value, turns",
+    "erasures": "number, digest, whole",
     "audit": "number, at, did, door, who, tenant, about, counts",
     "retention": "tenant, kinds, after_s, owner, lease, applied",
 }  # fmt: skip
