@@ -49,3 +49,10 @@ def fresh_url(role: str = ROLE) -> str:
     server().psql(f"CREATE SCHEMA {schema} AUTHORIZATION {ROLE}")
     place = quote(str(server().get_uri()).partition("host=")[2], safe="")
     return f"postgresql://{role}:secret@/postgres?host={place}&options=-csearch_path%3D{schema}"
+
+
+def psycopg_admin() -> Any:
+    """Return a connection of a role that may look at the server's files, each statement by itself."""
+    import psycopg
+
+    return psycopg.connect(admin_url(), autocommit=True)

@@ -44,7 +44,7 @@ def find(connection: Sql, person: str, own: StreamKey) -> list[Left]:
     wall = tenant_of(own)
     named, naming = json.dumps(person, ensure_ascii=False)[1:-1], _naming_streams(connection)
     for stream, seq, by, kind, payload in connection.execute(
-        "SELECT mind, seq, by, kind, payload FROM log WHERE mind <> ? AND (by = ? OR instr(payload, ?))",
+        "SELECT mind, seq, by, kind, payload FROM log WHERE mind <> ? AND (by = ? OR instr(payload, ?) > 0)",
         (own, person, named),
     ):
         if tenant_of(stream) != wall:

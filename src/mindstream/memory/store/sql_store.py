@@ -219,5 +219,8 @@ class SqlStore:
         """Change the tables themselves, in one transaction."""
         return await self._database.write(change)
 
+    async def forget_tenant(self) -> None:
+        """Let go of what the database counts for this store's tenant, where all else of it is deleted."""
+
     async def close(self) -> None:
         await self._database.close()

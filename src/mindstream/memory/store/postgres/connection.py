@@ -26,11 +26,6 @@ OF_ONE_MOMENT = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 ONE_WRITER = "SELECT value FROM counters WHERE name = 'changed' FOR UPDATE"
 """A tenant's writers come one after the other: whoever reads "after" a number misses nothing that was numbered less."""
 
-FORGET = (
-    "SELECT pg_clear_attribute_stats(schemaname => current_schema(), relname => ?, attname => attname, inherited =>"
-    " false) FROM pg_attribute WHERE attrelid = ?::regclass AND attnum > 0 AND NOT attisdropped"
-)
-
 
 class Rows:
     """A connection that takes statements as SQLite does: a ? stands for each value."""
@@ -118,18 +113,6 @@ class PostgresDatabase:
                 connection.execute(sql.encode())
             finally:
                 connection.autocommit = False
-
-    async def forget_statistics(self, tables: Sequence[str]) -> None:
-        """Have the planner forget what it gathered of tables that are empty now: to gather anew takes nothing away."""
-
-        def forget(rows: Rows) -> None:
-            for table in tables:
-                if not rows.execute(f"SELECT EXISTS (SELECT FROM {table})").fetchone()[0]:  # type: ignore[index]
-                    rows.execute(FORGET, (table, table))
-
-        await self._run(forget, "SELECT 1")
-        with contextlib.suppress(StorageError):  # it is the database's owner who may write this table anew
-            await self.vacuum("pg_catalog.pg_statistic", full=True)
 
     async def close(self) -> None:
         """Finish what is running and let the connections go."""

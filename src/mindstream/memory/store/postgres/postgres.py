@@ -98,9 +98,13 @@ class PostgresStore(SqlStore, AbstractAsyncContextManager["PostgresStore"]):
         due = await self._database.read(lambda rows: rows.execute(sql).fetchone())
         await self._database.vacuum(", ".join((*TABLES, *ACCOUNTS)), full=due is not None)
         if due is not None:
-            await self._database.forget_statistics(TABLES)
             done = "UPDATE counters SET value = 0 WHERE name = 'erased' AND value = ?"
             await self._database.write(lambda rows: rows.execute(done, due))
+
+    async def forget_tenant(self) -> None:
+        if self.tenant.name:
+            await self._database.write(lambda rows: rows.execute("DELETE FROM counters"))  # row-level security: its own
+            await self._database.vacuum("counters", full=True)
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
