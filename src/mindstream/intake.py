@@ -40,7 +40,7 @@ _redactor: Redactor | None = None
 
 def switch_on(redactor: Redactor | None) -> None:
     """Have all that this process takes in looked through; None: nothing."""
-    global _redactor  # noqa: PLW0603 (one process, one rule for what comes in)
+    global _redactor
     _redactor = redactor
 
 

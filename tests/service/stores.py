@@ -9,9 +9,9 @@ import postgres_server
 import pytest
 
 from mindstream.memory.opening import open_store
-from mindstream.memory.store.sql_store import SqlStore
+from mindstream.memory.store.sql_store import SqlStore, TableStore
 
-Opener = Callable[..., SqlStore]
+Opener = Callable[..., TableStore]
 STORES = ["sqlite", "postgres"]
 
 
@@ -21,7 +21,7 @@ def opener(kind: str, folder: Path) -> Opener:
         pytest.importorskip("psycopg", reason="PostgreSQL is not tried: psycopg is not installed")
     place = str(folder) if kind == "sqlite" else postgres_server.fresh_url()
 
-    def open_one(tenant: str = "") -> SqlStore:
+    def open_one(tenant: str = "") -> TableStore:
         store = open_store(place, tenant)
         assert isinstance(store, SqlStore)
         return store

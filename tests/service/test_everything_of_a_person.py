@@ -91,7 +91,7 @@ async def test_a_word_in_whatever_column_or_file_is_in_the_archive(kind: str, fo
     assert "Quaxon" not in whole, "nobody else's"
     for name in names:
         if name.endswith(".jsonl"):
-            assert [json.loads(line) for line in content[name].splitlines()] is not None
+            assert all(isinstance(json.loads(line), dict) for line in content[name].splitlines())
     assert "<script" not in content["index.html"] and "Everything that is kept of ann" in content["index.html"]
     assert (tmp_path / "ann.zip").stat().st_mode & 0o077 == 0
     with pytest.raises(StorageError, match="is there already"):

@@ -17,11 +17,16 @@ from mindstream.log import retention
 from mindstream.log.folder import history
 from mindstream.log.names import StreamName
 from mindstream.log.retention import Rule
+from mindstream.memory.store.sql_store import TableStore
 from mindstream.service.operations.house import House
 from mindstream.service.privacy.retention import EVERY_S, KeepRules, Kept, find_past, rules_of, set_rule, take_past
 from mindstream.settings import Settings
 
 RULE = Rule("", 90 * DAY_S)
+
+
+def bytes_of(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.glob("mindstream.db*"))
 
 
 @pytest.mark.parametrize("kind", STORES)
@@ -90,15 +95,20 @@ async def test_a_rule_is_a_tenants_and_one_process_applies_it(kind: str, folder:
     await set_rule(ours, Rule("acme", 30 * DAY_S, ("note",)))
     await set_rule(ours, Rule("other", 60 * DAY_S))
     assert [each.tenant for each in await rules_of(ours)] == ["acme", "other"]
-    assert [each.tenant for each in await rules_of(acme)] == ["acme"] == [each.tenant for each in await rules_of(acme, "other")]
-    taken = await asyncio.gather(*(
-        each.write_rows(lambda rows, each=each: retention.claim(rows, "acme", str(id(each)), 5e8, 6e8, EVERY_S))
-        for each in (ours, acme)
-    ))  # fmt: skip
+    assert (
+        [each.tenant for each in await rules_of(acme)]
+        == ["acme"]
+        == [each.tenant for each in await rules_of(acme, "other")]
+    )
+
+    async def claim(store: TableStore, owner: str, now: float) -> bool:
+        return await store.write_rows(lambda rows: retention.claim(rows, "acme", owner, now, now + 1e8, EVERY_S))
+
+    taken = await asyncio.gather(claim(ours, "first", 5e8), claim(acme, "second", 5e8))
     assert sorted(taken) == [False, True]
-    assert await acme.write_rows(lambda rows: retention.claim(rows, "acme", "third", 6e8, 7e8, EVERY_S))
+    assert await claim(acme, "third", 6e8)
     await acme.write_rows(lambda rows: retention.done(rows, "acme", "third", 6e8))
-    assert not await acme.write_rows(lambda rows: retention.claim(rows, "acme", "third", 6e8, 7e8, EVERY_S))
+    assert not await claim(acme, "third", 6e8)
     for store in (ours, acme, other):
         await store.close()
 
@@ -120,10 +130,10 @@ async def test_a_server_applies_what_is_due_and_says_so_in_the_audit(folder: Pat
             await ann.retain("The parrot Zibeth sings.", "note")
             clock.advance(91 * DAY_S)
             await set_rule(house.store_of(""), Rule("acme", 90 * DAY_S))
-            await KeepRules(house).apply_due()
+            await KeepRules(house.store_of, lambda: house.embedder, clock, folder).apply_due()
             assert (await store.changes(ann.key, 0)).records == []
             (row,) = await house.store_of("").audit(tenant="acme")
             assert (row.did, row.door, row.counts["records"]) == ("retention_applied", "upkeep", 1)
-            await KeepRules(house).apply_due()
+            await KeepRules(house.store_of, lambda: house.embedder, clock, folder).apply_due()
             assert len(await house.store_of("").audit()) == 1, "it was applied today"
-    assert not [path for path in folder.glob("mindstream.db*") if b"Zibeth" in path.read_bytes()]
+    assert b"Zibeth" not in bytes_of(folder)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import postgres_server
 import pytest
-from stores import STORES, Opener, opener
+from stores import STORES, opener
 from world import Words
 
 from mindstream import Coach, ManualClock, Memory, Mind
@@ -22,7 +22,7 @@ from mindstream.log.names import StreamKey, StreamName
 from mindstream.log.retention import Rule
 from mindstream.memory.store.checkpoints import Checkpoint
 from mindstream.memory.store.record import RecordDraft, Triple
-from mindstream.memory.store.sql_store import SqlStore
+from mindstream.memory.store.sql_store import TableStore
 from mindstream.memory.store.store import Entry, NewWork, WorkReleased
 from mindstream.models.ask import ask
 from mindstream.models.rules import Rules
@@ -35,11 +35,12 @@ from mindstream.sharing.pool import Pool
 WORDS = {
     "text": "Zibethtext", "log": "Zibethlog", "slot": "zibethslot", "keyword": "Zibethkey", "about": "Zibethabout",
     "data": "Zibethdata", "by": "Zibethby", "session": "Zibethsession", "error": "Zibetherror", "check": "Zibethcheck",
-    "name": "zibethname", "tenant": "zibethtenant", "work": "zibethwork", "unique": "zibethunique", "pool": "Zibethpool",
+    "name": "zibethname", "tenant": "zibethtenant",
+    "work": "zibethwork", "unique": "zibethunique", "pool": "Zibethpool",
 }  # fmt: skip
 
 
-async def plant(store: SqlStore, user: str, clock: ManualClock) -> tuple[list[str], bytes]:
+async def plant(store: TableStore, user: str, clock: ManualClock) -> tuple[list[str], bytes]:
     """Write one of each kind that a store holds; return the ids and the bytes of a vector."""
     async with Memory(store, user, Words(), clock) as memory:
         drafts = [RecordDraft(
@@ -53,9 +54,7 @@ async def plant(store: SqlStore, user: str, clock: ManualClock) -> tuple[list[st
             checkpoint=Checkpoint("head", 1, WORDS["check"].encode()),
         )  # fmt: skip
         work = await store.claim(memory.key, WORDS["work"], "me", clock.now(), clock.now() + 9e9)
-        await memory.commit(
-            put_back=WorkReleased(tuple(each.id for each in work), "me", f"failed at {WORDS['error']}")
-        )
+        await memory.commit(put_back=WorkReleased(tuple(each.id for each in work), "me", f"failed at {WORDS['error']}"))
         await memory.commit(Entry(Thought(slot="s", about=(row.seq,), text=WORDS["log"], model="m"), "s"))
         (version,) = await memory.build_records(
             [RecordDraft(text="believed", kind="belief", slot=WORDS["slot"], version=1, data={"value": {}})]
@@ -111,7 +110,9 @@ async def test_no_byte_is_left_of_a_tenant(kind: str, folder: Path) -> None:
     assert {word for word in wanted if any(repr(word) in each for each in before)} == {*wanted}, "all are there first"
     gone = await delete_tenant(acme, folder if kind == "sqlite" else None)
     assert gone.rows["records"] > 300 and gone.rows["work"] >= 1
-    await ours.note(clock.now(), Deed("tenant_deleted", "command", "olga", tenant=WORDS["tenant"], counts=gone.counts()))
+    await ours.note(
+        clock.now(), Deed("tenant_deleted", "command", "olga", tenant=WORDS["tenant"], counts=gone.counts())
+    )
     await acme.close()
     assert found(places(), wanted) == []
     assert [each.text for each in (await ours.changes(olga.key, 0)).records] == [kept.text]
@@ -136,7 +137,12 @@ async def test_a_person_is_erased_from_a_tenant_and_the_namesake_next_door_is_no
         async with Pool.open(store, "rivers", guarded=False) as pool:
             await pool.create("geography", "olga")
             await pool.freeze_rubric(await ask(Rules(), DraftRubric(domain="geography")), "olga")
-            await offer(pool, Pair(f"Which river flows through Zibethville, {store.tenant.name}?", "The Quaxon does."), "ann", Rules())
+            await offer(
+                pool,
+                Pair(f"Which river flows through Zibethville, {store.tenant.name}?", "The Quaxon does."),
+                "ann",
+                Rules(),
+            )
         async with Memory(store, "ann", Words(), clock) as ann:
             await ann.retain(f"{store.tenant.name} knows Zibeth", "note")
     gone = await erase_person(stores[0], "ann", clock)

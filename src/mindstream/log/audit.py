@@ -20,7 +20,7 @@ from mindstream.log.sql import Sql
 
 Did: TypeAlias = Literal[
     "erased", "forgot", "purged", "exported", "imported", "retention_set", "retention_applied", "tenant_deleted",
-    "token_made", "token_revoked", "copied",
+    "token_made", "token_revoked",
 ]  # fmt: skip
 DEEDS: tuple[Did, ...] = get_args(Did)
 
@@ -88,4 +88,4 @@ def read(connection: Sql, about: str = "", tenant: str = "", limit: int = 1000) 
         "SELECT number, at, did, door, who, tenant, about, counts FROM audit"
         f" WHERE {' AND '.join(where)} ORDER BY number DESC LIMIT ?", (*values, limit),
     ).fetchall()  # fmt: skip
-    return [AuditRow(*row[:7], counts=json.loads(row[7])) for row in reversed(rows)]
+    return [AuditRow(*(*row[:7], json.loads(row[7]))) for row in reversed(rows)]

@@ -278,9 +278,7 @@ ENTRY = re.compile(r"^(?=# )", re.MULTILINE)
 """An entry begins with the line that says when it was typed; the lines of its text begin with +."""
 
 
-def erase_typed(
-    folder: Path, user: StreamKey, is_meant: Callable[[str], bool], before: Moment | None = None
-) -> int:
+def erase_typed(folder: Path, user: StreamKey, is_meant: Callable[[str], bool], before: Moment | None = None) -> int:
     """Take the entries that are meant, or were typed before a moment, out of a user's typed history; return how many.
 
     Raises:

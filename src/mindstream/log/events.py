@@ -84,6 +84,14 @@ class Piece(Event):
     answers: int
 
 
+class Redacted(Event):
+    """Something was taken out of what was heard before it was kept: of which kinds, and not what."""
+
+    kind = "redacted"
+    kinds: NoWords[dict[str, int]]
+    """How many of each."""
+
+
 class MindErased(Event):
     """All that was kept of a mind was erased: whoever shows something of it lets go of that."""
 
@@ -327,9 +335,9 @@ class Unknown(Event):
 
 
 GROUND: tuple[type[Event], ...] = (
-    Opened, Heard, Waiting, Piece, MindErased, Reading, Said, Thought, SetAside, ModelCalled, ToolCalled, Observed, BeliefChanged,
-    PlanChanged, FollowUp, Remembered, DocumentsRead, Corrected, RecallMade, PolicySet, Slept, Reflected,
-    Failed,
+    Opened, Heard, Waiting, Piece, Redacted, MindErased, Reading, Said, Thought, SetAside, ModelCalled, ToolCalled,
+    Observed, BeliefChanged, PlanChanged, FollowUp, Remembered, DocumentsRead, Corrected, RecallMade, PolicySet,
+    Slept, Reflected, Failed,
 )  # fmt: skip
 _kinds: dict[str, type[Event]] = {each.kind: each for each in GROUND}
 _read: set[str] = set()

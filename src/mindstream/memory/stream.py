@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from pydantic import BaseModel, JsonValue
 
-from mindstream import caches
+from mindstream import caches, intake
 from mindstream.clock import Clock, Moment, SystemClock
 from mindstream.errors import Conflict
 from mindstream.log.events import Event, Logged, Remembered
@@ -109,7 +109,7 @@ async def build_records(stream: Stream, news: Sequence[RecordDraft]) -> list[Rec
 
     A text that is too long is shortened: it is one that a mind has made, and must not stop it.
     """
-    texts = [fitted_text(new.text) for new in news]
+    texts = [fitted_text((await intake.cleaned(new.text)).text) for new in news]
     vectors = await stream.embedding.at_once(texts)
     now = stream.clock.now()
     drawn = await _drawn(stream, [new.evidence for new in news])

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from pydantic import JsonValue
 
+from mindstream import intake
 from mindstream.clock import Clock, SystemClock, format_iso
 from mindstream.errors import InputError, StorageError
 from mindstream.log.erasure import finish_all
@@ -25,6 +26,7 @@ from mindstream.log.events import (
     Opened,
     Piece,
     PlanChanged,
+    Redacted,
     Said,
     Waiting,
 )  # fmt: skip
@@ -180,10 +182,13 @@ class Mind:
             InputError: there is nothing to read in it, or it is too long.
             StorageError: it could not be kept, or the answer could not.
         """
-        text = checked_text(text)
+        taken_in = await intake.cleaned(checked_text(text))
+        text = taken_in.text
         async with self._taking_in:
             attention = await self.responder.attend(text, one_answer=one_answer)
             heard = await self._write_down(text, attention, by or attention.by or self.memory.name)
+            told = Entry(Redacted(kinds=dict(taken_in.taken)), "mindstream", system=True) if taken_in.taken else None
+            redacted = await self.memory.commit(told) if told else []
         try:
             async with self._taking_in:  # whoever spoke meanwhile is heard before anything is answered
                 pass
@@ -193,6 +198,8 @@ class Mind:
         async with aclosing(attention.answer(heard)) as rows:
             async for logged in rows:
                 yield logged
+                while redacted:
+                    yield redacted.pop()
 
     async def answer_again(self, heard: Logged, *, one_answer: bool = False) -> AsyncGenerator[Logged]:
         """Answer once more what was heard (its row), as `hear` does. It is not heard again, nor thought about again.

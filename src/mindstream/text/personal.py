@@ -1,7 +1,7 @@
 """Addresses, numbers and keys that say who somebody is, found by Presidio's recognisers and detect-secrets' plugins.
 
-Both come with `mindstream[redact]`. They are asked without a language model: what is found is what has a form and mostly
-a check digit. Names of people and places, and dates of birth, have none: they stay.
+Both come with `mindstream[redact]`. They are asked without a language model: what is found is what has a form and
+mostly a check digit. Names of people and places, and dates of birth, have none: they stay.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
-from importlib import import_module
 from ipaddress import ip_address
 from typing import Any, NamedTuple
 
@@ -34,12 +33,6 @@ RECOGNISERS = {
 """Kinds, by the mark that stands in their place, and who finds them. An earlier kind has the word where two do."""
 PHONE_REGIONS = ("US", "GB", "DE", "FR", "ES", "IT", "NL", "PL", "PT", "SE", "IN", "BR")
 """Where numbers without a + may be from."""
-SECRETS = (
-    "aws.AWSKeyDetector", "github_token.GitHubTokenDetector", "gitlab_token.GitLabTokenDetector", "jwt.JwtTokenDetector",
-    "openai.OpenAIDetector", "slack.SlackDetector", "stripe.StripeDetector",
-    "pypi_token.PypiTokenDetector", "npm.NpmDetector", "telegram_token.TelegramBotTokenDetector",
-    "twilio.TwilioKeyDetector", "sendgrid.SendGridDetector",
-)  # fmt: skip
 
 
 class _Found(NamedTuple):
@@ -94,7 +87,7 @@ class Presidio:
                 if each.score >= SURE:
                     yield _Found(each.start, each.end, kind)
         for pattern in self._secrets:
-            yield from (_Found(*each.span(), "key") for each in pattern.finditer(text))
+            yield from (_Found(each.start(), each.end(), "key") for each in pattern.finditer(text))
 
 
 def _apart(found: list[_Found]) -> Iterator[_Found]:
@@ -117,13 +110,15 @@ def _recognisers() -> Iterator[tuple[str, Any]]:
     import tldextract
     from presidio_analyzer import predefined_recognizers
 
-    shipped = tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None)  # the list that came with it: nothing is fetched
+    shipped = tldextract.TLDExtract(
+        suffix_list_urls=(), cache_dir=None
+    )  # the list that came with it: nothing is fetched
 
-    class Email(predefined_recognizers.EmailRecognizer):  # type: ignore[misc]
+    class Email(predefined_recognizers.EmailRecognizer):  # type: ignore[misc, unused-ignore]
         def validate_result(self, pattern_text: str) -> bool:
             return bool(shipped(pattern_text.rpartition("@")[2]).fqdn)
 
-    class Ip(predefined_recognizers.IpRecognizer):  # type: ignore[misc]
+    class Ip(predefined_recognizers.IpRecognizer):  # type: ignore[misc, unused-ignore]
         def invalidate_result(self, pattern_text: str) -> bool:
             return bool(super().invalidate_result(pattern_text)) or not ip_address(pattern_text).is_global
 
@@ -141,6 +136,24 @@ def _recognisers() -> Iterator[tuple[str, Any]]:
 
 def _secrets() -> Iterator[Any]:
     """Yield the patterns of keys: a plugin tells a part of what it finds, and all of it is to go."""
-    for place in SECRETS:
-        module, _, name = place.partition(".")
-        yield from getattr(import_module(f"detect_secrets.plugins.{module}"), name).denylist
+    from detect_secrets.plugins import (
+        aws,
+        github_token,
+        gitlab_token,
+        jwt,
+        npm,
+        openai,
+        pypi_token,
+        sendgrid,
+        slack,
+        stripe,
+        telegram_token,
+        twilio,
+    )  # fmt: skip
+
+    for plugin in (
+        aws.AWSKeyDetector, github_token.GitHubTokenDetector, gitlab_token.GitLabTokenDetector, jwt.JwtTokenDetector,
+        npm.NpmDetector, openai.OpenAIDetector, pypi_token.PypiTokenDetector, sendgrid.SendGridDetector,
+        slack.SlackDetector, stripe.StripeDetector, telegram_token.TelegramBotTokenDetector, twilio.TwilioKeyDetector,
+    ):  # fmt: skip
+        yield from plugin.denylist

@@ -27,6 +27,7 @@ from mindstream.memory.store.record import Record
 from mindstream.models.embedders.named import width_of
 from mindstream.service import erasing
 from mindstream.service.memory import open_user_memory, plain
+from mindstream.service.privacy.audit import note_of
 from mindstream.settings import Settings
 from mindstream.text.counting import count_of
 
@@ -81,7 +82,9 @@ def purge(
         async with open_user_memory(settings, known=True) as opened:
             before = None if older is None else opened.clock.now() - older * DAY_S
             if delete:
-                return await opened.memory.purge(before)
+                gone = await opened.memory.purge(before)
+                await note_of(opened, "purged", {"records": gone})
+                return gone
             return sum(before is None or (each.forgotten or 0) < before for each in await opened.memory.archive())
 
     found = asyncio.run(count(delete=False))
@@ -152,6 +155,7 @@ def erase(
             kept = erasing.list_kept(opened, settings.data)
             with progress("looking for what is left", len(kept.words)) as told:
                 await erasing.erase(opened, settings.data, kept, told)
+            await note_of(opened, "erased", {**kept.rows, "elsewhere": sum(kept.elsewhere.values())})
             return kept
 
     if (finished or not yes) and asyncio.run(look()) is None:  # a name that nobody has is refused before any question
@@ -236,7 +240,9 @@ def forget(
 
     async def take(removal: Removal) -> Forgotten:
         async with open_user_memory(settings) as opened, opened.memory as stream:
-            return await stream.remove(removal)
+            done = await stream.remove(removal)
+            await note_of(opened, "forgot", asdict(done))
+            return done
 
     removal = asyncio.run(find())
     if not json:

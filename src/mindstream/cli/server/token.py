@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +11,7 @@ from mindstream.cli.shell.flags import AsJson, command, flag, group, word
 from mindstream.cli.shell.output import print_json, print_table, say, tell
 from mindstream.clock import SystemClock, format_iso
 from mindstream.server.tokens import FILE, Tokens
+from mindstream.service.privacy.audit import note_in
 from mindstream.settings import Settings
 
 app = group("Make, list and revoke the tokens of a server.")
@@ -50,6 +52,7 @@ def new(
         usd=max_usd,
         bytes_a_day=bytes_a_day,
     )
+    asyncio.run(note_in(settings.data, "token_made", {"token": made.id, "scopes": " ".join(made.scopes)}, tenant))
     tell(
         json, {"token": token, **made.shown()}, token,
     )  # fmt: skip
@@ -79,4 +82,5 @@ def revoke(
 ) -> None:
     """Let a token open nothing any more, at once."""
     gone = _tokens(settings, tokens).revoke(id)
+    asyncio.run(note_in(settings.data, "token_revoked", {"token": gone.id}, gone.tenant))
     tell(json, gone.shown(), f"the token {gone.id} of {gone.tenant} opens nothing any more")

@@ -69,7 +69,11 @@ def find(connection: Sql, person: str, own: StreamKey) -> list[Left]:
             left.ids.add(id_)
             left.words.append(text)
             left.rows |= {seq} if _is_by(connection, seq, person) else set()
-    whole = [Left(stream, whole=True) for stream, readers in readers_of(connection).items() if readers == {person} and tenant_of(stream) == wall]
+    whole = [
+        Left(stream, whole=True)
+        for stream, readers in readers_of(connection).items()
+        if readers == {person} and tenant_of(stream) == wall
+    ]
     return [*whole, *(found[stream] for stream in sorted(found))]
 
 

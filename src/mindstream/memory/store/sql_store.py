@@ -18,7 +18,7 @@ from mindstream.memory.store.checkpoints import Checkpoint
 from mindstream.memory.store.record import Kind, Record, normalised, same_words
 from mindstream.memory.store.registry import TypedKeys
 from mindstream.memory.store.rows import COLUMNS, record_of
-from mindstream.memory.store.store import Commit, checked_commit
+from mindstream.memory.store.store import Commit, Store, checked_commit
 from mindstream.memory.store.tenant import Tenant
 from mindstream.memory.store.validation import MAX_VERSION
 from mindstream.memory.store.writing import HOLDS
@@ -41,6 +41,24 @@ class SqlDatabase(Protocol):
 
     async def close(self) -> None:
         """Finish what is waiting and let go."""
+
+
+class TableStore(Store, Protocol):
+    """A store of which the tables can be reached: for what is said or done of a whole person or tenant."""
+
+    tenant: Tenant
+
+    async def minds(self) -> list[StreamKey]:
+        """Name the streams of which the log tells anything."""
+
+    async def read_rows(self, look: Callable[[Sql], T]) -> T:
+        """Look at the tables themselves, as of one moment."""
+
+    async def write_rows(self, change: Callable[[Sql], T]) -> T:
+        """Change the tables themselves, in one transaction."""
+
+    async def forget_tenant(self) -> None:
+        """Let go of what the database counts for this store's tenant, where all else of it is deleted."""
 
 
 class SqlStore:
@@ -212,15 +230,13 @@ class SqlStore:
         return await self._database.read(lambda connection: audit.read(connection, about, tenant, limit))
 
     async def read_rows(self, look: Callable[[Sql], T]) -> T:
-        """Look at the tables themselves, as of one moment: for what is said of a whole person or tenant."""
         return await self._database.read(look)
 
     async def write_rows(self, change: Callable[[Sql], T]) -> T:
-        """Change the tables themselves, in one transaction."""
         return await self._database.write(change)
 
     async def forget_tenant(self) -> None:
-        """Let go of what the database counts for this store's tenant, where all else of it is deleted."""
+        pass
 
     async def close(self) -> None:
         await self._database.close()

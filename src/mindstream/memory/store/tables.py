@@ -86,7 +86,9 @@ def _m006_names(connection: sqlite3.Connection) -> None:
 
 def _m007_accounts(connection: sqlite3.Connection) -> None:
     """Tell all processes what was erased, keep who did it, and how long a tenant's words are kept."""
-    connection.execute("CREATE TABLE salts (one INTEGER PRIMARY KEY CHECK (one = 1), value TEXT NOT NULL, turns INTEGER)")
+    connection.execute(
+        "CREATE TABLE salts (one INTEGER PRIMARY KEY CHECK (one = 1), value TEXT NOT NULL, turns INTEGER)"
+    )
     connection.execute(
         "CREATE TABLE erasures (number INTEGER PRIMARY KEY AUTOINCREMENT, digest TEXT NOT NULL, whole INTEGER NOT NULL)"
     )

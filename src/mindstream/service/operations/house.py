@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from mindstream import caches
+from mindstream import caches, intake
 from mindstream.clock import Clock, MachineZone, SystemClock, format_iso, read_zone
 from mindstream.errors import HeldElsewhere, InputError
 from mindstream.log.audit import Deed, Did
@@ -46,6 +46,7 @@ from mindstream.service.operations.open_minds import MindKey, OpenMind, OpenMind
 from mindstream.service.operations.refusals import NotFound
 from mindstream.service.operations.spending import SpentOf, charged
 from mindstream.service.operations.who import LOCAL, LOCAL_PEOPLE, Who
+from mindstream.service.privacy.retention import KeepRules
 from mindstream.settings import Settings
 
 if TYPE_CHECKING:
@@ -111,6 +112,10 @@ class House:
         self.errands: set[asyncio.Task[None]] = set()
         """What goes on though whoever asked for it waits no longer; it ends before the house is closed."""
         caches.watch_end(self)
+        if settings.redact:
+            from mindstream.text.personal import open_redactor
+
+            intake.switch_on(open_redactor(settings.redact))
 
     async def __aenter__(self) -> House:
         if not self._opened:
@@ -125,9 +130,8 @@ class House:
 
     async def _keep_up(self) -> None:
         """Let go of what other processes erase; and let tenants' words go when their time has come."""
-        from mindstream.service.privacy.retention import KeepRules
-
-        rules, watch = KeepRules(self), ErasureWatch(self.ground(LOCAL_PEOPLE).store)
+        watch = ErasureWatch(self.store_of(""))
+        rules = KeepRules(self.store_of, lambda: self.embedder, self.clock, self.settings.data)
         while True:
             await look_on([watch])
             await asyncio.sleep(LOOK_S)

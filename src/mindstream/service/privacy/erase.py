@@ -19,7 +19,7 @@ from mindstream.log import retention as rules
 from mindstream.log.names import MARK, StreamKey, StreamName, id_of
 from mindstream.log.sql import Sql
 from mindstream.memory.store import elsewhere, erasure
-from mindstream.memory.store.sql_store import SqlStore
+from mindstream.memory.store.sql_store import TableStore
 from mindstream.memory.store.store import Commit, Entry
 from mindstream.memory.store.writing import next_change
 from mindstream.sharing.events import ExemplarWithdrawn
@@ -44,7 +44,7 @@ class Gone:
         return found | {name: count for name, count in more.items() if count}
 
 
-async def erase_person(store: SqlStore, person: str, clock: Clock) -> Gone:
+async def erase_person(store: TableStore, person: str, clock: Clock) -> Gone:
     """Erase all that a database keeps of a person: one transaction, then the tables are written anew.
 
     Raises:
@@ -78,7 +78,7 @@ async def erase_person(store: SqlStore, person: str, clock: Clock) -> Gone:
     return gone
 
 
-async def delete_tenant(store: SqlStore, folder: Path | None = None, forks: Iterable[Path] = ()) -> Gone:
+async def delete_tenant(store: TableStore, folder: Path | None = None, forks: Iterable[Path] = ()) -> Gone:
     """Erase all that a store keeps of its tenant, and what lies beside a folder's file; then write it all anew.
 
     Whoever has one of its minds open lets go of it, and can write nothing of it back. A process that dies in the middle
@@ -108,7 +108,7 @@ async def delete_tenant(store: SqlStore, folder: Path | None = None, forks: Iter
     return Gone(counted, files=len(beside), streams=tuple(streams))
 
 
-def _streams(rows: Sql, store: SqlStore) -> list[StreamKey]:
+def _streams(rows: Sql, store: TableStore) -> list[StreamKey]:
     """Return all streams of a tenant's of which there is anything."""
     found: set[StreamKey] = set()
     for table, (owner, _) in files.ROWS.items():
@@ -158,4 +158,6 @@ def _delete(folder: Path, beside: list[Path], forks: Iterable[Path]) -> None:
         for fork in forks:
             shutil.rmtree(fork)
     except OSError as error:
-        raise StorageError(f"{error.filename} cannot be deleted: {error.strerror}; do that, then delete again") from None
+        raise StorageError(
+            f"{error.filename} cannot be deleted: {error.strerror}; do that, then delete again"
+        ) from None

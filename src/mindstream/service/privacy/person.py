@@ -14,6 +14,7 @@ import json
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from mindstream.log.folder import history, results
 from mindstream.log.names import StreamKey, StreamName, name_of
 from mindstream.log.sql import Sql
 from mindstream.memory.store import elsewhere
-from mindstream.memory.store.sql_store import SqlStore
+from mindstream.memory.store.sql_store import TableStore
 from mindstream.private_files import write_private
 
 Row = dict[str, Any]
@@ -63,7 +64,7 @@ class Everything:
 
 
 async def everything_of(
-    store: SqlStore, person: str, at: Moment, folder: Path | None = None, others: Iterable[SqlStore] = ()
+    store: TableStore, person: str, at: Moment, folder: Path | None = None, others: Iterable[TableStore] = ()
 ) -> Everything:
     """Gather all that is kept of a person.
 
@@ -79,7 +80,7 @@ async def everything_of(
     found = Everything(person, at)
     found.rows = await store.read_rows(lambda rows: _rows_of(rows, person, key))
     for other in others:
-        there = await other.read_rows(lambda rows, key=other.key(StreamName("user", person)): _rows_of(rows, person, key))
+        there = await other.read_rows(partial(_rows_of, person=person, key=other.key(StreamName("user", person))))
         for name, more in there.items():
             found.rows[name] += more
     found.rows["spending"] = list(_spending(found.rows["log"]))
@@ -213,8 +214,8 @@ def _page(found: Everything) -> str:
     )
     return (
         f"<!doctype html><meta charset='utf-8'><title>Everything of {person}</title>"
-        "<style>body{font:16px sans-serif;margin:2em;max-width:70em}td{padding:.2em .8em .2em 0;vertical-align:top}</style>"
+        "<style>body{font:16px sans-serif;margin:2em}td{padding:.2em .8em .2em 0;vertical-align:top}</style>"
         f"<h1>Everything that is kept of {person}</h1><p>As of {when} UTC.</p>"
-        "<p>Each .jsonl file has a row a line, as JSON; the numbers at, created and the like are seconds since 1970 UTC."
-        f"</p><ul>{files}</ul><h2>What was said, noted, thought and planned</h2><table>{lines}</table>\n"
+        "<p>Each .jsonl file has a row a line, as JSON; numbers as at and created are seconds since 1970 UTC.</p>"
+        f"<ul>{files}</ul><h2>What was said, noted, thought and planned</h2><table>{lines}</table>\n"
     )

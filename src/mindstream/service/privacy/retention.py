@@ -1,8 +1,8 @@
 """How long a tenant's words are kept: what is past it is erased for good, with what was drawn from it alone.
 
-A rule holds for all users of a tenant, and is kept in the store. Nothing is exempt by how well it is held: that a memory
-lasts says that it does not fade, and a time to keep things is a promise to people. Who wants some of it kept longer names
-the kinds that are to go.
+A rule holds for all users of a tenant, and is kept in the store. Nothing is exempt by how well it is held: that a
+memory lasts says that it does not fade, and a time to keep things is a promise to people. Who wants some of it kept
+longer names the kinds that are to go.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 from mindstream import chance, rooms
 from mindstream.clock import DAY_S, HOUR_S, Clock, Moment
@@ -20,18 +20,16 @@ from mindstream.errors import InputError, MindstreamError
 from mindstream.log import retention
 from mindstream.log.audit import Deed
 from mindstream.log.erasure import erase_typed
+from mindstream.log.events import Event
 from mindstream.log.names import id_of, name_of
 from mindstream.log.retention import Rule
 from mindstream.memory.curation.forgetting import ForgetRequest, find_removal, remove
 from mindstream.memory.memory import Memory
 from mindstream.memory.store import erasure
 from mindstream.memory.store.record import Kind
-from mindstream.memory.store.sql_store import SqlStore
+from mindstream.memory.store.sql_store import TableStore
 from mindstream.memory.store.store import Erasure, read_log
 from mindstream.models.embedders.embedder import Embedder
-
-if TYPE_CHECKING:
-    from mindstream.service.operations.house import House
 
 LOG = logging.getLogger("mindstream.server")
 EVERY_S, LOOK_S, LEASE_S = DAY_S, 600.0, HOUR_S
@@ -41,8 +39,7 @@ SHORTEST_S = DAY_S
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What is past its time, of one user or of all: how many records, items of beliefs and plans, rows of the log that
-    lose their words, lines that were typed."""
+    """What is past its time: records, what was drawn from them alone, items of beliefs and plans, rows of the log, lines that were typed."""
 
     users: int = 0
     records: int = 0
@@ -63,13 +60,13 @@ class Past:
 class Kept:
     """A tenant's store, and the folder beside which it may have files."""
 
-    store: SqlStore
+    store: TableStore
     embedder: Embedder
     clock: Clock
     folder: Path | None = None
 
 
-async def set_rule(store: SqlStore, rule: Rule) -> None:
+async def set_rule(store: TableStore, rule: Rule) -> None:
     """Make a rule its tenant's, in place of the one that it had.
 
     Raises:
@@ -82,12 +79,12 @@ async def set_rule(store: SqlStore, rule: Rule) -> None:
     await store.write_rows(lambda rows: retention.put(rows, rule))
 
 
-async def drop_rule(store: SqlStore, tenant: str) -> None:
+async def drop_rule(store: TableStore, tenant: str) -> None:
     """Keep a tenant's words for as long as nobody erases them."""
     await store.write_rows(lambda rows: retention.drop(rows, tenant))
 
 
-async def rules_of(store: SqlStore, tenant: str | None = None) -> list[Rule]:
+async def rules_of(store: TableStore, tenant: str | None = None) -> list[Rule]:
     """Return a tenant's rule; None: those of all that are to be seen from this store."""
     seen = store.tenant.name or tenant
     return await store.read_rows(lambda rows: retention.read(rows, seen))
@@ -110,9 +107,7 @@ async def take_past(place: Kept, rule: Rule, go_on: Callable[[], object] = lambd
         await place.store.compact()
 
 
-async def _go_through(
-    place: Kept, rule: Rule, *, take: bool, go_on: Callable[[], object] = lambda: None
-) -> Past:
+async def _go_through(place: Kept, rule: Rule, *, take: bool, go_on: Callable[[], object] = lambda: None) -> Past:
     until, whole = place.clock.now() - rule.after_s, Past()
     async for memory in _memories(place):
         go_on()
@@ -147,7 +142,11 @@ async def _of_user(place: Kept, memory: Memory, rule: Rule, until: Moment, *, ta
 async def _wordy_rows(memory: Memory, until: Moment) -> frozenset[int]:
     """Return the rows of the log that are as old, and have words still; those of a life that goes on stay."""
     life = {room.name: room for room in rooms.registered()}.get("life")
-    lives = {each.kind for each in life.events()} if life and await memory.store.open_work(memory.key) else set()
+    lives = (
+        {each.kind for each in life.events() if issubclass(each, Event)}
+        if life and await memory.store.open_work(memory.key)
+        else set()
+    )
     return frozenset([
         row.seq async for row in read_log(memory.store, memory.key)
         if row.at <= until and row.event.kind not in lives and erasure.has_words(row.event)
@@ -157,24 +156,26 @@ async def _wordy_rows(memory: Memory, until: Moment) -> frozenset[int]:
 class KeepRules:
     """Applies the rules that are due, of all tenants, in one process at a time: others see that it is being done."""
 
-    def __init__(self, house: House) -> None:
-        self._house = house
+    def __init__(
+        self, store_of: Callable[[str], TableStore], embedder: Callable[[], Embedder], clock: Clock, folder: Path | None
+    ) -> None:
+        self._store_of, self._embedder, self._clock, self._folder = store_of, embedder, clock, folder
         self._next = 0.0
         self._owner = f"{os.getpid()}-{chance.token()}"
 
     async def apply_due(self) -> None:
         """Look whether a rule is due, every LOOK_S, and apply it."""
-        if self._house.clock.elapsed() < self._next:
+        if self._clock.elapsed() < self._next:
             return
-        self._next = self._house.clock.elapsed() + LOOK_S
+        self._next = self._clock.elapsed() + LOOK_S
         try:
-            for rule in await rules_of(self._house.store_of("")):
+            for rule in await rules_of(self._store_of("")):
                 await self._apply(rule)
         except MindstreamError as error:
             LOG.warning("a rule of retention could not be applied, and is tried again: %s", error)
 
     async def _apply(self, rule: Rule) -> None:
-        store, clock = self._house.store_of(rule.tenant), self._house.clock
+        store, clock = self._store_of(rule.tenant), self._clock
         now = clock.now()
         ours = await store.write_rows(
             lambda rows: retention.claim(rows, rule.tenant, self._owner, now, now + LEASE_S, EVERY_S)
@@ -182,7 +183,7 @@ class KeepRules:
         if not ours:
             return
         try:
-            place = Kept(store, self._house.embedder, clock, self._house.settings.data)
+            place = Kept(store, self._embedder(), clock, self._folder)
             past = await take_past(place, rule)
         except BaseException:
             await store.write_rows(lambda rows: retention.let_go(rows, rule.tenant, self._owner))
@@ -190,7 +191,8 @@ class KeepRules:
         await store.write_rows(lambda rows: retention.done(rows, rule.tenant, self._owner, clock.now()))
         if past.users:
             await store.note(
-                clock.now(), Deed("retention_applied", "upkeep", f"process {os.getpid()}", "", rule.tenant, past.counts())
+                clock.now(),
+                Deed("retention_applied", "upkeep", f"process {os.getpid()}", "", rule.tenant, past.counts()),
             )
 
 
