@@ -33,13 +33,13 @@ from mindstream.models.embedders.embedder import Embedder
 
 LOG = logging.getLogger("mindstream.server")
 EVERY_S, LOOK_S, LEASE_S = DAY_S, 600.0, HOUR_S
-"""How often a rule is applied, how often it is looked whether one is due, and how long a process that died holds one."""
+"""How often a rule is applied, how often it is looked whether one is due, how long a process that died holds one."""
 SHORTEST_S = DAY_S
 
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What is past its time: records, what was drawn from them alone, items of beliefs and plans, rows of the log, lines that were typed."""
+    """What is past its time: records, what was drawn from them alone, items of beliefs, rows of the log, typed lines."""
 
     users: int = 0
     records: int = 0
