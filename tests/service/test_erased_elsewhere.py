@@ -14,6 +14,7 @@ from mindstream import ManualClock, Memory, caches
 from mindstream.log.names import StreamName
 from mindstream.memory.privacy_watch import LOOK_S, ErasureWatch
 from mindstream.service.operations.house import House
+from mindstream.service.operations.hub import Line
 from mindstream.service.operations.who import LOCAL_PEOPLE
 from mindstream.service.privacy.erase import erase_person
 from mindstream.settings import Settings
@@ -80,7 +81,7 @@ async def test_a_server_closes_the_minds_of_a_person_whom_another_process_erased
                 pass
             await opened.mind.settled()
         store, key = house.store_of(""), house.store_of("").key(StreamName("user", "ann"))
-        seen = []
+        seen = list[Line]()
         async with house.ground(who).hub.listening(lambda row: row.mind == key, key) as page:
             erasing = await asyncio.create_subprocess_exec(sys.executable, "-c", ERASE, str(folder))
             assert await erasing.wait() == 0

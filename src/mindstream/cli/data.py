@@ -150,15 +150,14 @@ async def delete_tenant(
         await asyncio.to_thread(confirm_name, f"All that is kept of the tenant {tenant} will be gone.", tenant)
     clock, folder = SystemClock(), folder_of(settings.data)
     forks = [] if folder is None else ForkedTowns(folder).all(Who(tenant, frozenset())).values()
+    held = [] if folder is None else Tokens(folder / TOKENS, clock).each()
+    tokens = [each for each in held if each.tenant == tenant]
+    for one in tokens:
+        Tokens(settings.data / TOKENS, clock).revoke(one.id)  # first: nobody comes in any more
     async with opened_store(settings.data, tenant) as store:
-        gone = await erase.delete_tenant(store, folder, [each.folder for each in forks])
-    tokens = 0
-    if folder is not None:
-        held = Tokens(folder / TOKENS, clock)
-        for each in [each for each in held.each() if each.tenant == tenant]:
-            held.revoke(each.id)
-            tokens += 1
-    counts = gone.counts() | ({"tokens": tokens} if tokens else {})
+        places = [each.folder for each in forks]
+        gone = await erase.delete_tenant(store, folder, places, known=bool(tokens or places))
+    counts = gone.counts() | ({"tokens": len(tokens)} if tokens else {})
     async with opened_store(settings.data) as store:
         await store.note(clock.now(), Deed("tenant_deleted", "command", machine_user(), "", tenant, counts))
     told = ", ".join(f"{count} {name}" for name, count in counts.items())
@@ -188,5 +187,5 @@ async def audit(
         print_table(
             ("when", "what", "door", "who", "of", "how much"),
             [(format_iso(row.at)[:19].replace("T", " "), row.did, row.door, row.who, (row.about or row.tenant)[:8],
-              ", ".join(f"{count} {name}" for name, count in row.counts.items())) for row in rows], words=5,
+              ", ".join(f"{count} {name}" for name, count in row.counts.items())) for row in rows], words=6,
         )  # fmt: skip

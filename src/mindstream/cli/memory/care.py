@@ -155,7 +155,11 @@ def erase(
             kept = erasing.list_kept(opened, settings.data)
             with progress("looking for what is left", len(kept.words)) as told:
                 await erasing.erase(opened, settings.data, kept, told)
-            await note_of(opened, "erased", {**kept.rows, "elsewhere": sum(kept.elsewhere.values())})
+            await note_of(
+                opened,
+                "erased",
+                {name: n for name, n in kept.rows.items() if n} | {"elsewhere": sum(kept.elsewhere.values())},
+            )
             return kept
 
     if (finished or not yes) and asyncio.run(look()) is None:  # a name that nobody has is refused before any question

@@ -78,11 +78,16 @@ async def erase_person(store: TableStore, person: str, clock: Clock) -> Gone:
     return gone
 
 
-async def delete_tenant(store: TableStore, folder: Path | None = None, forks: Iterable[Path] = ()) -> Gone:
+async def delete_tenant(
+    store: TableStore, folder: Path | None = None, forks: Iterable[Path] = (), *, known: bool = False
+) -> Gone:
     """Erase all that a store keeps of its tenant, and what lies beside a folder's file; then write it all anew.
 
     Whoever has one of its minds open lets go of it, and can write nothing of it back. A process that dies in the middle
     leaves either all rows or none; deleted again, or opened again, the rest is done.
+
+    Args:
+        known: the tenant has something elsewhere, as tokens, so that it is no mistake where nothing is here.
 
     Raises:
         InputError: the store is no tenant's, or nothing is known of it.
@@ -93,7 +98,7 @@ async def delete_tenant(store: TableStore, folder: Path | None = None, forks: It
         raise InputError("this machine's own people are no tenant: each of them is erased by name")
     streams = await store.read_rows(lambda rows: _streams(rows, store))
     beside = [] if folder is None else _files(folder, tenant, streams)
-    if not streams and not beside and not await store.read_rows(lambda rows: rules.read(rows, tenant)):
+    if not (streams or beside or known) and not await store.read_rows(lambda rows: rules.read(rows, tenant)):
         raise InputError(f"nothing is kept of a tenant {tenant!r} here")
     if folder is not None:
         await asyncio.to_thread(_delete, folder, beside, forks)

@@ -39,7 +39,7 @@ SHORTEST_S = DAY_S
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What is past its time: records, what was drawn from them alone, items of beliefs, rows of the log, typed lines."""
+    """What is past its time: records, what was drawn from them, items of beliefs, rows of the log, typed lines."""
 
     users: int = 0
     records: int = 0
