@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from stores import STORES, opener
-from test_tenant_deleted import plant
+from test_tenant_deleted import WORDS, plant
 from world import Words
 
 from mindstream import ManualClock, Memory
@@ -63,7 +63,7 @@ def has_mark(table: str, kind: str) -> bool:
 @pytest.mark.parametrize("kind", STORES)
 async def test_a_word_in_whatever_column_or_file_is_in_the_archive(kind: str, folder: Path, tmp_path: Path) -> None:
     clock, store = ManualClock(1e9), opener(kind, folder)()
-    await plant(store, "ann", clock)
+    await plant(store, "ann", clock, {name: f"tapir {name}" for name in WORDS})
     key = store.key(StreamName("user", "ann"))
     await store.erase(key, [(await store.latest(key, ["note"], now=clock.now()))[0].id])
     async with Memory(store, "bob", Words(), clock) as bob:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -40,24 +40,26 @@ WORDS = {
 }  # fmt: skip
 
 
-async def plant(store: TableStore, user: str, clock: ManualClock) -> tuple[list[str], bytes]:
+async def plant(
+    store: TableStore, user: str, clock: ManualClock, words: Mapping[str, str] = WORDS
+) -> tuple[list[str], bytes]:
     """Write one of each kind that a store holds; return the ids and the bytes of a vector."""
     async with Memory(store, user, Words(), clock) as memory:
         drafts = [RecordDraft(
-            text=f"{WORDS['text']} number {n} sings", kind="note", by=WORDS["by"], episode=WORDS["session"],
-            keywords=(WORDS["keyword"],), about=Triple("user", "keeps", WORDS["about"]), data={"own": WORDS["data"]},
+            text=f"{words['text']} number {n} sings", kind="note", by=words["by"], episode=words["session"],
+            keywords=(words["keyword"],), about=Triple("user", "keeps", words["about"]), data={"own": words["data"]},
         ) for n in range(300)]  # fmt: skip
         records = await memory.build_records(drafts)
-        entry = Entry(Remembered(count=300, kinds={"note": 300}), WORDS["by"], tuple(records))
+        entry = Entry(Remembered(count=300, kinds={"note": 300}), words["by"], tuple(records))
         (row,) = await memory.commit(
-            entry, wake=NewWork((WORDS["work"],), "me", clock.now() + 9e9), unique=WORDS["unique"],
-            checkpoint=Checkpoint("head", 1, WORDS["check"].encode()),
+            entry, wake=NewWork((words["work"],), "me", clock.now() + 9e9), unique=words["unique"],
+            checkpoint=Checkpoint("head", 1, words["check"].encode()),
         )  # fmt: skip
-        work = await store.claim(memory.key, WORDS["work"], "me", clock.now(), clock.now() + 9e9)
-        await memory.commit(put_back=WorkReleased(tuple(each.id for each in work), "me", f"failed at {WORDS['error']}"))
-        await memory.commit(Entry(Thought(slot="s", about=(row.seq,), text=WORDS["log"], model="m"), "s"))
+        work = await store.claim(memory.key, words["work"], "me", clock.now(), clock.now() + 9e9)
+        await memory.commit(put_back=WorkReleased(tuple(each.id for each in work), "me", f"failed at {words['error']}"))
+        await memory.commit(Entry(Thought(slot="s", about=(row.seq,), text=words["log"], model="m"), "s"))
         (version,) = await memory.build_records(
-            [RecordDraft(text="believed", kind="belief", slot=WORDS["slot"], version=1, data={"value": {}})]
+            [RecordDraft(text="believed", kind="belief", slot=words["slot"], version=1, data={"value": {}})]
         )
         await memory.commit(Entry(Remembered(count=1, kinds={"belief": 1}), "s", (version,)))
     vector = records[7].vector
