@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import zipfile
 from contextlib import closing
@@ -9,6 +10,9 @@ from pathlib import Path
 
 import pytest
 from running import mistaken, run
+
+from mindstream import ManualClock, Memory, SqliteStore
+from mindstream.models.embedders.wordllama import WordLlama
 
 SAID = "The parrot Zibeth sings at noon."
 
@@ -61,6 +65,20 @@ def test_a_tenant_goes_with_its_tokens(said: Path) -> None:
     assert [row["did"] for row in rows] == ["token_made", "tenant_deleted"]
     assert rows[0]["counts"]["token"] == token["id"]
     assert SAID in run("memory", "list", "--data", said, "--user", "ann").out
+
+
+def test_a_user_of_a_tenant_is_erased_and_the_namesake_here_is_not(said: Path) -> None:
+    async def retain() -> None:
+        async with SqliteStore(said, "acme") as store, Memory(store, "ann", WordLlama(), ManualClock()) as memory:
+            await memory.retain("The tapir Quaxon sleeps.", "note")
+
+    asyncio.run(retain())
+    gone = run("memory", "erase", "--user", "ann", "--tenant", "acme", "--yes", "--data", said)
+    assert gone.out.startswith("ann of acme is erased: ") and "1 records" in gone.out
+    assert b"Quaxon" not in b"".join(path.read_bytes() for path in said.rglob("mindstream.db*"))
+    assert SAID in run("memory", "list", "--data", said, "--user", "ann").out
+    rows = run("data", "audit", "--tenant", "acme", "--user", "ann", "--data", said, "--json").rows
+    assert [row["did"] for row in rows] == ["erased"]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Protocol
 
 from mindstream import caches
@@ -54,13 +54,6 @@ class ErasureWatch:
         return list(found)
 
 
-async def look_on(watches: Sequence[ErasureWatch]) -> None:
-    """Look once at each; a store that cannot be read just then is looked at again."""
-    for watch in watches:
-        with contextlib.suppress(StorageError):
-            await watch.look()
-
-
 @contextlib.contextmanager
 def watching(store: TellsErasures) -> Iterator[None]:
     """Look every LOOK_S while the block runs."""
@@ -68,7 +61,8 @@ def watching(store: TellsErasures) -> Iterator[None]:
     async def go_on() -> None:
         watch = ErasureWatch(store)
         while True:
-            await look_on([watch])
+            with contextlib.suppress(StorageError):  # it is looked at again
+                await watch.look()
             await asyncio.sleep(LOOK_S)
 
     going = asyncio.ensure_future(go_on())

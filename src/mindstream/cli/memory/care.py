@@ -17,7 +17,7 @@ from mindstream.cli.shell.asking import choose, confirm, confirm_name
 from mindstream.cli.shell.flags import AsJson, Id, Yes, command, flag, group, word
 from mindstream.cli.shell.output import clean, print_json, say, short, tell
 from mindstream.cli.shell.progress import progress
-from mindstream.clock import DAY_S, Moment, format_iso, parse_iso
+from mindstream.clock import DAY_S, Moment, SystemClock, format_iso, parse_iso
 from mindstream.errors import InputError
 from mindstream.log import erasure
 from mindstream.log.names import StreamName
@@ -27,7 +27,8 @@ from mindstream.memory.store.record import Record
 from mindstream.models.embedders.named import width_of
 from mindstream.service import erasing
 from mindstream.service.memory import open_user_memory, plain
-from mindstream.service.privacy.audit import note_of
+from mindstream.service.privacy.audit import folder_of, note, note_of, opened_store
+from mindstream.service.privacy.erase import Gone, erase_person
 from mindstream.settings import Settings
 from mindstream.text.counting import count_of
 
@@ -131,6 +132,7 @@ async def evidence(settings: Settings, id_: Id, json: AsJson = False) -> None:
 def erase(
     settings: Settings,
     user: Annotated[str, flag("NAME", "Who; there is no default.", "--user")],
+    tenant: Annotated[str, flag("NAME", "Behind whose wall [this machine's own people].")] = "",
     yes: Yes = False,
     json: AsJson = False,
 ) -> None:
@@ -141,6 +143,9 @@ def erase(
     searched, byte by byte, for what the user said. If it is broken off, it is finished when the folder is opened
     next. Close other programs on that mind first. Exports and recordings that lie elsewhere are yours to delete.
     """
+    if tenant:
+        _erase_behind(settings, user, tenant, yes=yes, json=json)
+        return
     settings = settings.model_copy(update={"user": user})
     finished = erasure.pending(
         settings.data, StreamName("user", user).key
@@ -181,6 +186,22 @@ def erase(
         f"looked for {count_of(len(done.words), 'text')} in the bytes of mindstream.db and its -wal: none is left",
         *(f"not erased: {each}" for each in done.stays),
     )  # fmt: skip
+
+
+def _erase_behind(settings: Settings, user: str, tenant: str, *, yes: bool, json: bool) -> None:
+    """Erase a user of a tenant's; the bytes are written anew, and not searched."""
+    if not yes:
+        confirm_name(f"All that is kept of {user}, of {tenant}, will be gone.", user)
+
+    async def erased() -> Gone:
+        async with opened_store(settings.data, tenant) as store:
+            gone = await erase_person(store, user, SystemClock(), folder_of(settings.data))
+            await note(store, "erased", gone.counts(), user, tenant)
+            return gone
+
+    counts = asyncio.run(erased()).counts()
+    told = ", ".join(f"{count} {name}" for name, count in counts.items())
+    tell(json, {"user": user, "tenant": tenant, **counts}, f"{user} of {tenant} is erased: {told}")
 
 
 def _findings(title: str, found: Sequence[str]) -> None:

@@ -25,7 +25,7 @@ from mindstream.log.files import private_folder
 from mindstream.log.names import MARK, StreamKey, StreamName, checked_name, name_of, tenant_of
 from mindstream.memory.memory import Memory
 from mindstream.memory.policy import MemoryPolicy, open_policy
-from mindstream.memory.privacy_watch import LOOK_S, ErasureWatch, look_on
+from mindstream.memory.privacy_watch import watching
 from mindstream.memory.recall.rerank import second_stage
 from mindstream.minds.mind import Mind
 from mindstream.minds.responder import ResponderFactory
@@ -46,7 +46,7 @@ from mindstream.service.operations.open_minds import MindKey, OpenMind, OpenMind
 from mindstream.service.operations.refusals import NotFound
 from mindstream.service.operations.spending import SpentOf, charged
 from mindstream.service.operations.who import LOCAL, LOCAL_PEOPLE, Who
-from mindstream.service.privacy.retention import KeepRules
+from mindstream.service.privacy.retention import LOOK_S, KeepRules
 from mindstream.settings import Settings
 
 if TYPE_CHECKING:
@@ -124,18 +124,17 @@ class House:
             self._closing.enter_context(hold_folder(self.settings.data))
             await refuse_town(self.ground(LOCAL_PEOPLE).store, self.settings.data)
             await self.running.restore()
-            upkeep = asyncio.ensure_future(self._keep_up())
+            self._closing.enter_context(watching(self.store_of("")))
+            upkeep = asyncio.ensure_future(self._keep_rules())
             self._closing.callback(upkeep.cancel)
         return self
 
-    async def _keep_up(self) -> None:
-        """Let go of what other processes erase; and let tenants' words go when their time has come."""
-        watch = ErasureWatch(self.store_of(""))
+    async def _keep_rules(self) -> None:
+        """Let tenants' words go when their time has come."""
         rules = KeepRules(self.store_of, lambda: self.embedder, self.clock, self.settings.data)
         while True:
-            await look_on([watch])
-            await asyncio.sleep(LOOK_S)
             await rules.apply_due()
+            await asyncio.sleep(LOOK_S)
 
     def end(self, stream: str) -> None:
         """Close what is open of a stream, by whatever process all of it was erased."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mindstream import caches
@@ -44,8 +44,11 @@ class Gone:
         return found | {name: count for name, count in more.items() if count}
 
 
-async def erase_person(store: TableStore, person: str, clock: Clock) -> Gone:
-    """Erase all that a database keeps of a person: one transaction, then the tables are written anew.
+async def erase_person(store: TableStore, person: str, clock: Clock, folder: Path | None = None) -> Gone:
+    """Erase all that is kept of a person: one transaction, then the tables are written anew.
+
+    Args:
+        folder: beside whose database files lie, which go first; None: there is none.
 
     Raises:
         InputError: nothing is known of that person.
@@ -70,7 +73,10 @@ async def erase_person(store: TableStore, person: str, clock: Clock) -> Gone:
         _erase_stream(rows, key)
         return Gone(there, sum(len(each.rows) + len(each.ids) for each in left), streams=(key,))
 
-    gone = await store.write_rows(erase)
+    beside = [] if folder is None else files.files_of(folder, key)
+    if folder is not None:
+        await asyncio.to_thread(_delete, folder, beside, ())
+    gone = replace(await store.write_rows(erase), files=len(beside))
     for left in found:
         caches.empty(left.stream)
     caches.empty(key, whole=True)

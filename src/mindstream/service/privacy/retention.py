@@ -160,14 +160,10 @@ class KeepRules:
         self, store_of: Callable[[str], TableStore], embedder: Callable[[], Embedder], clock: Clock, folder: Path | None
     ) -> None:
         self._store_of, self._embedder, self._clock, self._folder = store_of, embedder, clock, folder
-        self._next = 0.0
         self._owner = f"{os.getpid()}-{chance.token()}"
 
     async def apply_due(self) -> None:
-        """Look whether a rule is due, every LOOK_S, and apply it."""
-        if self._clock.elapsed() < self._next:
-            return
-        self._next = self._clock.elapsed() + LOOK_S
+        """Look whether rules are due, and apply those; what fails is tried again at the next look."""
         try:
             for rule in await rules_of(self._store_of("")):
                 await self._apply(rule)
