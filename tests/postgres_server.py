@@ -12,11 +12,15 @@ import shutil
 import tempfile
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 import pytest
 
 from mindstream.chance import token
+
+if TYPE_CHECKING:
+    import psycopg
 
 ROLE = "mind"
 GIVEN = "MINDSTREAM_TEST_POSTGRES"
@@ -79,3 +83,10 @@ def fresh_url(role: str = ROLE) -> str:
     place = {name: str(value) for name, value in conninfo_to_dict(admin_url()).items() if name in ("host", "port")}
     settings = urlencode(place | {"options": f"-csearch_path={schema}"})
     return f"postgresql://{role}:secret@/postgres?{settings}"
+
+
+def psycopg_admin() -> psycopg.Connection:
+    """Return a connection of a role that may look at the server's files, each statement by itself."""
+    import psycopg
+
+    return psycopg.connect(admin_url(), autocommit=True)

@@ -1,7 +1,8 @@
 """What this process keeps of users' words so as to be quick. All of it is bounded, and can be emptied in one call.
 
-Whatever remembers words stands here: functions by `remember`, objects by `watch`. When something is erased for good the
-store calls `empty`; so does a process that notices what another one has erased.
+Whatever remembers words stands here: functions by `remember`, objects by `watch`; what must end with a person, as an
+open mind, by `watch_end`. When something is erased for good the store calls `empty`; so does a process that notices
+what another one has erased (memory/privacy_watch): for that it is known here which streams it has opened.
 """
 
 from __future__ import annotations
@@ -22,8 +23,17 @@ class Holder(Protocol):
         """Let go of all words of a stream."""
 
 
+class Opener(Protocol):
+    """An object that has streams open."""
+
+    def end(self, stream: str, /) -> None:
+        """Close what is open of a stream: all of it was erased."""
+
+
 _functions: WeakSet[Any] = WeakSet()
 _holders: WeakSet[Any] = WeakSet()
+_openers: WeakSet[Any] = WeakSet()
+_opened: set[str] = set()
 
 
 def remember(most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -42,9 +52,31 @@ def watch(holder: Holder) -> None:
     _holders.add(holder)
 
 
-def empty(stream: str) -> None:
-    """Forget what is remembered of a stream's words; of functions, which cannot tell whose words they saw, all."""
+def watch_end(opener: Opener) -> None:
+    """Have an object told when all of a stream was erased, for as long as it lives."""
+    _openers.add(opener)
+
+
+def note(stream: str) -> None:
+    """Note that this process has opened a stream."""
+    _opened.add(stream)
+
+
+def streams() -> list[str]:
+    """Return the streams that this process has opened, and that were not erased since."""
+    return list(_opened)
+
+
+def empty(stream: str, *, whole: bool = False) -> None:
+    """Forget what is remembered of a stream's words; of functions, which cannot tell whose words they saw, all.
+
+    `whole`: all of the stream was erased, and what is open of it is closed.
+    """
     for function in list(_functions):
         function.cache_clear()
     for holder in list(_holders):
         holder.forget(stream)
+    if whole:
+        _opened.discard(stream)
+        for opener in list(_openers):
+            opener.end(stream)

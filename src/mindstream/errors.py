@@ -8,6 +8,7 @@ MindstreamError
 ├── StorageError              the data folder: locked, corrupt, full, not writable
 │   └── Conflict              somebody else wrote first; read again and retry
 │       ├── LeaseLost         this process no longer holds the work that it wants to finish
+│       │   └── ErasedMeanwhile   … nor may it write anything of it: all of the stream was erased
 │       ├── HeldElsewhere     another process, which lives, is at this work: a run, a life, a town
 │       └── HeardAlready      it was said before under the same key, and is heard once
 ├── ModelError                whoever answers did not
@@ -57,6 +58,10 @@ class Conflict(StorageError):  # noqa: N818 (the field's word)
 
 class LeaseLost(Conflict):
     """The work was taken over by another process after its lease ran out."""
+
+
+class ErasedMeanwhile(LeaseLost):
+    """All that is kept of a stream was erased since it was opened here: what is held of it is not written back."""
 
 
 class HeldElsewhere(Conflict):

@@ -58,6 +58,7 @@ class Settings(BaseModel):
         timezone: where the user lives, as Europe/Berlin; "": as this machine, in `chat`, and else nobody knows.
         deadline_s: how long the Talker waits for the Reasoner before it speaks without it.
         budget_calls, budget_tokens, budget_usd: what models may spend: of a life in all, else while a command runs.
+        redact: who takes out of what comes in what says who somebody is (text/personal); "": nobody.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -81,6 +82,7 @@ class Settings(BaseModel):
     budget_calls: int | None = Field(None, ge=0)
     budget_tokens: int | None = Field(None, ge=0)
     budget_usd: float | None = Field(None, ge=0, allow_inf_nan=False)
+    redact: str = ""
 
     @property
     def models(self) -> dict[str, str]:

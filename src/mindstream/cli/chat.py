@@ -56,7 +56,7 @@ app = typer.Typer(**PLAIN)
 @command(
     app,
     "more_roles pack model roles fallback patience_s data user gate timezone deadline_s prompts embedder reranker"
-    " budget_calls budget_tokens budget_usd",
+    " budget_calls budget_tokens budget_usd redact",
     "mindstream chat --model openai:gpt-5-mini",
     "mindstream chat --role talker=ollama:qwen3 reasoner=openai:gpt-5",
     "mindstream chat --user ann --session monday",

@@ -1,14 +1,32 @@
-"""`mindstream data`: what a data folder holds, carried into a database and back."""
+"""`mindstream data`: all that a folder or a database holds: carried over, kept so long, given out, deleted, audited."""
 
 from __future__ import annotations
 
+import asyncio
+import sys
+from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Annotated
 
-from mindstream.cli.shell.flags import AsJson, command, group, word
-from mindstream.cli.shell.output import print_json, print_table, say
-from mindstream.memory.opening import copy_data
+from mindstream.cli.shell.asking import confirm_name
+from mindstream.cli.shell.flags import MOST, AsJson, Yes, command, flag, group, switch, word
+from mindstream.cli.shell.output import print_json, print_table, say, tell
+from mindstream.clock import DAY_S, SystemClock, format_iso
+from mindstream.errors import InputError
+from mindstream.location import Location
+from mindstream.log.audit import Deed, machine_user
+from mindstream.log.retention import Rule
+from mindstream.memory.opening import copy_data, open_store
+from mindstream.models.embedders.named import embedder
+from mindstream.server.old_files import take_in
+from mindstream.server.tokens import Tokens
+from mindstream.service.operations.offered import ForkedTowns
+from mindstream.service.operations.who import Who
+from mindstream.service.privacy import erase, person, retention
+from mindstream.service.privacy.audit import note
+from mindstream.settings import Settings
 
-app = group("Carry all data between a folder and a PostgreSQL database.")
+app = group("Copy all data; how long it is kept, everything of a person, a tenant that goes, the audit.")
 
 
 @command(app, "", "mindstream data copy ./data postgresql://mind@localhost:5432/mind")
@@ -28,3 +46,147 @@ def copy(
         return
     print_table(("table", "rows", "sum"), [(each.table, str(each.rows), f"{each.sum:x}") for each in copied])
     say("\ncopied; both sides hold the same")
+
+
+Tenant = Annotated[str, flag("NAME", "Behind whose wall [this machine's own people].")]
+DAYS = "So long, as 90d or 12w; nothing older is kept."
+KINDS = "Only records of these kinds; else everything, with the words of the log."
+
+
+@command(
+    app, "data embedder", "mindstream data retain --after 90d", "mindstream data retain --tenant acme --after 90d",
+    "mindstream data retain --after 30d --kinds observation,chat", "mindstream data retain --dry-run",
+    "mindstream data retain --now --tenant acme",
+)  # fmt: skip
+async def retain(
+    settings: Settings,
+    after: Annotated[str, flag("SPAN", DAYS)] = "",
+    kinds: Annotated[str, flag("A,B,…", KINDS)] = "",
+    tenant: Tenant = "",
+    never: Annotated[bool, switch("--never", "Keep everything until somebody erases it: drop the rule.")] = False,
+    now: Annotated[bool, switch("--now", "Apply it now; a server does so once a day.")] = False,
+    dry_run: Annotated[bool, switch("--dry-run", "Say what would go now, and change nothing.")] = False,
+    json: AsJson = False,
+) -> None:
+    """Say how long a tenant's words are kept; without --after, show the rule.
+
+    What is older is erased for good, with what was drawn from it alone, whether it is held well or not. A server
+    applies each rule once a day, in one process. Pools, towns, documents and a life that goes on keep what is theirs.
+    """
+    clock = SystemClock()
+    async with open_store(settings.data, tenant) as store:
+        place = retention.Kept(store, embedder(settings.embedder), clock, settings.data.beside)
+        rule = next(iter(await retention.rules_of(store, tenant)), None)
+        if never:
+            await retention.drop_rule(store, tenant)
+            await note(store, "retention_set", {"days": "never"}, tenant=tenant)
+            tell(json, {"tenant": tenant, "days": None}, "everything is kept until somebody erases it")
+            return
+        if after:
+            named = tuple(each.strip() for each in kinds.split(",") if each.strip())
+            rule = Rule(tenant, _span_s(after), named)
+            if not dry_run:
+                await retention.set_rule(store, rule)
+                counts = {"days": f"{rule.after_s / DAY_S:g}", "kinds": " ".join(named) or "all"}
+                await note(store, "retention_set", counts, tenant=tenant)
+        if rule is None:
+            tell(json, {"tenant": tenant, "days": None}, "there is no rule: everything is kept; --after 90d makes one")
+            return
+        row = {"tenant": tenant, "days": rule.after_s / DAY_S, "kinds": [*rule.kinds], "applied": rule.applied}
+        if not (now or dry_run):
+            tell(json, row, retention.describe(rule))
+            return
+        past = await (retention.find_past if dry_run else retention.take_past)(place, rule)
+        if now and not dry_run:
+            await note(store, "retention_applied", past.counts(), tenant=tenant)
+    what = f"{past.records + past.drawn} records, words of {past.rows} rows of the log, of {past.users} users"
+    tell(json, row | past.counts(), f"{what} {'would go' if dry_run else 'are erased for good'}")
+
+
+def _span_s(text: str) -> float:
+    """Read a span of days or weeks."""
+    number, unit = text[:-1], text[-1:]
+    if unit not in ("d", "w") or not number.isascii() or not number.isdigit() or len(number) > 6:
+        raise InputError(f"--after takes days or weeks, as 90d or 12w, and not {text!r}")
+    return int(number) * DAY_S * (7 if unit == "w" else 1)
+
+
+@command(app, "data", "mindstream data export-person ann.zip --user ann", name="export-person")
+async def export_person(
+    settings: Settings,
+    file: Annotated[Path, word("FILE", "The archive that is written; it must not be there.")],
+    user: Annotated[str, flag("NAME", "Who; there is no default.")],
+    tenant: Tenant = "",
+    also: Annotated[list[str] | None, flag("DIR", "Another data folder to look in, as a town's; repeatable.")] = None,
+    json: AsJson = False,
+) -> None:
+    """Write everything of a person into one archive: every row, every file, and a page to read it by.
+
+    What was heard, noted, believed and planned, the log, work, checkpoints, typed history, results of operations,
+    spending, what was left in pools, in others' minds and in towns, and who did something to it.
+    """
+    at, folder = SystemClock().now(), settings.data.beside
+    async with open_store(settings.data, tenant) as store:
+        async with AsyncExitStack() as opened:
+            others = [await opened.enter_async_context(open_store(Location.of(each), tenant)) for each in also or ()]
+            found = await person.everything_of(store, user, at, folder, others)
+        person.write_archive(found, file)
+        await note(store, "exported", found.counts(), about=user, tenant=tenant)
+    told = ", ".join(f"{count} {name}" for name, count in found.counts().items() if count)
+    tell(json, {"user": user, "file": str(file), **found.counts()}, f"everything of {user} is in {file}: {told}")
+
+
+@command(app, "data", "mindstream data delete-tenant acme", name="delete-tenant")
+async def delete_tenant(
+    settings: Settings,
+    tenant: Annotated[str, word("NAME", "Whose data goes: all of it.")],
+    yes: Yes = False,
+    json: AsJson = False,
+) -> None:
+    """Delete a tenant with all its people: every row, file, fork of a town, copy and token; nothing is left.
+
+    The files are written anew. Of a PostgreSQL server the write-ahead log, replicas and backups are its operator's.
+    """
+    if not yes:
+        await asyncio.to_thread(confirm_name, f"All that is kept of the tenant {tenant} will be gone.", tenant)
+    clock, folder = SystemClock(), settings.data.beside
+    forks = [each.place.beside for each in ForkedTowns(settings.data).all(Who(tenant, frozenset())).values()]
+    async with open_store(settings.data) as ours:
+        await take_in(settings.data, ours, clock)
+        held = Tokens(lambda: ours, clock)
+        tokens = [each for each in await held.each() if each.tenant == tenant]
+        for one in tokens:
+            await held.revoke(one.id)  # first: nobody comes in any more
+        async with open_store(settings.data, tenant) as store:
+            gone = await erase.delete_tenant(store, folder, forks, known=bool(tokens or forks))
+        counts = gone.counts() | ({"tokens": len(tokens)} if tokens else {})
+        await ours.note(clock.now(), Deed("tenant_deleted", "command", machine_user(), "", tenant, counts))
+    told = ", ".join(f"{count} {name}" for name, count in counts.items())
+    tell(json, {"tenant": tenant, **counts}, f"{tenant} is deleted: {told}")
+
+
+@command(app, "data", "mindstream data audit", "mindstream data audit --user ann --json")
+async def audit(
+    settings: Settings,
+    user: Annotated[str, flag("NAME", "Only what was done to this person's data.")] = "",
+    tenant: Annotated[str, flag("NAME", "Only what was done behind this tenant's wall.")] = "",
+    limit: Annotated[int, flag("N", "The newest N.", "--limit", "-n", min=1, max=MOST)] = 100,
+    json: AsJson = False,
+) -> None:
+    """Show who erased, exported, imported, kept no longer, deleted or let in what, when and by which door.
+
+    Rows are added and never changed; names of people and tenants stand there as digests, which whoever knows a name
+    finds by it.
+    """
+    async with open_store(settings.data) as store:
+        rows = await store.audit(user, tenant, limit)
+    if json:
+        print_json(*({name: getattr(row, name) for name in row.__slots__} for row in rows))
+    elif not rows:
+        say("nothing is in the audit", sys.stderr)
+    else:
+        print_table(
+            ("when", "what", "door", "who", "of", "how much"),
+            [(format_iso(row.at)[:19].replace("T", " "), row.did, row.door, row.who, (row.about or row.tenant)[:8],
+              ", ".join(f"{count} {name}" for name, count in row.counts.items())) for row in rows], words=6,
+        )  # fmt: skip

@@ -95,7 +95,8 @@ class Endless:
 
 
 @command(
-    app, "model roles fallback patience_s data user embedder reranker budget_calls budget_tokens budget_usd",
+    app, "model roles fallback patience_s data user embedder reranker budget_calls budget_tokens budget_usd"
+    " redact",
     'mindstream live --goal "Write a brief on why shift workers sleep badly" \\',
     "    --docs ./papers --out ./results --model openai:gpt-5-mini --max-usd 1",
     'mindstream live --goal "Keep my sleep diary" --every "day at 8:00: ask me how I slept" \\',

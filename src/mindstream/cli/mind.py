@@ -15,6 +15,7 @@ from mindstream.cli.shell.flags import AsJson, command, flag, group, word
 from mindstream.cli.shell.output import tell
 from mindstream.service import backup
 from mindstream.service.memory import open_user_memory
+from mindstream.service.privacy.audit import note_of
 from mindstream.settings import Settings
 
 app = group("Carry a whole mind elsewhere, as one file.")
@@ -28,13 +29,14 @@ async def export(settings: Settings, file: Annotated[Path, word("FILE", "Where t
     models and session of the last conversation. The log stays.
     """
     async with open_user_memory(settings) as opened:
-        await files.write_lines(file, backup.export(opened, settings))
+        count = await files.write_lines(file, backup.export(opened, settings)) - 1
+        await note_of(opened, "exported", {"records": count})
     if written := files.real_file(file):
         print(f"the mind of {settings.user} is in {written}; another folder takes it in by", file=sys.stderr)
         print(f"  {shlex.join(['mindstream', 'mind', 'import', str(written), '--data'])} DIR", file=sys.stderr)
 
 
-@command(app, "data user embedder", "mindstream mind import ann.mind --data elsewhere", name="import")
+@command(app, "data user embedder redact", "mindstream mind import ann.mind --data elsewhere", name="import")
 def import_file(
     settings: Settings,
     file: Annotated[Path, word("FILE", "Where from; - is standard input.")],

@@ -132,7 +132,7 @@ app = typer.Typer(**PLAIN)
 
 
 @command(
-    app, "model roles fallback patience_s budget_calls budget_tokens budget_usd data user embedder",
+    app, "model roles fallback patience_s budget_calls budget_tokens budget_usd data user embedder redact",
     'mindstream solve "17.5% of 2480 + 12"',
     'mindstream solve "Who wrote the report?" --docs ./reports',
     'mindstream solve "Who wrote the report?" --docs ./reports --model openai:gpt-5-mini',

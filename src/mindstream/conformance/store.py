@@ -23,7 +23,9 @@ from mindstream.conformance.samples import (
     build_version,
     build_writing,
 )
-from mindstream.errors import Conflict, InputError
+from mindstream.errors import Conflict, ErasedMeanwhile, InputError
+from mindstream.log.audit import Deed
+from mindstream.log.erasures import digest_of
 from mindstream.log.names import StreamKey
 from mindstream.memory.fading import StrengthState
 from mindstream.memory.store.checkpoints import Checkpoint
@@ -319,6 +321,42 @@ async def an_erasure_takes_rows_and_rewrites_versions(open_store: Factory[Store]
         expect("hello" not in str(await store.events(ANN)), "a row without its words")
 
 
+async def what_was_erased_is_told_and_not_written_back(open_store: Factory[Store]) -> None:
+    async with open_store() as store:
+        before = await store.last_erasure()
+        record = build_record("mine")
+        await store.commit(build_writing(record))
+        await store.erase(ANN, [record.id])
+        salt, (some,) = await store.erased_since(before)
+        expect(some.digest == digest_of(salt, ANN) and not some.whole, f"a part of ann's stream, not {some}")
+        anew = build_writing(build_record("of before"))
+        await store.commit(replace(anew, since=before))
+        await store.erase(ANN)
+        _, (all_,) = await store.erased_since(some.number)
+        expect(all_.digest == some.digest and all_.whole, f"all of ann's stream, not {all_}")
+        late = replace(build_writing(build_record("of before, again")), since=some.number)
+        await expect_error(ErasedMeanwhile, store.commit(late), "what is held of an erased stream")
+        expect(not await store.events(ANN), "nothing of what was refused")
+        await store.commit(replace(late, since=all_.number))
+        expect(await store.last_erasure() == all_.number, "the number of the last erasure")
+
+
+async def the_audit_outlives_an_erasure_and_names_nobody(open_store: Factory[Store]) -> None:
+    async with open_store() as store:
+        await store.commit(build_writing(build_record("mine")))
+        await store.erase(ANN)
+        await store.note(NOW, Deed("erased", "command", "olga", about=ANN, counts={"records": 1}))
+        await store.note(NOW, Deed("exported", "rest", "8r1c", about=BOB, tenant="acme"))
+        rows = await store.audit()
+        told = [(each.did, each.door, each.who, each.counts) for each in rows]
+        wanted: list[object] = [("erased", "command", "olga", {"records": 1}), ("exported", "rest", "8r1c", {})]
+        expect(told == wanted, f"both deeds, oldest first, not {told}")
+        expect(await store.audit(about=ANN) == rows[:1], "what was done to a person, by the name")
+        expect(await store.audit(tenant="acme") == rows[1:], "what was done behind a tenant's wall")
+        names = {ANN, BOB, "acme"} & {each for row in rows for each in (row.about, row.tenant)}
+        expect(not names, f"no name, and not {names}")
+
+
 PROMISES: tuple[Promise[Store], ...] = (
     a_record_comes_back_as_it_was,
     another_stream_never_sees_it,
@@ -341,4 +379,6 @@ PROMISES: tuple[Promise[Store], ...] = (
     *LEASE_PROMISES,
     erasing_a_stream_leaves_nothing_of_it,
     an_erasure_takes_rows_and_rewrites_versions,
+    what_was_erased_is_told_and_not_written_back,
+    the_audit_outlives_an_erasure_and_names_nobody,
 )

@@ -90,9 +90,11 @@ AT_LARGE: dict[str, Call] = {
     "renew": lambda store, its: store.renew(its.work, its.owner, 1.0),
     "give_up": lambda store, its: store.give_up(its.owner),
     "compact": lambda store, _: store.compact(),
+    "erased_since": lambda store, _: store.erased_since(0),
+    "audit": lambda store, _: store.audit(),
 }  # fmt: skip
 """What asks for no stream, or for one's own with what is another's."""
-OF_NOBODY = {"key", "version", "heeding", "close"}
+OF_NOBODY = {"key", "version", "heeding", "close", "last_erasure", "note"}
 """What tells nothing of any stream, or is tried beside these."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mindstream import intake
 from mindstream.errors import InputError
 from mindstream.life import lives
 from mindstream.life.events import (
@@ -56,6 +57,7 @@ async def give_goal(stream: Memory, goal: str, orders: Sequence[str] = ()) -> No
     for each in orders:
         read_order(each)
     state = await read_state(stream)
+    goal, orders = intake.clean(goal).text, [intake.clean(each).text for each in orders]
     goal, orders = (goal or state.goal).strip(), tuple(orders or state.orders)
     if not goal:
         raise InputError('this mind has no goal yet: give it one with --goal "…"')
@@ -74,7 +76,7 @@ async def say(stream: Memory, text: str) -> None:
     Raises:
         InputError: there is nothing to read in it, or the mind has no life.
     """
-    words = checked_text(text)
+    words = intake.clean(checked_text(text)).text
     await look(stream)
     new = RecordDraft(text=words, kind="chat", by=stream.name, episode=SESSION, data={"by_user": True})
     record = (await stream.build_records([new]))[0]
@@ -88,7 +90,7 @@ async def answer(stream: Memory, text: str, id_: str = "", session: str = "") ->
     Raises:
         InputError: nobody asks, or not this.
     """
-    words, state = checked_text(text), await look(stream)
+    words, state = intake.clean(checked_text(text)).text, await look(stream)
     waiting = [*(each for each in state.questions if each not in state.answers), *state.late]
     if not waiting:
         raise InputError("nobody asks anything now; to tell it something, say it")
@@ -137,7 +139,7 @@ async def notice(stream: Memory, text: str) -> None:
     Raises:
         InputError: there is nothing to read in it, or the mind has no life.
     """
-    words = checked_text(text)
+    words = intake.clean(checked_text(text)).text
     await look(stream)
     await _write(stream, Noticed(text=words))
 
@@ -148,7 +150,7 @@ async def add_task(stream: Memory, text: str) -> Task:
     Raises:
         InputError: it has no words, or is there already.
     """
-    return await _change(stream, (await look(stream)).ledger.add(text))
+    return await _change(stream, (await look(stream)).ledger.add(intake.clean(text).text))
 
 
 async def stop_task(stream: Memory, number: int) -> Task:

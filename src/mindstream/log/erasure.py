@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import math
 import os
 import re
 import sqlite3
@@ -17,9 +18,12 @@ import stat
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from pathlib import Path
 
+from mindstream.clock import Moment
 from mindstream.errors import InputError, StorageError
+from mindstream.log import erasures
 from mindstream.log.database import FILE, rewrite
 from mindstream.log.files import check_plain, private_file
 from mindstream.log.folder import COPIES, GATES, KEPT_COLUMNS, UNFINISHED_GATES, history
@@ -145,6 +149,8 @@ def finish(folder: Path, intent: Intent) -> None:
         if "streams" in there:
             anew = "SELECT 1 FROM log WHERE mind = streams.key"
             connection.execute(f"DELETE FROM streams WHERE key = ? AND NOT EXISTS ({anew})", (intent.user,))
+        if "erasures" in there:
+            erasures.tell(connection, intent.user, whole=True)
         connection.execute("COMMIT")
         rewrite(connection, folder / FILE)
 
@@ -269,19 +275,19 @@ ENTRY = re.compile(r"^(?=# )", re.MULTILINE)
 """An entry begins with the line that says when it was typed; the lines of its text begin with +."""
 
 
-def erase_typed(folder: Path, user: StreamKey, is_meant: Callable[[str], bool]) -> None:
-    """Take the entries that are meant out of a user's typed history.
+def erase_typed(folder: Path, user: StreamKey, is_meant: Callable[[str], bool], before: Moment | None = None) -> int:
+    """Take the entries that are meant, or were typed before a moment, out of a user's typed history; return how many.
 
     Raises:
         StorageError: the file cannot be written anew.
     """
     path = history(folder, user)
     if path.is_symlink() or not path.exists() or not stat.S_ISREG(path.lstat().st_mode):
-        return
+        return 0
     beside = path.with_suffix(".tmp")
     try:
         entries = ENTRY.split(path.read_text("utf-8", "replace"))
-        kept = [entry for entry in entries if not is_meant(_text(entry))]
+        kept = [entry for entry in entries if not (is_meant(_text(entry)) or (before and _typed_at(entry) < before))]
         if len(kept) < len(entries):
             beside.unlink(missing_ok=True)
             beside.touch(0o600)
@@ -291,10 +297,19 @@ def erase_typed(folder: Path, user: StreamKey, is_meant: Callable[[str], bool]) 
                 file.flush()
                 os.fsync(file.fileno())
             beside.replace(path)
+        return len(entries) - len(kept)
     except OSError as error:
         with contextlib.suppress(OSError):
             beside.unlink(missing_ok=True)
         raise StorageError(f"{path} cannot be written anew: {error.strerror}; do that, then forget again") from None
+
+
+def _typed_at(entry: str) -> float:
+    """Return when an entry was typed; what does not say so was typed just now."""
+    try:
+        return datetime.fromisoformat(entry.partition("\n")[0].removeprefix("# ").strip()).astimezone().timestamp()
+    except (ValueError, OverflowError):
+        return math.inf
 
 
 def _text(entry: str) -> str:

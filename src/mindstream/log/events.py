@@ -84,6 +84,21 @@ class Piece(Event):
     answers: int
 
 
+class Redacted(Event):
+    """Something was taken out of what was heard before it was kept: of which kinds, and not what."""
+
+    kind = "redacted"
+    kinds: NoWords[dict[str, int]]
+    """How many of each."""
+
+
+class MindErased(Event):
+    """All that was kept of a mind was erased: whoever shows something of it lets go of that."""
+
+    kind = "mind_erased"
+    kept = False
+
+
 class Reading(Event):
     """The Talker's model has been asked and has not said a word yet: where it is slow, it reads for a minute."""
 
@@ -322,9 +337,9 @@ class Unknown(Event):
 
 
 GROUND: tuple[type[Event], ...] = (
-    Opened, Heard, Waiting, Piece, Reading, Said, Thought, SetAside, ModelCalled, ToolCalled, Observed, BeliefChanged,
-    PlanChanged, FollowUp, Remembered, DocumentsRead, Corrected, RecallMade, PolicySet, Slept, Reflected,
-    Failed,
+    Opened, Heard, Waiting, Piece, Redacted, MindErased, Reading, Said, Thought, SetAside, ModelCalled, ToolCalled,
+    Observed, BeliefChanged, PlanChanged, FollowUp, Remembered, DocumentsRead, Corrected, RecallMade, PolicySet,
+    Slept, Reflected, Failed,
 )  # fmt: skip
 _kinds: dict[str, type[Event]] = {each.kind: each for each in GROUND}
 _read: set[str] = set()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from pydantic import BaseModel, JsonValue
 
+from mindstream import caches, intake
 from mindstream.clock import Clock, Moment, SystemClock
 from mindstream.errors import Conflict
 from mindstream.log.events import Event, Logged, Remembered
@@ -107,7 +108,7 @@ async def build_records(stream: Stream, news: Sequence[RecordDraft]) -> list[Rec
 
     A text that is too long is shortened: it is one that a mind has made, and must not stop it.
     """
-    texts = [fitted_text(new.text) for new in news]
+    texts = [fitted_text((await intake.cleaned(new.text)).text) for new in news]
     vectors = await stream.embedding.at_once(texts)
     now = stream.clock.now()
     drawn = await _drawn(stream, [new.evidence for new in news])
@@ -147,6 +148,18 @@ async def _drawn(stream: Stream, evidence: Sequence[Sequence[str]]) -> list[tupl
         deepest = max((record.depth for record in there), default=0)
         found.append((min(MAX_DEPTH, 1 + deepest) if some else 0, any(map(is_tainted, there))))
     return found
+
+
+class _LettingGo:
+    """Lets go of the versions that a stream has read, where something of it was erased."""
+
+    def __init__(self, stream: str, held: dict[str, Record | None]) -> None:
+        self._stream, self._held = stream, held
+        caches.watch(self)
+
+    def forget(self, stream: str) -> None:
+        if stream == self._stream:
+            self._held.clear()
 
 
 class Stream:
@@ -194,6 +207,18 @@ class Stream:
         self._touches = Touches(store, self._columns_of, self.key, clock, strength)
         self._lately = RecentTexts(self.key)
         self._held: dict[str, Record | None] = {}
+        self._since: int | None = None
+        self._letting_go = _LettingGo(self.key, self._held)
+        caches.note(self.key)
+
+    async def begin(self) -> None:
+        """Note how far erasures are known: nothing that is read from now on is written back once all was erased.
+
+        A mind does so before it reads anything; who has not, has read nothing before the first commit that would be
+        worth it.
+        """
+        if self._since is None:
+            self._since = await self.store.last_erasure()
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -323,10 +348,11 @@ class Stream:
             checkpoint: what is derived from the stream, in its next version, else Conflict.
             unique: what there can be one of in the stream, else Conflict.
         """
+        await self.begin()
         made = tuple(entry if isinstance(entry, Entry) else Entry(entry, self.name) for entry in entries)
         commit = Commit(
             mind=self.key, at=self.clock.now(), entries=made, revisions=tuple(revisions), wake=wake, finish=finish,
-            put_back=put_back, fence=fence, checkpoint=checkpoint, unique=unique,
+            put_back=put_back, fence=fence, checkpoint=checkpoint, unique=unique, since=self._since,
         )  # fmt: skip
         writing = asyncio.ensure_future(self._published(commit, touch))
         writing.add_done_callback(lambda task: task.cancelled() or task.exception())  # nobody may be left to ask for it

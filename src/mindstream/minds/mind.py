@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import JsonValue
 
+from mindstream import intake
 from mindstream.clock import Clock, format_iso
 from mindstream.errors import Conflict, HeardAlready, InputError, StorageError
 from mindstream.location import AnyData
@@ -24,6 +25,7 @@ from mindstream.log.events import (
     Opened,
     Piece,
     PlanChanged,
+    Redacted,
     Said,
     Waiting,
 )  # fmt: skip
@@ -33,6 +35,7 @@ from mindstream.memory.curation.curation import Correction
 from mindstream.memory.memory import Memory
 from mindstream.memory.opening import AnyStore, clock_of, finish_erasures, opened_store
 from mindstream.memory.policy import open_policy
+from mindstream.memory.privacy_watch import watching
 from mindstream.memory.recall.rerank import second_stage
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.registry import SAID_ONCE
@@ -141,9 +144,12 @@ class Mind:
         async with contextlib.AsyncExitStack() as opened_here:
             shared = await opened_here.enter_async_context(open_models(models, clock))
             store = await opened_here.enter_async_context(opened_store(data))
+            if store is not data:
+                opened_here.enter_context(watching(store))
             kept = await open_policy(store, store.key(name), policy)
             second = second_stage(kept.reranker, kept.reranked, shared.with_listener(calls.take))
             memory = Memory(store, name, embed, clock, Feed(), strength=kept.laws, second=second)
+            await memory.begin()
             mind = cls(
                 memory, shared.with_listener(calls.take), session, tools=tools, reasoners=reasoners, timeouts=timeouts,
                 responder=responder or NullResponder, thinks=part != "talks", owner=owner,
@@ -187,10 +193,13 @@ class Mind:
             HeardAlready: something was heard under that key.
             StorageError: it could not be kept, or the answer could not.
         """
-        text = checked_text(text)
+        taken_in = await intake.cleaned(checked_text(text))
+        text = taken_in.text
         async with self._taking_in:
             attention = await self.responder.attend(text, one_answer=one_answer)
             heard = await self._write_down(text, attention, by or attention.by or self.memory.name, once)
+            told = Entry(Redacted(kinds=dict(taken_in.taken)), "mindstream", system=True) if taken_in.taken else None
+            redacted = await self.memory.commit(told) if told else []
         try:
             async with self._taking_in:  # whoever spoke meanwhile is heard before anything is answered
                 pass
@@ -200,6 +209,8 @@ class Mind:
         async with aclosing(attention.answer(heard)) as rows:
             async for logged in rows:
                 yield logged
+                while redacted:
+                    yield redacted.pop()
 
     async def answer_again(self, heard: Logged, *, one_answer: bool = False) -> AsyncGenerator[Logged]:
         """Answer once more what was heard (its row), as `hear` does. It is not heard again, nor thought about again.

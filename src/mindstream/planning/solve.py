@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-from mindstream import chance
+from mindstream import chance, intake
 from mindstream.errors import BudgetSpent, InputError
 from mindstream.log.names import checked_name
 from mindstream.models.cause import Cause, calls_for, current_cause
@@ -57,6 +57,7 @@ async def solve(planner: Planner, task: str, plan: Plan | None = None, *, run: s
         ModelError: the planner or the solver failed. (A budget that is spent is no error: see `Solution.stopped`.)
         StorageError: the log cannot be written.
     """
+    task = (await intake.cleaned(task)).text
     how, memory = planner.how, planner.memory
     if how not in WAYS:
         raise InputError(f"there is no way {how!r} of solving; there are: {', '.join(get_args(Strategy))}")

@@ -138,7 +138,7 @@ async def _erase_elsewhere(opened: UserMemory) -> None:
         found = elsewhere.find(connection, opened.user, opened.key)
         for left in found:
             elsewhere.erase(connection, opened.user, left, next_change(connection))
-        elsewhere.forget_reader(connection, opened.user)
+        elsewhere.forget_reader(connection, opened.user, opened.key)
         elsewhere.delete_copies(connection)
         return found
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mindstream import intake
 from mindstream.clock import format_iso
 from mindstream.errors import InputError
 from mindstream.log.events import Remembered
@@ -75,6 +76,7 @@ async def take_in(opened: UserMemory, export: Export[Header], progress: Callable
 
 async def _write(opened: UserMemory, records: list[Record]) -> None:
     embedder = opened.memory.embedder
+    records = [replace(record, text=(await intake.cleaned(record.text)).text) for record in records]
     vectors = (await embedder.embed([record.text for record in records])).astype(np.float16)
     whole = [
         replace(record, stream=opened.key, embedder=embedder.name, vector=vector)

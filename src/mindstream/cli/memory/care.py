@@ -17,15 +17,18 @@ from mindstream.cli.shell.asking import choose, confirm, confirm_name
 from mindstream.cli.shell.flags import AsJson, Id, Yes, command, flag, group, word
 from mindstream.cli.shell.output import clean, print_json, say, short, tell
 from mindstream.cli.shell.progress import progress
-from mindstream.clock import DAY_S, Moment, format_iso, parse_iso
+from mindstream.clock import DAY_S, Moment, SystemClock, format_iso, parse_iso
 from mindstream.errors import InputError
 from mindstream.log.names import StreamName
 from mindstream.memory.curation.curation import Drawn, Session
 from mindstream.memory.curation.forgetting import Forgotten, Removal
+from mindstream.memory.opening import open_store
 from mindstream.memory.store.record import Record
 from mindstream.models.embedders.named import width_of
 from mindstream.service import erasing
 from mindstream.service.memory import open_user_memory, plain
+from mindstream.service.privacy.audit import note, note_of
+from mindstream.service.privacy.erase import Gone, erase_person
 from mindstream.settings import Settings
 from mindstream.text.counting import count_of
 
@@ -80,7 +83,9 @@ def purge(
         async with open_user_memory(settings, known=True) as opened:
             before = None if older is None else opened.clock.now() - older * DAY_S
             if delete:
-                return await opened.memory.purge(before)
+                gone = await opened.memory.purge(before)
+                await note_of(opened, "purged", {"records": gone})
+                return gone
             return sum(before is None or (each.forgotten or 0) < before for each in await opened.memory.archive())
 
     found = asyncio.run(count(delete=False))
@@ -127,6 +132,7 @@ async def evidence(settings: Settings, id_: Id, json: AsJson = False) -> None:
 def erase(
     settings: Settings,
     user: Annotated[str, flag("NAME", "Who; there is no default.", "--user")],
+    tenant: Annotated[str, flag("NAME", "Behind whose wall [this machine's own people].")] = "",
     yes: Yes = False,
     json: AsJson = False,
 ) -> None:
@@ -137,6 +143,9 @@ def erase(
     searched, byte by byte, for what the user said. If it is broken off, it is finished when the folder is opened
     next. Close other programs on that mind first. Exports and recordings that lie elsewhere are yours to delete.
     """
+    if tenant:
+        _erase_behind(settings, user, tenant, yes=yes, json=json)
+        return
     settings = settings.model_copy(update={"user": user})
     finished = erasing.is_pending(settings.data, StreamName("user", user).key)  # where it is opened, it is finished
 
@@ -149,6 +158,11 @@ def erase(
             kept = await erasing.list_kept(opened, settings.data)
             with progress("looking for what is left", len(kept.words)) as told:
                 await erasing.erase(opened, settings.data, kept, told)
+            await note_of(
+                opened,
+                "erased",
+                {name: n for name, n in kept.rows.items() if n} | {"elsewhere": sum(kept.elsewhere.values())},
+            )
             return kept
 
     if (finished or not yes) and asyncio.run(look()) is None:  # a name that nobody has is refused before any question
@@ -172,6 +186,22 @@ def erase(
         f"looked for {looked}: none is left",
         *(f"not erased: {each}" for each in done.stays),
     )  # fmt: skip
+
+
+def _erase_behind(settings: Settings, user: str, tenant: str, *, yes: bool, json: bool) -> None:
+    """Erase a user of a tenant's; the bytes are written anew, and not searched."""
+    if not yes:
+        confirm_name(f"All that is kept of {user}, of {tenant}, will be gone.", user)
+
+    async def erased() -> Gone:
+        async with open_store(settings.data, tenant) as store:
+            gone = await erase_person(store, user, SystemClock(), settings.data.beside)
+            await note(store, "erased", gone.counts(), user, tenant)
+            return gone
+
+    counts = asyncio.run(erased()).counts()
+    told = ", ".join(f"{count} {name}" for name, count in counts.items())
+    tell(json, {"user": user, "tenant": tenant, **counts}, f"{user} of {tenant} is erased: {told}")
 
 
 def _findings(title: str, found: Sequence[str]) -> None:
@@ -235,7 +265,9 @@ def forget(
 
     async def take(removal: Removal) -> Forgotten:
         async with open_user_memory(settings) as opened, opened.memory as stream:
-            return await stream.remove(removal)
+            done = await stream.remove(removal)
+            await note_of(opened, "forgot", asdict(done))
+            return done
 
     removal = asyncio.run(find())
     if not json:

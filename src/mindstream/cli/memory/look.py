@@ -11,6 +11,7 @@ from pydantic import JsonValue
 from rich.console import Console
 from rich.text import Text
 
+from mindstream import intake
 from mindstream.cli.screens.events import describe_patch, plan_told
 from mindstream.cli.shell import files
 from mindstream.cli.shell.flags import AsJson, Id, Kinds, Limit, Source, Target, command, group, word
@@ -25,6 +26,7 @@ from mindstream.service import transfer
 from mindstream.service.export_file import Export, Header, read_export
 from mindstream.service.memory import open_user_memory, parse_kinds, plain
 from mindstream.service.opening import answering
+from mindstream.service.privacy.audit import note_of
 from mindstream.settings import Settings
 from mindstream.text.counting import count_of
 
@@ -73,16 +75,20 @@ async def recall(
         console.print(Text(f"        {each.record.id}: {told}", "dim"), soft_wrap=True)
 
 
-@command(app, "data user embedder", 'mindstream memory retain "The spare key hangs behind the door."')
+@command(app, "data user embedder redact", 'mindstream memory retain "The spare key hangs behind the door."')
 async def retain(
     settings: Settings,
     words: Annotated[list[str], word("WORDS", "What is to be retained, as it stands.")],
     json: AsJson = False,
 ) -> None:
     """Retain something as a note of yours; no model is asked."""
+    taken_in = await intake.cleaned(" ".join(words))
     async with open_user_memory(settings, new=True) as opened:
-        record = await opened.memory.retain(" ".join(words), "note", by=opened.user)
-    tell(json, plain(record), f"retained as {record.id}")
+        record = await opened.memory.retain(taken_in.text, "note", by=opened.user)
+    taken = [f"taken out before it was kept: {taken_in}"] if taken_in.taken else []
+    tell(
+        json, plain(record) | ({"redacted": dict(taken_in.taken)} if taken else {}), f"retained as {record.id}", *taken
+    )
 
 
 @command(app, "data user", "mindstream memory list --kind note -n 20", name="list")
@@ -152,11 +158,14 @@ async def export(
     """
     async with open_user_memory(settings) as opened:
         count = await files.write_lines(file, transfer.export(opened)) - 1
+        await note_of(opened, "exported", {"records": count})
     if written_to := files.real_file(file):
         print(f"{count_of(count, 'record')} of {settings.user} in {written_to}", file=sys.stderr)
 
 
-@command(app, "data user embedder", "mindstream memory import ann.jsonl --user ann --data elsewhere", name="import")
+@command(
+    app, "data user embedder redact", "mindstream memory import ann.jsonl --user ann --data elsewhere", name="import"
+)
 def import_file(settings: Settings, file: Source = None, json: AsJson = False) -> None:
     """Take in what export wrote.
 
@@ -174,7 +183,9 @@ async def take_in(settings: Settings, records: Export[Header]) -> transfer.Impor
     """Take records in, and show how far it is."""
     async with open_user_memory(settings, new=True) as opened:
         with progress("taking in", len(records)) as told:
-            return await transfer.take_in(opened, records, told)
+            done = await transfer.take_in(opened, records, told)
+            await note_of(opened, "imported", {"records": done.written})
+            return done
 
 
 def describe_import(done: transfer.Imported, what: str) -> str:

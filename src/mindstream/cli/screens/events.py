@@ -20,6 +20,7 @@ from mindstream.log.events import (
     Opened,
     PlanChanged,
     RecallMade,
+    Redacted,
     Remembered,
     Thought,
     ToolCalled,
@@ -39,6 +40,8 @@ def aside(event: Event, *, thinks: bool = True) -> str:
     match event:
         case BeliefChanged():
             return f"belief v{event.version}: {describe_patch(event.patch)}"
+        case Redacted():
+            return f"taken out before it was kept: {', '.join(f'{n} {kind}' for kind, n in event.kinds.items())}"
         case PlanChanged():
             return f"plan v{event.version}: {short(event.changed or 'made')}"
         case ToolCalled():

@@ -19,7 +19,8 @@ app = typer.Typer(**PLAIN)
 
 @command(
     app,
-    "more_roles model roles fallback patience_s data user pack timezone embedder budget_calls budget_tokens budget_usd",
+    "more_roles model roles fallback patience_s data user pack timezone embedder budget_calls budget_tokens budget_usd"
+    " redact",
     "mindstream mcp --user ann",
     "mindstream mcp --tools plan,pool --model openai:gpt-5-mini",
     notes=NOTES,

@@ -29,7 +29,7 @@ app = typer.Typer(**PLAIN)
 @command(
     app,
     "more_roles model roles fallback patience_s data pack gate timezone deadline_s prompts embedder"
-    " budget_calls budget_tokens budget_usd",
+    " budget_calls budget_tokens budget_usd redact",
     "mindstream serve --model openai:gpt-5-mini",
     "mindstream serve --host 0.0.0.0 --allow-host mind.example.org",
     "curl -d '{\"text\": \"Hello\"}' -H 'content-type: application/json' localhost:8377/api/v1/users/ann/send",

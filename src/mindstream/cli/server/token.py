@@ -13,6 +13,7 @@ from mindstream.clock import SystemClock, format_iso
 from mindstream.memory.opening import open_store
 from mindstream.server.old_files import take_in
 from mindstream.server.tokens import Tokens
+from mindstream.service.privacy.audit import note_in
 from mindstream.settings import Settings
 
 app = group("Make, list and revoke the tokens of a server.")
@@ -48,6 +49,7 @@ async def new(
             tenant, scope, days, user=user, a_minute=a_minute, at_once=at_once, tokens=max_tokens, usd=max_usd,
             bytes_a_day=bytes_a_day,
         )  # fmt: skip
+    await note_in(settings.data, "token_made", {"token": made.id, "scopes": " ".join(made.scopes)}, tenant)
     tell(json, {"token": token, **made.shown()}, token)
     if not json:
         say(f"it ends on {format_iso(made.ends)}; its id is {made.id}; it is not shown again", sys.stderr)
@@ -76,4 +78,5 @@ async def revoke(
     """Let a token open nothing any more, at once."""
     async with _tokens(settings) as kept:
         gone = await kept.revoke(id)
+    await note_in(settings.data, "token_revoked", {"token": gone.id}, gone.tenant)
     tell(json, gone.shown(), f"the token {gone.id} of {gone.tenant} opens nothing any more")

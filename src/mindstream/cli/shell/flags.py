@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 import typer
 from typer.core import TyperGroup
 
+from mindstream import intake
+
 if TYPE_CHECKING:
     from mindstream.settings import Chosen
 
@@ -77,6 +79,7 @@ SETTINGS: Mapping[str, tuple[Any, str, str]] = {
     "budget_calls": (int, "N", "Stop asking models after so many calls."),
     "budget_tokens": (int, "N", "Stop asking models after so many tokens."),
     "budget_usd": (float, "X", "Stop asking models after so many US dollars."),
+    "redact": (str, "NAME", "Take addresses, numbers and keys out of what comes in: presidio [nothing]."),
 }
 """What a flag that sets a field of the settings takes, and its help; `town` is the data folder of a town."""
 LIMITS = {"budget_calls": "max_calls", "budget_tokens": "max_tokens", "budget_usd": "max_usd"}
@@ -196,6 +199,10 @@ def choose(flags: Mapping[str, Any]) -> Chosen:
     if more := flags.get("more_roles"):
         given["roles"] = [*(given.get("roles") or ()), *more]
     chosen = settings.choose(given)
+    if chosen.settings.redact:
+        from mindstream.text.personal import open_redactor
+
+        intake.switch_on(open_redactor(chosen.settings.redact))
     if chosen.unread:
         complain(f"{chosen.unread} in this directory is not read unless it is named: --settings {chosen.unread}")
     if "town" not in flags:

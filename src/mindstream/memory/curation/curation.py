@@ -79,7 +79,8 @@ async def supersede(stream: Stream, old: str, text: str, *, by: str = "", eviden
 async def replace(stream: Stream, old: str, new: RecordDraft | None, *, by: str = "") -> Record | None:
     """End a record and, where `new` is given, write what takes its place, in one commit; the old one is history.
 
-    Unlike `supersede` it may change all of it, or nothing but letter case, spaces or `data`. None: nothing takes its place.
+    Unlike `supersede` it may change all of it, or nothing but letter case, spaces or `data`. None: nothing takes its
+    place.
 
     Raises:
         InputError: there is no such record, or it is history already (somebody may have been first), or it is a version
@@ -200,9 +201,10 @@ async def purge(stream: Stream, before: Moment | None = None) -> int:
     return erased
 
 
-async def finish_erasure(stream: Stream, complete: bool) -> None:
+async def finish_erasure(stream: Stream, complete: bool, *, compact: bool = True) -> None:
     """Write the file anew; `complete`: all had vectors, so that what lost some of its words gets one again."""
-    await stream.store.compact()
+    if compact:
+        await stream.store.compact()
     if complete and (await stream.columns()).foreign:
         with contextlib.suppress(ModelError):  # `reembed` gives it one later
             await reembed(stream)

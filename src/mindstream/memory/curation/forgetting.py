@@ -20,7 +20,7 @@ from mindstream.log.events import BeliefChanged, Event, Remembered
 from mindstream.memory.curation.closure import Closure, close, read_lineage
 from mindstream.memory.curation.curation import finish_erasure
 from mindstream.memory.curation.slot_items import SlotItem, Without, lost_items, rewrite
-from mindstream.memory.store.record import Record, RecordDraft
+from mindstream.memory.store.record import Kind, Record, RecordDraft
 from mindstream.memory.store.redaction import MARK, ErasedWords
 from mindstream.memory.store.store import Entry, Erasure, read_all
 from mindstream.memory.store.validation import checked_moment
@@ -47,6 +47,7 @@ class ForgetRequest:
         about: a subject, in words.
         session: the name of a session.
         since, until: when it was written, both included.
+        kinds: only records of these kinds, of what meets the rest; (): of all.
     """
 
     ids: tuple[str, ...] = ()
@@ -54,6 +55,7 @@ class ForgetRequest:
     session: str = ""
     since: Moment | None = None
     until: Moment | None = None
+    kinds: tuple[Kind, ...] = ()
 
     @property
     def narrows(self) -> bool:
@@ -105,8 +107,11 @@ async def find_removal(stream: Stream, request: ForgetRequest) -> Removal:
     return await _removal(stream, request, asked, near)
 
 
-async def remove(stream: Stream, removal: Removal) -> Forgotten:
-    """Take for good what a removal names, and what was drawn from it since; return how much that was."""
+async def remove(stream: Stream, removal: Removal, *, compact: bool = True) -> Forgotten:
+    """Take for good what a removal names, and what was drawn from it since; return how much that was.
+
+    `compact`: the files are written anew, without a byte of it; who removes from many streams does so once, after all.
+    """
     if not removal:
         return Forgotten()
     await stream.settle()
@@ -124,7 +129,7 @@ async def remove(stream: Stream, removal: Removal) -> Forgotten:
         erasure = Erasure(ids=tuple(found.gone), rows=found.rows, rewritten=tuple(rewritten), is_meant=without.is_meant)
         erased += await stream.store.erase(stream.key, erasure)
         gone = found.gone
-    await finish_erasure(stream, complete)
+    await finish_erasure(stream, complete, compact=compact)
     for slot in {item.slot for item in removal.items}:
         await stream.version(slot)
     return Forgotten(erased, len(removal.changed), len(removal.items))
@@ -164,7 +169,8 @@ async def _within(
         async for records in read_all(stream.store, stream.key) for record in records
         if (not request.session or record.episode == request.session)
         and (request.since is None or record.created >= request.since)
-        and (request.until is None or record.created <= request.until) and is_meant(record)
+        and (request.until is None or record.created <= request.until)
+        and (not request.kinds or record.kind in request.kinds) and is_meant(record)
     ]  # fmt: skip
 
 

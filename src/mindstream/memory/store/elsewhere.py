@@ -12,7 +12,7 @@ from typing import Any
 
 from mindstream.log.declared import Declared, Holds, declared
 from mindstream.log.events import DocumentsRead, Unknown, every_kind, read_event
-from mindstream.log.names import StreamKey
+from mindstream.log.names import StreamKey, tenant_of
 from mindstream.log.sql import Sql
 from mindstream.memory.store import erasure
 from mindstream.memory.store.redaction import MARK
@@ -39,13 +39,16 @@ class Left:
 
 
 def find(connection: Sql, person: str, own: StreamKey) -> list[Left]:
-    """Return what a person left in streams of others; `own`: the key of the person's stream."""
+    """Return what a person left in streams of others, behind the same wall; `own`: the key of the person's stream."""
     found: dict[StreamKey, Left] = {}
+    wall = tenant_of(own)
     named, naming = json.dumps(person, ensure_ascii=False)[1:-1], _naming_streams(connection)
     for stream, seq, by, kind, payload in connection.execute(
         "SELECT mind, seq, by, kind, payload FROM log WHERE mind <> ? AND (by = ? OR instr(payload, ?) > 0)",
         (own, person, named),
     ):
+        if tenant_of(stream) != wall:
+            continue
         held, fields = _read(kind, payload)
         persons = [value for name, value in held.items() if Holds.PERSON in _holds(fields, name)]
         if stream in naming and (by == person or any(_names(person, each) for each in _texts(persons))):
@@ -59,12 +62,18 @@ def find(connection: Sql, person: str, own: StreamKey) -> list[Left]:
     for stream, id_, seq, text, kind, data in connection.execute(
         "SELECT stream, id, seq, text, kind, data FROM records WHERE stream <> ? AND by = ?", (own, person)
     ):
+        if tenant_of(stream) != wall:
+            continue
         if stream in naming or (kind == "chat" and '"by_user": false' not in data):  # else a reasoner is called so
             left = found.setdefault(stream, Left(stream))
             left.ids.add(id_)
             left.words.append(text)
             left.rows |= {seq} if _is_by(connection, seq, person) else set()
-    whole = [Left(stream, whole=True) for stream, readers in readers_of(connection).items() if readers == {person}]
+    whole = [
+        Left(stream, whole=True)
+        for stream, readers in readers_of(connection).items()
+        if readers == {person} and tenant_of(stream) == wall
+    ]
     return [*whole, *(found[stream] for stream in sorted(found))]
 
 
@@ -96,9 +105,11 @@ def delete_copies(connection: Sql) -> None:
     connection.execute(f"DELETE FROM log WHERE kind IN ({','.join('?' * len(kinds))})", kinds)
 
 
-def forget_reader(connection: Sql, person: str) -> None:
+def forget_reader(connection: Sql, person: str, own: StreamKey) -> None:
     """Let a person be no reader of documents any more."""
-    connection.execute("DELETE FROM log WHERE kind = ? AND by = ?", (DocumentsRead.kind, person))
+    read = connection.execute("SELECT seq, mind FROM log WHERE kind = ? AND by = ?", (DocumentsRead.kind, person))
+    for seq in [seq for seq, stream in read if tenant_of(stream) == tenant_of(own)]:
+        connection.execute("DELETE FROM log WHERE seq = ?", (seq,))
 
 
 def _naming_streams(connection: Sql) -> set[str]:

@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from mindstream.log import kept
+from mindstream.log import erasures, kept
 from mindstream.log.declared import UNKNOWN, Declared, Holds, declared
-from mindstream.log.events import Unknown, every_kind, printable, read_event
+from mindstream.log.events import Event, Unknown, every_kind, printable, read_event
 from mindstream.log.names import StreamKey
 from mindstream.log.sql import Sql
 from mindstream.memory.store import registry
@@ -132,8 +132,9 @@ def erase(connection: Sql, stream: StreamKey, found: Carriers | None, changed: i
         if gone:
             connection.execute("INSERT INTO erased (stream, id, changed) VALUES (?, ?, ?)", (stream, id_, changed))
             erased += gone
-    if erased or (found is not None and (found.log or found.rewritten)):
+    if found is None or erased or found.log or found.rewritten:
         _mark_erased(connection, changed)
+        erasures.tell(connection, stream, whole=found is None)
     return erased
 
 
@@ -228,6 +229,13 @@ def _redacted_event(kind: str, payload: str, seq: int, carriers: Carriers) -> st
     whole = seq in carriers.bare or not carriers.ids.isdisjoint(str(each) for each in told_of)
     new = _redacted_fields(held, fields, seq, whole, carriers)
     return payload if new == held else json.dumps(new, ensure_ascii=False)
+
+
+def has_words(event: Event) -> bool:
+    """Tell whether a row of the log says anything that it could lose (`Erasure.rows`)."""
+    kind, payload = event.entry()
+    nothing = Carriers(frozenset(), ErasedWords(()), frozenset(), frozenset([0]), {}, lambda _: False)
+    return _redacted_event(kind, payload, 0, nothing) != payload
 
 
 def _fields(kind: str, payload: str) -> Mapping[str, Declared]:

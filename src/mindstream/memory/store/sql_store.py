@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 from mindstream.clock import Moment
-from mindstream.log import kept, work
+from mindstream.log import audit, erasures, kept, work
+from mindstream.log.audit import AuditRow, Deed
+from mindstream.log.erasures import Erased
 from mindstream.log.events import Logged
-from mindstream.log.names import StreamKey, StreamName
+from mindstream.log.names import StreamKey, StreamName, tenant_of
 from mindstream.log.sql import Sql
 from mindstream.memory.store import checkpoints, queries, registry, writing
 from mindstream.memory.store.checkpoints import Checkpoint
@@ -50,6 +53,8 @@ class SqlStore(Store):
     tenant: Tenant
     on_commit: Callable[[], None] = staticmethod(lambda: None)
     """Called when something was committed through this store."""
+    columns_folder: Path | None = None
+    """Where this machine keeps columns of long streams."""
     _database: SqlDatabase
     _typed: TypedKeys
 
@@ -200,9 +205,11 @@ class SqlStore(Store):
         sql = (  # from one name to the next: the index is walked once a name, not once a row
             "WITH RECURSIVE found(mind) AS (SELECT min(mind) FROM log UNION ALL"
             " SELECT (SELECT min(mind) FROM log WHERE mind > found.mind) FROM found WHERE found.mind IS NOT NULL)"
-            f" SELECT mind FROM found WHERE mind IS NOT NULL AND {self.tenant.owned('mind')} ORDER BY mind"
+            " SELECT mind FROM found WHERE mind IS NOT NULL ORDER BY mind"
         )
-        return await self._database.read(lambda connection: [row[0] for row in connection.execute(sql)])
+        return await self._database.read(
+            lambda connection: [row[0] for row in connection.execute(sql) if tenant_of(row[0]) == self.tenant.name]
+        )
 
     async def streams_with_work(self) -> list[StreamKey]:
         """Name the streams that have unfinished work."""
@@ -277,6 +284,23 @@ class SqlStore(Store):
     async def drop_kept(self, stream: StreamKey, prefix: str, before: Moment) -> None:
         self.tenant.own(stream)
         await self._database.write(lambda connection: kept.drop(connection, stream, prefix, before))
+
+    async def last_erasure(self) -> int:
+        return await self._database.glance(erasures.last)
+
+    async def erased_since(self, number: int) -> tuple[str, list[Erased]]:
+        return await self._database.glance(lambda connection: erasures.after(connection, number))
+
+    async def note(self, at: Moment, deed: Deed) -> None:
+        await self._database.write(lambda connection: audit.write(connection, at, deed))
+
+    async def audit(self, about: str = "", tenant: str = "", limit: int = 1000) -> list[AuditRow]:
+        if self.tenant.name:
+            return []
+        return await self._database.read(lambda connection: audit.read(connection, about, tenant, limit))
+
+    async def forget_tenant(self) -> None:
+        """Let go of what the database counts for this store's tenant, where all else of it is deleted."""
 
     async def close(self) -> None:
         await self._database.close()

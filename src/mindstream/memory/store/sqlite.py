@@ -57,7 +57,7 @@ class SqliteStore(SqlStore):
             await asyncio.to_thread(self._erase_beside, stream, found)
         erased = await self._database.write(lambda each: carriers.erase(each, stream, found, next_change(each)))
         await asyncio.to_thread(delete_kept, self.columns_folder, stream)
-        caches.empty(stream)
+        caches.empty(stream, whole=what is None)
         return erased
 
     async def _carriers(self, stream: StreamKey, erasure: Erasure) -> Carriers:

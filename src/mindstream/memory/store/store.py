@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 from mindstream.clock import Moment
 from mindstream.errors import InputError
+from mindstream.log.audit import AuditRow, Deed
+from mindstream.log.erasures import Erased
 from mindstream.log.events import Event, Logged
 from mindstream.log.names import StreamKey, StreamName
 from mindstream.log.work import Work
@@ -119,6 +121,8 @@ class Commit:
 
     Attributes:
         unique: what there can be one of in the stream: Conflict where a commit has taken it already.
+        since: how far erasures were known when the stream was opened (`PrivacyStore.last_erasure`): Erased where all of
+            the stream was erased since, so that nobody writes back what they hold of it. None: it is not asked.
     """
 
     mind: StreamKey
@@ -131,6 +135,7 @@ class Commit:
     fence: Fence | None = None
     checkpoint: Checkpoint | None = None
     unique: str = ""
+    since: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,7 +406,23 @@ class MaintenanceStore(Protocol):
         """Write what is waiting and let go."""
 
 
-class Store(LogStore, RecordStore, CandidateStore, WorkStore, KeptStore, MaintenanceStore, Protocol):
+class PrivacyStore(Protocol):
+    """What is kept of erasures (log/erasures), and of who did what (log/audit)."""
+
+    async def last_erasure(self) -> int:
+        """Return the number of the last erasure, whosever it was; 0 before there was one."""
+
+    async def erased_since(self, number: int) -> tuple[str, list[Erased]]:
+        """Return what digests are made with, and the erasures after a number; of this tenant's streams at least."""
+
+    async def note(self, at: Moment, deed: Deed) -> None:
+        """Add a row to the audit."""
+
+    async def audit(self, about: str = "", tenant: str = "", limit: int = 1000) -> list[AuditRow]:
+        """Return the newest rows of the audit, oldest first; a store of a tenant's is shown none."""
+
+
+class Store(LogStore, RecordStore, CandidateStore, WorkStore, KeptStore, MaintenanceStore, PrivacyStore, Protocol):
     """Where a data folder's log, records and work are kept: one tenant's, or what is no tenant's.
 
     All methods raise StorageError; those that take a key, InputError where it is another tenant's.

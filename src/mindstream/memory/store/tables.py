@@ -94,8 +94,32 @@ def _m008_best_held(connection: sqlite3.Connection) -> None:
     connection.execute("CREATE INDEX records_held ON records (stream, level) WHERE level > 0")
 
 
+def _m009_accounts(connection: sqlite3.Connection) -> None:
+    """Tell all processes what was erased, keep who did it, and how long a tenant's words are kept."""
+    connection.execute(
+        "CREATE TABLE salts (one INTEGER PRIMARY KEY CHECK (one = 1), value TEXT NOT NULL, turns INTEGER)"
+    )
+    connection.execute(
+        "CREATE TABLE erasures (number INTEGER PRIMARY KEY AUTOINCREMENT, digest TEXT NOT NULL, whole INTEGER NOT NULL)"
+    )
+    connection.execute("CREATE INDEX erasures_of ON erasures (digest, number)")
+    connection.execute(
+        "CREATE TABLE audit (number INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, did TEXT NOT NULL,"
+        " door TEXT NOT NULL, who TEXT NOT NULL, tenant TEXT NOT NULL, about TEXT NOT NULL, counts TEXT NOT NULL)"
+    )
+    for change in ("UPDATE", "DELETE"):
+        connection.execute(
+            f"CREATE TRIGGER audit_no_{change.lower()} BEFORE {change} ON audit"
+            " BEGIN SELECT RAISE(ABORT, 'rows of the audit stay as they are'); END"
+        )
+    connection.execute(
+        "CREATE TABLE retention (tenant TEXT PRIMARY KEY, kinds TEXT NOT NULL, after_s REAL NOT NULL,"
+        " owner TEXT NOT NULL, lease REAL NOT NULL, applied REAL NOT NULL)"
+    )
+
+
 MIGRATIONS: list[Migration] = [
     _m001_log_records_work, _m002_same_words, _m003_failures_of_work, _m004_sums, _m005_checkpoints, _m006_names,
-    _m007_kept, _m008_best_held,
+    _m007_kept, _m008_best_held, _m009_accounts,
 ]  # fmt: skip
 """Append only: a file remembers how many of these it has seen."""

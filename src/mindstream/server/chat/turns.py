@@ -9,6 +9,7 @@ from typing import Literal
 from fastapi import Request
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from mindstream import intake
 from mindstream.errors import InputError
 from mindstream.models.model import FREELY, Sampling
 from mindstream.reasoners.conversation import Line
@@ -44,9 +45,10 @@ class ChatMessage(BaseModel):
     def text(self) -> str:
         """What it says; of a picture, that there is one."""
         if not isinstance(self.content, list):
-            return self.content or ""
+            return intake.clean(self.content or "").text
         said = "\n".join(part.text for part in self.content if part.text)
         unseen = sum(part.type in ("image_url", "input_image", "input_audio", "file") for part in self.content)
+        said = intake.clean(said).text
         return f"{said}\n({unseen} attached, which cannot be read here)".strip() if unseen else said
 
 

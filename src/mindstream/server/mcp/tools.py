@@ -41,7 +41,7 @@ class Caller:
             InputError: nobody can be called so.
         """
         asking = who.of(user)
-        return cls(replace(asking, only=asking.user), sets)
+        return cls(replace(asking, only=asking.user, door="mcp"), sets)
 
 
 @dataclass(frozen=True, slots=True)

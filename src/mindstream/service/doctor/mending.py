@@ -198,6 +198,9 @@ def _write(tables: Tables, fresh: sqlite3.Connection, aside: Quarantine) -> dict
             aside.add("work that points nowhere, or cannot be read", "work", row)
     is_old = all(row[-1] is None for row in tables.rows["log"])
     old_streams.adopt(fresh) if is_old else registry.register_all(fresh)
+    for table, rows in tables.accounts.items():
+        if rows:
+            fresh.executemany(f"INSERT INTO {table} VALUES ({','.join('?' * len(rows[0]))})", rows)
     counters = tables.counters | {"changed": CHANGE}
     fresh.executemany("INSERT OR REPLACE INTO counters (name, value) VALUES (?, ?)", counters.items())
     fresh.execute("COMMIT")

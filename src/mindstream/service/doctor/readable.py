@@ -23,6 +23,7 @@ TABLES = {
     "erased": ["rowid", "stream", "id", "changed"],
 }  # fmt: skip
 """The columns that are read, the number of the row first."""
+ACCOUNTS = ("salts", "erasures", "audit", "retention")
 TRIES = 20_000
 """So often a part of a table that cannot be read is halved, to come to the rows around it."""
 CHANGED, SAME, WORDS_SUM, VECTOR_SUM = range(-4, 0)
@@ -36,6 +37,7 @@ class Tables:
         records: the rows of the records, each with what can be read from it.
         minds: whose each row of the log is.
         counters: their values, by name.
+        accounts: what the database itself keeps (log/erasures, audit, retention), by table, where it can be read.
         lost: by table, how many parts of it cannot be read.
     """
 
@@ -48,6 +50,10 @@ class Tables:
         with contextlib.suppress(sqlite3.Error):
             found = connection.execute("SELECT name, value FROM counters").fetchall()
             self.counters = {name: n for name, n in found if isinstance(name, str) and isinstance(n, int)}
+        self.accounts: dict[str, list[Row]] = {}
+        for table in ACCOUNTS:
+            with contextlib.suppress(sqlite3.Error):
+                self.accounts[table] = connection.execute(f"SELECT * FROM {table}").fetchall()
         self.minds: dict[int, object] = {row[0]: row[1] for row in self.rows["log"]}
         self.records = [(row, salvage(row[1:CHANGED])) for row in self.rows["records"]]
 

@@ -15,15 +15,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from mindstream import caches, intake
 from mindstream.clock import Clock, MachineZone, format_iso, read_zone
 from mindstream.errors import HeldElsewhere, InputError
 from mindstream.location import AnyData, Location
+from mindstream.log.audit import Deed, Did
 from mindstream.log.events import Logged
 from mindstream.log.files import private_folder
-from mindstream.log.names import StreamKey, StreamName, checked_name, name_of
+from mindstream.log.names import StreamKey, StreamName, checked_name, name_of, tenant_of
 from mindstream.memory.memory import Memory
 from mindstream.memory.opening import clock_of, finish_erasures, open_store
 from mindstream.memory.policy import MemoryPolicy, open_policy
+from mindstream.memory.privacy_watch import watching
 from mindstream.memory.recall.rerank import second_stage
 from mindstream.memory.store.sql_store import SqlStore
 from mindstream.minds.mind import Mind, Part
@@ -45,7 +48,8 @@ from mindstream.service.operations.open_minds import PAYER, MindKey, OpenMind, O
 from mindstream.service.operations.own import operations_of
 from mindstream.service.operations.refusals import NotFound
 from mindstream.service.operations.spending import SpentOf, charged
-from mindstream.service.operations.who import LOCAL_PEOPLE, Who
+from mindstream.service.operations.who import LOCAL, LOCAL_PEOPLE, Who
+from mindstream.service.privacy.retention import LOOK_S, KeepRules
 from mindstream.settings import Settings
 
 if TYPE_CHECKING:
@@ -111,6 +115,11 @@ class House:
         """Called when somebody's words were forgotten."""
         self.errands: set[asyncio.Task[None]] = set()
         """What goes on though whoever asked for it waits no longer; it ends before the house is closed."""
+        caches.watch_end(self)
+        if settings.redact:
+            from mindstream.text.personal import open_redactor
+
+            intake.switch_on(open_redactor(settings.redact))
 
     async def __aenter__(self) -> House:
         if not self._opened:
@@ -121,7 +130,39 @@ class House:
             await refuse_town(self.ground(LOCAL_PEOPLE).store, self.settings.data)
             await self.running.restore(alone=self.settings.data.folder is not None)
             self._closing.callback(asyncio.ensure_future(self.running.beat()).cancel)
+            self._closing.enter_context(watching(self.store_of("")))
+            self._closing.callback(asyncio.ensure_future(self._keep_rules()).cancel)
         return self
+
+    async def _keep_rules(self) -> None:
+        """Let tenants' words go when their time has come."""
+        rules = KeepRules(self.store_of, lambda: self.embedder, self.clock, self.settings.data.beside)
+        while True:
+            await rules.apply_due()
+            await asyncio.sleep(LOOK_S)
+
+    def end(self, stream: str) -> None:
+        """Close what is open of a stream, by whatever process all of it was erased."""
+        key = StreamKey(stream)
+        known = any(each.key.stream == key for each in self.minds.each()) or any(at[1] == key for at in self._memories)
+        ground = self._grounds.get(tenant_of(stream))
+        if ground is not None:
+            ground.hub.show_erased(key)
+        if known:
+            self.begin(self._end(key))
+
+    async def _end(self, key: StreamKey) -> None:
+        await self.minds.drop(key)
+        for place in [place for place in self._memories if place[1] == key]:
+            await self._memories.pop(place).close()
+        self.running.forget(Who(tenant_of(key) or LOCAL, frozenset(), user=name_of(key).id))
+        for forget in self.on_forget:
+            forget()
+
+    async def note(self, who: Who, did: Did, counts: Mapping[str, int | str], about: StreamKey | str = "") -> None:
+        """Write down who did something to people's data, by which door (log/audit); never what it said."""
+        deed = Deed(did, who.door, who.key, about, who.wall, counts)
+        await self.ground(who).store.note(self.clock.now(), deed)
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -225,6 +266,10 @@ class House:
         if found is None:
             found = self._grounds[wall] = Ground(self.settings.data, wall, self.clock)
         return found
+
+    def store_of(self, wall: str) -> SqlStore:
+        """Return a tenant's store; "": that of this machine's own people."""
+        return self._ground(wall).store
 
     def _stream_of(self, wall: str, user: str) -> StreamKey:
         """Return whose an operation is: a user's, or (no user's) the tenant's."""

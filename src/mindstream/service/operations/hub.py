@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from mindstream.clock import Clock
 from mindstream.errors import StorageError
-from mindstream.log.events import Logged
+from mindstream.log.events import Logged, MindErased
 from mindstream.log.names import StreamKey
 from mindstream.memory.store.sql_store import SqlStore
 
@@ -180,6 +180,10 @@ class Hub:
             for listener in self._listeners:
                 listener.seq = listener.seq if listener.is_cut else self._seq
             is_more = len(rows) == PORTION
+
+    def show_erased(self, mind: StreamKey) -> None:
+        """Tell whoever listens to a mind that all of it was erased: a page shows nothing of it any more."""
+        self.show(Logged(0, mind, self._clock.now(), "mindstream", MindErased(), system=True))
 
     async def close(self) -> None:
         """End for all who listen."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from mindstream.clock import Clock, MachineZone
-from mindstream.errors import Conflict
+from mindstream.errors import Conflict, MindstreamError
 from mindstream.log.names import StreamKey
 from mindstream.log.work import ANSWER
 from mindstream.minds.mind import Mind
@@ -164,6 +164,16 @@ class OpenMinds:
             del self._open[one.key]
             await one.close()
         self._opening.pop(one.key, None)
+
+    async def drop(self, stream: StreamKey) -> None:
+        """Close a stream's minds at once, whoever talks to them: all of it was erased."""
+        for one in [each for key, each in self._open.items() if key.stream == stream]:
+            one.break_off()
+            if self._open.get(one.key) is one:
+                del self._open[one.key]
+                self._opening.pop(one.key, None)
+                with contextlib.suppress(MindstreamError):  # it may write nothing any more
+                    await one.close()
 
     async def close(self) -> None:
         """Close all; what is being thought about is left open, and taken up by whoever opens the mind next."""

@@ -25,6 +25,7 @@ class Who:
         scopes: what it may do: `read`, `write`, `admin` (all), or in one room alone, as `memory.read`.
         user: whose memory it is about, within the tenant; "" where it is about none.
         only: the one user that it may ask about; "": any of the tenant's.
+        door: by which it came.
         key: which token it has: limits and idempotency keys are counted by it.
         budget: what may be spent on models in its name; None: what the server may.
     """
@@ -34,6 +35,7 @@ class Who:
     user: str = ""
     only: str = ""
     key: str = ""
+    door: str = "rest"
     budget: Budget | None = field(default=None, compare=False)
 
     def of(self, user: str) -> Who:

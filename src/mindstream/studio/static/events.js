@@ -137,6 +137,7 @@ function take(text) {
   if (id) newest.value = Math.max(newest.value, Number(id));
   if (!data) return id;
   const row = JSON.parse(data);
+  if (row.event === "mind_erased") location.reload(); // what is shown was erased, by whatever process
   for (const each of [...hearers]) if (!each.kinds.size || each.kinds.has(row.event)) each.hear(row);
   return id;
 }

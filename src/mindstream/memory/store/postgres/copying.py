@@ -37,9 +37,14 @@ COPIED = {
     "checkpoints": "stream, name, version, data, sum, seq",
     "uniques": "stream, name, seq",
     "kept": "stream, name, at, value",
+    "salts": "one, value, turns",
+    "erasures": "number, digest, whole",
+    "audit": "number, at, did, door, who, tenant, about, counts",
+    "retention": "tenant, kinds, after_s, owner, lease, applied",
 }  # fmt: skip
-"""The tables, with all columns; the one that names the stream first."""
-NUMBERED = {"log": "seq", "records": "number", "work": "id"}
+"""The tables, with all columns; the one that names the stream first, where rows are a stream's."""
+OF_NO_STREAM = ("streams", *tables.ACCOUNTS)
+NUMBERED = {"log": "seq", "records": "number", "work": "id", "erasures": "number", "audit": "number"}
 
 
 class Copied(NamedTuple):
@@ -75,14 +80,14 @@ def copy(source: Location, target: Location) -> list[Copied]:
 def _copy_table(old: Source, new: Source, table: str) -> Copied:
     columns = COPIED[table]
     names = columns.split(", ")
-    if isinstance(new, Rows) and table != "streams":  # there each row is a tenant's
+    if is_walled := isinstance(new, Rows) and table not in OF_NO_STREAM:  # there each row is a tenant's
         names = [*names, "tenant"]
     into = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
     count, total = 0, 0
     for rows in _portions(old, f"SELECT {columns} FROM {table}"):
         count, total = count + len(rows), total + sum(map(_sum_of, rows))
         put = [_fitted(row, names, isinstance(new, Rows)) for row in rows]
-        new.executemany(into, [(*row, tenant_of(row[0])) if names[-1] == "tenant" else row for row in put])
+        new.executemany(into, [(*row, tenant_of(row[0])) if is_walled else row for row in put])
     return Copied(table, count, total)
 
 
@@ -137,7 +142,7 @@ def _count_on(old: Source, new: Source) -> None:
             new.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('log', ?)", (last,))
         return
     new.execute("DELETE FROM counters")
-    tenants = {row[0] for table in COPIED for row in new.execute(f"SELECT DISTINCT tenant FROM {table}")} | {""}
+    tenants = {row[0] for table in tables.TABLES for row in new.execute(f"SELECT DISTINCT tenant FROM {table}")} | {""}
     rows = [("changed", changed, tenant) for tenant in sorted(tenants)]
     new.executemany("INSERT INTO counters (name, value, tenant) VALUES (?, ?, ?)", rows)
     for table, column in NUMBERED.items():
@@ -177,7 +182,7 @@ def _writing(place: Location) -> Iterator[Source]:
     if (folder := place.folder) is None:
         with _unwalled(place) as rows:
             yield rows
-            for table in tables.TABLES:
+            for table in (*tables.TABLES, *tables.ACCOUNTS):
                 rows.execute(f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY")
             rows.connection.commit()
         return
@@ -206,6 +211,6 @@ def _unwalled(place: Location) -> Iterator[Rows]:
         contextlib.closing(open_database_of(place.url, "", tables.MIGRATIONS)) as connection,
     ):
         rows = Rows(connection)
-        for table in tables.TABLES:
+        for table in (*tables.TABLES, *tables.ACCOUNTS):
             rows.execute(f"ALTER TABLE {table} NO FORCE ROW LEVEL SECURITY")
         yield rows

@@ -28,7 +28,7 @@ from mindstream.memory.store.kept.columns_file import delete_kept
 from mindstream.memory.store.postgres.candidates import Finder
 from mindstream.memory.store.postgres.connection import Connection, PostgresDatabase, Rows
 from mindstream.memory.store.postgres.segments import SMALLEST, Indexing
-from mindstream.memory.store.postgres.tables import MIGRATIONS, TABLES
+from mindstream.memory.store.postgres.tables import ACCOUNTS, MIGRATIONS, TABLES
 from mindstream.memory.store.record import KINDS, Kind, Record, Vector
 from mindstream.memory.store.rows import COLUMNS, FIELDS, record_of
 from mindstream.memory.store.sql_store import SqlStore
@@ -129,7 +129,7 @@ class PostgresStore(SqlStore):
             lambda each: carriers.erase(each, stream, found, next_change(each)), [stream]
         )
         await asyncio.to_thread(delete_kept, self.columns_folder, stream)
-        caches.empty(stream)
+        caches.empty(stream, whole=what is None)
         return erased
 
     @property
@@ -183,13 +183,18 @@ class PostgresStore(SqlStore):
         due = await self._database.read(lambda rows: rows.execute(sql).fetchone())
         marked = "SELECT value FROM counters WHERE name = 'unindexed' AND value > 0"
         vectors = due and await self._database.read(lambda rows: rows.execute(marked).fetchone())
-        others = [table for table in TABLES if table != "nearness"]
+        others = [table for table in (*TABLES, *ACCOUNTS) if table != "nearness"]
         await self._database.vacuum(", ".join(others), full=due is not None)
         await self._database.vacuum("nearness", full=vectors is not None)  # which makes the graph anew: only where due
         if due is not None:
             await asyncio.to_thread(delete_kept, self.columns_folder)
             done = "UPDATE counters SET value = 0 WHERE (name = 'erased' AND value = ?) OR name = 'unindexed'"
             await self._database.write(lambda rows: rows.execute(done, due))
+
+    async def forget_tenant(self) -> None:
+        if self.tenant.name:
+            await self._database.write(lambda rows: rows.execute("DELETE FROM counters"))  # row-level security: its own
+            await self._database.vacuum("counters", full=True)
 
     async def close(self) -> None:
         await asyncio.gather(*self._indexing.values())

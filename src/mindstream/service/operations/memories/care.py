@@ -280,8 +280,9 @@ async def forget_about(house: House, who: Who, ask: ForgetAboutRequest) -> Forge
     memory = await house.memory(who)
     removal = await memory.find_removal(about=ask.about, session=ask.session, since=ask.since, until=ask.until)
     if not ask.dry_run:
-        await memory.remove(removal)
+        done = await memory.remove(removal)
         house.forget_answers(who)
+        await house.note(who, "forgot", asdict(done), memory.key)
     return show_removal(removal, forgotten=not ask.dry_run)
 
 

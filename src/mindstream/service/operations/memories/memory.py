@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 
 from pydantic import Field, JsonValue
 
+from mindstream import intake
 from mindstream.clock import Moment
 from mindstream.memory.curation.forgetting import Removal
 from mindstream.memory.memory import Memory
@@ -34,10 +36,14 @@ class RetainRequest(Ask):
 
 
 class Retained(Reply):
-    """What was remembered; where the same words are kept once, the id of what was there."""
+    """What was remembered; where the same words are kept once, the id of what was there.
+
+    `redacted`: how many of which kind were taken out before anything was kept (`--redact`).
+    """
 
     id: str
     kind: Kind
+    redacted: dict[str, int] = Field({})
 
 
 class RecallRequest(Ask):
@@ -97,10 +103,11 @@ class MemoryList(Reply):
 async def retain(house: House, who: Who, ask: RetainRequest) -> Retained:
     """Remember a text. No model is called; it is on disk when this is answered."""
     memory = await house.memory(who)
+    taken_in = await intake.cleaned(ask.text)
     record = await memory.retain(
-        ask.text, ask.kind, episode=ask.session, importance=ask.importance, keywords=ask.keywords, data=ask.data
+        taken_in.text, ask.kind, episode=ask.session, importance=ask.importance, keywords=ask.keywords, data=ask.data
     )
-    return Retained(id=record.id, kind=record.kind)
+    return Retained(id=record.id, kind=record.kind, redacted=dict(taken_in.taken))
 
 
 @operation("memory.recall", "read", "POST /users/{user}/memories/recall", mcp="recall", cli="memory recall")
@@ -152,8 +159,9 @@ async def forget(house: House, who: Who, ask: ForgetRequest) -> ForgetResult:
     await find(memory, ask.id)
     removal = await memory.find_removal(ask.id)
     if not ask.dry_run:
-        await memory.remove(removal)
+        done = await memory.remove(removal)
         house.forget_answers(who)
+        await house.note(who, "forgot", asdict(done), memory.key)
     return show_removal(removal, forgotten=not ask.dry_run)
 
 

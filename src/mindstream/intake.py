@@ -1,0 +1,67 @@
+"""What this process takes in, without what says who somebody is: off until it is switched on (text/personal).
+
+Each door through which words of people, files and tools come asks here first: so nothing of what is taken out reaches
+the log, the memory, a model, a trace or a page. What stands in its place says of which kind it was: [email].
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+SHORT = 2_000
+"""A text of fewer characters is looked through at once; a longer one beside the event loop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """A text as it is taken in; `taken`: how many of which kind were taken out, and not what they said."""
+
+    text: str
+    taken: Mapping[str, int] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        """Say what was taken out, in words."""
+        return ", ".join(f"{count} {kind}" for kind, count in sorted(self.taken.items()))
+
+
+class Redactor(Protocol):
+    """Finds in texts what says who somebody is."""
+
+    def clean(self, text: str) -> Cleaned:
+        """Return a text with marks in place of what was found."""
+
+
+_redactor: Redactor | None = None
+
+
+def switch_on(redactor: Redactor | None) -> None:
+    """Have all that this process takes in looked through; None: nothing."""
+    global _redactor
+    _redactor = redactor
+
+
+@contextlib.contextmanager
+def redacting(redactor: Redactor) -> Iterator[None]:
+    """Have what is taken in while the block runs looked through."""
+    before = _redactor
+    switch_on(redactor)
+    try:
+        yield
+    finally:
+        switch_on(before)
+
+
+def clean(text: str) -> Cleaned:
+    """Return a text as it may be taken in."""
+    return Cleaned(text) if _redactor is None or not text else _redactor.clean(text)
+
+
+async def cleaned(text: str) -> Cleaned:
+    """Do the same without holding up others where the text is long."""
+    if _redactor is None or len(text) <= SHORT:
+        return clean(text)
+    return await asyncio.to_thread(clean, text)

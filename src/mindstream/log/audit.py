@@ -1,0 +1,91 @@
+"""The audit: who erased, exported, imported or kept no longer what, by which door, and how much; never what it said.
+
+Rows are added, and neither changed nor deleted: the database refuses it. Whose it was stands there as a keyed digest
+(log/erasures), so that a row outlives the person's erasure and whoever knows the name finds it.
+"""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, get_args
+
+from mindstream.clock import Moment
+from mindstream.log import erasures
+from mindstream.log.names import shown_name
+from mindstream.log.sql import Sql
+
+Did: TypeAlias = Literal[
+    "erased", "forgot", "purged", "exported", "imported", "retention_set", "retention_applied", "tenant_deleted",
+    "token_made", "token_revoked",
+]  # fmt: skip
+DEEDS: tuple[Did, ...] = get_args(Did)
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """Something that was done to people's data.
+
+    Attributes:
+        door: by which it came: command, rest, mcp, upkeep.
+        who: the token's id, or the name of the machine's user.
+        about: the key of the stream that it was done to; "": of no single one.
+        tenant: whose wall it was behind; "": this machine's own people.
+        counts: how much of what; no words.
+    """
+
+    did: Did
+    door: str
+    who: str
+    about: str = ""
+    tenant: str = ""
+    counts: Mapping[str, int | str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRow:
+    """A row of the audit, as it is read; `tenant` and `about` are digests, "" where there is none."""
+
+    number: int
+    at: Moment
+    did: str
+    door: str
+    who: str
+    tenant: str
+    about: str
+    counts: dict[str, int | str]
+
+
+def machine_user() -> str:
+    """Return who the operating system says is at it."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # nobody of that number has a name
+        return str(os.getuid()) if hasattr(os, "getuid") else "unknown"
+
+
+def write(connection: Sql, at: Moment, deed: Deed) -> None:
+    """Add a row."""
+    about = erasures.digest_for(connection, shown_name(deed.about)) if deed.about else ""
+    tenant = erasures.digest_for(connection, deed.tenant) if deed.tenant else ""
+    connection.execute(
+        "INSERT INTO audit (at, did, door, who, tenant, about, counts) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (at, deed.did, deed.door, deed.who[:100], tenant, about, json.dumps(dict(deed.counts), sort_keys=True)),
+    )
+
+
+def read(connection: Sql, about: str = "", tenant: str = "", limit: int = 1000) -> list[AuditRow]:
+    """Return the newest rows, oldest first; of a person, or behind a tenant's wall, where they are named."""
+    where, values, salt = ["number > 0"], list[object](), erasures.salt_of(connection)
+    for column, name in (("about", about), ("tenant", tenant)):
+        if name:
+            where.append(f"{column} = ?")
+            values.append(erasures.digest_of(salt, name))
+    rows = connection.execute(
+        "SELECT number, at, did, door, who, tenant, about, counts FROM audit"
+        f" WHERE {' AND '.join(where)} ORDER BY number DESC LIMIT ?", (*values, limit),
+    ).fetchall()  # fmt: skip
+    return [AuditRow(*(*row[:7], json.loads(row[7]))) for row in reversed(rows)]

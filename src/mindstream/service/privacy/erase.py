@@ -1,0 +1,177 @@
+"""A person, or a tenant with all its people, is erased from a store: every row, and what the planner knows of them.
+
+In a folder a person's erasure is service/erasing, which also proves it by the bytes; here is what both stores can do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from mindstream import caches
+from mindstream.clock import Clock
+from mindstream.errors import InputError, StorageError
+from mindstream.log import erasure as files
+from mindstream.log import retention as rules
+from mindstream.log.names import StreamKey, StreamName, id_of
+from mindstream.log.sql import Sql
+from mindstream.memory.store import elsewhere, erasure
+from mindstream.memory.store.kept.columns_file import delete_kept
+from mindstream.memory.store.sql_store import SqlStore
+from mindstream.memory.store.store import Commit, Entry
+from mindstream.memory.store.writing import next_change
+from mindstream.sharing.events import ExemplarWithdrawn
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """What was erased: rows by table; rows and records in streams of others; files beside the database."""
+
+    rows: Mapping[str, int]
+    elsewhere: int = 0
+    files: int = 0
+    streams: tuple[StreamKey, ...] = field(default=(), repr=False)
+
+    def counts(self) -> dict[str, int]:
+        """Return how much it was, by what."""
+        found = {name: count for name, count in self.rows.items() if count}
+        more = {"elsewhere": self.elsewhere, "files": self.files, "streams": len(self.streams)}
+        return found | {name: count for name, count in more.items() if count}
+
+
+async def erase_person(store: SqlStore, person: str, clock: Clock, folder: Path | None = None) -> Gone:
+    """Erase all that is kept of a person: one transaction, then the tables are written anew.
+
+    Args:
+        folder: beside whose database files lie, which go first; None: there is none.
+
+    Raises:
+        InputError: nothing is known of that person.
+        StorageError: it cannot be done; then all of it is there still.
+    """
+    key = store.key(StreamName("user", person))
+    found = await store.read(lambda rows: elsewhere.find(rows, person, key))
+    for left in found:
+        if id_of(left.stream, "pool") and left.ids:
+            entry = Entry(ExemplarWithdrawn(ids=tuple(sorted(left.ids)), because="erased"), "mindstream", system=True)
+            await store.commit(Commit(mind=left.stream, at=clock.now(), entries=(entry,)))
+
+    def erase(rows: Sql) -> Gone:
+        there = count_rows(rows, [key])
+        left = elsewhere.find(rows, person, key)
+        if not any(there.values()) and not left:
+            raise InputError(f"nobody is called {person!r} here")
+        for each in left:
+            elsewhere.erase(rows, person, each, next_change(rows))
+        elsewhere.forget_reader(rows, person, key)
+        elsewhere.delete_copies(rows)
+        _erase_stream(rows, key)
+        return Gone(there, sum(len(each.rows) + len(each.ids) for each in left), streams=(key,))
+
+    beside = [] if folder is None else files.files_of(folder, key)
+    if folder is not None:
+        await asyncio.to_thread(_delete, folder, beside, ())
+    gone = replace(await store.write(erase), files=len(beside))
+    for left in found:
+        caches.empty(left.stream)
+    await _let_go(store, [key])
+    await store.compact()
+    return gone
+
+
+async def delete_tenant(
+    store: SqlStore, folder: Path | None = None, forks: Iterable[Path] = (), *, known: bool = False
+) -> Gone:
+    """Erase all that a store keeps of its tenant, and what lies beside a folder's file; then write it all anew.
+
+    Whoever has one of its minds open lets go of it, and can write nothing of it back. A process that dies in the middle
+    leaves either all rows or none; deleted again, or opened again, the rest is done.
+
+    Args:
+        known: the tenant has something elsewhere, as tokens, so that it is no mistake where nothing is here.
+
+    Raises:
+        InputError: the store is no tenant's, or nothing is known of it.
+        StorageError: something cannot be deleted, or is left.
+    """
+    tenant = store.tenant.name
+    if not tenant:
+        raise InputError("this machine's own people are no tenant: each of them is erased by name")
+    streams = await store.read(lambda rows: _streams(rows, store))
+    beside = [] if folder is None else _files(folder, streams)
+    if not (streams or beside or known) and not await store.read(lambda rows: rules.read(rows, tenant)):
+        raise InputError(f"nothing is kept of a tenant {tenant!r} here")
+    if folder is not None:
+        await asyncio.to_thread(_delete, folder, beside, forks)
+    counted = await store.write(lambda rows: _erase_all(rows, tenant, streams))
+    await _let_go(store, streams)
+    await store.compact()
+    left = await store.read(lambda rows: _streams(rows, store))
+    if left:
+        raise StorageError(f"the tenant {tenant!r} is back: another program writes in its name. End it, delete again")
+    await store.forget_tenant()
+    return Gone(counted, files=len(beside), streams=tuple(streams))
+
+
+async def _let_go(store: SqlStore, streams: Iterable[StreamKey]) -> None:
+    """Let go of what this process and this machine hold of streams so as to be quick."""
+    for key in streams:
+        await asyncio.to_thread(delete_kept, store.columns_folder, key)
+        caches.empty(key, whole=True)
+
+
+def _streams(rows: Sql, store: SqlStore) -> list[StreamKey]:
+    """Return all streams of a tenant's of which there is anything."""
+    found: set[StreamKey] = set()
+    for table, (owner, _) in files.ROWS.items():
+        owned = store.tenant.owned(owner)
+        found |= {row[0] for row in rows.execute(f"SELECT DISTINCT {owner} FROM {table} WHERE {owned}")}
+    return sorted(found)
+
+
+def _erase_all(rows: Sql, tenant: str, streams: list[StreamKey]) -> dict[str, int]:
+    """Delete a tenant's rows, and tell all processes whose they were."""
+    counted = count_rows(rows, streams)
+    for key in streams:
+        _erase_stream(rows, key)
+    elsewhere.delete_copies(rows)
+    rules.drop(rows, tenant)
+    return counted
+
+
+def _erase_stream(rows: Sql, key: StreamKey) -> None:
+    """Delete all rows of a stream; those that name it, too, for nobody holds it any more who would have to be told."""
+    erasure.erase(rows, key, None, next_change(rows))
+    rows.execute("DELETE FROM erased WHERE stream = ?", (key,))
+
+
+def count_rows(rows: Sql, streams: Iterable[StreamKey]) -> dict[str, int]:
+    """Count the rows of streams, by table."""
+    counted = dict.fromkeys(files.ROWS, 0)
+    for key in streams:
+        for table, (owner, _) in files.ROWS.items():
+            sql = f"SELECT count(*) FROM {table} WHERE {owner} = ?"
+            counted[table] += int(rows.execute(sql, (key,)).fetchone()[0])
+    return counted
+
+
+def _files(folder: Path, streams: Iterable[StreamKey]) -> list[Path]:
+    """Name the files beside the database that hold something of a tenant, and copies that hold words of all."""
+    return sorted({path for key in streams for path in files.files_of(folder, key)})
+
+
+def _delete(folder: Path, beside: list[Path], forks: Iterable[Path]) -> None:
+    try:
+        for path in beside:
+            path.unlink(missing_ok=True)
+            if path.parent != folder and not any(path.parent.iterdir()):
+                path.parent.rmdir()
+        for fork in forks:
+            shutil.rmtree(fork)
+    except OSError as error:
+        raise StorageError(
+            f"{error.filename} cannot be deleted: {error.strerror}; do that, then delete again"
+        ) from None

@@ -1,0 +1,219 @@
+"""Everything of a person in one archive: rows as JSON Lines, files as they lie, and a page to read it by.
+
+It is made by walking the tables whose rows are a person's (log/erasure has the list by which they are erased, too), so
+that nothing is left out because nobody thought of it.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import html
+import io
+import json
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from mindstream.clock import Moment, format_iso
+from mindstream.errors import InputError, StorageError
+from mindstream.log.erasure import ROWS
+from mindstream.log.folder import history
+from mindstream.log.names import StreamKey, StreamName, name_of
+from mindstream.log.sql import Sql
+from mindstream.memory.store import elsewhere
+from mindstream.memory.store.sql_store import SqlStore
+from mindstream.private_files import write_private
+
+Row = dict[str, Any]
+ABOUT = {
+    "records": "what was heard, noted, thought, believed and planned, each with its vector",
+    "log": "what happened, row by row, with what was asked of models and tools where that is kept",
+    "work": "what reasoners had to do, and what went wrong",
+    "checkpoints": "what was derived from the log",
+    "uniques": "what there can be one of",
+    "erased": "ids of records that were erased",
+    "streams": "the name, as it is kept",
+    "kept": "what came of long operations, and what servers noted beside the log",
+    "elsewhere": "what is left with others: pairs in pools, questions there, visits to towns, lines in others' minds",
+    "spending": "what models were asked in this name, and what it cost, by day and model",
+    "audit": "who exported, erased or imported something of it, and when",
+}  # fmt: skip
+"""The files of an archive, and what stands in them."""
+
+
+@dataclass(slots=True)
+class Everything:
+    """All that is kept of a person.
+
+    Attributes:
+        rows: by file, each a line.
+        files: what lies beside the database, by its name in the archive.
+    """
+
+    person: str
+    at: Moment
+    rows: dict[str, list[Row]] = field(default_factory=dict)
+    files: dict[str, bytes] = field(default_factory=dict)
+
+    def counts(self) -> dict[str, int]:
+        """Return how much it is, by what."""
+        return {name: len(rows) for name, rows in self.rows.items() if rows} | {"files": len(self.files)}
+
+
+async def everything_of(
+    store: SqlStore, person: str, at: Moment, folder: Path | None = None, others: Iterable[SqlStore] = ()
+) -> Everything:
+    """Gather all that is kept of a person.
+
+    Args:
+        folder: beside whose database files lie; None: there is none.
+        others: stores in which the person may have left something, too, as a town's.
+
+    Raises:
+        InputError: nothing is kept of that person.
+        StorageError: it cannot be read.
+    """
+    key = store.key(StreamName("user", person))
+    found = Everything(person, at)
+    found.rows = await store.read(lambda rows: _rows_of(rows, person, key))
+    for other in others:
+        there = await other.read(partial(_rows_of, person=person, key=other.key(StreamName("user", person))))
+        for name, more in there.items():
+            found.rows[name] += more
+    found.rows["spending"] = list(_spending(found.rows["log"]))
+    if folder is not None:
+        found.files = dict(_files(folder, key))
+    if not (any(found.rows.values()) or found.files):
+        raise InputError(f"nobody is called {person!r} here: nothing is kept of that name")
+    audit = await store.audit(about=name_of(key).id)
+    found.rows["audit"] = [{name: getattr(row, name) for name in row.__slots__} for row in audit]
+    return found
+
+
+def write_archive(found: Everything, place: Path) -> None:
+    """Write an archive that only its owner can read; never over something that is there.
+
+    Raises:
+        StorageError: it cannot be written, or something of that name is there.
+    """
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("index.html", _page(found))
+        for name, rows in found.rows.items():
+            lines = (json.dumps(row, ensure_ascii=False, default=str) for row in rows)
+            archive.writestr(f"{name}.jsonl", "".join(f"{line}\n" for line in lines).encode("utf-8", "replace"))
+        for name, held in found.files.items():
+            archive.writestr(name, held)
+    if place.exists():
+        raise StorageError(f"{place} is there already: name another file")
+    try:
+        write_private(place, content.getvalue())
+    except OSError as error:
+        raise StorageError(f"{place} cannot be written: {error.strerror}") from None
+
+
+def _rows_of(rows: Sql, person: str, key: StreamKey) -> dict[str, list[Row]]:
+    found = {
+        table: [_told(row) for row in _named(rows, f"SELECT * FROM {table} WHERE {owner} = ?", (key,))]
+        for table, (owner, _) in ROWS.items()
+    }
+    found["elsewhere"] = [row for left in elsewhere.find(rows, person, key) for row in _left(rows, left)]
+    return found
+
+
+def _left(rows: Sql, left: elsewhere.Left) -> Iterator[Row]:
+    """Yield what a person left in a stream of others."""
+    place = name_of(left.stream)
+    where = {"in": f"{place.kind} {place.id}"}
+    if left.whole:
+        for row in _named(rows, "SELECT * FROM records WHERE stream = ?", (left.stream,)):
+            yield where | _told(row)
+    for seq in sorted(left.rows):
+        for row in _named(rows, "SELECT seq, at, by, kind, payload FROM log WHERE seq = ?", (seq,)):
+            yield where | _told(row)
+    for id_ in sorted(left.ids):
+        for row in _named(rows, "SELECT * FROM records WHERE id = ? AND stream = ?", (id_, left.stream)):
+            yield where | _told(row)
+
+
+def _named(rows: Sql, sql: str, values: tuple[Any, ...]) -> Iterator[Row]:
+    cursor = rows.execute(sql, values)
+    names = [column[0] for column in cursor.description]
+    for row in cursor.fetchall():
+        yield dict(zip(names, row, strict=True))
+
+
+def _told(row: Mapping[str, Any]) -> Row:
+    """Return a row as it is written down: JSON as what it holds, bytes as text, times beside the numbers they are."""
+    told: Row = {}
+    for name, value in row.items():
+        if isinstance(value, bytes | memoryview):
+            told[name] = _of_bytes(bytes(value))
+        elif isinstance(value, str) and value.startswith(("{", "[")):
+            told[name] = _of_json(value)
+        elif value is not None:
+            told[name] = value
+        if name in ("at", "created") and isinstance(value, int | float):
+            with contextlib.suppress(ValueError, OverflowError):
+                told["time"] = format_iso(value)
+    return told
+
+
+def _of_bytes(content: bytes) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return "base64:" + base64.b64encode(content).decode()
+
+
+def _of_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _spending(log: Iterable[Row]) -> Iterator[Row]:
+    """Yield what models cost, by day and model."""
+    sums: dict[tuple[str, str], Row] = {}
+    for row in log:
+        held = row.get("payload")
+        if row.get("kind") == "model_called" and isinstance(held, dict):
+            place = (str(row.get("time", ""))[:10], str(held.get("model", "")))
+            one = sums.setdefault(place, {"day": place[0], "model": place[1], "calls": 0, "tokens": 0, "usd": 0.0})
+            one["calls"] += 1
+            one["tokens"] += int(held.get("input_tokens") or 0) + int(held.get("output_tokens") or 0)
+            one["usd"] += float(held.get("cost_usd") or 0.0)
+    yield from (sums[place] for place in sorted(sums))
+
+
+def _files(folder: Path, key: StreamKey) -> Iterator[tuple[str, bytes]]:
+    typed = history(folder, key)
+    with contextlib.suppress(OSError):
+        yield "typed.txt", typed.read_bytes()
+
+
+def _page(found: Everything) -> str:
+    """Return a page to read it by: what is there, and all that was said and noted, oldest first."""
+    person, when = html.escape(found.person), html.escape(format_iso(found.at)[:16].replace("T", " "))
+    files = "".join(
+        f"<li><a href='{name}.jsonl'>{name}.jsonl</a> ({len(rows)}): {html.escape(ABOUT.get(name, ''))}</li>"
+        for name, rows in found.rows.items()
+    ) + "".join(f"<li><a href='{html.escape(name)}'>{html.escape(name)}</a></li>" for name in found.files)
+    lines = "".join(
+        f"<tr><td>{html.escape(str(row.get('time', ''))[:16].replace('T', ' '))}</td>"
+        f"<td>{html.escape(str(row.get('kind', '')))}</td><td>{html.escape(str(row.get('by', '')))}</td>"
+        f"<td>{html.escape(str(row.get('text', '')))}</td></tr>"
+        for row in [*found.rows["records"], *(each for each in found.rows["elsewhere"] if "text" in each)]
+    )
+    return (
+        f"<!doctype html><meta charset='utf-8'><title>Everything of {person}</title>"
+        "<style>body{font:16px sans-serif;margin:2em}td{padding:.2em .8em .2em 0;vertical-align:top}</style>"
+        f"<h1>Everything that is kept of {person}</h1><p>As of {when} UTC.</p>"
+        "<p>Each .jsonl file has a row a line, as JSON; numbers as at and created are seconds since 1970 UTC.</p>"
+        f"<ul>{files}</ul><h2>What was said, noted, thought and planned</h2><table>{lines}</table>\n"
+    )

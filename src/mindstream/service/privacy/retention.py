@@ -1,0 +1,199 @@
+"""How long a tenant's words are kept: what is past it is erased for good, with what was drawn from it alone.
+
+A rule holds for all users of a tenant, and is kept in the store. Nothing is exempt by how well it is held: that a
+memory lasts says that it does not fade, and a time to keep things is a promise to people. Who wants some of it kept
+longer names the kinds that are to go.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import get_args
+
+from mindstream import chance, rooms
+from mindstream.clock import DAY_S, HOUR_S, Clock, Moment
+from mindstream.errors import InputError, MindstreamError
+from mindstream.log import retention
+from mindstream.log.audit import Deed
+from mindstream.log.erasure import erase_typed
+from mindstream.log.events import Event
+from mindstream.log.names import id_of, name_of
+from mindstream.log.retention import Rule
+from mindstream.memory.curation.forgetting import ForgetRequest, find_removal, remove
+from mindstream.memory.memory import Memory
+from mindstream.memory.store import erasure
+from mindstream.memory.store.record import Kind
+from mindstream.memory.store.sql_store import SqlStore
+from mindstream.memory.store.store import Erasure, read_log
+from mindstream.models.embedders.embedder import Embedder
+
+LOG = logging.getLogger("mindstream.server")
+EVERY_S, LOOK_S, LEASE_S = DAY_S, 600.0, HOUR_S
+"""How often a rule is applied, how often it is looked whether one is due, how long a process that died holds one."""
+SHORTEST_S = DAY_S
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What is past its time: records, what was drawn from them, items of beliefs, rows of the log, typed lines."""
+
+    users: int = 0
+    records: int = 0
+    drawn: int = 0
+    items: int = 0
+    rows: int = 0
+    typed: int = 0
+
+    def __add__(self, other: Past) -> Past:
+        return Past(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
+
+    def counts(self) -> dict[str, int]:
+        """Return it by name."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A tenant's store, and the folder beside which it may have files."""
+
+    store: SqlStore
+    embedder: Embedder
+    clock: Clock
+    folder: Path | None = None
+
+
+async def set_rule(store: SqlStore, rule: Rule) -> None:
+    """Make a rule its tenant's, in place of the one that it had.
+
+    Raises:
+        InputError: it is shorter than a day, or there is no such kind of record.
+    """
+    if rule.after_s < SHORTEST_S:
+        raise InputError("words are kept for a day at least: --after 1d, or longer")
+    if odd := set(rule.kinds) - set(get_args(Kind)):
+        raise InputError(f"there is no kind of record {sorted(odd)[0]!r}; the kinds are {', '.join(get_args(Kind))}")
+    await store.write(lambda rows: retention.put(rows, rule))
+
+
+async def drop_rule(store: SqlStore, tenant: str) -> None:
+    """Keep a tenant's words for as long as nobody erases them."""
+    await store.write(lambda rows: retention.drop(rows, tenant))
+
+
+async def rules_of(store: SqlStore, tenant: str | None = None) -> list[Rule]:
+    """Return a tenant's rule; None: those of all that are to be seen from this store."""
+    seen = store.tenant.name or tenant
+    return await store.read(lambda rows: retention.read(rows, seen))
+
+
+async def find_past(place: Kept, rule: Rule) -> Past:
+    """Count what a rule would take now; nothing is changed."""
+    return await _go_through(place, rule, take=False)
+
+
+async def take_past(place: Kept, rule: Rule, go_on: Callable[[], object] = lambda: None) -> Past:
+    """Erase what is past its time, and write the files anew; `go_on` is called between users, and may raise.
+
+    Raises:
+        StorageError: it cannot be done to its end; what was done stays done.
+    """
+    try:
+        return await _go_through(place, rule, take=True, go_on=go_on)
+    finally:
+        await place.store.compact()
+
+
+async def _go_through(place: Kept, rule: Rule, *, take: bool, go_on: Callable[[], object] = lambda: None) -> Past:
+    until, whole = place.clock.now() - rule.after_s, Past()
+    async for memory in _memories(place):
+        go_on()
+        whole += await _of_user(place, memory, rule, until, take=take)
+    return whole
+
+
+async def _memories(place: Kept) -> AsyncIterator[Memory]:
+    for key in await place.store.minds():
+        if id_of(key, "user"):
+            async with Memory(place.store, name_of(key), place.embedder, place.clock) as memory:
+                yield memory
+
+
+async def _of_user(place: Kept, memory: Memory, rule: Rule, until: Moment, *, take: bool) -> Past:
+    """Erase, or count, what is past its time of one user."""
+    kinds: tuple[Kind, ...] = rule.kinds  # type: ignore[assignment]
+    removal = await find_removal(memory, ForgetRequest(until=until, kinds=kinds))
+    rows = frozenset() if kinds else await _wordy_rows(memory, until)
+    typed = 0
+    if take:
+        if removal:
+            await remove(memory, removal, compact=False)
+        if rows:
+            await memory.store.erase(memory.key, Erasure(ids=(), rows=rows))
+        if place.folder is not None and not kinds:
+            typed = erase_typed(place.folder, memory.key, lambda _: False, until)
+    touched = bool(removal or rows or typed)
+    return Past(int(touched), len(removal.asked), len(removal.drawn), len(removal.items), len(rows), typed)
+
+
+async def _wordy_rows(memory: Memory, until: Moment) -> frozenset[int]:
+    """Return the rows of the log that are as old, and have words still; those of a life that goes on stay."""
+    life = {room.name: room for room in rooms.registered()}.get("life")
+    lives = (
+        {each.kind for each in life.events() if issubclass(each, Event)}
+        if life and await memory.store.open_work(memory.key)
+        else set()
+    )
+    return frozenset([
+        row.seq async for row in read_log(memory.store, memory.key)
+        if row.at <= until and row.event.kind not in lives and erasure.has_words(row.event)
+    ])  # fmt: skip
+
+
+class KeepRules:
+    """Applies the rules that are due, of all tenants, in one process at a time: others see that it is being done."""
+
+    def __init__(
+        self, store_of: Callable[[str], SqlStore], embedder: Callable[[], Embedder], clock: Clock, folder: Path | None
+    ) -> None:
+        self._store_of, self._embedder, self._clock, self._folder = store_of, embedder, clock, folder
+        self._owner = f"{os.getpid()}-{chance.token()}"
+
+    async def apply_due(self) -> None:
+        """Look whether rules are due, and apply those; what fails is tried again at the next look."""
+        try:
+            for rule in await rules_of(self._store_of("")):
+                await self._apply(rule)
+        except MindstreamError as error:
+            LOG.warning("a rule of retention could not be applied, and is tried again: %s", error)
+
+    async def _apply(self, rule: Rule) -> None:
+        store, clock = self._store_of(rule.tenant), self._clock
+        now = clock.now()
+        ours = await store.write(
+            lambda rows: retention.claim(rows, rule.tenant, self._owner, now, now + LEASE_S, EVERY_S)
+        )
+        if not ours:
+            return
+        try:
+            place = Kept(store, self._embedder(), clock, self._folder)
+            past = await take_past(place, rule)
+        except BaseException:
+            await store.write(lambda rows: retention.let_go(rows, rule.tenant, self._owner))
+            raise
+        await store.write(lambda rows: retention.done(rows, rule.tenant, self._owner, clock.now()))
+        if past.users:
+            await store.note(
+                clock.now(),
+                Deed("retention_applied", "upkeep", f"process {os.getpid()}", "", rule.tenant, past.counts()),
+            )
+
+
+def describe(rule: Rule) -> str:
+    """Say what a rule is."""
+    what = f"records of the kinds {', '.join(rule.kinds)}" if rule.kinds else "everything"
+    whose = f"users of {rule.tenant}" if rule.tenant else "this machine's own users"
+    return f"{what} of {whose} is erased after {rule.after_s / DAY_S:g} days"

@@ -1,0 +1,110 @@
+"""What another process erases is gone here within the bound: columns, caches, open minds, pages; nothing comes back."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+from stores import STORES, opener
+from world import Words
+
+from mindstream import ManualClock, Memory, caches
+from mindstream.log.names import StreamName
+from mindstream.memory.privacy_watch import LOOK_S, ErasureWatch
+from mindstream.service.operations.house import House
+from mindstream.service.operations.hub import Line
+from mindstream.service.operations.who import LOCAL_PEOPLE
+from mindstream.service.privacy.erase import erase_person
+from mindstream.settings import Settings
+
+ERASE = """
+import asyncio, sys
+from mindstream import SqliteStore
+from mindstream.clock import SystemClock
+from mindstream.service.privacy.erase import erase_person
+
+async def main():
+    async with SqliteStore(sys.argv[1]) as store:
+        await erase_person(store, "ann", SystemClock())
+
+asyncio.run(main())
+"""
+
+
+class Held:
+    """Something that holds words, as columns in a file do, or that has a mind open."""
+
+    def __init__(self) -> None:
+        self.forgotten: list[str] = []
+        self.ended: list[str] = []
+        caches.watch(self)
+        caches.watch_end(self)
+
+    def forget(self, stream: str) -> None:
+        self.forgotten.append(stream)
+
+    def end(self, stream: str) -> None:
+        self.ended.append(stream)
+
+
+@pytest.mark.parametrize("kind", STORES)
+async def test_one_look_lets_go_of_what_another_process_erased(kind: str, folder: Path) -> None:
+    open_one = opener(kind, folder)
+    here, there = open_one(), open_one()
+    watch, held = ErasureWatch(here), Held()
+    async with Memory(here, "ann", Words(), ManualClock()) as ann, Memory(here, "bob", Words(), ManualClock()) as bob:
+        note = await ann.retain("The parrot Zibeth sings.", "note")
+        await bob.retain("It rains.", "note")
+        assert len(await ann.columns()) == 1
+        await watch.look()
+        await there.erase(ann.key, [note.id])
+        held.forgotten.clear()  # the other process would tell nobody here
+        assert await watch.look() == [ann.key]
+        assert held.forgotten == [ann.key] and held.ended == []
+        await there.erase(ann.key)
+        held.ended.clear()
+        caches.note(ann.key)
+        assert await watch.look() == [ann.key] and held.ended == [ann.key]
+        assert await watch.look() == [], "each once"
+        assert ann.key not in caches.streams() and bob.key in caches.streams()
+    for store in (here, there):
+        await store.close()
+
+
+async def test_a_server_closes_the_minds_of_a_person_whom_another_process_erased(folder: Path) -> None:
+    async with House(Settings(data=folder)) as house:
+        who = LOCAL_PEOPLE.of("ann")
+        async with house.mind(who) as opened:
+            async for _ in opened.mind.hear("The parrot Zibeth sings."):
+                pass
+            await opened.mind.settled()
+        store, key = house.store_of(""), house.store_of("").key(StreamName("user", "ann"))
+        seen = list[Line]()
+        async with house.ground(who).hub.listening(lambda row: row.mind == key, key) as page:
+            erasing = await asyncio.create_subprocess_exec(sys.executable, "-c", ERASE, str(folder))
+            assert await erasing.wait() == 0
+            while not any(line.row.event.kind == "mind_erased" for line in seen):
+                seen += await page.next(10 * LOOK_S)
+            await house.finish_errands(10.0)
+        assert house.minds.of("", key) == [] and await store.events(key) == []
+        async with house.mind(who) as again:
+            async for _ in again.mind.hear("A new beginning."):
+                pass
+            await again.mind.settled()
+        heard = [row.event.text for row in await store.events(key, kinds=["heard"])]  # type: ignore[attr-defined]
+        assert heard == ["A new beginning."]
+        await store.compact()
+    assert b"Zibeth" not in b"".join(path.read_bytes() for path in folder.glob("mindstream.db*"))  # noqa: ASYNC240
+
+
+async def test_whoever_was_erased_here_may_begin_anew(folder: Path) -> None:
+    store = opener("sqlite", folder)()
+    async with Memory(store, "ann", Words(), ManualClock()) as ann:
+        await ann.retain("old", "note")
+    await erase_person(store, "ann", ManualClock())
+    async with Memory(store, "ann", Words(), ManualClock()) as ann:
+        await ann.retain("new", "note")
+        assert [each.text for each in (await store.changes(ann.key, 0)).records] == ["new"]
+    await store.close()

@@ -1,0 +1,139 @@
+"""What is older than its tenant lets it be is erased: once, by one process, with what was drawn from it alone."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from stores import STORES, opener
+from world import Words
+
+from mindstream import Coach, ManualClock, Memory, Mind
+from mindstream.clock import DAY_S
+from mindstream.errors import InputError
+from mindstream.log import retention
+from mindstream.log.folder import history
+from mindstream.log.names import StreamName
+from mindstream.log.retention import Rule
+from mindstream.memory.store.sql_store import SqlStore
+from mindstream.service.operations.house import House
+from mindstream.service.privacy.retention import EVERY_S, KeepRules, Kept, find_past, rules_of, set_rule, take_past
+from mindstream.settings import Settings
+
+RULE = Rule("", 90 * DAY_S)
+
+
+def bytes_of(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.glob("mindstream.db*"))
+
+
+@pytest.mark.parametrize("kind", STORES)
+async def test_what_is_old_goes_with_what_was_drawn_from_it_and_the_rest_stays(kind: str, folder: Path) -> None:
+    clock, open_one = ManualClock(1e9), opener(kind, folder)
+    store = open_one()
+    async with Memory(store, "ann", Words(), clock) as ann:
+        old = await ann.retain("The parrot Zibeth sings.", "note")
+        await ann.retain("Birds please her.", "thought", evidence=[old.id])
+        clock.advance(80 * DAY_S)
+        await ann.retain("It rains in Ulm.", "note")
+        clock.advance(11 * DAY_S)
+        place = Kept(store, Words(), clock)
+        found = await find_past(place, RULE)
+        assert (found.users, found.records, found.drawn) == (1, 2, 0)  # the thought is as old itself
+        assert len((await store.changes(ann.key, 0)).records) == 3, "to look changes nothing"
+        assert await take_past(place, RULE) == found
+        assert [each.text for each in (await store.changes(ann.key, 0)).records] == ["It rains in Ulm."]
+        assert (await find_past(place, RULE)).users == 0
+    await store.close()
+
+
+@pytest.mark.parametrize("kind", STORES)
+async def test_old_rows_of_the_log_lose_their_words_though_no_record_is_theirs(kind: str, folder: Path) -> None:
+    clock, open_one = ManualClock(1e9), opener(kind, folder)
+    store = open_one()
+    async with Mind.open(store, user="ann", embed=Words(), clock=clock, responder=Coach.using()) as mind:
+        await mind.send("The parrot Zibeth sings at noon, and I cannot sleep.")
+        await mind.settled()
+    clock.advance(91 * DAY_S)
+    await take_past(Kept(store, Words(), clock), RULE)
+    key = store.key(StreamName("user", "ann"))
+    rows = await store.events(key)
+    assert rows and "Zibeth" not in "".join(row.event.model_dump_json() for row in rows)
+    assert (await find_past(Kept(store, Words(), clock), RULE)).users == 0, "a second time there is nothing to do"
+    await store.close()
+
+
+async def test_only_the_kinds_that_are_named_go(folder: Path) -> None:
+    clock, store = ManualClock(1e9), opener("sqlite", folder)()
+    async with Memory(store, "ann", Words(), clock) as ann:
+        await ann.retain("seen", "observation")
+        await ann.retain("noted", "note")
+        clock.advance(91 * DAY_S)
+        await take_past(Kept(store, Words(), clock), replace(RULE, kinds=("observation",)))
+        assert [each.text for each in (await store.changes(ann.key, 0)).records] == ["noted"]
+    await store.close()
+
+
+async def test_lines_that_were_typed_so_long_ago_go_from_the_history(folder: Path) -> None:
+    clock, store = ManualClock(1.7e9), opener("sqlite", folder)()
+    async with Memory(store, "ann", Words(), clock) as ann:
+        await ann.retain("noted", "note")
+        typed = history(folder, ann.key)
+    typed.parent.mkdir()
+    typed.write_text("\n# 2020-01-02 03:04:05.6\n+old words\n\n# 2030-01-02 03:04:05\n+new words\n")
+    past = await take_past(Kept(store, Words(), clock, folder), RULE)
+    assert past.typed == 1 and "old words" not in typed.read_text() and "new words" in typed.read_text()
+    await store.close()
+
+
+@pytest.mark.parametrize("kind", STORES)
+async def test_a_rule_is_a_tenants_and_one_process_applies_it(kind: str, folder: Path) -> None:
+    open_one = opener(kind, folder)
+    ours, acme, other = open_one(), open_one("acme"), open_one("other")
+    await set_rule(ours, Rule("acme", 30 * DAY_S, ("note",)))
+    await set_rule(ours, Rule("other", 60 * DAY_S))
+    assert [each.tenant for each in await rules_of(ours)] == ["acme", "other"]
+    assert (
+        [each.tenant for each in await rules_of(acme)]
+        == ["acme"]
+        == [each.tenant for each in await rules_of(acme, "other")]
+    )
+
+    async def claim(store: SqlStore, owner: str, now: float) -> bool:
+        return await store.write(lambda rows: retention.claim(rows, "acme", owner, now, now + 1e8, EVERY_S))
+
+    taken = await asyncio.gather(claim(ours, "first", 5e8), claim(acme, "second", 5e8))
+    assert sorted(taken) == [False, True]
+    assert await claim(acme, "third", 6e8)
+    await acme.write(lambda rows: retention.done(rows, "acme", "third", 6e8))
+    assert not await claim(acme, "third", 6e8)
+    for store in (ours, acme, other):
+        await store.close()
+
+
+async def test_a_rule_that_cannot_be_is_refused(folder: Path) -> None:
+    store = opener("sqlite", folder)()
+    with pytest.raises(InputError, match="a day at least"):
+        await set_rule(store, Rule("", 3600.0))
+    with pytest.raises(InputError, match="there is no kind of record 'chats'"):
+        await set_rule(store, Rule("", 9 * DAY_S, ("chats",)))
+    await store.close()
+
+
+async def test_a_server_applies_what_is_due_and_says_so_in_the_audit(folder: Path) -> None:
+    clock = ManualClock(1e9)
+    async with House(Settings(data=folder), clock=clock) as house:
+        store = house.store_of("acme")
+        async with Memory(store, "ann", house.embedder, clock) as ann:
+            await ann.retain("The parrot Zibeth sings.", "note")
+            clock.advance(91 * DAY_S)
+            await set_rule(house.store_of(""), Rule("acme", 90 * DAY_S))
+            await KeepRules(house.store_of, lambda: house.embedder, clock, folder).apply_due()
+            assert (await store.changes(ann.key, 0)).records == []
+            (row,) = await house.store_of("").audit(tenant="acme")
+            assert (row.did, row.door, row.counts["records"]) == ("retention_applied", "upkeep", 1)
+            await KeepRules(house.store_of, lambda: house.embedder, clock, folder).apply_due()
+            assert len(await house.store_of("").audit()) == 1, "it was applied today"
+    assert b"Zibeth" not in bytes_of(folder)

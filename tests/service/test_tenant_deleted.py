@@ -1,0 +1,181 @@
+"""A tenant that is deleted leaves nothing: no row, no file beside, no byte in the files, of words of any kind."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import numpy as np
+import postgres_server
+import pytest
+from stores import STORES, opener
+from world import Words
+
+from mindstream import Coach, ManualClock, Memory, Mind
+from mindstream.clock import DAY_S
+from mindstream.errors import ErasedMeanwhile, InputError
+from mindstream.log.audit import Deed
+from mindstream.log.events import Opened, Remembered, Thought
+from mindstream.log.folder import history
+from mindstream.log.kept import RESULT
+from mindstream.log.names import StreamName
+from mindstream.log.retention import Rule
+from mindstream.memory.store.checkpoints import Checkpoint
+from mindstream.memory.store.record import RecordDraft, Triple
+from mindstream.memory.store.sql_store import SqlStore
+from mindstream.memory.store.store import Entry, NewWork, WorkReleased
+from mindstream.models.ask import ask
+from mindstream.models.rules import Rules
+from mindstream.service.operations.own import operations_of
+from mindstream.service.privacy.erase import delete_tenant, erase_person
+from mindstream.service.privacy.retention import set_rule
+from mindstream.sharing.admission import Pair, lay_in, offer
+from mindstream.sharing.grading.draft_rubric import DraftRubric
+from mindstream.sharing.pool import Pool
+
+WORDS = {
+    "text": "Zibethtext", "log": "Zibethlog", "slot": "zibethslot", "keyword": "Zibethkey", "about": "Zibethabout",
+    "data": "Zibethdata", "by": "Zibethby", "session": "Zibethsession", "error": "Zibetherror", "check": "Zibethcheck",
+    "name": "zibethname", "tenant": "zibethtenant",
+    "work": "zibethwork", "unique": "zibethunique", "pool": "Zibethpool",
+    "result": "Zibethresult", "came": "Zibethcame",
+}  # fmt: skip
+
+
+async def plant(
+    store: SqlStore, user: str, clock: ManualClock, words: Mapping[str, str] = WORDS
+) -> tuple[list[str], bytes]:
+    """Write one of each kind that a store holds; return the ids and the bytes of a vector."""
+    async with Memory(store, user, Words(), clock) as memory:
+        drafts = [RecordDraft(
+            text=f"{words['text']} number {n} sings", kind="note", by=words["by"], episode=words["session"],
+            keywords=(words["keyword"],), about=Triple("user", "keeps", words["about"]), data={"own": words["data"]},
+        ) for n in range(300)]  # fmt: skip
+        records = await memory.build_records(drafts)
+        entry = Entry(Remembered(count=300, kinds={"note": 300}), words["by"], tuple(records))
+        (row,) = await memory.commit(
+            entry, wake=NewWork((words["work"],), "me", clock.now() + 9e9), unique=words["unique"],
+            checkpoint=Checkpoint("head", 1, words["check"].encode()),
+        )  # fmt: skip
+        work = await store.claim(memory.key, words["work"], "me", clock.now(), clock.now() + 9e9)
+        await memory.commit(put_back=WorkReleased(tuple(each.id for each in work), "me", f"failed at {words['error']}"))
+        await memory.commit(Entry(Thought(slot="s", about=(row.seq,), text=words["log"], model="m"), "s"))
+        (version,) = await memory.build_records(
+            [RecordDraft(text="believed", kind="belief", slot=words["slot"], version=1, data={"value": {}})]
+        )
+        await memory.commit(Entry(Remembered(count=1, kinds={"belief": 1}), "s", (version,)))
+    vector = records[7].vector
+    assert vector is not None
+    return [each.id for each in records[:5]], np.asarray(vector, np.float16).tobytes()
+
+
+def found(places: Iterable[Path], wanted: Iterable[bytes]) -> list[str]:
+    """Name the words that stand in the bytes of files."""
+    contents = [(path, path.read_bytes()) for path in places if path.is_file()]
+    return sorted({f"{word!r} in {path.name}" for path, content in contents for word in wanted if word in content})
+
+
+def cluster() -> list[Path]:
+    """Return all files of the PostgreSQL server's data but the log before what was written last, and its own log."""
+    with postgres_server.psycopg_admin() as admin:
+        for _ in range(2):
+            admin.execute("SELECT pg_switch_wal()")
+            admin.execute("CHECKPOINT")
+        home = Path(admin.execute("SHOW data_directory").fetchone()[0])
+    return [path for path in home.rglob("*") if "pg_wal" not in path.parts and path.name != "log"]
+
+
+@pytest.mark.parametrize("kind", STORES)
+async def test_no_byte_is_left_of_a_tenant(kind: str, folder: Path) -> None:
+    clock, open_one = ManualClock(1e9), opener(kind, folder)
+    ours = open_one()
+    acme = open_one(WORDS["tenant"])
+    ids, vector = await plant(acme, WORDS["name"], clock)
+    async with Pool.open(acme, "rivers", guarded=False) as pool:
+        await pool.create("geography", WORDS["name"])
+        await lay_in(pool, [Pair(f"Which river is in {WORDS['pool']}?", "The Tiber.")], WORDS["name"])
+    await set_rule(ours, Rule(WORDS["tenant"], 90 * DAY_S))
+    async with Memory(ours, "olga", Words(), clock) as olga:
+        kept = await olga.retain("The river Quaxon is long.", "note")
+    key = acme.key(StreamName("user", WORDS["name"]))
+    for stream in (key, operations_of(WORDS["tenant"])):
+        await acme.keep(stream, f"{RESULT}{WORDS['result']}", clock.now(), lambda _: WORDS["came"])
+    await acme.compact()  # as upkeep does: the planner looks at everything
+    if kind == "sqlite":
+        typed = history(folder, key)
+        typed.parent.mkdir(parents=True)
+        typed.write_text(f"+{WORDS['text']}\n")
+        (folder / "mended-20261122T032126Z").mkdir()
+        shutil.copyfile(folder / "mindstream.db", folder / "mended-20261122T032126Z" / "mindstream.db")
+    wanted = [*(word.encode() for word in WORDS.values()), *(each.encode() for each in ids), vector]
+    places = cluster if kind == "postgres" else lambda: [*folder.rglob("*")]
+    before = found(places(), wanted)
+    assert {word for word in wanted if any(repr(word) in each for each in before)} == {*wanted}, "all are there first"
+    gone = await delete_tenant(acme, folder if kind == "sqlite" else None)
+    assert gone.rows["records"] > 300 and gone.rows["work"] >= 1
+    await ours.note(
+        clock.now(), Deed("tenant_deleted", "command", "olga", tenant=WORDS["tenant"], counts=gone.counts())
+    )
+    await acme.close()
+    assert found(places(), wanted) == []
+    assert [each.text for each in (await ours.changes(olga.key, 0)).records] == [kept.text]
+    assert [each.did for each in await ours.audit(tenant=WORDS["tenant"])] == ["tenant_deleted"]
+    await ours.close()
+
+
+async def test_a_tenant_of_whom_nothing_is_kept_is_none(folder: Path) -> None:
+    open_one = opener("sqlite", folder)
+    for tenant, said in (("acme", "nothing is kept of a tenant 'acme'"), ("", "are no tenant")):
+        store = open_one(tenant)
+        with pytest.raises(InputError, match=said):
+            await delete_tenant(store, folder)
+        await store.close()
+
+
+@pytest.mark.parametrize("kind", STORES)
+async def test_a_person_is_erased_from_a_tenant_and_the_namesake_next_door_is_not(kind: str, folder: Path) -> None:
+    clock, open_one = ManualClock(1e9), opener(kind, folder)
+    stores = [open_one("acme"), open_one("other")]
+    for store in stores:
+        async with Pool.open(store, "rivers", guarded=False) as pool:
+            await pool.create("geography", "olga")
+            await pool.freeze_rubric(await ask(Rules(), DraftRubric(domain="geography")), "olga")
+            await offer(
+                pool,
+                Pair(f"Which river flows through Zibethville, {store.tenant.name}?", "The Quaxon does."),
+                "ann",
+                Rules(),
+            )
+        async with Memory(store, "ann", Words(), clock) as ann:
+            await ann.retain(f"{store.tenant.name} knows Zibeth", "note")
+    gone = await erase_person(stores[0], "ann", clock)
+    assert gone.rows["records"] == 1 and gone.elsewhere > 0
+    rows = [await store.events() for store in stores]
+    told = ["".join(f"{row.by} {row.event.model_dump_json()}" for row in each) for each in rows]
+    assert "Zibeth" not in told[0] and "ann" not in told[0] and "Zibethville" in told[1]
+    assert await stores[0].streams() != await stores[1].streams()
+    with pytest.raises(InputError, match="nobody is called"):
+        await erase_person(stores[0], "ann", clock)
+    for store in stores:
+        await store.close()
+
+
+@pytest.mark.parametrize("kind", STORES)
+async def test_a_mind_that_is_open_elsewhere_writes_nothing_back(kind: str, folder: Path) -> None:
+    clock, open_one = ManualClock(1e9), opener(kind, folder)
+    here, there = open_one(), open_one()
+    async with Mind.open(there, user="ann", embed=Words(), clock=clock, responder=Coach.using()) as mind:
+        await mind.send("The parrot Zibeth sings.")
+        await mind.settled()
+        await erase_person(here, "ann", clock)
+        with pytest.raises(ErasedMeanwhile):
+            await mind.send("Does it sing still?")
+        key = there.key(StreamName("user", "ann"))
+        assert await here.events(key) == []
+    assert await here.events(key) == [], "nor does it as it ends"
+    async with Mind.open(there, user="ann", embed=Words(), clock=clock, responder=Coach.using()) as mind:
+        await mind.send("A new beginning.")
+    assert [row.event.kind for row in await here.events(key, kinds=["heard", Opened.kind])] == [Opened.kind, "heard"]
+    for store in (here, there):
+        await store.close()

@@ -1,0 +1,118 @@
+"""What says who somebody is, is taken out before anything is kept, asked or shown; by whom, and what stands there."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from fake_endpoint import KEY, FakeEndpoint
+
+from mindstream import Coach, ManualClock, Memory, Mind, SqliteStore, intake
+from mindstream.errors import SettingsError
+from mindstream.intake import Cleaned
+from mindstream.log.events import Heard, Redacted
+from mindstream.memory.store.record import RecordDraft
+from mindstream.models.embedders.wordllama import WordLlama
+from mindstream.models.providers.provider import provider
+from mindstream.service.export_file import Header, read_export
+from mindstream.service.memory import UserMemory
+from mindstream.service.transfer import export, take_in
+from mindstream.text.personal import open_redactor
+from mindstream.tools.call import observe_text
+
+
+class Numbers:
+    """Takes out a word that everybody knows, so that what is done with it can be seen without the library."""
+
+    def clean(self, text: str) -> Cleaned:
+        count = text.count("4711")
+        return Cleaned(text.replace("4711", "[phone]"), Counter({"phone": count} if count else {}))
+
+
+def bytes_of(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.fixture
+def switched_on() -> object:
+    with intake.redacting(Numbers()):
+        yield
+
+
+@pytest.mark.usefixtures("switched_on")
+async def test_what_is_taken_out_of_an_utterance_reaches_neither_disk_nor_model(
+    folder: Path, door: FakeEndpoint
+) -> None:
+    model = provider(f"{door.url}#any", api_key=KEY, patience_s=5)
+    async with Mind.open(
+        folder, user="ann", models={"talker": model, "default": "rules"}, responder=Coach.using()
+    ) as mind:
+        rows = [row async for row in mind.hear("Call 4711, or again 4711, at night.")]
+        await mind.settled()
+    await model.aclose()
+    told = [row.event for row in rows if isinstance(row.event, Heard | Redacted)]
+    assert isinstance(told[0], Heard) and told[0].text == "Call [phone], or again [phone], at night."
+    assert told[1:] == [Redacted(kinds={"phone": 2})], "it is said of which kinds, and not what"
+    asked = repr(door.asked)
+    assert "Call [phone]" in asked and "4711" not in asked
+    assert b"4711" not in bytes_of(folder)
+
+
+@pytest.mark.usefixtures("switched_on")
+async def test_so_it_is_with_what_is_retained_imported_and_observed(folder: Path, tmp_path: Path) -> None:
+    clock = ManualClock()
+    with intake.redacting(None):  # type: ignore[arg-type]
+        async with SqliteStore(tmp_path / "before") as store:
+            ann = UserMemory(store, "ann", "wordllama", clock)
+            await ann.memory.retain("It was 4711 before.", "note")
+            lines = [line.encode() async for line in export(ann)]
+    async with SqliteStore(folder) as store, Memory(store, "ann", WordLlama(), clock) as memory:
+        await memory.retain("The door opens with 4711.", "note")
+        await memory.retain_all([RecordDraft(text="4711 it is", kind="chat")])
+        with read_export(lines, "before", Header) as held:
+            await take_in(UserMemory(store, "ann", "wordllama", clock), held, lambda _: None)
+        texts = [each.text for each in (await store.changes(memory.key, 0)).records]
+    assert texts == ["The door opens with [phone].", "[phone] it is", "It was [phone] before."]
+    assert observe_text("found: 4711").text == "found: [phone]"
+
+
+def test_a_redactor_that_is_not_there_is_named() -> None:
+    with pytest.raises(SettingsError, match="there is no redactor 'regex'"):
+        open_redactor("regex")
+
+
+@pytest.fixture(scope="module")
+def presidio() -> intake.Redactor:
+    pytest.importorskip("presidio_analyzer", reason="mindstream[redact] is not installed")
+    return open_redactor("presidio")
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("Mail ann.b+x@example.org today.", "Mail [email] today."),
+        ("Card 4111 1111 1111 1111, not 4111 1111 1111 1112.", "Card [card], not 4111 1111 1111 1112."),
+        ("Ruf 030 901820 an.", "Ruf [phone] an."),
+        ("npm/bootstrap@5.3.0 on 127.0.0.1", "npm/bootstrap@5.3.0 on 127.0.0.1"),
+        ("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!", "[key]!"),
+        ("I sleep from 22:30 to 6:45.", "I sleep from 22:30 to 6:45."),
+    ],
+)
+def test_presidio_takes_out_what_has_a_form(said: str, kept: str, presidio: intake.Redactor) -> None:
+    cleaned = presidio.clean(said)
+    assert cleaned.text == kept and bool(cleaned.taken) == (said != kept)
+    assert presidio.clean(cleaned.text) == Cleaned(cleaned.text), "a mark is nobody's number"
+
+
+@pytest.mark.usefixtures("presidio")
+def test_the_sealed_sentences_are_cleaned_as_docs_say() -> None:
+    from redaction import measure  # benchmarks/
+
+    lines = Path(__file__).parents[2] / "benchmarks" / "redaction.jsonl"
+    read = [json.loads(line) for line in lines.read_text("utf-8").splitlines()]
+    found = measure([each for each in read if each["set"] == "sealed"])
+    assert {kind for kind, row in found.items() if row["recall"] >= 0.9} == {
+        "email", "card", "iban", "ip", "key", "phone",
+    }  # fmt: skip
