@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from stores import STORES, opener
+from both_stores import STORES, opener
 from world import Words
 
 from mindstream import ManualClock, Memory, caches

@@ -8,7 +8,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from stores import STORES, opener
+from both_stores import STORES, opener
 from test_tenant_deleted import WORDS, plant
 from world import Words
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from stores import STORES, opener
+from both_stores import STORES, opener
 from world import Words
 
 from mindstream import Coach, ManualClock, Memory, Mind

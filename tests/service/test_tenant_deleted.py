@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import postgres_server
 import pytest
-from stores import STORES, opener
+from both_stores import STORES, opener
 from world import Words
 
 from mindstream import Coach, ManualClock, Memory, Mind

@@ -11,7 +11,11 @@ import hmac
 import secrets
 from dataclasses import dataclass
 
+from mindstream.log.names import MARK, StreamKey
 from mindstream.log.sql import Sql
+
+ERASURES = StreamKey(f"{MARK}erasures")
+"""Under this name whoever listens is told that something was erased, whosever it was: no stream is called so."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,18 +1,22 @@
-"""What another process has erased is let go of here, within LOOK_S: columns, remembered texts, open minds.
+"""What another process has erased is let go of here, within LOOK_S: columns, held and kept, texts, open minds.
 
-A process that listens to the database (`LISTEN`) calls `ErasureWatch.look` when it is told; who does not, looks.
+A database tells of it at once (`heeding`); whoever is not told looks now and then.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Protocol
 
 from mindstream import caches
 from mindstream.errors import StorageError
-from mindstream.log.erasures import Erased, digest_of
+from mindstream.log.erasures import ERASURES, Erased, digest_of
+from mindstream.log.names import StreamKey
+from mindstream.memory.store.kept.columns_file import delete_erased, kept_beside
 
 LOOK_S = 1.0
 """After so long at most a process has let go of what another one erased; and after what it is at just then."""
@@ -27,26 +31,37 @@ class TellsErasures(Protocol):
     async def erased_since(self, number: int) -> tuple[str, list[Erased]]:
         """Return what digests are made with, and the erasures after a number."""
 
+    def heeding(self, stream: StreamKey | None, told: Callable[[], None]) -> AbstractContextManager[None]:
+        """Call `told` when anybody has erased something."""
+
 
 class ErasureWatch:
     """How far a process has heard of a store's erasures."""
 
     def __init__(self, store: TellsErasures) -> None:
         self._store = store
+        self._folder: Path | None = getattr(store, "columns_folder", None)
         self._upto = -1
 
     async def look(self) -> list[str]:
         """Have all that was erased since the last look let go of; return whose it was, of those known here.
 
-        The first look only notes how far it is: what was erased before is in nobody's hands.
+        The first look only notes how far it is, and takes files that this machine has kept: nobody holds more of what
+        was erased before.
         """
-        if self._upto < 0:
-            self._upto = await self._store.last_erasure()
-            return []
+        is_first = self._upto < 0
+        kept = await asyncio.to_thread(kept_beside, self._folder) if is_first else {}
+        if is_first:
+            last = await self._store.last_erasure()
+            self._upto = min([last, *(upto for _, upto in kept.values())])
         salt, erased = await self._store.erased_since(self._upto)
         if not erased:
             return []
         self._upto = erased[-1].number
+        kept = kept or await asyncio.to_thread(kept_beside, self._folder)
+        await asyncio.to_thread(delete_erased, kept, salt, erased)
+        if is_first:
+            return []
         whole = {each.digest: False for each in erased} | {each.digest: True for each in erased if each.whole}
         found = {stream: whole[digest] for stream in caches.streams() if (digest := digest_of(salt, stream)) in whole}
         for stream, is_whole in found.items():
@@ -56,14 +71,17 @@ class ErasureWatch:
 
 @contextlib.contextmanager
 def watching(store: TellsErasures) -> Iterator[None]:
-    """Look every LOOK_S while the block runs."""
+    """Look whenever it is told of an erasure, and every LOOK_S, while the block runs."""
 
     async def go_on() -> None:
-        watch = ErasureWatch(store)
-        while True:
-            with contextlib.suppress(StorageError):  # it is looked at again
-                await watch.look()
-            await asyncio.sleep(LOOK_S)
+        watch, told = ErasureWatch(store), asyncio.Event()
+        with store.heeding(ERASURES, told.set):
+            while True:
+                told.clear()
+                with contextlib.suppress(StorageError):  # it is looked at again
+                    await watch.look()
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(told.wait(), LOOK_S)
 
     going = asyncio.ensure_future(go_on())
     try:

@@ -21,6 +21,7 @@ from mindstream.location import AnyData, Location
 from mindstream.log import erasure
 from mindstream.log.database import FILE
 from mindstream.log.erasure import connect_beside
+from mindstream.log.erasures import ERASURES
 from mindstream.log.events import printable, read_event
 from mindstream.log.folder import history
 from mindstream.log.names import StreamKey, id_of, name_of, shown_name
@@ -142,7 +143,7 @@ async def _erase_elsewhere(opened: UserMemory) -> None:
         elsewhere.delete_copies(connection)
         return found
 
-    for left in await _rows(opened).write(take):
+    for left in await _rows(opened).write(take, [ERASURES]):
         caches.empty(left.stream)
 
 

@@ -16,6 +16,7 @@ from weakref import WeakValueDictionary
 
 from mindstream import caches
 from mindstream.errors import MindstreamError
+from mindstream.log.erasures import digest_of
 from mindstream.log.names import StreamKey
 from mindstream.memory.store.columns import Columns
 from mindstream.memory.store.kept.columns_file import delete_kept, keeping, load, path_of, verify
@@ -133,7 +134,6 @@ class IndexCache:
     def _anew(self, stream: StreamKey) -> Columns:
         """Begin with nothing: what was held, here and by others of this process, shows what was erased."""
         caches.empty(stream)
-        delete_kept(self._folder, stream)
         columns = self._held[stream] = self._empty(stream)
         return columns
 
@@ -147,6 +147,8 @@ class IndexCache:
             count = len(columns)
             sample = [columns.ids[at] for at in sorted({*range(0, count, count // SAMPLE + 1), count - 1})]
             there = await self._store.records(stream, sample)
+            if await self._is_erased(stream, file.meta["erased"]):
+                raise DamagedFileError(f"{path} is of somebody who was erased")
             if [record.id for record in there] != sample or await self._store.version() < columns.upto:
                 raise DamagedFileError(f"{path} is of another store")
         except (DamagedFileError, OSError, ValueError, KeyError, TypeError, IndexError):
@@ -156,6 +158,11 @@ class IndexCache:
         if stream not in self._keeping:
             self._begin(self._keeping, stream, self._check(stream, file))
         return columns
+
+    async def _is_erased(self, stream: StreamKey, since: int) -> bool:
+        """Tell whether all of a stream was erased since; then no row is left that tells it of each record."""
+        salt, erased = await self._store.erased_since(since)
+        return any(each.whole and each.digest == digest_of(salt, stream) for each in erased)
 
     async def _check(self, stream: StreamKey, file: ArrayFile) -> None:
         """Sum behind what nobody waited for; columns that turn out to be damaged are filled anew."""
@@ -195,7 +202,7 @@ class IndexCache:
         self._held[stream] = columns
         self._weights[stream] = count - columns.kept + columns.kept // MAPPED
         while len(self._held) > 1 and (len(self._held) > self._streams or sum(self._weights.values()) > self._records):
-            self.forget(next(iter(self._held)))
+            self._leave(next(iter(self._held)))
         is_due = count >= KEPT_FROM and count > columns.kept + columns.kept // GROWN
         if is_due and self._folder is not None and stream not in self._keeping:
             self._begin(self._keeping, stream, self._write(stream))
@@ -203,16 +210,17 @@ class IndexCache:
 
     async def _write(self, stream: StreamKey) -> None:
         """Keep columns in a file, and go on with those from the file, which weigh less."""
+        known = await self._store.last_erasure()
         columns = await self.columns(stream)
         assert self._folder is not None
-        upto, steps = columns.upto, keeping(columns, path_of(self._folder, stream, self._embedder))
+        upto, steps = columns.upto, keeping(columns, path_of(self._folder, stream, self._embedder), known)
         with contextlib.closing(steps):
             for step in steps:
                 await asyncio.to_thread(step)
                 if self._held.get(stream) is not columns:  # something was erased, or nobody uses them any more
                     return
         gone = (await self._store.changes(stream, upto, 0, 1)).gone
-        if gone or self._held.get(stream) is not columns:
+        if gone or await self._is_erased(stream, known) or self._held.get(stream) is not columns:
             delete_kept(self._folder, stream)
             return
         async with self._lock(stream):
@@ -222,7 +230,11 @@ class IndexCache:
         self._used(self._held[stream])
 
     def forget(self, stream: str) -> None:
-        """Let a stream's columns go; they are filled anew when they are asked for."""
+        """Let a stream's columns go, the kept ones too; they are filled anew when they are asked for."""
+        delete_kept(self._folder, StreamKey(stream))
+        self._leave(stream)
+
+    def _leave(self, stream: str) -> None:
         self._drop(stream)
         for id_ in [id_ for id_, record in self._whole.items() if record.stream == stream]:
             del self._whole[id_]

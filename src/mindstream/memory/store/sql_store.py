@@ -62,9 +62,9 @@ class SqlStore(Store):
         """Run a function of a connection (see log/sql) on what is committed, as of one moment."""
         return await self._database.read(look)
 
-    async def write(self, change: Callable[[Any], T]) -> T:
-        """Run a function of a connection in a transaction of its own."""
-        return await self._database.write(change)
+    async def write(self, change: Callable[[Any], T], about: Sequence[str] = ()) -> T:
+        """Run a function of a connection in a transaction of its own; `about`: the streams that it concerns."""
+        return await self._database.write(change, about)
 
     def key(self, name: StreamName) -> StreamKey:
         name = replace(name, tenant=name.tenant or self.tenant.name)

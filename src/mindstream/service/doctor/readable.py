@@ -23,7 +23,7 @@ TABLES = {
     "erased": ["rowid", "stream", "id", "changed"],
 }  # fmt: skip
 """The columns that are read, the number of the row first."""
-ACCOUNTS = ("salts", "erasures", "audit", "retention")
+ACCOUNTS = ("salts", "erasures", "audit", "retention", "kept")
 TRIES = 20_000
 """So often a part of a table that cannot be read is halved, to come to the rows around it."""
 CHANGED, SAME, WORDS_SUM, VECTOR_SUM = range(-4, 0)
@@ -37,7 +37,7 @@ class Tables:
         records: the rows of the records, each with what can be read from it.
         minds: whose each row of the log is.
         counters: their values, by name.
-        accounts: what the database itself keeps (log/erasures, audit, retention), by table, where it can be read.
+        accounts: what the database itself keeps (log/erasures, audit, retention, kept), by table, where it can be read.
         lost: by table, how many parts of it cannot be read.
     """
 

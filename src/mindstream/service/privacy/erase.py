@@ -16,6 +16,7 @@ from mindstream.clock import Clock
 from mindstream.errors import InputError, StorageError
 from mindstream.log import erasure as files
 from mindstream.log import retention as rules
+from mindstream.log.erasures import ERASURES
 from mindstream.log.names import StreamKey, StreamName, id_of
 from mindstream.log.sql import Sql
 from mindstream.memory.store import elsewhere, erasure
@@ -74,7 +75,7 @@ async def erase_person(store: SqlStore, person: str, clock: Clock, folder: Path 
     beside = [] if folder is None else files.files_of(folder, key)
     if folder is not None:
         await asyncio.to_thread(_delete, folder, beside, ())
-    gone = replace(await store.write(erase), files=len(beside))
+    gone = replace(await store.write(erase, [key, ERASURES]), files=len(beside))
     for left in found:
         caches.empty(left.stream)
     await _let_go(store, [key])
@@ -106,7 +107,7 @@ async def delete_tenant(
         raise InputError(f"nothing is kept of a tenant {tenant!r} here")
     if folder is not None:
         await asyncio.to_thread(_delete, folder, beside, forks)
-    counted = await store.write(lambda rows: _erase_all(rows, tenant, streams))
+    counted = await store.write(lambda rows: _erase_all(rows, tenant, streams), [*streams, ERASURES])
     await _let_go(store, streams)
     await store.compact()
     left = await store.read(lambda rows: _streams(rows, store))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mindstream.log.erasures import Erased, digest_of
 from mindstream.log.names import StreamKey
 from mindstream.memory.store.kept.file import ArrayFile, DamagedFileError, Live, writing
 from mindstream.text.growing_array import GrowingArray
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from mindstream.memory.store.columns import Columns
 
 Array = NDArray[Any]
-VERSION = 1
+VERSION = 2
 """Of the form, and of what words and numbers in it mean: another one is ignored."""
 LARGEST = "vectors.sums"
 """The part that is summed behind, for it takes longer than anybody should wait."""
@@ -40,6 +42,24 @@ def delete_kept(folder: Path | None, stream: StreamKey | None = None) -> None:
         path.unlink(missing_ok=True)
 
 
+def kept_beside(folder: Path | None) -> dict[Path, tuple[str, int]]:
+    """Return the files that this machine keeps there and for other tenants: whose each is, and up to which erasure."""
+    found: dict[Path, tuple[str, int]] = {}
+    for path in folder.parent.glob("*/*.columns") if folder is not None else ():
+        with contextlib.suppress(DamagedFileError, OSError, KeyError):
+            meta = ArrayFile(path).meta
+            found[path] = (meta["stream"], meta["erased"])
+    return found
+
+
+def delete_erased(kept: dict[Path, tuple[str, int]], salt: str, erased: Sequence[Erased]) -> None:
+    """Delete those of which something was erased after they were written, by whatever process."""
+    last = {each.digest: each.number for each in erased}
+    for path, (stream, upto) in kept.items():
+        if last.get(digest_of(salt, stream), 0) > upto:
+            path.unlink(missing_ok=True)
+
+
 def _digest(name: str) -> str:
     return hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
@@ -56,8 +76,10 @@ def _growing(columns: Columns) -> dict[str, GrowingArray[Any]]:
     return found | {f"vectors.bits{word}": each for word, each in enumerate(columns.vectors.bits)}
 
 
-def keeping(columns: Columns, path: Path) -> Generator[Callable[[], object]]:
+def keeping(columns: Columns, path: Path, erased: int) -> Generator[Callable[[], object]]:
     """Write columns to a file in steps, each to be called in whatever thread; the columns may be used between them.
+
+    `erased`: the number of the last erasure that they know of.
 
     They are written as they are now, all caught up with the store and settled.
     """
@@ -75,6 +97,7 @@ def keeping(columns: Columns, path: Path) -> Generator[Callable[[], object]]:
             "version": VERSION, "stream": columns.stream, "embedder": columns.embedder, "width": columns.width,
             "count": count, "upto": upto, "only_talk": columns.only_talk, "total": columns.lexical.total,
             "grouped": columns.lexical.grouped, "seen": columns.vectors.seen,
+            "erased": erased,
         }  # fmt: skip
         ids: dict[str, Array] = {}
         yield columns.ids.copying(count, ids)

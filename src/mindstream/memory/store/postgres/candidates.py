@@ -43,6 +43,14 @@ NEAREST = (
     "SELECT number FROM nearness WHERE stream = %s AND width = {width} AND kind = ANY(%s)"
     ' ORDER BY (near::"{schema}".halfvec({width})) OPERATOR("{schema}".<#>) %s::"{schema}".halfvec({width}) LIMIT %s'
 )
+ALL_COMPARED = (
+    "WITH own AS MATERIALIZED (SELECT number, near FROM nearness WHERE stream = %s AND width = {width}"
+    " AND kind = ANY(%s)) SELECT number FROM own"
+    ' ORDER BY (near::"{schema}".halfvec({width})) OPERATOR("{schema}".<#>) %s::"{schema}".halfvec({width}) LIMIT %s'
+)
+DEARER = 10
+"""So much dearer is a vector that is met in the graph, whosever it is, than one that is compared in a row."""
+ALL = "SELECT greatest(reltuples, 0) FROM pg_class WHERE oid = 'nearness'::regclass"
 
 
 @dataclass(frozen=True)
@@ -99,13 +107,13 @@ class Finder:
         held = rows.execute(READY, (stream,)).fetchall()
         found = self._found(rows, [row[0] for row in held], {hashed(word): at for at, word in enumerate(words)})
         best = np.empty(0, np.int64)
-        scoring = None
+        scoring, count = None, 0
         if held:
             _, count, terms = (int(each) for each in np.sum([(0, *row[1:]) for row in held], axis=0))
             scoring = _Scoring(found, len(words), count, terms / count)
             best = _by_words(found, scoring, n, kinds)
         if vector is not None and np.any(vector):
-            best = np.append(best, _nearest(rows, stream, vector, n, kinds))
+            best = np.append(best, _nearest(rows, stream, count, vector, n, kinds))
         around = [self._places[row[0]].around(self._places[row[0]].find(best)) for row in held]
         more = [row[0] for row in rows.execute(UNHELD, (stream, stream, 2 * SMALLEST))]
         more += queries.number_newest_and_best_held(rows, stream, n, kinds)
@@ -219,16 +227,25 @@ def _saturation(mean: float) -> Floats:
     return saturated(times, resisting(lengths, mean, K1, B), np.ones(1, np.float32), K1)
 
 
-def _nearest(rows: Rows, stream: StreamKey, vector: Vector, n: int, kinds: Sequence[Kind]) -> Numbers:
-    """Return the numbers of the records that are nearest to a vector; none, where the server has no pgvector."""
+def _nearest(rows: Rows, stream: StreamKey, count: int, vector: Vector, n: int, kinds: Sequence[Kind]) -> Numbers:
+    """Return the numbers of the records that are nearest to a vector; none, where the server has no pgvector.
+
+    Where the graph would meet too many of other streams on its way, each of the stream's `count` vectors is compared.
+    The planner does not know: it gathers nothing of names (tables.WORDS).
+    """
     row = rows.execute(f"{EXTENSION} AND EXISTS (SELECT 1 FROM nearness)").fetchone()
     if row is None:
         return np.empty(0, np.int64)
-    settings = "SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', ?, true)"
-    rows.execute(settings, (str(min(1000, max(200, 2 * n))),))
-    sql = NEAREST.format(schema=row[0], width=len(vector))
-    # Not prepared: of a stream that has few of all vectors each is compared, which only a plan for this stream knows.
-    found = rows.connection.execute(sql.encode(), (stream, list(kinds), written(vector), n), prepare=False)
+    (all_,) = rows.execute(ALL).fetchone() or (0,)
+    by_graph = DEARER * n * all_ <= count * count
+    if by_graph:
+        rows.execute(
+            "SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', ?, true),"
+            " set_config('enable_sort', 'off', true)", (str(min(1000, max(200, 2 * n))),),
+        )  # fmt: skip
+    sql = (NEAREST if by_graph else ALL_COMPARED).format(schema=row[0], width=len(vector))
+    found = rows.connection.execute(sql.encode(), (stream, list(kinds), written(vector), n)).fetchall()
+    rows.execute("SELECT set_config('enable_sort', 'on', true)")
     return np.array([number for (number,) in found], np.int64)
 
 

@@ -19,6 +19,7 @@ from mindstream.clock import SharedClock
 from mindstream.errors import StorageError
 from mindstream.location import Location
 from mindstream.log.erasure import erase_typed
+from mindstream.log.erasures import ERASURES
 from mindstream.log.events import Logged
 from mindstream.log.folder import KEPT_COLUMNS
 from mindstream.log.names import StreamKey
@@ -126,7 +127,7 @@ class PostgresStore(SqlStore):
             if isinstance(what, Erasure):
                 await asyncio.to_thread(erase_typed, self._place.beside, stream, found.is_meant)
         erased = await self._database.write(
-            lambda each: carriers.erase(each, stream, found, next_change(each)), [stream]
+            lambda each: carriers.erase(each, stream, found, next_change(each)), [stream, ERASURES]
         )
         await asyncio.to_thread(delete_kept, self.columns_folder, stream)
         caches.empty(stream, whole=what is None)

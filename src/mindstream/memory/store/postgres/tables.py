@@ -175,11 +175,20 @@ def _m007_accounts(connection: Connection) -> None:
 def _m008_no_words_in_statistics(connection: Connection) -> None:
     """Keep the planner from gathering people's words and names: they would outlive the rows, in a table of its own.
 
-    Whatever is asked begins with a column that has an index, so that it does without.
+    Whatever is asked begins with a column that has an index, so that it does without. No index of records may begin
+    with the tenant: to a planner that knows nothing of tenants it looks as good as that of a stream, or of an id.
     """
+    connection.execute(b"ALTER TABLE records DROP CONSTRAINT records_tenant_id_key, ADD UNIQUE (id, tenant)")
+    connection.execute(b"DROP INDEX records_by_id")
     for table, columns in WORDS.items():
         for column in columns.split():
             connection.execute(f"ALTER TABLE {table} ALTER COLUMN {column} SET STATISTICS 0".encode())
+    near = "SELECT 1 FROM pg_attribute WHERE attrelid = 'nearness'::regclass AND attname = 'near' AND NOT attisdropped"
+    if connection.execute(near.encode()).fetchone():
+        connection.execute(b"ALTER TABLE nearness ALTER COLUMN near SET STATISTICS 0")
+    graphs = "SELECT indexname FROM pg_indexes WHERE tablename = 'nearness' AND indexdef LIKE '%USING hnsw%'"
+    for (graph,) in connection.execute(f"{graphs} AND schemaname = current_schema()".encode()).fetchall():
+        connection.execute(f"ALTER INDEX {graph} ALTER COLUMN 1 SET STATISTICS 0".encode())
     for table in TABLES:
         if table != "streams":
             connection.execute(f"ALTER TABLE {table} ALTER COLUMN tenant SET STATISTICS 0".encode())
