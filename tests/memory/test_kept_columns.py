@@ -12,12 +12,14 @@ import pytest
 from keys import key_of
 from world import Words
 
-from mindstream import ManualClock, Memory, RecordDraft, SqliteStore
+from mindstream import ManualClock, Memory, RecordDraft, SqliteStore, caches
+from mindstream.memory.privacy_watch import ErasureWatch
 from mindstream.memory.recall.recall import Recaller
 from mindstream.memory.store import index_cache
 from mindstream.memory.store.columns import Columns
 from mindstream.memory.store.index_cache import IndexCache
 from mindstream.memory.store.kept.file import ROOM
+from mindstream.service.privacy.erase import erase_person
 from mindstream.text.growing_array import GrowingArray
 
 ANN = key_of("ann")
@@ -308,3 +310,37 @@ async def test_of_a_long_stream_the_same_is_found_as_by_scoring_all(filled: Sqli
         same += sum(each.record.id in scores for each in some.returned)
         total += len(scores)
     assert same / total >= 0.98
+
+
+async def test_columns_of_somebody_whom_another_machine_erased_are_neither_kept_nor_taken(folder: Path) -> None:
+    store = SqliteStore(folder)
+    await write(store, MANY)
+    path = await kept(folder)
+    content = path.read_bytes()
+    await erase_person(store, "ann", ManualClock())
+    path.write_bytes(content)  # as on a machine on which nobody was told
+    shelf = IndexCache(store, "words", 96)
+    assert len(await shelf.columns(ANN)) == 0 and not path.exists()
+    await write(store, MANY, MANY)
+    path.write_bytes(content)
+    assert await ErasureWatch(store).look() == [] and not path.exists(), "the first look takes it, open or not"
+    fresh = await kept(folder)
+    assert await ErasureWatch(store).look() == [] and fresh.exists(), "what was kept after an erasure stays"
+    await store.close()
+
+
+async def test_an_erasure_elsewhere_takes_the_file_while_columns_are_open(folder: Path) -> None:
+    here, there = SqliteStore(folder), SqliteStore(folder)
+    await write(there, MANY)
+    path = await kept(folder)
+    content = path.read_bytes()
+    shelf, watch = IndexCache(here, "words", 96), ErasureWatch(here)
+    assert len(await shelf.columns(ANN)) == MANY
+    caches.note(ANN)
+    await watch.look()
+    await there.erase(ANN)
+    path.write_bytes(content)
+    assert await watch.look() == [ANN] and not path.exists() and shelf.whole(ANN) is None
+    await shelf.settled()
+    for store in (here, there):
+        await store.close()

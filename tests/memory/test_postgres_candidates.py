@@ -27,6 +27,10 @@ from mindstream.memory.store.postgres.postgres import PostgresStore  # noqa: E40
 from mindstream.memory.store.postgres.segments import hashed  # noqa: E402
 from mindstream.memory.store.postgres.tables import MIGRATIONS, SEARCHED  # noqa: E402
 
+MANY = (
+    "INSERT INTO records (id, stream, kind, text, created, accessed, by, episode, level, lasting, depth, seq, embedder,"
+    " changed) SELECT 'r' || n, ?, ?, 'text', 0, 0, '', '', 0, false, 0, n, '', n FROM generate_series(?::int, ?) AS n"
+)
 WORDS = [first + second for first in ("har", "lan", "mor", "tam") for second in ("bour", "tern", "row", "sel", "dun")]
 
 
@@ -240,3 +244,41 @@ async def test_candidates_are_scored_as_among_all(url: str, monkeypatch: pytest.
 def shared(some: list[set[str]], others: list[set[str]]) -> float:
     """Return which share of what was found was found again."""
     return sum(len(one & other) for one, other in zip(some, others, strict=True)) / sum(map(len, some))
+
+
+async def test_plans_hold_though_the_planner_knows_of_no_name(store: PostgresStore) -> None:
+    await filled(store)
+    await store.write(lambda rows: rows.execute(MANY, (ANN, "chat", 1, 20_000)).rowcount)
+    await store.compact()  # as upkeep does, with ANALYZE
+    asked = {
+        "SELECT number FROM records WHERE stream = ? AND kind = ? ORDER BY number DESC LIMIT 20": (ANN, "chat"),
+        candidates.UNHELD: (ANN, ANN, 512),
+        "SELECT id FROM records WHERE number = ANY(?)": (list(range(50)),),
+        "SELECT stream FROM records WHERE id = ?": ("r1",),
+    }
+    plans = await store.read(
+        lambda rows: [
+            "\n".join(row[0] for row in rows.execute(f"EXPLAIN {sql}", values).fetchall())
+            for sql, values in asked.items()
+        ]
+    )
+    for plan in plans:
+        assert "using records_" in plan, plan
+        assert "Seq Scan on records" not in plan and "Sort Key: number" not in plan and "Bitmap" not in plan, plan
+
+
+async def test_no_word_no_name_and_no_vector_is_in_the_planners_statistics(store: PostgresStore) -> None:
+    needs_pgvector()
+    await filled(store)
+    await store.compact()
+    sql = (
+        "SELECT DISTINCT c.relname, a.attname FROM pg_statistic s JOIN pg_class c ON c.oid = s.starelid"
+        " JOIN pg_attribute a ON a.attrelid = s.starelid AND a.attnum = s.staattnum"
+        " WHERE c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = to_regclass(%s))"
+    )
+    schema = await store.read(lambda rows: rows.execute("SELECT current_schema()").fetchone())
+    with postgres_server.psycopg_admin() as admin:
+        found = set(admin.execute(sql, (f"{schema[0]}.records",)).fetchall())
+    assert ("records", "created") in found, "it gathers something"
+    told = {column for table, column in found if table != "counters"}
+    assert not told & {"stream", "mind", "tenant", "text", "near", "vector", "payload", "value", "term", "key"}, found

@@ -216,7 +216,8 @@ class Vectors:
         """Return some n positions, those that have most signs as a unit vector has them."""
         self._settle()
         signs = self._signs(query - self.mean)
-        apart = np.empty(len(self), np.uint8 if self._words <= BYTE_OF_WORDS else np.uint16)
+        kind = np.uint8 if self._words <= BYTE_OF_WORDS else np.uint16
+        apart: NDArray[np.uint8 | np.uint16] = np.empty(len(self), kind)
         for start in range(0, len(apart), BLOCK):
             some = slice(start, start + BLOCK)
             apart[some] = np.bitwise_count(self.bits[0].values[some] ^ signs[0])
