@@ -211,7 +211,7 @@ async def test_no_other_tenant_is_found_by_words_or_vectors(url: str) -> None:
 
 async def test_a_filled_database_of_the_schema_before_is_indexed(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     records = talk(60)
-    monkeypatch.setattr(postgres, "MIGRATIONS", MIGRATIONS[:3])
+    monkeypatch.setattr(postgres, "MIGRATIONS", MIGRATIONS[:5])
     async with PostgresStore(url) as before:
         await before.commit(build_writing(*records))
     monkeypatch.setattr(postgres, "MIGRATIONS", MIGRATIONS)

@@ -82,7 +82,7 @@ def cluster() -> list[Path]:
         for _ in range(2):
             admin.execute("SELECT pg_switch_wal()")
             admin.execute("CHECKPOINT")
-        home = Path(admin.execute("SHOW data_directory").fetchone()[0])
+        (home,) = map(Path, admin.execute("SHOW data_directory").fetchone() or ())
     return [path for path in home.rglob("*") if "pg_wal" not in path.parts and path.name != "log"]
 
 
