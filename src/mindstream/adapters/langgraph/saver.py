@@ -106,8 +106,7 @@ class MindstreamSaver(BaseCheckpointSaver[str]):
 
     def get_next_version(self, current: str | int | None, channel: None) -> str:  # noqa: ARG002
         """Return a version that is later, and that no fork of the thread has too."""
-        before = int(str(current or 0).split(".")[0])
-        return f"{before + 1:032}.{random.random():016}"
+        return f"{int(str(current or 0).split('.')[0]) + 1:032}.{random.random():016}"
 
     def purge(self) -> None:
         """Write the file anew where something was erased from it: else old bytes of a thread may still be found."""
@@ -143,7 +142,6 @@ class MindstreamSaver(BaseCheckpointSaver[str]):
         """Return a checkpoint with the values of its channels, and what was written after it."""
         place, parent = threads.place_of(record), str(record.data["parent"])
         values = await memory.store.records(memory.key, record.data["values"])  # type: ignore[arg-type]
-        writes = await threads.latest(memory, WRITE, place.writes, ALL)
         return CheckpointTuple(
             config=config_of(place),
             checkpoint={  # type: ignore[typeddict-item]
@@ -156,7 +154,7 @@ class MindstreamSaver(BaseCheckpointSaver[str]):
             parent_config=config_of(Place(place.thread, place.namespace, parent)) if parent else None,
             pending_writes=[
                 (str(each.data["task"]), str(each.data["channel"]), self._load(each.data["value"]))
-                for each in threads.in_order(writes)
+                for each in threads.in_order(await threads.latest(memory, WRITE, place.writes, ALL))
             ],
         )
 
@@ -199,5 +197,4 @@ class MindstreamSaver(BaseCheckpointSaver[str]):
         return [kind, base64.b64encode(packed).decode()]
 
     def _load(self, dumped: Any) -> Any:
-        kind, packed = dumped
-        return self.serde.loads_typed((kind, base64.b64decode(packed)))
+        return self.serde.loads_typed((dumped[0], base64.b64decode(dumped[1])))
