@@ -28,8 +28,8 @@ class Process:
     def start(self) -> None:
         """Start it, and return when it is ready."""
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "mindstream", *self.words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            env=os.environ | {"OPENAI_API_KEY": "none"},
+            [sys.executable, "-m", "mindstream", *self.words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            text=True, env=os.environ | {"OPENAI_API_KEY": "none"},
         )  # fmt: skip
         is_ready = threading.Event()
         threading.Thread(target=self._read, args=(self.process, is_ready), daemon=True).start()

@@ -86,7 +86,7 @@ def failing(url: str) -> Iterator[str]:
 
     def set_up(state: str, times: int) -> None:
         with psycopg.connect(url) as connection:
-            connection.execute(f"CREATE SEQUENCE IF NOT EXISTS tries; ALTER SEQUENCE tries RESTART")
+            connection.execute("CREATE SEQUENCE IF NOT EXISTS tries; ALTER SEQUENCE tries RESTART")
             connection.execute(
                 "CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
                 f" IF nextval('tries') <= {times} THEN RAISE EXCEPTION 'refused' USING ERRCODE = '{state}'; END IF;"
