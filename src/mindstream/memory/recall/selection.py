@@ -23,8 +23,6 @@ Mask = NDArray[np.bool_]
 LONG = 20_000
 """Shorter streams are scored as a whole."""
 BY_WORDS, NEAR, NEWEST, DATED = 1_000, 1_000, 100, 400
-NEAR_OF = 400
-"""Of a longer stream one of so many is among the nearest: with 1,000 of a million fewer of the best are found."""
 FOLLOWED = (
     "kind", "by", "group", "asks", "ends_asking", "level", "lasting", "importance", "created", "accessed",
 )  # fmt: skip
@@ -211,8 +209,7 @@ def _nearest(columns: Columns, vectors: Floats, passing: Mask) -> list[Ints]:
     else:
         talk = columns.kind.values == CHAT
         asked = [(vectors[0], passing & talk), (vectors[-1], passing & ~talk)]
-    most = max(NEAR, len(columns) // NEAR_OF)
-    return [columns.vectors.nearest_by_bits(vector, these, most) for vector, these in asked if np.any(vector)]
+    return [columns.vectors.nearest_by_bits(vector, these, NEAR) for vector, these in asked if np.any(vector)]
 
 
 def _dated(columns: Columns, question: RecallQuery, passing: Mask) -> list[Ints]:
