@@ -94,7 +94,7 @@ async def replace(stream: Stream, old: str, new: RecordDraft | None, *, by: str 
         if successor:
             event = Remembered(count=1, kinds={successor.kind: 1})
         ending = Revision(
-            id=old, valid_until=stream.clock.now(), superseded_by=successor and successor.id, holds=True,
+            id=old, valid_until=stream.clock.now(), superseded_by=successor.id if successor else None, holds=True,
         )  # fmt: skip
         with contextlib.suppress(Conflict):  # somebody was first: look again
             await stream.commit(Entry(event, by or stream.name, tuple(fresh)), revisions=[ending])
