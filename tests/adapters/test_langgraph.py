@@ -180,6 +180,8 @@ def test_deleted_and_replaced_items_are_in_the_archive_until_it_is_purged(
     assert [each.value["text"] for each in store.search((), query="walrus ibex lesson")] == ["the penguin lesson"]
     archive = store.handle.wait(lambda memory: memory.archive())
     assert [each.data["=text"] for each in archive] == ["the walrus lesson", "the ibex lesson"]
+    rows = store.handle.wait(lambda memory: memory.store.events(memory.key))
+    assert [each.event.kind for each in rows] == [*["remembered"] * 3, "corrected"]
     first = store.get(LESSONS, "a")
     assert first.created_at < first.updated_at
     assert store.purge() == 2

@@ -150,4 +150,5 @@ def _forked() -> None:
 
 
 atexit.register(_end)
-os.register_at_fork(after_in_child=_forked)
+if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks
+    os.register_at_fork(after_in_child=_forked)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mindstream.log.events import Remembered
+from mindstream.log.events import Corrected, Remembered
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.memory.store.store import Entry, Revision
@@ -63,7 +63,8 @@ class Talk:
         ])  # fmt: skip
         event = Remembered(count=len(records), kinds={"chat": len(records)})
         entries = [Entry(event, records[0].by, tuple(records))] if records else []
+        entries += [Entry(Corrected(old=each.id, new=""), self.framework) for each in old]
         now = memory.clock.now()
         revisions = [Revision(id=each.id, forgotten=now) for each in old]
-        if entries or revisions:
+        if entries:
             await memory.commit(*entries, revisions=revisions)

@@ -27,7 +27,7 @@ from mindstream.adapters.embeddings import as_embedder
 from mindstream.adapters.langgraph.items import BY, Items, Place, fields_of, passes, value_of
 from mindstream.adapters.loop import Handle
 from mindstream.errors import Conflict, InputError
-from mindstream.log.events import Remembered
+from mindstream.log.events import Corrected, Remembered
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.memory.store.store import Entry, Revision, Store
@@ -160,6 +160,7 @@ class MindstreamStore(BaseStore):
                 )
                 for place in puts for held in self._items.all_held(place)
             ]  # fmt: skip
+            deleted = [Entry(Corrected(old=each.id, new=""), BY) for each in revisions if not each.superseded_by]
             ended = {each.id for each in revisions}
             revisions += [
                 Revision(id=id_, valid_until=now + 60 * float(str(record.data["ttl"])))
@@ -167,10 +168,9 @@ class MindstreamStore(BaseStore):
             ]  # fmt: skip
             event = Remembered(count=len(records), kinds={"document": len(records)} if records else {})
             entries = [Entry(event, BY, tuple(records.values()))] if records else []
-            if not (entries or revisions):
-                return
             try:
-                await memory.commit(*entries, revisions=revisions)
+                if entries or revisions:
+                    await memory.commit(*entries, *deleted, revisions=revisions)
                 return
             except Conflict:  # another process was first: what it wrote is replaced
                 await self._items.catch_up(memory)
@@ -182,19 +182,19 @@ class MindstreamStore(BaseStore):
             text = "\n".join(each for path in fields for each in get_text_at_path(value, path)).strip()
         except TypeError as error:
             raise InputError(f"the item {key!r} can hold what JSON can, and no more: {error}") from None
-        before = await self._items.records(memory, [held.id]) if held else []
-        now = memory.clock.now()
+        before, now = await self._items.records(memory, [held.id]) if held else [], memory.clock.now()
         data: dict[str, Any] = {"namespace": list(namespace), "key": key, "indexed": bool(text)}
         data |= {f"in{at}": label for at, label in enumerate(namespace)}
         data |= {f"={name}": each for name, each in value.items()}
         data |= {"first": before[0].data.get("first", now) if before else now} | ({"ttl": op.ttl} if op.ttl else {})
-        until = now + 60 * op.ttl if op.ttl else None
-        return RecordDraft(text=text or key or "-", kind="document", by=BY, data=data, created=now, valid_until=until)
+        until, text = now + 60 * op.ttl if op.ttl else None, text or key or "-"
+        return RecordDraft(text=text, kind="document", by=BY, data=data, created=now, valid_until=until)
 
     async def _sweep(self, memory: Memory) -> int:
         await self._items.catch_up(memory)
         now = memory.clock.now()
         expired = self._items.expired(now)
         if expired:
-            await memory.commit(revisions=[Revision(id=id_, forgotten=now) for id_ in expired])
+            told = [Entry(Corrected(old=id_, new=""), BY) for id_ in expired]
+            await memory.commit(*told, revisions=[Revision(id=id_, forgotten=now) for id_ in expired])
         return len(expired)
