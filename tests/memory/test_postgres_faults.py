@@ -34,7 +34,7 @@ def a_row(unique: str = "") -> Commit:
 
 
 def cut_all() -> None:
-    postgres_server.server().psql(
+    postgres_server.ask(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'mind' AND pid <> pg_backend_pid()"
     )
 
