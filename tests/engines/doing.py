@@ -47,7 +47,8 @@ async def where() -> int:
 
 async def meet(folder: Path, name: str, other: str) -> str:
     """Wait for another task that is there at the same time."""
-    (folder / name).touch()
+    with (folder / name).open("a") as file:
+        file.write("begun\n")
     await asyncio.to_thread(wait_for, folder / other)
     return name
 
@@ -79,6 +80,10 @@ async def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+async def leave() -> None:
+    sys.exit(3)
+
+
 async def work_until_stopped(folder: Path) -> None:
     """Work on; say so when it is stopped."""
     (folder / "begun").write_text(str(os.getpid()))
@@ -86,3 +91,15 @@ async def work_until_stopped(folder: Path) -> None:
         await asyncio.sleep(3600)
     finally:
         (folder / "saved").touch()
+
+
+async def bring(unable: bool) -> object:
+    """Bring what cannot travel: an answer, or an error that cannot be made again from its words."""
+    if unable:
+        raise UnableError("one", "two")
+    return asyncio.get_running_loop()
+
+
+class UnableError(Exception):
+    def __init__(self, one: str, two: str) -> None:
+        super().__init__(one + two)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from doing import ENGINES, die, die_once, meet, opened, refuse, wait_for, where, work_until_stopped
+from doing import ENGINES, bring, die, die_once, leave, meet, opened, refuse, wait_for, where, work_until_stopped
 
 from mindstream.engines.engine import open_engine
 from mindstream.errors import RateLimited, SettingsError, WorkerLost
@@ -36,6 +37,7 @@ async def test_a_task_whose_worker_is_killed_is_done_by_another(ray: bool, tmp_p
         assert await engine.run(die_once, tmp_path / "died") != os.getpid()
         assert await engine.run(meet, tmp_path, "b", "a") == "b"
         assert await beside == "a"
+        assert (tmp_path / "a").read_text() == "begun\n", "its neighbour is not begun again"
 
 
 @ENGINES
@@ -47,15 +49,33 @@ async def test_a_task_at_which_every_worker_dies_is_given_up(ray: bool) -> None:
 
 
 @ENGINES
-async def test_what_is_stopped_saves_before_the_engine_is_left(ray: bool, tmp_path: Path) -> None:
-    async with opened(ray) as engine:
+async def test_a_task_that_is_stopped_saves_and_its_worker_does_the_next(ray: bool, tmp_path: Path) -> None:
+    async with opened(ray, 1) as engine:
         task = asyncio.ensure_future(engine.run(work_until_stopped, tmp_path))
         await asyncio.to_thread(wait_for, tmp_path / "begun")
         task.cancel()
-        if ray:
-            await asyncio.gather(task, return_exceptions=True)
-    await asyncio.gather(task, return_exceptions=True)
-    assert (tmp_path / "saved").exists()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert (tmp_path / "saved").exists()
+        assert await engine.run(where) != os.getpid()
+
+
+async def test_what_cannot_travel_is_told_and_the_worker_lives_on() -> None:
+    async with opened(False, 1) as engine:
+        worker = await engine.run(where)
+        with pytest.raises((AttributeError, pickle.PicklingError)):
+            await engine.run(lambda: where())
+        with pytest.raises(TypeError, match="pickle"):
+            await engine.run(bring, False)
+        with pytest.raises(RuntimeError, match="UnableError: onetwo"):
+            await engine.run(bring, True)
+        assert await engine.run(where) == worker
+
+
+async def test_a_task_that_dies_outside_of_python_s_errors_is_not_waited_for() -> None:
+    async with opened(False, 1) as engine:
+        with pytest.raises(WorkerLost):
+            await engine.run(leave)
 
 
 def test_workers_save_and_end_when_their_process_is_killed(tmp_path: Path) -> None:

@@ -81,8 +81,8 @@ async def test_what_is_said_under_one_key_to_two_is_heard_once(data: str) -> Non
 
         async def say(mind: Mind) -> int:
             try:
-                rows = [row async for row in mind.hear("I sleep badly.", once="k")]
-                return rows[0].seq
+                seqs = [row.seq async for row in mind.hear("I sleep badly.", once="k")]
+                return seqs[0]
             except HeardAlready as already:
                 return already.seq
 

@@ -17,7 +17,6 @@ from crewai.memory.types import MemoryRecord, ScopeInfo
 from numpy.typing import NDArray
 
 from mindstream.adapters.loop import Handle
-from mindstream.errors import InputError
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.memory.store.store import Store
@@ -171,12 +170,9 @@ class MindstreamStorage:
 def _draft(record: MemoryRecord) -> RecordDraft:
     vector = base64.b64encode(np.asarray(record.embedding or [], np.float32).tobytes()).decode()
     data = {"record": record.model_dump(mode="json"), "vector": vector}
-    try:
-        text = fitted_text(record.content)
-    except InputError:
-        text = "(no words)"
     return RecordDraft(
-        text=text, kind="document", episode=EPISODE, by=(record.source or "")[:500], data=data,
+        text=fitted_text(record.content if record.content.strip() else "(no words)"),
+        kind="document", episode=EPISODE, by=(record.source or "")[:500], data=data,
         importance=1 + 9 * record.importance, created=_aware(record.created_at).timestamp(),
     )  # fmt: skip
 

@@ -28,7 +28,8 @@ class MindDelegate:
 
     def __init__(self, mind: Mind) -> None:
         self.mind = mind
-        self._words, self._heard, self._answered = "", None, False
+        self._words, self._answered = "", False
+        self._heard: Logged | None = None
 
     async def ask(self, question: str) -> AsyncGenerator[Spoken]:
         """Give fillers, pieces, the answer and what follows it, until the reasoners have nothing left to do.
@@ -48,9 +49,9 @@ class MindDelegate:
     async def call_off(self) -> None:
         """Stop what the reasoners do about the newest question, and what they were about to do."""
         memory, heard = self.mind.memory, self._heard
-        for _ in range(ROUNDS):
-            work = await memory.store.open_work(memory.key) if heard else []
-            if self._heard is not heard or not any(each.cause == heard.seq for each in work if heard):
+        for _ in range(ROUNDS if heard else 0):
+            work = await memory.store.open_work(memory.key)
+            if heard is None or self._heard is not heard or all(each.cause != heard.seq for each in work):
                 return  # it is over, or something newer was asked
             self.mind.cancel()
             await asyncio.sleep(PAUSE_S)

@@ -9,19 +9,17 @@ from dataclasses import replace
 
 from mindstream.coach.alarms import NOTHING, Alarms, Verdict
 from mindstream.coach.answer import UNAVAILABLE, Answer, Aside
+from mindstream.coach.answer_log import AnswerLog
 from mindstream.coach.exchange import Exchange
 from mindstream.coach.gates.gate import Decision, Situation
 from mindstream.coach.gates.keeper import Gatekeeper
-from mindstream.coach.gates.outcomes import decision_entry
 from mindstream.coach.handover import Handover
 from mindstream.coach.packs.safety import SAFETY
 from mindstream.coach.second_listener import SecondListener
 from mindstream.coach.talker import AGENT, Talker, as_pieces
-from mindstream.errors import LeaseLost, ModelResting, ModelUnavailable, StorageError
-from mindstream.foreign_code import describe, is_ours
-from mindstream.log.events import Failed, Logged, Piece, Reading, Said, Waiting
-from mindstream.memory.store.record import RecordDraft
-from mindstream.memory.store.store import Entry, WorkDone
+from mindstream.errors import ModelUnavailable
+from mindstream.foreign_code import is_ours
+from mindstream.log.events import Logged, Piece, Reading, Waiting
 from mindstream.minds.timeouts import Timeouts
 from mindstream.models.cause import Cause, calls_for
 from mindstream.models.model import Model
@@ -346,123 +344,3 @@ def _at_once(decision: Decision) -> Decision:
 
 def _now_s() -> float:
     return asyncio.get_running_loop().time()
-
-
-WRITES = 3
-"""So often an answer that was shown is tried to be kept."""
-
-
-class AnswerLog:
-    """Commits what a talker has said, with what belongs to it."""
-
-    def __init__(self, talker: Talker, gate: Gatekeeper, reasoners: Background) -> None:
-        self._stream, self._session, self._slot = talker.stream, talker.session, talker.pack.name
-        self._gate, self._reasoners = gate, reasoners
-        self._has_thought = False
-        """The utterance before was thought about; the first of a talk always is."""
-
-    async def keep(self, answer: Answer, situation: Situation) -> Logged:
-        """Commit what was said, and remember it; where nothing in it needs thought, the work on it ends with that.
-
-        Raises:
-            StorageError: it cannot be kept.
-        """
-        answer.written, kept = True, answer.kept.strip()
-        new = RecordDraft(text=kept, kind="chat", by=AGENT, episode=self._session, data={"by_user": False})
-        records = await self._stream.build_records([new]) if kept else []
-        needless = await self._needless(answer, situation)
-        if answer.turn is None:  # an alarm takes no turn
-            answer.turn = await self._reasoners.turns.find(answer.heard)
-        finish = self._ends(answer, needless)
-        event = Said(
-            text=answer.words.strip(), answers=answer.heard, belief_version=self._belief_version(), model=answer.model,
-            waited=answer.waited, late=answer.late, alone=answer.one_answer, record=records[0].id if records else "",
-        )  # fmt: skip
-        raised = answer.verdict.events(self._session, answer.heard) if answer.verdict else []
-        said = Entry(event, AGENT, tuple(records))
-        for attempt in range(1, WRITES + 1):
-            entries = [said, *(Entry(each, AGENT) for each in raised), *self._decision(answer, situation, needless)]
-            try:
-                logged = (await self._stream.commit(*entries, finish=finish))[0]
-            except StorageError as error:
-                if attempt == WRITES or (isinstance(error, LeaseLost) and finish == self._turn_of(answer)):
-                    raise
-                needless, finish = (
-                    None,
-                    self._turn_of(answer),
-                )  # another process may have taken it up: then it is thought about
-                await asyncio.sleep(0.1 * attempt)
-            else:
-                answer.decided = True
-                self._reasoners.turns.claimed.discard(answer.heard)
-                return logged
-        raise AssertionError("unreachable")
-
-    async def wait(self, answer: Answer, situation: Situation, filler: str) -> Logged:
-        """Commit that the answer waits, or takes its time, and what is said meanwhile."""
-        event = Waiting(
-            text=filler, slots=(self._slot,), answers=answer.heard, belief_version=self._belief_version()
-        )  # fmt: skip
-        decided = self._decision(answer, situation) if answer.waited else []
-        logged = (await self._stream.commit(Entry(event, AGENT), *decided))[0]
-        answer.decided = answer.decided or bool(decided)
-        return logged
-
-    async def fail(self, failure: BaseException) -> None:
-        """Commit that something failed, or show it where that cannot be; that a model rests is no news."""
-        if isinstance(failure, ModelResting):
-            return
-        event = Failed(text=describe(failure), where="talker")
-        try:
-            await self._stream.commit(Entry(event, AGENT))
-        except Exception:  # noqa: BLE001 (a failure that cannot be logged is shown)
-            self._stream.show(event, AGENT)
-
-    def _ends(self, answer: Answer, needless: WorkDone | None) -> WorkDone | None:
-        """Return what work ends with an answer: itself, and what need not be thought about."""
-        turn = self._turn_of(answer)
-        if turn is None or needless is None or turn.owner != needless.owner:
-            return turn or needless
-        return replace(turn, work=(*turn.work, *needless.work))
-
-    def _turn_of(self, answer: Answer) -> WorkDone | None:
-        owner = self._reasoners.turns.owner(answer.heard)
-        return None if answer.turn is None else WorkDone((answer.turn,), owner, begun=False)
-
-    async def _needless(self, answer: Answer, situation: Situation) -> WorkDone | None:
-        """Return the end of the belief reasoner's work on an utterance that it need not think about by itself.
-
-        That is one that the Talker answers alone; of others that do not wait, each one after one that was thought
-        about: it is seen with the next.
-        """
-        rests = self._rests(answer) and not (answer.verdict and answer.verdict.alarm)
-        rests = rests and not self._gate.hints(situation.text)
-        self._has_thought = not rests
-        if not rests:
-            return None
-        with contextlib.suppress(StorageError):
-            work = [each for each in await self._reasoners.work() if each.cause == answer.heard and not each.running]
-            ours = tuple(each.id for each in work if each.slot == self._slot)
-            return WorkDone(ours, self._reasoners.owner, begun=False) if ours else None
-        return None
-
-    def _rests(self, answer: Answer) -> bool:
-        decision = answer.decision
-        if not decision.hands_over or not decision.thinks or answer.waited or answer.model == UNAVAILABLE:
-            return False
-        return answer.handover.way == "alone" or (answer.handover.way == "think" and self._has_thought)
-
-    def _decision(self, answer: Answer, situation: Situation, needless: WorkDone | None = None) -> list[Entry]:
-        """Return what was decided, once: it is logged with the first commit that answers."""
-        decision = answer.decision
-        if answer.decided:
-            return []
-        if decision.hands_over:
-            way = "wait" if answer.waited else answer.handover.way
-            decision = replace(decision, thinks=decision.thinks and needless is None, why=f"{decision.why}: {way}")
-        return [decision_entry(decision, self._gate.name, situation.phase.name, answer.heard)]
-
-    def _belief_version(self) -> int:
-        """Return the version of the belief that was read last, which is what an answer is spoken from."""
-        record = self._stream.last_version(self._slot)
-        return (record.version or 0) if record else 0

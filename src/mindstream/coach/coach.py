@@ -28,7 +28,7 @@ from mindstream.coach.packs.safety import SAFETY, look_over
 from mindstream.coach.talker import AGENT, Talker
 from mindstream.errors import InputError
 from mindstream.log.events import FollowUp, Heard, Logged, Said
-from mindstream.log.work import ANSWER
+from mindstream.log.work import ANSWER, Work
 from mindstream.memory.belief import Belief, read_belief
 from mindstream.memory.recall.exemplars import Exemplars
 from mindstream.memory.store.record import RecordDraft
@@ -215,7 +215,10 @@ class Coach:
             return ()
         if newest in self._alone or (said and said.alone) or not self._follow_ups:
             return [Entry(LeftUnsaid(text=words, answers=newest), AGENT)]
-        new = RecordDraft(text=words, kind="chat", by=AGENT, episode=self._host.session, data={"by_user": False})
+        for each in await self._unanswered(newest):  # a process that has died was to answer: this is the answer
+            await self._stream.store.let_go(self._stream.key, newest, each.owner, (each.slot,))
+        session = utterances[-1].session
+        new = RecordDraft(text=words, kind="chat", by=AGENT, episode=session, data={"by_user": False})
         (record,) = await self._stream.build_records([new])
         return [Entry(FollowUp(text=words, answers=newest, record=record.id), AGENT, (record,))]
 
@@ -224,14 +227,13 @@ class Coach:
         return newest.seq if newest else 0
 
     async def _is_open(self, heard: int) -> bool:
-        """Tell whether it is being answered in another process; of one that has died that is ended here."""
-        store, key, now = self._stream.store, self._stream.key, self._stream.clock.now()
-        for each in await store.open_work(key):
-            if each.cause == heard and each.slot.startswith(ANSWER):
-                if not each.is_open_to("", now):
-                    return True
-                await store.let_go(key, heard, each.owner, (each.slot,))
-        return False
+        """Tell whether it is being answered in another process."""
+        now = self._stream.clock.now()
+        return any(not each.is_open_to("", now) for each in await self._unanswered(heard))
+
+    async def _unanswered(self, heard: int) -> list[Work]:
+        work = await self._stream.store.open_work(self._stream.key)
+        return [each for each in work if each.cause == heard and each.slot.startswith(ANSWER)]
 
     async def _said(self, heard: int) -> Said | None:
         for logged in await self._stream.store.events(self._stream.key, after=heard, kinds=["said"]):

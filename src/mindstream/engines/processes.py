@@ -1,17 +1,15 @@
-"""Processes of this machine: a pool that is made anew when one of them dies."""
+"""Processes of this machine, each with a line of its own: one that dies takes nothing with it that others wait for."""
 
 from __future__ import annotations
 
 import asyncio
 import multiprocessing
-import signal
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from multiprocessing.connection import Connection
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TypeVar
 
-from mindstream.engines.worker import carry_out, end_with
+from mindstream.engines.worker import END, SAVING_S, STOP, Answer, Task, serve
 from mindstream.errors import WorkerLost
 
 R = TypeVar("R")
@@ -20,42 +18,112 @@ TRIES = 4
 
 
 class Processes:
-    """So many processes; they save and end when this is left, and when this process dies."""
+    """So many processes, each begun when it is needed; they save and end when this is left, and when this process dies.
+
+    Not `concurrent.futures`: its processes share a queue and its lock, and when one dies all others are ended with it.
+    """
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
         self._turn = asyncio.Semaphore(workers)
+        self._all, self._idle = set[_Worker](), list[_Worker]()
 
     async def __aenter__(self) -> Processes:
-        self._spawning = multiprocessing.get_context("spawn")
-        self._end, self._held = self._spawning.Pipe(duplex=False)
-        self._pool = self._open()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._held.close()
-        await asyncio.to_thread(self._pool.shutdown, cancel_futures=True)
-        self._end.close()
-
-    def _open(self) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(
-            self.workers, mp_context=self._spawning, initializer=begin_worker, initargs=(self._end,)
-        )
+        await asyncio.gather(*(each.end() for each in self._all))
 
     async def run(self, do: Callable[..., Awaitable[R]], *given: object) -> R:
         async with self._turn:
             for _ in range(TRIES):
-                pool = self._pool
+                worker = self._idle.pop() if self._idle else self._begin()
                 try:
-                    return await asyncio.wrap_future(pool.submit(carry_out, do, given))
-                except BrokenProcessPool:  # all tasks of this pool are told so: the first of them opens another
-                    if self._pool is pool:
-                        self._pool = self._open()
-                        await asyncio.to_thread(pool.shutdown)
+                    found, error = await worker.ask((do, given))
+                except _GoneError:
+                    self._all.remove(worker)
+                    continue
+                finally:
+                    if worker.is_free:
+                        self._idle.append(worker)
+                if error is not None:
+                    raise error
+                answer: R = found
+                return answer
         raise WorkerLost(f"{TRIES} processes died, one after the other, at the same task")
 
+    def _begin(self) -> _Worker:
+        worker = _Worker()
+        self._all.add(worker)
+        return worker
 
-def begin_worker(line: Connection) -> None:
-    """Begin a worker: Ctrl-C is for the process that it works for."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    end_with(line)
+
+class _GoneError(Exception):
+    """A worker is no more."""
+
+
+class _Worker:
+    """A process, and the line to it: a task goes there, its answer comes back; it breaks when the process dies."""
+
+    def __init__(self) -> None:
+        spawning = multiprocessing.get_context("spawn")
+        self._line, there = spawning.Pipe()
+        self._process = spawning.Process(target=serve, args=(there,), daemon=True)
+        self._process.start()
+        there.close()  # else the line would not break
+        self._thread = ThreadPoolExecutor(1)
+        self._sent = asyncio.Event()
+        self._sent.set()
+        self.is_free = True
+
+    async def ask(self, task: Task) -> Answer:
+        """Have a task done; where this is cancelled the task is stopped, and has saved when this ends.
+
+        Raises:
+            _GoneError: the process has died.
+        """
+        self.is_free = False
+        self._sent.clear()
+        asked = asyncio.ensure_future(self._ask(task))
+        try:
+            return await asyncio.shield(asked)
+        except asyncio.CancelledError:
+            await asyncio.shield(self._stop(asked))
+            raise
+
+    async def _ask(self, task: Task) -> Answer:
+        loop = asyncio.get_running_loop()
+        try:
+            try:
+                await loop.run_in_executor(self._thread, self._line.send, task)
+            finally:
+                self._sent.set()
+            found: Answer = await loop.run_in_executor(self._thread, self._line.recv)
+        except (EOFError, OSError):
+            await self.end()
+            raise _GoneError from None
+        except Exception:  # what cannot travel; the line is whole
+            self.is_free = True
+            raise
+        self.is_free = True
+        return found
+
+    async def _stop(self, asked: asyncio.Future[Answer]) -> None:
+        await self._tell(STOP)
+        await asyncio.wait({asked}, timeout=SAVING_S)
+        if not asked.done():
+            self._process.kill()
+        await asyncio.gather(asked, return_exceptions=True)
+
+    async def _tell(self, word: str) -> None:
+        await self._sent.wait()
+        with suppress(OSError):
+            self._line.send(word)
+
+    async def end(self) -> None:
+        """Have the process save and end."""
+        await self._tell(END)
+        await asyncio.to_thread(self._process.join, SAVING_S)
+        self._process.kill()
+        await asyncio.to_thread(self._thread.shutdown)
+        self._line.close()

@@ -9,12 +9,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from contextvars import ContextVar
 
 from mindstream.errors import LeaseLost, StorageError
 from mindstream.log.work import Work
 from mindstream.memory.lease import renewing
 from mindstream.memory.memory import Memory
 
+HOLDER: ContextVar[str] = ContextVar("holder", default="")
+"""Under which name what is answered now was taken up, where another process has left it."""
 LOOK_S = 0.2
 """How often it is looked whether another process has answered what was said before."""
 
@@ -24,12 +27,10 @@ class Turns:
 
     Attributes:
         claimed: what is to be answered here and was not yet.
-        taken: under which name what another process has left is held, by its seq.
     """
 
     def __init__(self, memory: Memory, owner: str, slot: str, lease_s: float) -> None:
         self.slot, self.claimed = slot, set[int]()
-        self.taken: dict[int, str] = {}
         self._memory, self._owner, self._lease_s = memory, owner, lease_s
         self._on: set[int] = set()
 
@@ -39,7 +40,7 @@ class Turns:
 
     def owner(self, heard: int) -> str:
         """Return under which name an utterance's answer is held here."""
-        return self.taken.get(heard, self._owner)
+        return self._owner if heard in self.claimed else HOLDER.get() or self._owner
 
     @contextlib.asynccontextmanager
     async def of(self, heard: int) -> AsyncIterator[int | None]:
@@ -79,7 +80,7 @@ class Turns:
             found = next((work for work in await self._answers() if work.cause == heard), None)
             if found is not None and found.owner == self.owner(heard):
                 return found.id
-            if heard in self.claimed or heard in self.taken:
+            if heard in self.claimed or HOLDER.get():
                 raise LeaseLost(f"what was heard at {heard} is answered by another process, or was")
             if found is not None:
                 await self._memory.store.let_go(self._memory.key, heard, found.owner, (self.slot,))

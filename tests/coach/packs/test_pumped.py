@@ -76,9 +76,13 @@ def compiled(value: object, name: str, depth: int = 0) -> Iterator[tuple[str, re
 
 
 OPTIONAL = {
+    "crewai",
+    "google.adk",
     "langchain_core",
     "langgraph",
+    "livekit",
     "llama_index",
+    "pipecat",
     "psycopg",
     "psycopg_pool",
 }

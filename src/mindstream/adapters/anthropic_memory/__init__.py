@@ -24,7 +24,7 @@ __all__ = ["AsyncMindstreamMemoryTool", "FileVersion", "MindstreamMemoryTool"]
 COMMANDS = ("view", "create", "str_replace", "insert", "delete", "rename")
 
 
-def _command(name: str) -> Callable[[Any, Any], Any]:
+def _command(name: str) -> Any:
     return lambda tool, command: tool._do(lambda memory: tool.files.run(memory, name, command))
 
 

@@ -79,8 +79,7 @@ async def supersede(stream: Stream, old: str, text: str, *, by: str = "", eviden
 async def replace(stream: Stream, old: str, new: RecordDraft | None, *, by: str = "") -> Record | None:
     """End a record and, where `new` is given, write what takes its place, in one commit; the old one is history.
 
-    Unlike `supersede` it may change all of it, or nothing but letter case, spaces or `data`. None: nothing takes its
-    place.
+    Unlike `supersede` it may change all of it, or letter case or `data` alone. None: nothing takes its place.
 
     Raises:
         InputError: there is no such record, or it is history already (somebody may have been first), or it is a version

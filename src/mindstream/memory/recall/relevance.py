@@ -214,10 +214,11 @@ def _dated(columns: Columns, question: RecallQuery) -> Floats:
         later = span.until + min(max(span.until - span.since, DAY_S), 7 * DAY_S)
         inside[(created >= span.until) & (created < later) & (inside < 0.5)] = 0.5
         inside[(created >= span.since) & (created < span.until)] = 1
-    return inside * np.float32(telling(_written_in(columns.entire, question), len(columns.entire)))
+    return inside * np.float32(telling(written_in(columns.entire, question), len(columns.entire)))
 
 
-def _written_in(columns: Columns, question: RecallQuery) -> int:
+def written_in(columns: Columns, question: RecallQuery) -> int:
+    """Return how many records were written in the time that a question names."""
     created, inside = columns.created.values, np.zeros(len(columns), np.bool_)
     for span in question.spans:
         inside |= (created >= span.since) & (created < span.until)

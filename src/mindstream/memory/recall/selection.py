@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mindstream.memory.recall.question import RecallQuery
-from mindstream.memory.recall.relevance import CHAT, OTHERS, TERMS_AT_ONCE, Resistance, Weights
+from mindstream.memory.recall.relevance import CHAT, OTHERS, TERMS_AT_ONCE, Resistance, Weights, written_in
 from mindstream.memory.store.columns import Columns
 from mindstream.memory.store.vectors import Floats, Vectors
 from mindstream.text.growing_array import GrowingArray
@@ -23,8 +23,6 @@ Mask = NDArray[np.bool_]
 LONG = 20_000
 """Shorter streams are scored as a whole."""
 BY_WORDS, NEAR, NEWEST, DATED = 1_000, 1_000, 100, 400
-NEAR_OF = 250
-"""Of a longer stream one of so many is among the nearest: with 1,000 of a million .975 of the best ten were found."""
 FOLLOWED = (
     "kind", "by", "group", "asks", "ends_asking", "level", "lasting", "importance", "created", "accessed",
 )  # fmt: skip
@@ -48,7 +46,7 @@ class Selection(Columns):
         rows: where they stand in the whole.
     """
 
-    def __init__(self, whole: Columns, rows: Ints, near: Mask, terms: Looked) -> None:
+    def __init__(self, whole: Columns, rows: Ints, terms: Looked) -> None:
         self.stream, self.whole, self.width = whole.stream, whole.whole, whole.width
         self.only_talk, self.speakers, self.names = whole.only_talk, whole.speakers, whole.names
         self.rows, self._entire = rows, whole
@@ -59,7 +57,7 @@ class Selection(Columns):
         self.before = _column(local[whole.before.values[rows]])
         self.after = _column(local[whole.after.values[rows]])
         self.lexical = SelectedLexical(whole.lexical, rows, local, terms)
-        self.vectors = SelectedVectors(whole.vectors, rows, near)
+        self.vectors = SelectedVectors(whole.vectors, rows)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -107,19 +105,17 @@ class SelectedLexical(Lexical):
 
 
 class SelectedVectors(Vectors):
-    """The vectors of the records that were chosen; near are those that were chosen by them."""
+    """The vectors of the records that were chosen."""
 
-    def __init__(self, whole: Vectors, rows: Ints, near: Mask) -> None:
-        self._whole, self._rows, self._near = whole, rows, near
+    def __init__(self, whole: Vectors, rows: Ints) -> None:
+        self._whole, self._rows = whole, rows
         self.width = whole.width
 
     def __len__(self) -> int:
         return len(self._rows)
 
-    def near(self, query: Floats, among: Mask, also: Ints) -> tuple[Ints, Floats]:
-        chosen = self._near.copy()
-        chosen[also] = True
-        rows = np.flatnonzero(chosen & among)
+    def near(self, query: Floats, among: Mask, also: Ints) -> tuple[Ints, Floats]:  # noqa: ARG002 (all are compared)
+        rows = np.flatnonzero(among)
         return rows, self._whole.nearer(query, self._rows[rows])
 
     def cosines(self, query: Floats, rows: Ints) -> Floats:
@@ -137,12 +133,11 @@ def select(
     The others are there for what they lend to these.
     """
     terms: Looked = {}
-    near, inner = np.zeros(len(columns), np.bool_), np.zeros(len(columns), np.bool_)
-    for rows in _nearest(columns, vectors, passing):
-        near[rows] = True
+    inner = np.zeros(len(columns), np.bool_)
     for rows in _by_words(columns, question, passing, weights, terms):
         _mark(inner, rows, columns)
-    inner |= near
+    for rows in _nearest(columns, vectors, passing):
+        inner[rows] = True
     latest = max(0, len(passing) - 10 * NEWEST)
     inner[latest + np.flatnonzero(passing[latest:])[-NEWEST:]] = True
     for rows in _dated(columns, question, passing):
@@ -150,7 +145,7 @@ def select(
     chosen = inner.copy()
     _mark(chosen, np.flatnonzero(inner), columns)
     rows = np.flatnonzero(chosen)
-    return Selection(columns, rows, near[rows], terms), passing[rows] & inner[rows]
+    return Selection(columns, rows, terms), passing[rows] & inner[rows]
 
 
 def _mark(mask: Mask, rows: Ints, columns: Columns) -> None:
@@ -183,13 +178,24 @@ def _by_words(columns: Columns, question: RecallQuery, passing: Mask, weights: W
             words[found.documents[begins:end]] += own[begins:end]
         seen[found.documents] = True
     rows = np.flatnonzero(seen)
-    scores = words[rows] + weights.episode * episodes[columns.group.values[rows]]
+    lends = words[rows] + weights.episode * episodes[columns.group.values[rows]]
+    scores = lends + _besides(columns, question, rows, weights)
+    passes = passing[rows]
+    best = [_best(rows, lends, BY_WORDS), _best(rows, scores, BY_WORDS)]
+    return best if passes.all() else [*best, _best(rows[passes], scores[passes], BY_WORDS)]
+
+
+def _besides(columns: Columns, question: RecallQuery, rows: Ints, weights: Weights) -> Floats:
+    """Return what records gain by who said them, and when."""
+    gains = np.zeros(len(rows), np.float32)
     if question.who >= 0:
         said = (columns.by.values[rows] == question.who) & (columns.kind.values[rows] == CHAT)
-        scores = scores + said * (weights.who * telling(1, count + OTHERS))
-    passes = passing[rows]
-    best = [_best(rows, scores, BY_WORDS)]
-    return best if passes.all() else [*best, _best(rows[passes], scores[passes], BY_WORDS)]
+        gains += said * np.float32(weights.who * telling(1, len(columns) + OTHERS))
+    created = columns.created.values[rows]
+    for span in question.spans:
+        inside = (created >= span.since) & (created < span.until)
+        gains += inside * np.float32(weights.dates * telling(written_in(columns, question), len(columns)))
+    return gains
 
 
 def _best(rows: Ints, scores: Floats, n: int) -> Ints:
@@ -203,8 +209,7 @@ def _nearest(columns: Columns, vectors: Floats, passing: Mask) -> list[Ints]:
     else:
         talk = columns.kind.values == CHAT
         asked = [(vectors[0], passing & talk), (vectors[-1], passing & ~talk)]
-    most = max(NEAR, len(columns) // NEAR_OF)
-    return [columns.vectors.nearest_by_bits(vector, these, most) for vector, these in asked if np.any(vector)]
+    return [columns.vectors.nearest_by_bits(vector, these, NEAR) for vector, these in asked if np.any(vector)]
 
 
 def _dated(columns: Columns, question: RecallQuery, passing: Mask) -> list[Ints]:

@@ -216,14 +216,14 @@ class Vectors:
         """Return some n positions, those that have most signs as a unit vector has them."""
         self._settle()
         signs = self._signs(query - self.mean)
-        kind = np.uint8 if self._words <= BYTE_OF_WORDS else np.uint16
-        apart: NDArray[np.uint8 | np.uint16] = np.empty(len(self), kind)
+        byte = self._words <= BYTE_OF_WORDS
+        apart: NDArray[Any] = np.empty(len(self), np.uint8 if byte else np.uint16)
         for start in range(0, len(apart), BLOCK):
             some = slice(start, start + BLOCK)
             apart[some] = np.bitwise_count(self.bits[0].values[some] ^ signs[0])
             for column, sign in zip(self.bits[1:], signs[1:], strict=True):
                 apart[some] += np.bitwise_count(column.values[some] ^ sign)
-        far = int(np.iinfo(apart.dtype).max)
+        far = 255 if byte else 65_535
         apart[~among] = far
         step = 1 + len(apart) // SAMPLE
         sample, wanted = apart[::step], -(-n // step)

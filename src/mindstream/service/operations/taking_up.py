@@ -24,6 +24,7 @@ from mindstream.memory.opening import open_store
 from mindstream.memory.store.tenant import EVERYONE
 from mindstream.minds.timeouts import Timeouts
 from mindstream.models.wrappers.budget import Budget
+from mindstream.reasoners.turns import HOLDER
 from mindstream.service.operations.open_minds import PAYER
 from mindstream.service.operations.who import LOCAL, Who
 
@@ -142,12 +143,8 @@ class TakingUp:
                 continue
             assert row is not None and isinstance(row.event, Heard)
             async with self._house.mind(who, row.event.session, await self._speaker(who, taken, "")) as opened:
-                taken_here = opened.mind.reasoners.turns.taken
-                taken_here[row.seq] = work.owner
-                try:
-                    await _whole(opened.mind.answer_again(row))
-                finally:
-                    taken_here.pop(row.seq, None)
+                HOLDER.set(work.owner)  # in this task, and those that it begins
+                await _whole(opened.mind.answer_again(row))
 
     async def _was_answered(self, who: Who, taken: Taken, heard: int) -> bool:
         rows = await self._house.ground(who).store.events(taken.mind, heard, [Said.kind])

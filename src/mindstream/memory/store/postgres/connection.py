@@ -229,7 +229,7 @@ def explain_errors(place: str) -> Iterator[None]:
         raise explained(error, place) from None
 
 
-class Gone(StorageError):  # noqa: N818
+class Gone(StorageError):  # noqa: N818 (a state, not a fault of ours)
     """The server went away, or comes up just now: it may help to ask again."""
 
 
