@@ -44,6 +44,11 @@ def switch_on(redactor: Redactor | None) -> None:
     _redactor = redactor
 
 
+def is_on() -> bool:
+    """Tell whether anything is looked through."""
+    return _redactor is not None
+
+
 @contextlib.contextmanager
 def redacting(redactor: Redactor) -> Iterator[None]:
     """Have what is taken in while the block runs looked through."""

@@ -15,7 +15,7 @@ from keys import key_of
 
 from mindstream import Coach, Mind, SqliteStore, Timeouts
 from mindstream.clock import SystemClock
-from mindstream.errors import StorageError
+from mindstream.errors import ErasedMeanwhile, StorageError
 from mindstream.log.events import BeliefChanged, Heard, Logged, Said, Thought
 from mindstream.service import transfer
 from mindstream.service.export_file import Header, read_export
@@ -157,6 +157,9 @@ async def test_erasing_a_user_who_is_talking_ends_in_words_and_leaves_no_loop(fo
         async with asyncio.timeout(GENEROUS_S):
             await asyncio.gather(talking, return_exceptions=True)
             await mind.settled()
+        with pytest.raises(ErasedMeanwhile):
+            await said(mind, "Are you there?")
+    async with Mind.open(store, user="ann", timeouts=TIMEOUTS, responder=Coach.using(gate="belief")) as mind:
         assert await said(mind, "Are you there?")
         async with asyncio.timeout(GENEROUS_S):
             await mind.settled()

@@ -193,7 +193,8 @@ class Mind:
             HeardAlready: something was heard under that key.
             StorageError: it could not be kept, or the answer could not.
         """
-        taken_in = await intake.cleaned(checked_text(text))
+        text = checked_text(text)
+        taken_in = await intake.cleaned(text) if intake.is_on() else intake.Cleaned(text)
         text = taken_in.text
         async with self._taking_in:
             attention = await self.responder.attend(text, one_answer=one_answer)
