@@ -3,8 +3,8 @@
     python benchmarks/ensemble.py --json [--towns 20] [--hours 24] [--workers 2] [--engines processes,ray] [--kept FILE]
 
 A town is Smallville, 25 people by rules. Half of the towns live one after the other before the engines, half after
-them, in a process that is warm, so that a load that rises or falls favours nobody. Seconds are by the clock on the wall, with
-all that an engine takes to begin and to end; `load`: the machine's before and after, with what this itself does.
+them, in a process that is warm, so that a load that rises or falls favours nobody. Seconds are by the clock on the
+wall, with all that an engine takes to begin and to end; `load`: the machine's before and after, this work included.
 `ratio`: which share of one after the other an engine takes (expected: at most 0.6, where two processors are free).
 `cpu`: the processors' own seconds (Ray's workers cannot be counted); `ratio_of_cpu`: what the ratio would be if every
 worker had a processor for itself. With `--kept` a measure that was broken off goes on after its last whole part.
