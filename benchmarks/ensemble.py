@@ -69,7 +69,7 @@ async def measure(asked: argparse.Namespace) -> Row:
     """Let them live each way, in folders of their own; a way that is kept already is not gone again."""
     kept, engines = Ledger(asked.kept), asked.engines.split(",")
     ways: dict[str, Callable[[Path], Awaitable[list[str]]]] = {"first half": lambda at: live_here(at, asked, 0)}
-    ways |= {name: lambda at, ray=name == "ray": live_there(at, asked, ray) for name in engines}  # type: ignore[misc]
+    ways |= {name: lambda at, ray=name == "ray": live_there(at, asked, ray) for name in engines}
     ways["second half"] = lambda at: live_here(at, asked, 1)
     rows: dict[str, Row] = {}
     with tempfile.TemporaryDirectory() as scratch:
