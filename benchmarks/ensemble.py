@@ -1,11 +1,13 @@
 """So many towns one after the other, and on workers: how long each way takes, and whether all leave the same journals.
 
-    python benchmarks/ensemble.py --json [--towns 20] [--hours 24] [--workers 2] [--engines ray,processes]
+    python benchmarks/ensemble.py --json [--towns 20] [--hours 24] [--workers 2] [--engines processes,ray] [--kept FILE]
 
-A town is Smallville, 25 people by rules. Seconds are by the clock on the wall, with all that an engine takes to begin
-and to end; one after the other the towns live in one process that is warm. `ratio`: which share of that an engine takes
-(expected: at most 0.6, where two processors are free). `cpu`: the processors' own seconds, which other work on the
-machine hardly changes.
+A town is Smallville, 25 people by rules. Half of the towns live one after the other before the engines, half after
+them, in a process that is warm, so that a load that rises or falls favours nobody. Seconds are by the clock on the
+wall, with all that an engine takes to begin and to end; `load`: the machine's before and after, this work included.
+`ratio`: which share of one after the other an engine takes (expected: at most 0.6, where two processors are free).
+`cpu`: the processors' own seconds (Ray's workers cannot be counted); `ratio_of_cpu`: what the ratio would be if every
+worker had a processor for itself. With `--kept` a measure that was broken off goes on after its last whole part.
 """
 
 from __future__ import annotations
@@ -15,15 +17,19 @@ import asyncio
 import json
 import os
 import resource
+import sys
 import tempfile
 import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+from mindstream.ledger import Ledger
 from mindstream.service.evaluation.ensemble import Wish, jobs_of, live_run, run_ensemble
 from mindstream.settings import Settings
 
 RULES = Settings(model="rules")
+Row = dict[str, Any]
 
 
 def wish(into: Path, asked: argparse.Namespace, ray: bool = False) -> Wish:
@@ -38,29 +44,62 @@ def cpu() -> float:
     return sum(each.ru_utime + each.ru_stime for each in used)
 
 
-async def measure(asked: argparse.Namespace) -> dict[str, Any]:
-    """Let them live each way, in folders of their own."""
+async def live_here(folder: Path, asked: argparse.Namespace, half: int) -> list[str]:
+    """Let every second town live in this process; return their digests."""
+    return [(await live_run(job)).digest for job in jobs_of(RULES, wish(folder, asked))[half::2]]
+
+
+async def live_there(folder: Path, asked: argparse.Namespace, ray: bool) -> list[str]:
+    """Let all towns live on an engine's workers; return their digests."""
+    done = await run_ensemble(RULES, wish(folder, asked, ray))
+    if done.failed:
+        raise SystemExit(f"a town failed: {done.failed[0]}")
+    return [each.digest for each in done.lived]
+
+
+async def timed(work: Awaitable[list[str]]) -> Row:
+    """Do it; return what it took."""
+    before, began, used = os.getloadavg()[0], time.perf_counter(), cpu()
+    digests = await work
+    s, spent = time.perf_counter() - began, cpu() - used
+    return {"s": s, "cpu": spent, "load": [round(before, 1), round(os.getloadavg()[0], 1)], "digests": digests}
+
+
+async def measure(asked: argparse.Namespace) -> Row:
+    """Let them live each way, in folders of their own; a way that is kept already is not gone again."""
+    kept, engines = Ledger(asked.kept), asked.engines.split(",")
+    ways: dict[str, Callable[[Path], Awaitable[list[str]]]] = {"first half": lambda at: live_here(at, asked, 0)}
+    ways |= {name: lambda at, ray=name == "ray": live_there(at, asked, ray) for name in engines}
+    ways["second half"] = lambda at: live_here(at, asked, 1)
+    rows: dict[str, Row] = {}
     with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
-        await live_run(jobs_of(RULES, wish(folder / "warm", asked))[0])
-        began, used = time.perf_counter(), cpu()
-        alone = [await live_run(job) for job in jobs_of(RULES, wish(folder / "alone", asked))]
-        seconds = time.perf_counter() - began
-        found: dict[str, Any] = {"one_after_the_other": {"s": round(seconds, 1), "cpu": round(cpu() - used, 1)}}
-        for engine in asked.engines.split(","):
-            began, used = time.perf_counter(), cpu()
-            done = await run_ensemble(RULES, wish(folder / engine, asked, engine == "ray"))
-            taken = time.perf_counter() - began
-            same = [each.digest for each in done.lived] == [each.digest for each in alone]
-            spent = round(cpu() - used, 1)
-            found[engine] = {
-                "s": round(taken, 1),
-                "cpu": spent,
-                "ratio": round(taken / seconds, 3),
-                "same_journals": same,
-            }
-    asked_for = {"towns": asked.towns, "hours": asked.hours, "workers": asked.workers}
-    return asked_for | {"processors": os.cpu_count(), "load": round(os.getloadavg()[0], 1)} | found
+        await live_run(jobs_of(RULES, wish(Path(scratch) / "warm", asked))[0])
+        for name, way in ways.items():
+            key = json.dumps([name, asked.towns, asked.hours, asked.workers])
+            if (found := kept.find(key)) is None:
+                found = await timed(way(Path(scratch) / name))
+                kept.keep(key, found)
+            rows[name] = found
+            print(f"{name}: {found['s']:.1f} s, load {found['load']}", file=sys.stderr, flush=True)
+    return report(asked, rows, engines)
+
+
+def report(asked: argparse.Namespace, rows: dict[str, Row], engines: list[str]) -> Row:
+    """Put together what was measured."""
+    halves = rows["first half"], rows["second half"]
+    s, spent = (sum(each[name] for each in halves) for name in ("s", "cpu"))
+    digests = sorted(digest for each in halves for digest in each["digests"])
+    found: Row = {"towns": asked.towns, "hours": asked.hours, "workers": asked.workers, "processors": os.cpu_count()}
+    loads = [each["load"] for each in halves]
+    found["one_after_the_other"] = {"s": round(s, 1), "cpu": round(spent, 1), "load": loads}
+    for name in engines:
+        row = rows[name]
+        found[name] = {"s": round(row["s"], 1), "load": row["load"], "ratio": round(row["s"] / s, 3)}
+        found[name]["same_journals"] = sorted(row["digests"]) == digests
+        if name != "ray":
+            found[name]["cpu"] = round(row["cpu"], 1)
+            found[name]["ratio_of_cpu"] = round(row["cpu"] / asked.workers / spent, 3)
+    return found
 
 
 def main() -> None:
@@ -68,7 +107,8 @@ def main() -> None:
     parser.add_argument("--towns", type=int, default=20)
     parser.add_argument("--hours", type=float, default=24.0)
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--engines", default="ray,processes")
+    parser.add_argument("--engines", default="processes,ray")
+    parser.add_argument("--kept", type=Path, help="a file that keeps each whole part")
     parser.add_argument("--json", action="store_true", help="one line of JSON")
     asked = parser.parse_args()
     found = asyncio.run(measure(asked))

@@ -25,7 +25,7 @@ from mindstream.town.ensemble.table import differences, spreads
 
 MORNING, LONG = 10 * 360, 8 * 8_640
 BEGUN = 150_000
-"""So many bytes has the database of a town that has lived a while."""
+"""So many bytes has the database of a town that has lived a while, its write-ahead log included."""
 RULES = Settings(model="rules")
 
 
@@ -65,18 +65,21 @@ def lives_in(database: Path) -> Iterator[int]:
 
 def wait_until_lived(database: Path) -> None:
     """Wait until a town has lived a while."""
-    while not database.exists() or database.stat().st_size < BEGUN:
+    written = (database, database.with_name(f"{database.name}-wal"))
+    while sum(path.stat().st_size for path in written if path.exists()) < BEGUN:
         time.sleep(0.01)
 
 
 def kill_who_lives_in(database: Path) -> int:
-    """Kill, as by `kill -9`, the process in which a town lives, once it does."""
+    """Kill, as by `kill -9`, the process in which a town lives, once it does; return 0 where it was too late."""
     wait_until_lived(database)
-    while True:
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
         for pid in lives_in(database):
             if pid != os.getpid():
                 os.kill(pid, signal.SIGKILL)
                 return pid
+    return 0
 
 
 @ENGINES
@@ -122,6 +125,7 @@ async def test_an_ensemble_that_is_stopped_goes_on_where_each_town_was(tmp_path:
     await asyncio.gather(running, return_exceptions=True)
     assert not list(lives_in(database)), "workers have ended"
     found = await run_ensemble(RULES, wish(tmp_path, LONG))
+    assert not found.failed
     alone = {("full", seed): await live(tmp_path / str(seed), hamlet(seed), LONG) for seed in (1, 2)}
     assert digests(found) == alone
 

@@ -20,7 +20,8 @@ TRIES = 4
 class Processes:
     """So many processes, each begun when it is needed; they save and end when this is left, and when this process dies.
 
-    Not `concurrent.futures`: its processes share a queue and its lock, and when one dies all others are ended with it.
+    Not `concurrent.futures`: when one of its processes dies it ends all others, and one that is begun while its watcher
+    looks elsewhere dies unnoticed (Python 3.11: the wake-up is taken before the process is in the list).
     """
 
     def __init__(self, workers: int) -> None:

@@ -32,6 +32,14 @@ async def refuse_town_in(data: Location) -> None:
             await refuse_town(store, data)
 
 
+async def holds_town(data: Location) -> bool:
+    """Tell whether a town lives in the data: one whose beginning was broken off does not yet."""
+    if not is_begun(data):
+        return False
+    async with open_store(data) as store:
+        return await _holds_town(store)
+
+
 async def require_town(data: Location) -> None:
     """Say so where no town lives in a folder.
 

@@ -16,11 +16,11 @@ from mindstream.clock import SystemClock
 from mindstream.engines.engine import Engine, open_engine
 from mindstream.errors import InputError
 from mindstream.ledger import Ledger
-from mindstream.log.database import FILE
 from mindstream.models.asked_once import Told
 from mindstream.private_files import make_private_folder
 from mindstream.service.evaluation.town import Wish as EvaluationWish
 from mindstream.service.evaluation.town import evaluate, open_evaluation
+from mindstream.service.folders import holds_town
 from mindstream.service.town import begin, find_setting, open_town, read_profile
 from mindstream.settings import Settings
 from mindstream.town.ensemble.runs import Failed, Lived, Run, runs_of
@@ -210,7 +210,7 @@ async def live_run(job: Job) -> Lived:
         ModelError: a model failed; what is done is kept.
     """
     began, setting = CLOCK.elapsed(), job.setting
-    if not (job.folder / FILE).exists():
+    if not await holds_town(job.settings.data):
         await begin(job.settings, setting)
     async with open_town(job.settings) as town:
         there = town.setting
