@@ -128,7 +128,7 @@ async def test_facts_of_zep_hold_while_they_held_there(store: SqliteStore) -> No
     await take_in(store, "zep", "zep.json", each_user=True)
     (said,) = await held(store)
     assert (said.by, said.episode, said.text) == ("ann", "t-1", "I moved to Lyon in June.")
-    lyon, summary, crm, nice = sorted(await held(store, "eva"), key=lambda each: each.text[6:])
+    crm, summary, lyon, nice = sorted(await held(store, "eva"), key=lambda each: each.text[6:])
     assert summary.text == "Eva moved to Lyon." and crm.created == parse_iso("2025-06-30") and is_tainted(crm)
     assert lyon.about == Triple("Eva", "LIVES_IN", "Lyon") and lyon.data["metadata"] == {"sure": True}
     assert (lyon.valid_from, lyon.valid_until) == (parse_iso("2025-06-01"), None)

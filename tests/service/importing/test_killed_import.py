@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -37,8 +36,8 @@ async def test_an_import_that_was_killed_goes_on_and_writes_each_once(tmp_path: 
     file, folder = tmp_path / "mem0.json", tmp_path / "data"
     file.write_text(json.dumps({"results": memories}), "utf-8")
     arguments = [sys.executable, "-c", KILLED_AFTER, str(file), str(folder), str(AFTER)]
-    done = subprocess.run(arguments, env={**os.environ}, check=False)
-    assert done.returncode == -signal.SIGKILL
+    done = await asyncio.create_subprocess_exec(*arguments)
+    assert await done.wait() == -signal.SIGKILL
 
     store = SqliteStore(folder)
     assert len(await held(store)) == AFTER

@@ -102,7 +102,8 @@ async def test_a_file_that_is_not_what_it_says_is_refused_by_name(kind: str, sto
 
 ODD: list[Any] = [
     None, 1, "a", [], {}, {"mapping": 1}, {"mapping": {"a": 1, "b": {"message": {"author": [], "content": {}}}}},
-    {"mapping": {"a": {"parent": "a", "message": {"author": {"role": []}, "content": {"parts": 1}}}}, "current_node": "a"},
+    {"mapping": {"a": {"parent": "a", "message": {"author": {"role": []}, "content": {"parts": 1}}}},
+     "current_node": "a"},
     {"chat_messages": [1, {"uuid": [], "sender": {}, "content": [1], "attachments": 1, "parent_message_uuid": []}]},
     {"id": {}, "memory": [], "user_id": [], "created_at": [], "categories": {}, "metadata": [1]},
     {"text": {}, "kind": [], "created_at": True}, {"role": "user", "content": [1], "tool_calls": [1]},
