@@ -2,8 +2,8 @@
 
     python benchmarks/importing.py --json [--count 100000]
 
-`batch_per_s`: `Memory.retain_all` of notes in batches of 500. `import_per_s`: `memory import --from mem0` of a file with
-the same texts, dates, users and metadata. `ratio`: of the two. `again_s`: a second import, which adds nothing.
+`batch_per_s`: `Memory.retain_all` of notes in batches of 500. `import_per_s`: `memory import --from mem0` of a file
+with the same texts, dates, users and metadata. `ratio`: of the two. `again_s`: a second import, which adds nothing.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ import json
 import zipfile
 
 import pytest
-from importing import NOW, SAMPLES, held, take_in
+from foreign_samples import NOW, SAMPLES, held, take_in
 
 from mindstream import SqliteStore
 from mindstream.clock import parse_iso
@@ -146,7 +146,8 @@ async def test_items_of_a_langgraph_store_go_to_the_user_of_their_namespace(stor
 
 
 def sample(form: Form) -> str:
-    return next(file.name for file in sorted(SAMPLES.iterdir()) if file.stem in (form, {"jsonl": "lines"}.get(form)))
+    stem = "lines" if form == "jsonl" else form
+    return next(file.name for file in sorted(SAMPLES.iterdir()) if file.stem == stem)
 
 
 @pytest.mark.parametrize("form", MODULES)

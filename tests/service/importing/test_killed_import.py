@@ -8,7 +8,7 @@ import signal
 import sys
 from pathlib import Path
 
-from importing import held, take_in
+from foreign_samples import held, take_in
 
 from mindstream import SqliteStore
 

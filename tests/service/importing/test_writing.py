@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from importing import NOW, held, take_in
+from foreign_samples import NOW, held, take_in
 
 from mindstream import ManualClock, Memory, SqliteStore
 from mindstream.errors import InputError
