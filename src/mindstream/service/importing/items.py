@@ -154,7 +154,7 @@ class Fields:
 
     def rest(self, **left_out: str) -> dict[str, JsonValue]:
         """Take what nobody took, but for what is left out, and why."""
-        for name, why in (DERIVED | left_out).items():
+        for name, why in {**DERIVED, **left_out}.items():
             self.lose(name, why)
         for name in self._left:
             self._tally.keep(self._within + name)

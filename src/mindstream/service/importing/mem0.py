@@ -10,7 +10,7 @@ from typing import Any
 
 from mindstream.memory.store.record import Triple
 from mindstream.service.importing.items import Fields, Item, Tally, objects, present
-from mindstream.service.importing.reading import Source
+from mindstream.service.importing.reading import WHOLE, Source
 
 LISTS = ("results", "memories")
 
@@ -21,7 +21,7 @@ def read(source: Source, tally: Tally) -> Iterator[Item]:
     for raw in objects(source.values(place), tally, "memory"):
         yield _memory(raw, tally)
     if place not in ("", "item"):
-        for raw in objects(source.values("relations.item"), tally, "relations"):
+        for raw in objects(source.values("relations.item", WHOLE), tally, "relations"):
             yield from _relation(raw, tally)
 
 

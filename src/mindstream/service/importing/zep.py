@@ -10,7 +10,7 @@ from typing import Any
 
 from mindstream.memory.store.record import Triple
 from mindstream.service.importing.items import Fields, Item, Tally, objects, present
-from mindstream.service.importing.reading import WHOLE, Source
+from mindstream.service.importing.reading import LONGEST, WHOLE, Source
 
 LISTS = ("nodes", "episodes", "messages", "edges", "facts")
 NODES = 1_000_000
@@ -22,7 +22,7 @@ def read(source: Source, tally: Tally) -> Iterator[Item]:
     place, names = source.place(*LISTS), dict[str, str]()
     places = [f"{name}.item" for name in LISTS] if place not in ("", "item") else [place]
     for each in places:
-        for raw in objects(source.values(each, WHOLE if len(places) > 1 else 64 << 20), tally, each):
+        for raw in objects(source.values(each, WHOLE if len(places) > 1 else LONGEST), tally, each):
             if "fact" in raw:
                 yield _fact(raw, names, tally)
             elif "content" in raw:
