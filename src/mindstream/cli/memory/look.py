@@ -12,9 +12,10 @@ from rich.console import Console
 from rich.text import Text
 
 from mindstream import intake
+from mindstream.cli.memory import foreign
 from mindstream.cli.screens.events import describe_patch, plan_told
 from mindstream.cli.shell import files
-from mindstream.cli.shell.flags import AsJson, Id, Kinds, Limit, Source, Target, command, group, word
+from mindstream.cli.shell.flags import AsJson, Id, Kinds, Limit, Source, Target, command, flag, group, switch, word
 from mindstream.cli.shell.output import clean, print_json, short, tell
 from mindstream.cli.shell.progress import progress
 from mindstream.clock import format_iso
@@ -145,17 +146,24 @@ async def history(settings: Settings, id_: Id, json: AsJson = False) -> None:
         _entry(console, record.id, record)
 
 
-@command(app, "data user", "mindstream memory export ann.jsonl --user ann")
+@command(
+    app, "data user", "mindstream memory export ann.jsonl --user ann", "mindstream memory export --as mem0 ann.json"
+)
 async def export(
     settings: Settings,
     file: Target = None,
+    form: Annotated[str, flag("FORM", "Another program's: mem0, langmem, jsonl (docs/importing.md).", "--as")] = "",
     json: Annotated[bool, typer.Option("--json", hidden=True)] = False,  # noqa: ARG001 (it is JSON anyway)
 ) -> None:
     """Write a memory as JSON Lines.
 
     The first line is a header with the format's version, then come all records, without vectors. The file can be read
-    by its owner only; links and devices are not written over.
+    by its owner only; links and devices are not written over. --as writes what holds, but for beliefs and plans, in a
+    form that other programs read.
     """
+    if form:
+        await foreign.export_as(settings, form, file)
+        return
     async with open_user_memory(settings) as opened:
         count = await files.write_lines(file, transfer.export(opened)) - 1
         await note_of(opened, "exported", {"records": count})
@@ -164,15 +172,34 @@ async def export(
 
 
 @command(
-    app, "data user embedder redact", "mindstream memory import ann.jsonl --user ann --data elsewhere", name="import"
-)
-def import_file(settings: Settings, file: Source = None, json: AsJson = False) -> None:
-    """Take in what export wrote.
+    app, "data user embedder redact", "mindstream memory import ann.jsonl --user ann --data elsewhere",
+    "mindstream memory import --from chatgpt export.zip --user ann", name="import",
+)  # fmt: skip
+def import_file(
+    settings: Settings,
+    file: Source = None,
+    form: Annotated[
+        str, flag("FORM", "Another program's: mem0, letta, zep, langmem, chatgpt, claude, jsonl.", "--from")
+    ] = "",
+    each_user: Annotated[bool, switch("--each-user", "With --from: to each user what is theirs in the file.")] = False,
+    trust: Annotated[bool, switch("--trust", "With --from: do not mark as strangers' words what others said.")] = False,
+    dry_run: Annotated[bool, switch("--dry-run", "With --from: only say what would be kept and what not.")] = False,
+    json: AsJson = False,
+) -> None:
+    """Take in what export wrote, or the export of another program.
 
     All of it is checked before anything is written, and a line that is wrong is named. Records that are known are left
     out, so twice is as good as once; so are beliefs and plans of which this memory has its own versions. Texts are
     embedded anew.
+
+    --from reads what another program wrote, dated as it was, and says which fields are kept and which are not
+    (docs/importing.md). It is written as it is read; a second import adds nothing, and one that was broken off goes on.
     """
+    if form:
+        foreign.import_from(settings, form, file, foreign.How(each_user, trust, dry_run), json)
+        return
+    if each_user or trust or dry_run:
+        raise InputError("--each-user, --trust and --dry-run go with --from, which names another program")
     with read_export(files.read_lines(file), files.source(file), Header) as records:
         done = asyncio.run(take_in(settings, records))
     row = {"written": done.written, "known": done.known, "own": done.own}

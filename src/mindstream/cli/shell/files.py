@@ -6,15 +6,17 @@ import asyncio
 import contextlib
 import os
 import select
+import shutil
 import stat
 import sys
+import tempfile
 import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
 from mindstream import chance
 from mindstream.cli.shell.output import escape_json
@@ -51,6 +53,26 @@ def read_lines(file: Path | None) -> Iterator[bytes]:
         elif file is not None:
             with _opened(file) as lines:
                 yield from _lines(lines, source(file))
+    except OSError as error:
+        raise InputError(f"{source(file)} cannot be read: {error.strerror}") from None
+
+
+@contextlib.contextmanager
+def open_bytes(file: Path | None) -> Iterator[IO[bytes]]:
+    """Give the bytes of a regular file, or a copy of what comes from standard input: they can be read again.
+
+    Raises:
+        InputError: it cannot be read, or is no file (a folder, a device, a FIFO).
+    """
+    try:
+        if real_file(file) is None or file is None:
+            with tempfile.TemporaryFile() as copy:
+                shutil.copyfileobj(sys.stdin.buffer, copy)
+                copy.seek(0)
+                yield copy
+        else:
+            with _opened(file) as opened:
+                yield opened
     except OSError as error:
         raise InputError(f"{source(file)} cannot be read: {error.strerror}") from None
 

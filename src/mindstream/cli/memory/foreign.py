@@ -1,0 +1,100 @@
+"""`mindstream memory import --from` and `export --as`: memories of other programs."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from mindstream.cli.shell import files
+from mindstream.cli.shell.output import clean, tell
+from mindstream.cli.shell.progress import progress
+from mindstream.clock import SystemClock
+from mindstream.errors import InputError
+from mindstream.memory.opening import is_begun
+from mindstream.service.importing import giving, writing
+from mindstream.service.importing.forms import MODULES, Form, reader
+from mindstream.service.importing.reading import Source
+from mindstream.service.memory import open_user_memory
+from mindstream.settings import Settings
+from mindstream.text.counting import count_of
+
+Name = TypeVar("Name", bound=str)
+SHOWN = 20
+"""So many fields that are not kept are shown; the others are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """What is asked of an import besides its form."""
+
+    each_user: bool
+    trust: bool
+    dry_run: bool
+
+
+def import_from(settings: Settings, form: str, file: Path | None, how: How, json: bool) -> None:
+    """Import a file of another program, and say what was kept of it and what was not."""
+    named = _known(form, MODULES)
+    with files.open_bytes(file) as opened:
+        run = asyncio.run(_run(settings, named, Source(files.source(file), opened), how))
+    done, lost = run.done, run.tally.lost
+    tell(
+        json,
+        {"from": named, "written": done.written, "known": done.known, "same": done.same, "left_out": done.left_out,
+         "users": dict(done.users), "kept": dict(run.tally.kept),
+         "lost": {name: asdict(each) for name, each in lost.items()}, "dry_run": how.dry_run},
+        *_told(run, how),
+    )  # fmt: skip
+
+
+async def _run(settings: Settings, form: Form, source: Source, how: How) -> writing.Import:
+    """Read a form into memories; of a trial nothing is left, not even a folder."""
+    clock = SystemClock()
+    run = writing.Import(form, None, None, clock, settings.user, how.each_user, how.trust)
+    items = reader(form)(source, run.tally)
+    with progress(f"importing from {form}") as told:
+        if how.dry_run and not is_begun(settings.data):
+            await run.take_in(items, told)
+            return run
+        async with open_user_memory(settings, new=not how.dry_run) as opened:
+            run.store = opened.store
+            run.embedder = None if how.dry_run else opened.memory.embedder
+            await run.take_in(items, told)
+    return run
+
+
+def _told(run: writing.Import, how: How) -> Iterable[str]:
+    done, lost = run.done, run.tally.lost
+    left = f", {done.left_out} could not be kept" if done.left_out else ""
+    same = f", {done.same} said what is there already" if done.same else ""
+    yield f"{count_of(done.written, 'record')} {'would be ' * how.dry_run}taken in, {done.known} were known{same}{left}"
+    if len(done.users) > 1:
+        yield f"into the memories of {len(done.users)} users"
+    if run.tally.kept:
+        yield "kept: " + ", ".join(f"{clean(name)} ({count})" for name, count in run.tally.kept.most_common())
+    for name, each in list(lost.items())[:SHOWN]:
+        yield f"not kept: {clean(name)} ({each.count}): {each.why}; the first: {clean(each.example)}"
+    if len(lost) > SHOWN:
+        yield f"… and {len(lost) - SHOWN} fields more; --json has them all"
+
+
+async def export_as(settings: Settings, form: str, file: Path | None) -> None:
+    """Write a memory in the form of another program."""
+    write = giving.FORMS[_known(form, giving.FORMS)]
+    given = giving.Given()
+    async with open_user_memory(settings) as opened:
+        await files.write_lines(file, write(opened, given))
+    where = files.real_file(file) or "standard output"
+    left = f"; {given.left_out} not: beliefs, plans, and what holds no more" if given.left_out else ""
+    print(f"{count_of(given.records, 'record')} of {settings.user} in {where}{left}", file=sys.stderr)
+
+
+def _known(form: str, forms: Iterable[Name]) -> Name:
+    for each in forms:
+        if each == form:
+            return each
+    raise InputError(f"there is no form {form!r}; the forms are {', '.join(forms)}")

@@ -1,0 +1,1 @@
+"""Memories of other programs, taken in and given back (docs/importing.md)."""

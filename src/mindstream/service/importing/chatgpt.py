@@ -1,0 +1,112 @@
+"""ChatGPT's data export: conversations.json, whole or numbered in parts, by itself or in the ZIP archive.
+
+A conversation is a tree of messages; the branch that ends in `current_node` is what was on the screen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from mindstream.clock import Moment
+from mindstream.service.importing.items import Fields, Item, Tally, objects, present, read_moment
+from mindstream.service.importing.reading import Source
+
+SPOKEN = ("text", "multimodal_text")
+BY = {"user": "", "assistant": "ChatGPT"}
+"""Who speaks, by role; other roles are machinery."""
+
+
+def is_talks(name: str) -> bool:
+    """Tell whether a file of the archive holds conversations."""
+    return name == "conversations.json" or (name.startswith("conversations-") and name.endswith(".json"))
+
+
+def read(source: Source, tally: Tally) -> Iterator[Item]:
+    """Yield what was said in each conversation, in order."""
+    for member in source.members(is_talks, tally):
+        for raw in objects(member.values(member.place("conversations")), tally, "conversation"):
+            yield from _conversation(raw, tally)
+
+
+def _conversation(raw: dict[str, Any], tally: Tally) -> Iterator[Item]:
+    fields = Fields(raw, tally, "conversation.")
+    episode, title = fields.name("conversation_id") or fields.name("id"), fields.name("title")
+    fields.lose("id", "it is the conversation_id again")
+    began, mapping = fields.moment("create_time"), fields.mapping("mapping")
+    at = fields.name("current_node")
+    fields.lose_rest("only what was said is read, with title and dates")
+    nodes = {id_: node for id_, node in mapping.items() if isinstance(node, dict)}
+    branch = _branch(nodes, at if at in nodes else _newest(nodes))
+    for id_ in branch:
+        yield from _message(nodes[id_], episode, title, began, tally)
+    for id_ in nodes.keys() - set(branch):
+        if isinstance(nodes[id_].get("message"), dict):
+            tally.lose("messages of other branches", _words(nodes[id_]["message"]), "another answer was chosen")
+
+
+def _newest(nodes: Mapping[str, Any]) -> str:
+    """Name the message that was written last; "": there is none."""
+    dated = {id_: node["message"] for id_, node in nodes.items() if isinstance(node.get("message"), dict)}
+    return max(dated, key=lambda id_: read_moment(dated[id_].get("create_time")) or 0, default="")
+
+
+def _branch(nodes: Mapping[str, Any], at: object) -> list[str]:
+    """Follow a branch back from its end; return it from its beginning."""
+    found: dict[str, None] = {}
+    while isinstance(at, str) and at in nodes and at not in found:  # a circle is no branch
+        found[at] = None
+        at = nodes[at].get("parent")
+    return list(reversed(found))
+
+
+def _message(node: dict[str, Any], episode: str, title: str, began: Moment | None, tally: Tally) -> Iterator[Item]:
+    message = node.get("message")
+    if not isinstance(message, dict):
+        return  # the root has none
+    author, content, metadata = (_object(message.get(name)) for name in ("author", "content", "metadata"))
+    role, form, text = str(author.get("role")), content.get("content_type"), _words(message)
+    if form == "user_editable_context":
+        yield from _instructions(content, tally)
+    elif role not in BY or form not in SPOKEN or metadata.get("is_visually_hidden_from_conversation"):
+        tally.lose(f"messages: {role}, {form}", text or content, "it was not said in the talk")
+    else:
+        fields = Fields(message, tally, "message.")
+        about = Fields(fields.mapping("metadata"), tally, "message.metadata.")
+        data = present(role=str(fields.mapping("author")["role"]), title=title, model=about.name("model_slug"))
+        about.lose_rest("only the model is kept")
+        created, id_ = fields.moment("create_time") or began, fields.name("id")
+        for part in fields.mapping("content")["parts"] if text else []:
+            if not isinstance(part, str) and not _part(part):
+                tally.lose("message.content.parts", part, "pictures and files are not read")
+        fields.lose_rest("it says how the message was shown")
+        if text:
+            yield Item(
+                text=text, source_id=id_, kind="observation", created=created, by=BY[role], episode=episode, data=data
+            )
+
+
+def _instructions(content: Mapping[str, Any], tally: Tally) -> Iterator[Item]:
+    """Yield what the user told of themselves for all talks: it stands in each of them, and is one note."""
+    fields = Fields(content, tally, "custom instructions.")
+    fields.text("content_type")
+    for name in ("user_profile", "user_instructions"):
+        if text := fields.text(name):
+            yield Item(text=text, source_id=f"{name}: {text}", data=present(role="user", title="custom instructions"))
+    fields.lose_rest("only the user's own words are read")
+
+
+def _words(message: Mapping[str, Any]) -> str:
+    parts = _object(message.get("content")).get("parts")
+    found = [part if isinstance(part, str) else _part(part) for part in parts] if isinstance(parts, list) else []
+    return "\n".join(each for each in found if each).strip()
+
+
+def _part(part: object) -> str:
+    """Return what was heard, where a part is a voice; else nothing."""
+    text = _object(part).get("text")
+    return text if isinstance(text, str) else ""
+
+
+def _object(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,119 @@
+"""A memory given back in a form that other programs read, and that an import reads again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from mindstream.clock import Moment, format_iso
+from mindstream.memory.store.record import Record
+from mindstream.service.importing.items import present
+from mindstream.service.memory import UserMemory
+
+
+@dataclass(slots=True)
+class Given:
+    """How many records were written, and how many were left out."""
+
+    records: int = 0
+    left_out: int = 0
+
+
+async def to_mem0(opened: UserMemory, given: Given) -> AsyncIterator[str]:
+    """Yield the lines of an object as mem0's `get_all` returns it."""
+    async for line in _listed("results", opened, given, _mem0):
+        yield line
+
+
+async def to_langmem(opened: UserMemory, given: Given) -> AsyncIterator[str]:
+    """Yield the lines of an object with the items of a LangGraph store, each as LangMem writes one."""
+    async for line in _listed("items", opened, given, _langmem):
+        yield line
+
+
+async def to_json_lines(opened: UserMemory, given: Given) -> AsyncIterator[str]:
+    """Yield a line for each record."""
+    async for record in _held(opened, given):
+        yield json.dumps(_line(record, opened.user), ensure_ascii=False)
+
+
+FORMS: Mapping[Literal["mem0", "langmem", "jsonl"], Callable[[UserMemory, Given], AsyncIterator[str]]] = {
+    "mem0": to_mem0, "langmem": to_langmem, "jsonl": to_json_lines,
+}  # fmt: skip
+
+
+async def _held(opened: UserMemory, given: Given) -> AsyncIterator[Record]:
+    """Yield what holds, in the order of writing; beliefs and plans have no form elsewhere."""
+    now = opened.clock.now()
+    async with (await opened.require_known()).store.walk(opened.key) as (_, records):
+        async for record in records:
+            over = record.valid_until is not None and record.valid_until <= now
+            if record.slot is not None or record.forgotten is not None or record.superseded_by or over:
+                given.left_out += 1
+            else:
+                given.records += 1
+                yield record
+
+
+async def _listed(
+    name: str, opened: UserMemory, given: Given, shape: Callable[[Record, str], dict[str, Any]]
+) -> AsyncIterator[str]:
+    before = f'{{"{name}": ['
+    async for record in _held(opened, given):
+        yield before + json.dumps(shape(record, opened.user), ensure_ascii=False)
+        before = ","
+    yield "]}" if given.records else before + "]}"
+
+
+def _mem0(record: Record, user: str) -> dict[str, Any]:
+    metadata = _metadata(record) | ({"mindstream_kind": record.kind} if record.kind != "note" else {})
+    digest = hashlib.md5(record.text.encode(), usedforsecurity=False).hexdigest()  # as mem0 writes it
+    return {
+        "id": record.data.get("source_id") or record.id, "memory": record.text, "hash": digest, "metadata": metadata,
+        "created_at": _iso(record.created), "updated_at": record.data.get("updated_at"), "user_id": user,
+    } | present(
+        run_id=record.episode, categories=list(record.keywords), agent_id=record.data.get("agent_id"),
+        app_id=record.data.get("app_id"), role=record.data.get("role"), expiration_date=_until(record),
+        actor_id=record.by if record.by != "mem0" else None,
+    )  # fmt: skip
+
+
+def _langmem(record: Record, user: str) -> dict[str, Any]:
+    data, value = record.data, record.data.get("value")
+    namespace = data.get("namespace") if record.data.get("source") == "langmem" else None
+    said = {"kind": "Memory", "content": {"content": record.text}}
+    updated = data.get("updated_at")
+    return {
+        "namespace": namespace or ["memories", user], "key": data.get("key") or record.id,
+        "value": value if isinstance(value, dict) else said,
+        "created_at": _iso(record.created), "updated_at": updated or _iso(record.created),
+    }  # fmt: skip
+
+
+def _line(record: Record, user: str) -> dict[str, Any]:
+    return {"id": record.data.get("source_id") or record.id, "text": record.text, "kind": record.kind} | present(
+        created_at=_iso(record.created), user=user, by=record.by, episode=record.episode,
+        keywords=list(record.keywords), valid_until=_until(record),
+        valid_from=None if record.valid_from is None else _iso(record.valid_from), metadata=_metadata(record),
+    )  # fmt: skip
+
+
+def _metadata(record: Record) -> dict[str, Any]:
+    """Return what a record's own program knew of it; of ours, what stands beside the text."""
+    metadata = record.data.get("metadata")
+    if isinstance(metadata, dict):
+        return metadata
+    return {name: value for name, value in record.data.items() if name not in ("source", "source_id", "tainted")}
+
+
+def _until(record: Record) -> str | None:
+    return None if record.valid_until is None else _iso(record.valid_until)
+
+
+def _iso(at: Moment) -> str:
+    """Write a moment to the microsecond: an import computes ids from it."""
+    whole, rest = divmod(round(at * 1_000_000), 1_000_000)
+    return f"{format_iso(whole)[:-1]}.{rest:06}Z" if rest else format_iso(whole)

@@ -1,0 +1,47 @@
+"""Plain JSON Lines: {"text": …} a line, with what else is known of it.
+
+Known besides: id, kind (note, observation or chat), created_at, user, by, episode, keywords, valid_from, valid_until,
+metadata.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, get_args
+
+from mindstream.memory.store.record import FADING, Kind
+from mindstream.service.importing.items import Fields, Item, Tally, present
+from mindstream.service.importing.reading import Source
+
+KINDS: frozenset[Kind] = FADING | {"chat"}
+"""What may be written without a mind: the others have a form of their own."""
+
+
+def read(source: Source, tally: Tally) -> Iterator[Item]:
+    """Yield what the lines say."""
+    for number, raw in source.lines():
+        if isinstance(raw, dict):
+            yield _line(raw, tally)
+        else:
+            tally.lose("line", raw, f"an object is wanted, first in line {number}")
+
+
+def _line(raw: dict[str, Any], tally: Tally) -> Item:
+    fields = Fields(raw, tally)
+    kind = next((each for each in KINDS if each == raw.get("kind")), None)
+    if kind is not None:
+        fields.value("kind")
+    fields.lose("kind", f"only {', '.join(each for each in get_args(Kind) if each in KINDS)} can be imported")
+    return Item(
+        text=fields.text("text"),
+        source_id=fields.name("id"),
+        kind=kind or "note",
+        created=fields.moment("created_at"),
+        valid_from=fields.moment("valid_from"),
+        valid_until=fields.moment("valid_until"),
+        by=fields.name("by"),
+        user=fields.name("user"),
+        episode=fields.name("episode"),
+        keywords=tuple(each for each in fields.list("keywords") if isinstance(each, str)),
+        data=present(metadata=fields.mapping("metadata"), more=fields.rest()),
+    )

@@ -1,0 +1,56 @@
+"""LangMem, and any LangGraph store: items with namespace, key, value and dates.
+
+A list of items, an object with them in `items` (as the store's search answers), or one item a line.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from mindstream.service.importing.items import Fields, Item, Tally, objects, present
+from mindstream.service.importing.reading import Source
+
+OWNED = ("memories", "users", "user")
+"""In a namespace, the name after one of these is a user's; else the last is."""
+TEXTS = ("content", "text", "memory", "data")
+"""Where a value has its words."""
+
+
+def read(source: Source, tally: Tally) -> Iterator[Item]:
+    """Yield what the items say."""
+    for raw in objects(source.values(source.place("items")), tally, "item"):
+        yield _item(raw, tally)
+
+
+def _item(raw: dict[str, Any], tally: Tally) -> Item:
+    fields = Fields(raw, tally)
+    namespace, key, value = fields.list("namespace"), fields.name("key"), fields.value("value")
+    text, whole = _words(value)
+    return Item(
+        text=text, source_id=json.dumps([namespace, key]) if key else "", by="LangMem", user=_user(namespace),
+        created=fields.moment("created_at") or fields.moment("createdAt"),
+        data=present(namespace=namespace, key=key, value=None if whole else value,
+                     updated_at=fields.name("updated_at") or fields.name("updatedAt"), more=fields.rest()),
+    )  # fmt: skip
+
+
+def _words(value: object) -> tuple[str, bool]:
+    """Return the words of a value, and whether they are all of it; those of an odd one are its JSON."""
+    if isinstance(value, str):
+        return value, True
+    if isinstance(value, dict):
+        only = value.keys() <= {"kind", "content"} and value.get("kind") in (None, "Memory")
+        for name in TEXTS:
+            text, whole = _words(value[name]) if isinstance(value.get(name), str | dict) else ("", False)
+            if text:
+                return text, whole and (only or len(value) == 1)
+        return (json.dumps(value, ensure_ascii=False), False) if value else ("", True)
+    return ("" if value is None else json.dumps(value, ensure_ascii=False)), False
+
+
+def _user(namespace: list[Any]) -> str:
+    names = [str(each) for each in namespace]
+    after = [names[at + 1] for at, each in enumerate(names[:-1]) if each in OWNED]
+    return after[0] if after else names[-1] if names else ""

@@ -1,0 +1,104 @@
+"""Letta: an agent file (`.af`) with its memory blocks and messages, or the passages of archival memory as JSON.
+
+Before July 2025 an agent file was one agent, with `core_memory` and `messages` at its top.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from mindstream.service.importing.items import Fields, Item, Tally, objects, present
+from mindstream.service.importing.reading import WHOLE, Source
+
+MACHINERY = ("tools", "sources", "files", "groups", "mcp_servers")
+"""Of an agent file; they say how the agent works, and nothing that it remembers."""
+SPEAKS = "send_message"
+"""The tool by which older agents speak."""
+
+
+def read(source: Source, tally: Tally) -> Iterator[Item]:
+    """Yield what an agent file, or a list of passages, remembers."""
+    place = source.place("agents", "core_memory", "messages", "blocks", "passages", *MACHINERY)
+    if place in ("", "item", "passages.item"):
+        for raw in objects(source.values(place), tally, "passage"):
+            yield from _passage(raw, tally)
+        return
+    for name in ("blocks", "core_memory"):
+        for raw in objects(source.values(f"{name}.item", WHOLE), tally, "block"):
+            yield from _block(raw, tally)
+    for raw in objects(source.values("agents.item", WHOLE), tally, "agent"):
+        fields = Fields(raw, tally, "agent.")
+        name = fields.text("name")
+        for message in objects(iter(fields.list("messages")), tally, "message"):
+            yield from _message(message, name, tally)
+        fields.lose_rest("it says how the agent works")
+    for raw in objects(source.values("messages.item", WHOLE), tally, "message"):
+        yield from _message(raw, "", tally)
+    for name in MACHINERY:
+        for value in source.values(f"{name}.item", WHOLE):
+            tally.lose(name, value, "it says how the agent works")
+
+
+def _passage(raw: dict[str, Any], tally: Tally) -> Iterator[Item]:
+    fields = Fields(raw, tally)
+    if raw.get("is_deleted"):
+        tally.lose("items", raw.get("text"), "it was deleted there")
+        return
+    tags = fields.list("tags")
+    yield Item(
+        text=fields.text("text", "content"), source_id=fields.name("id"), created=fields.moment("created_at"),
+        by="Letta", keywords=tuple(each for each in tags if isinstance(each, str)),
+        data=present(metadata=fields.mapping("metadata"), updated_at=fields.name("updated_at"),
+                     more=fields.rest(embedding_config="vectors are made anew")),
+    )  # fmt: skip
+
+
+def _block(raw: dict[str, Any], tally: Tally) -> Iterator[Item]:
+    fields = Fields(raw, tally, "block.")
+    label, value = fields.text("label"), fields.text("value")
+    data = present(label=label, description=fields.text("description"), metadata=fields.mapping("metadata"))
+    fields.lose("id", "it is counted from 0 in each file; the block is known by what it says")
+    fields.lose_rest("it says how the block is edited")
+    if value:
+        yield Item(text=value, source_id=f"block {label}: {value}", by="Letta", data=data)
+
+
+def _message(raw: dict[str, Any], agent: str, tally: Tally) -> Iterator[Item]:
+    role, said = str(raw.get("role")), _said(raw)
+    if role not in ("user", "assistant") or not said:
+        tally.lose(f"messages: {role}", raw.get("content") or raw, "nothing was said in it")
+        return
+    fields = Fields(raw, tally, "message.")
+    fields.value("role")
+    fields.value("content" if "content" in raw else "text")
+    fields.lose("id", "it is counted from 0 in each file; the message is known by its date and words")
+    created, model = fields.moment("created_at"), fields.name("model")
+    fields.lose_rest("it says how the message was made")
+    by = "" if role == "user" else agent or "Letta"
+    yield Item(text=said, kind="observation", created=created, by=by, data=present(role=role, model=model))
+
+
+def _said(raw: dict[str, Any]) -> str:
+    """Return what was said: by the tool for it, in a wrapping of JSON, or plainly."""
+    for call in raw.get("tool_calls") or []:
+        function = call.get("function") if isinstance(call, dict) else None
+        if isinstance(function, dict) and function.get("name") == SPEAKS:
+            return _within(function.get("arguments"))
+    content = raw.get("content") or raw.get("text")
+    parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    texts = [part.get("text") for part in parts if isinstance(part, dict) and part.get("type") == "text"]
+    text = "\n".join(each for each in texts if isinstance(each, str)).strip()
+    return _within(text) if text.startswith('{"type"') or text.startswith('{\n  "type"') else text
+
+
+def _within(text: object) -> str:
+    """Return the message in a wrapping; what is wrapped without one is an event of the program."""
+    try:
+        found = json.loads(text) if isinstance(text, str) else text
+    except (ValueError, RecursionError):
+        return ""
+    event = found.get("type") if isinstance(found, dict) else None
+    message = found.get("message") if isinstance(found, dict) and event in (None, "user_message") else None
+    return message.strip() if isinstance(message, str) else ""

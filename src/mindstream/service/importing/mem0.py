@@ -1,0 +1,60 @@
+"""mem0: what `get_all` returns, of the open-source package and of the platform, and what an export holds.
+
+A list of memories, or an object with them in `results` or `memories`; relations of a graph beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from mindstream.memory.store.record import Triple
+from mindstream.service.importing.items import Fields, Item, Tally, objects, present
+from mindstream.service.importing.reading import WHOLE, Source
+
+LISTS = ("results", "memories")
+
+
+def read(source: Source, tally: Tally) -> Iterator[Item]:
+    """Yield its memories, then the relations of its graph."""
+    place = source.place(*LISTS)
+    for raw in objects(source.values(place), tally, "memory"):
+        yield _memory(raw, tally)
+    if place not in ("", "item"):
+        for raw in objects(source.values("relations.item", WHOLE), tally, "relations"):
+            yield from _relation(raw, tally)
+
+
+def _memory(raw: dict[str, Any], tally: Tally) -> Item:
+    fields = Fields(raw, tally)
+    keywords = tuple(each for each in fields.list("categories") if isinstance(each, str))
+    return Item(
+        text=fields.text("memory", "text", "content", "data"),
+        source_id=fields.name("id"),
+        created=fields.moment("created_at"),
+        valid_until=fields.moment("expiration_date"),
+        by=fields.name("actor_id") or "mem0",
+        user=fields.name("user_id"),
+        episode=fields.name("run_id"),
+        keywords=keywords,
+        data=present(
+            metadata=fields.mapping("metadata"),
+            agent_id=fields.name("agent_id"),
+            app_id=fields.name("app_id"),
+            role=fields.name("role"),
+            updated_at=fields.name("updated_at"),
+            more=fields.rest(hash="it is computed from the text", text_lemmatized="it is computed from the text"),
+        ),
+    )
+
+
+def _relation(raw: dict[str, Any], tally: Tally) -> Iterator[Item]:
+    fields = Fields(raw, tally, "relations.")
+    subject, name = fields.name("source"), fields.name("relationship") or fields.name("relation")
+    target = fields.name("target") or fields.name("destination")
+    more = fields.rest()
+    if subject and name and target:
+        text = " ".join(each.replace("_", " ") for each in (subject, name, target))
+        yield Item(text=text, by="mem0", about=Triple(subject, name, target), data=present(more=more))
+    else:
+        tally.lose("relations", raw, "source, relationship and target are wanted")

@@ -1,0 +1,232 @@
+"""Items written into the memories that they belong to: in batches, each once, dated as they were.
+
+A record's id is computed from what the item is called in its own program, or says: what is there already is known by
+it. So a second import adds nothing, and one that was killed goes on, without any state but what it has written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+
+import numpy as np
+
+from mindstream import chance
+from mindstream.clock import Clock, Moment
+from mindstream.errors import Conflict, InputError
+from mindstream.log.events import Remembered
+from mindstream.log.names import StreamKey, StreamName
+from mindstream.memory.store.record import TAINTED, UNIQUE, Record, new_id, normalised
+from mindstream.memory.store.store import Commit, Entry, Store
+from mindstream.memory.store.validation import MAX_BYTES, MAX_NAME, checked_record, shortened
+from mindstream.models.embedders.embedder import Embedder
+from mindstream.service.importing.forms import Form
+from mindstream.service.importing.items import Item, Tally
+
+BATCH = 500
+"""So many records are embedded and committed at once."""
+CHANCE = 16
+"""So many characters of an id are drawn from what an item is called; 80 bits."""
+TRIES = 5
+"""So often a batch is written anew where somebody else says the same at the same moment."""
+AHEAD_S = 86_400.0
+"""A date further ahead than this is none: clocks of two machines may differ, and zones."""
+
+
+@dataclass(slots=True)
+class Imported:
+    """What an import came to.
+
+    Attributes:
+        known: records that were there already, of an import before.
+        same: what a memory says in the same words already.
+    """
+
+    written: int = 0
+    known: int = 0
+    same: int = 0
+    left_out: int = 0
+    users: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(slots=True)
+class Import:
+    """An import into a data folder.
+
+    Args:
+        store: None: there is no data folder yet, and nothing will be written.
+        embedder: None: nothing is written; it is only counted.
+        owner: whose memory it goes into.
+        each_user: what the file says is somebody else's goes into theirs.
+        trusted: nothing of it is marked as strangers' words.
+    """
+
+    form: Form
+    store: Store | None
+    embedder: Embedder | None
+    clock: Clock
+    owner: str
+    each_user: bool = False
+    trusted: bool = False
+    tally: Tally = field(default_factory=Tally)
+    done: Imported = field(default_factory=Imported)
+    _keys: dict[str, StreamKey] = field(default_factory=dict)
+    _seen: set[str] = field(default_factory=set)
+
+    async def take_in(self, items: Iterator[Item], progress: Callable[[int], None]) -> Imported:
+        """Write what is not there yet; `progress` is told how many items are done.
+
+        Raises:
+            InputError: the file is not what it says; what came before is written.
+            StorageError: it cannot be written.
+        """
+        read = 0
+        while batch := await asyncio.to_thread(lambda: list(islice(items, BATCH))):
+            records: dict[str, Record] = {}
+            for item in batch:
+                for record in self._records(item):
+                    self.done.known += record.id in records
+                    records.setdefault(record.id, record)
+            await self._write(list(records.values()))
+            read += len(batch)
+            progress(read)
+        return self.done
+
+    def _records(self, item: Item) -> list[Record]:
+        """Return the records that an item becomes: one, or where its text is too long for one, several."""
+        user = item.user if self.each_user and item.user else self.owner
+        try:
+            return [checked_record(record) for record in self._drafts(item, user)]
+        except InputError as error:
+            try:  # what is said is worth more than what is known of it
+                bare = replace(item, data={}, keywords=(), about=None, valid_from=None, valid_until=None)
+                found = [checked_record(record) for record in self._drafts(bare, user)]
+                self.tally.lose("what is known of an item", dict(item.data), str(error))
+            except InputError:
+                self.tally.lose("items", item.text, str(error))
+                self.done.left_out += 1
+                return []
+            return found
+
+    def _drafts(self, item: Item, user: str) -> Iterator[Record]:
+        key, now, created = self._key(user), self.clock.now(), item.created
+        if created is not None and not 0 <= created <= now + AHEAD_S:
+            self.tally.lose("dates", created, "it is before 1970 or to come; the time of the import stands instead")
+            created = None
+        named = item.source_id or (item.created, item.by, item.episode, item.text)
+        data = {"source": self.form, "source_id": item.source_id[:MAX_NAME], **item.data}
+        if item.by and item.by != user and not self.trusted:
+            data[TAINTED] = True
+        parts = list(_pieces(item.text)) or [""]
+        for number, text in enumerate(parts):
+            drawn = chance.keyed_token(CHANCE, "import", self.form, key, item.kind, named, number)
+            yield Record(
+                id=new_id(created or 0.0, drawn), stream=key, kind=item.kind, text=text,
+                created=now if created is None else created, accessed=now, by=shortened(item.by or user, MAX_NAME),
+                episode=shortened(item.episode, MAX_NAME), valid_from=item.valid_from, valid_until=item.valid_until,
+                about=item.about, keywords=tuple(shortened(each, MAX_NAME) for each in item.keywords),
+                data=data if len(parts) == 1 else {**data, "part": number + 1},
+            )  # fmt: skip
+
+    def _key(self, user: str) -> StreamKey:
+        key = self._keys.get(user)
+        if key is None:
+            name = StreamName("user", user)
+            key = self._keys[user] = self.store.key(name) if self.store else name.key
+        return key
+
+    async def _write(self, records: Sequence[Record]) -> None:
+        """Write those that are not there yet, all in one transaction."""
+        fresh = await self._unknown(records)
+        for _ in range(TRIES):
+            new = await self._unsaid(fresh)
+            try:
+                await self._commit(new)
+                break
+            except Conflict:  # somebody else said it, or imported it, at the same moment
+                fresh = await self._unknown(fresh)
+        else:
+            raise Conflict("others write the same into this memory again and again; import it when they have ended")
+        self.done.same += len(fresh) - len(new)
+        self.done.written += len(new)
+        names = {key: user for user, key in self._keys.items()}
+        self.done.users.update(names[record.stream] for record in new)
+
+    async def _unknown(self, records: Sequence[Record]) -> list[Record]:
+        """Return those that no import has written before."""
+        ids = [record.id for record in records]
+        there = await self.store.owners(ids) if self.store else {}
+        known = there.keys() if self.embedder else there.keys() | (self._seen & set(ids))
+        self._seen.update(() if self.embedder else ids)  # of a trial nothing is there afterwards
+        self.done.known += len(known)
+        for record in await self._changed([record for record in records if record.id in there]):
+            self.tally.lose("new words", record.text, "an import before took it in otherwise; that stays as it was")
+        return [record for record in records if record.id not in known]
+
+    async def _changed(self, records: Sequence[Record]) -> list[Record]:
+        """Return those that are there in other words."""
+        found: dict[str, str] = {}
+        for key in {record.stream for record in records}:
+            ids = [record.id for record in records if record.stream == key]
+            found |= {each.id: each.text for each in await self.store.records(key, ids)} if self.store else {}
+        return [record for record in records if found.get(record.id, record.text) != record.text]
+
+    async def _unsaid(self, records: Sequence[Record]) -> list[Record]:
+        """Return those that say what their memory does not hold yet; what held once, and no more, may be said again."""
+        now, said = self.clock.now(), set[tuple[StreamKey, str, str]]()
+        asked = {(each.stream, each.kind): list[str]() for each in records if _is_once(each, now)}
+        for each in records:
+            if _is_once(each, now):
+                asked[each.stream, each.kind].append(each.text)
+        for (key, kind), texts in asked.items():
+            there = await self.store.find_same(key, kind, texts, now=now) if self.store else {}
+            said.update((key, kind, text) for text in there)
+        new = []
+        for record in records:
+            words = (record.stream, record.kind, normalised(record.text))
+            if not _is_once(record, now) or words not in said:
+                new.append(record)
+                said.update((words,) if _is_once(record, now) else ())
+            else:
+                self.tally.lose("items", record.text, "its memory says so already, in the same words")
+        return new
+
+    async def _commit(self, records: Sequence[Record]) -> None:
+        if not records or self.embedder is None or self.store is None:
+            return
+        vectors = (await self.embedder.embed([record.text for record in records])).astype(np.float16)
+        name, now = self.embedder.name, self.clock.now()
+        streams: dict[StreamKey, list[Record]] = {}
+        for record, vector in zip(records, vectors, strict=True):
+            streams.setdefault(record.stream, []).append(replace(record, embedder=name, vector=vector))
+        await self.store.commit(*(Commit(mind=key, at=now, entries=_entries(some, now))
+                                  for key, some in streams.items()))  # fmt: skip
+
+
+def _is_once(record: Record, now: Moment) -> bool:
+    """Tell whether its words are kept once only while they hold."""
+    return record.kind in UNIQUE and (record.valid_until is None or record.valid_until > now)
+
+
+def _entries(records: Sequence[Record], now: Moment) -> tuple[Entry, ...]:
+    """Return a row of the log for what holds, and one for what held once."""
+    parts = [[each for each in records if _is_once(each, now) == once] for once in (True, False)]
+    return tuple(
+        Entry(Remembered(count=len(some), kinds=dict(Counter(each.kind for each in some))), "import", tuple(some),
+              distinct=distinct, system=True)
+        for some, distinct in zip(parts, (True, False), strict=True) if some
+    )  # fmt: skip
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Cut a text into pieces that a record can hold, between words where there are any."""
+    while len(text) > MAX_BYTES // 4 and len(text.encode(errors="ignore")) > MAX_BYTES:
+        piece = text.encode(errors="ignore")[:MAX_BYTES].decode(errors="ignore")
+        cut = piece.rfind(" ", len(piece) // 2) + 1 or len(piece)
+        yield piece[:cut]
+        text = text[cut:]
+    if text.strip():
+        yield text

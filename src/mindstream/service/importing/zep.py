@@ -1,0 +1,83 @@
+"""Zep and Graphiti: episodes, facts (edges) with the time in which they held, and summaries of entities (nodes).
+
+An object with the lists `episodes`, `edges` or `facts`, `nodes`, `messages`; or one list of any of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from mindstream.memory.store.record import Triple
+from mindstream.service.importing.items import Fields, Item, Tally, objects, present
+from mindstream.service.importing.reading import LONGEST, WHOLE, Source
+
+LISTS = ("nodes", "episodes", "messages", "edges", "facts")
+NODES = 1_000_000
+"""So many entities' names are remembered, for facts that name them by id only."""
+
+
+def read(source: Source, tally: Tally) -> Iterator[Item]:
+    """Yield what was said, the facts and the summaries."""
+    place, names = source.place(*LISTS), dict[str, str]()
+    places = [f"{name}.item" for name in LISTS] if place not in ("", "item") else [place]
+    for each in places:
+        for raw in objects(source.values(each, WHOLE if len(places) > 1 else LONGEST), tally, each):
+            if "fact" in raw:
+                yield _fact(raw, names, tally)
+            elif "content" in raw:
+                yield _episode(raw, tally)
+            else:
+                yield from _node(raw, names, tally)
+
+
+def _owner(fields: Fields) -> str:
+    """Take whose graph it is in."""
+    found = [fields.name(name) for name in ("user_id", "group_id", "graph_id")]
+    return next((each for each in found if each), "")
+
+
+def _fact(raw: dict[str, Any], names: dict[str, str], tally: Tally) -> Item:
+    fields = Fields(raw, tally, "fact.")
+    ends = [fields.name(f"{end}_node_name") or names.get(str(raw.get(f"{end}_node_uuid")), "")
+            for end in ("source", "target")]  # fmt: skip
+    name, over = fields.name("name"), fields.moment("invalid_at")
+    expired = fields.moment("expired_at")
+    return Item(
+        text=fields.text("fact"), source_id=fields.name("uuid"), created=fields.moment("created_at"), by="Zep",
+        user=_owner(fields), valid_from=fields.moment("valid_at"), valid_until=expired if over is None else over,
+        about=Triple(ends[0], name, ends[1]) if name and all(ends) else None,
+        data=present(relation=name, metadata=fields.mapping("attributes"), episodes=fields.list("episodes"),
+                     expired_at=expired, more=fields.rest(fact_embedding="vectors are made anew")),
+    )  # fmt: skip
+
+
+def _episode(raw: dict[str, Any], tally: Tally) -> Item:
+    """Read a message of a thread, or a text or JSON that was handed in."""
+    fields = Fields(raw, tally, "episode.")
+    role = fields.name("role_type") or (fields.name("role") if raw.get("role") in ("user", "assistant") else "")
+    speaker = fields.name("role") or fields.name("name")
+    happened, written = fields.moment("valid_at"), fields.moment("created_at")
+    by = "" if role == "user" else speaker or role or fields.name("source_description") or "Zep"
+    return Item(
+        text=fields.text("content"), source_id=fields.name("uuid"), kind="observation", by=by, user=_owner(fields),
+        created=written if happened is None else happened,
+        episode=fields.name("thread_id") or fields.name("session_id"),
+        data=present(role=role, speaker=speaker, metadata=fields.mapping("metadata"), written_at=written,
+                     more=fields.rest(entity_edges="facts name their episodes", processed="it is Zep's own state")),
+    )  # fmt: skip
+
+
+def _node(raw: dict[str, Any], names: dict[str, str], tally: Tally) -> Iterator[Item]:
+    """Read the summary of an entity, and remember what it is called."""
+    fields = Fields(raw, tally, "node.")
+    id_, name, summary = fields.name("uuid"), fields.name("name"), fields.text("summary")
+    if id_ and name and len(names) < NODES:
+        names[id_] = name
+    created, user = fields.moment("created_at"), _owner(fields)
+    data = present(node=name, labels=fields.list("labels"), metadata=fields.mapping("attributes"))
+    fields.lose("name_embedding", "vectors are made anew")
+    fields.lose_rest("it belongs to the graph")
+    if summary:
+        text = summary if summary.startswith(name) else f"{name}: {summary}"
+        yield Item(text=text, source_id=id_, created=created, by="Zep", user=user, data=data)

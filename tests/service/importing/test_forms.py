@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+
+import pytest
+from foreign_samples import NOW, SAMPLES, held, take_in
+
+from mindstream import SqliteStore
+from mindstream.clock import parse_iso
+from mindstream.memory.store.record import Triple, is_tainted
+from mindstream.service.importing.forms import MODULES, Form
+
+
+async def test_memories_of_mem0_keep_date_user_and_metadata(store: SqliteStore) -> None:
+    run = await take_in(store, "mem0", "mem0.json", each_user=True)
+    assert (run.done.written, dict(run.done.users)) == (3, {"ann": 2, "bob": 1})
+    cello, graph = await held(store)
+    assert (cello.kind, cello.text, cello.by) == ("note", "Ann plays the cello on Tuesdays", "mem0")
+    assert cello.created == pytest.approx(parse_iso("2025-03-01T18:00:00.123456Z"))
+    assert cello.data["metadata"] == {"topic": "music", "n": 1} and cello.data["source_id"] == "m-1"
+    assert graph.about == Triple("ann", "plays", "cello")
+    (bob,) = await held(store, "bob")
+    assert bob.keywords == ("sport",)
+    assert {name: (each.count, each.example) for name, each in run.tally.lost.items()} == {
+        "hash": (2, "aa"), "score": (1, "0.3"),
+    }  # fmt: skip
+
+
+async def test_what_the_platform_says_besides_is_kept_and_none_of_it_can_say_that_it_is_not_foreign(
+    store: SqliteStore,
+) -> None:
+    run = await take_in(store, "mem0", "mem0_platform.json")
+    (found,) = await held(store)
+    assert found.episode == "trip-7" and found.valid_until == parse_iso("2099-12-31")
+    assert found.data["agent_id"] == "kitchen" and found.data["updated_at"] == "2024-07-02T12:00:00-07:00"
+    assert found.data["more"] == {"immutable": True, "structured_attributes": {"day": 1, "month": 7}}
+    assert found.data["metadata"] == {"source": "form", "tainted": False} and is_tainted(found)
+    assert run.done.left_out == 1 and run.tally.lost["created_at"].example == "yesterday"
+    assert "nothing to read" in run.tally.lost["items"].why
+
+
+def zipped(**files: str) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in files.items():
+            archive.writestr(name.replace("__", "/").replace("_", ".", 1), text)
+    return made.getvalue()
+
+
+@pytest.mark.parametrize("packed", [False, True])
+async def test_of_chatgpt_the_branch_that_was_on_the_screen_is_read(store: SqliteStore, packed: bool) -> None:
+    text = (SAMPLES / "chatgpt.json").read_text("utf-8")
+    run = await take_in(store, "chatgpt", zipped(conversations_json=text, chat_html="<p>") if packed else text.encode())
+    asked, answered = await held(store)
+    assert (asked.text, asked.by, asked.kind, asked.episode) == (
+        "Which strings are these?",
+        "ann",
+        "observation",
+        "c-1",
+    )
+    assert (answered.text, answered.by, answered.created) == ("They are cello strings.", "ChatGPT", 1_700_000_004.0)
+    assert answered.data["title"] == "Cello strings" and answered.data["model"] == "gpt-5"
+    assert is_tainted(answered) and not is_tainted(asked)
+    lost = {name: each.example for name, each in run.tally.lost.items()}
+    assert lost["messages of other branches"] == "Guitar strings."
+    assert "at th" in lost["messages: assistant, thoughts"]
+    assert "image_asset_pointer" in lost["message.content.parts"]
+    assert lost.get("files of the archive") == ("chat.html" if packed else None)
+
+
+async def test_numbered_parts_of_an_export_are_read_one_after_another(store: SqliteStore) -> None:
+    (talk,) = json.loads((SAMPLES / "chatgpt.json").read_text("utf-8"))
+    other = json.dumps([talk]).replace("n-", "m-").replace("c-1", "c-2")
+    parts = {"export__conversations-000_json": json.dumps([talk]), "export__conversations-001_json": other}
+    assert (await take_in(store, "chatgpt", zipped(**parts))).done.written == 4
+    assert [record.episode for record in await held(store)] == ["c-1", "c-1", "c-2", "c-2"]
+
+
+async def test_of_claude_what_was_said_is_read_and_thoughts_tools_and_files_are_named_as_lost(
+    store: SqliteStore,
+) -> None:
+    run = await take_in(store, "claude", "claude.json")
+    asked, answered = await held(store)
+    assert (asked.by, asked.text, asked.data["files"]) == ("ann", "What do I pack for Oslo?", ["map.png", "list.txt"])
+    assert (answered.by, answered.text, answered.episode) == ("Claude", "A rain coat.", "d-1")
+    assert answered.created == parse_iso("2025-05-01T08:00:20Z") and answered.data["title"] == "Packing list"
+    lost = run.tally.lost
+    assert lost["messages of other branches"].example == "An umbrella."
+    assert lost["message.attachments.extracted_content"].example == "socks"
+    assert {"message.content: thinking", "message.content: tool_use"} <= lost.keys()
+
+
+async def test_json_lines_keep_what_is_known_of_a_text(store: SqliteStore) -> None:
+    run = await take_in(store, "jsonl", "lines.jsonl", each_user=True)
+    boiler, plan = await held(store)
+    assert boiler.created == parse_iso("2023-05-04") and boiler.data["metadata"] == {"room": "cellar"}
+    assert not is_tainted(boiler) and boiler.data["source_id"] == "7"
+    assert plan.kind == "note" and plan.created == NOW
+    (gate,) = await held(store, "dora")
+    assert (gate.by, gate.kind, gate.data["more"]) == ("Olga", "observation", {"colour": "red"}) and is_tainted(gate)
+    assert {name: each.example for name, each in run.tally.lost.items()} == {
+        "kind": "plan", "line": "17", "dates": "32472144000.0",
+    }  # fmt: skip
+
+
+async def test_of_an_agent_file_blocks_and_what_was_said_are_read(store: SqliteStore) -> None:
+    run = await take_in(store, "letta", "letta.af")
+    block, asked, answered = await held(store)
+    assert (block.kind, block.text, block.data["label"]) == ("note", "First name: Chad", "human")
+    assert (asked.text, asked.by, asked.created) == ("I race on Sunday", "ann", parse_iso("2025-10-31T22:57:00Z"))
+    assert (answered.text, answered.by) == ("Good luck, Chad!", "Sam")
+    lost = {name: each.example for name, each in run.tally.lost.items()}
+    assert "heartbeat" in lost["messages: user"] and lost["agent.system"] == "You are Sam."
+    assert "tools" in lost and "block.limit" in lost
+
+
+async def test_passages_of_archival_memory_keep_tags_dates_and_metadata(store: SqliteStore) -> None:
+    run = await take_in(store, "letta", "letta_archival.json")
+    (boat,) = await held(store)
+    assert boat.keywords == ("boat",) and boat.data["metadata"] == {"trip": 2}
+    assert boat.created == pytest.approx(parse_iso("2025-11-05T23:04:24.901468Z"))
+    assert run.tally.lost["items"].example == "Gone." and "embedding" in run.tally.lost
+
+
+async def test_facts_of_zep_hold_while_they_held_there(store: SqliteStore) -> None:
+    await take_in(store, "zep", "zep.json", each_user=True)
+    (said,) = await held(store)
+    assert (said.by, said.episode, said.text) == ("ann", "t-1", "I moved to Lyon in June.")
+    crm, summary, lyon, nice = sorted(await held(store, "eva"), key=lambda each: each.text[6:])
+    assert summary.text == "Eva moved to Lyon." and crm.created == parse_iso("2025-06-30") and is_tainted(crm)
+    assert lyon.about == Triple("Eva", "LIVES_IN", "Lyon") and lyon.data["metadata"] == {"sure": True}
+    assert (lyon.valid_from, lyon.valid_until) == (parse_iso("2025-06-01"), None)
+    assert (nice.valid_from, nice.valid_until) == (parse_iso("2020-01-01"), parse_iso("2025-06-01"))
+
+
+async def test_items_of_a_langgraph_store_go_to_the_user_of_their_namespace(store: SqliteStore) -> None:
+    run = await take_in(store, "langmem", "langmem.json", each_user=True)
+    (finn,), (gina,), (hal,) = [await held(store, name) for name in ("finn", "gina", "profile")]
+    assert finn.text == "Finn reads Dutch." and "value" not in finn.data
+    assert finn.created == pytest.approx(parse_iso("2025-01-02T03:04:05.678901Z"))
+    assert gina.text == "Gina keeps bees" and gina.data["value"] == {"text": "Gina keeps bees", "hives": 3}
+    assert json.loads(hal.text) == {"name": "Hal", "age": 40} and hal.data["namespace"] == ["profile"]
+    assert list(run.tally.lost) == ["score"]
+
+
+def sample(form: Form) -> str:
+    stem = "lines" if form == "jsonl" else form
+    return next(file.name for file in sorted(SAMPLES.iterdir()) if file.stem == stem)
+
+
+@pytest.mark.parametrize("form", MODULES)
+async def test_a_second_import_adds_nothing(form: Form, store: SqliteStore) -> None:
+    first = await take_in(store, form, sample(form), each_user=True)
+    again = await take_in(store, form, sample(form), each_user=True)
+    assert first.done.written > 0
+    assert (again.done.written, again.done.known) == (0, first.done.written)
+
+
+async def test_with_trust_nothing_is_marked_as_foreign(store: SqliteStore) -> None:
+    await take_in(store, "claude", "claude.json", trusted=True)
+    assert not any(map(is_tainted, await held(store)))

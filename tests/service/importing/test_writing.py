@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from foreign_samples import NOW, held, take_in
+
+from mindstream import ManualClock, Memory, SqliteStore
+from mindstream.errors import InputError
+from mindstream.memory.store.record import RecordDraft
+from mindstream.memory.store.validation import MAX_BYTES
+from mindstream.models.embedders.wordllama import WordLlama
+from mindstream.service.importing.forms import MODULES, Form, reader
+from mindstream.service.importing.giving import FORMS, Given
+from mindstream.service.importing.reading import Source
+from mindstream.service.importing.writing import BATCH, Import
+from mindstream.service.memory import UserMemory
+
+
+def mem0(*memories: dict[str, Any]) -> bytes:
+    return json.dumps({"results": memories}).encode()
+
+
+async def test_what_a_memory_says_already_is_not_written_again_and_is_told(store: SqliteStore) -> None:
+    async with Memory(store, "ann", WordLlama(), ManualClock(NOW)) as stream:
+        await stream.retain_all([RecordDraft(text="Drinks tea.", kind="note")])
+    ended = {"id": "3", "memory": "drinks TEA", "expiration_date": "2020-01-01"}
+    run = await take_in(store, "mem0", mem0({"id": "1", "memory": "drinks tea"}, {"id": "2", "memory": "Rows"}, ended))
+    assert (run.done.written, run.done.same) == (2, 1)
+    assert run.tally.lost["items"].example == "drinks tea"
+    assert [record.text for record in await held(store)] == ["Drinks tea.", "Rows", "drinks TEA"]
+
+
+async def test_two_imports_at_the_same_moment_write_each_once(store: SqliteStore) -> None:
+    file = mem0(*({"id": str(n), "memory": f"thing {n}"} for n in range(2 * BATCH + 3)))
+    one, other = await asyncio.gather(take_in(store, "mem0", file), take_in(store, "mem0", file))
+    assert one.done.written + other.done.written == 2 * BATCH + 3 == len(await held(store))
+
+
+async def test_new_words_of_a_known_memory_are_told_and_not_written(store: SqliteStore) -> None:
+    old = {"id": "1", "memory": "Rows on Sundays", "created_at": "2024-01-01"}
+    await take_in(store, "mem0", mem0(old))
+    run = await take_in(store, "mem0", mem0(old | {"memory": "Rows no more"}))
+    assert (run.done.known, run.tally.lost["new words"].example) == (1, "Rows no more")
+
+
+async def test_a_text_too_long_for_a_record_becomes_several(store: SqliteStore) -> None:
+    text = " ".join(f"wörd{n}" for n in range(9_000))
+    run = await take_in(store, "mem0", mem0({"id": "1", "memory": text}))
+    parts = await held(store)
+    assert run.done.written == len(parts) == 3 and [part.data["part"] for part in parts] == [1, 2, 3]
+    assert " ".join(part.text for part in parts) == text
+    assert all(len(part.text.encode()) <= MAX_BYTES for part in parts)
+
+
+async def test_metadata_that_cannot_be_kept_does_not_take_its_text_along(store: SqliteStore) -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(60):
+        deep = {"in": deep, "n": 1}
+    run = await take_in(store, "mem0", mem0({"id": "1", "memory": "Rows", "metadata": deep}))
+    (found,) = await held(store)
+    assert found.text == "Rows" and "metadata" not in found.data and found.data["source_id"] == "1"
+    assert "deep" in run.tally.lost["what is known of an item"].why
+
+
+async def test_a_name_that_nobody_can_have_is_told(store: SqliteStore) -> None:
+    run = await take_in(store, "mem0", mem0({"id": "1", "memory": "Rows", "user_id": "../x\n"}), each_user=True)
+    assert run.done.left_out == 1 and "letters, digits" in run.tally.lost["items"].why
+
+
+def bomb() -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("conversations.json", b'[{"title": "' + b"a" * (70 << 20) + b'"}]')
+    return made.getvalue()
+
+
+HOSTILE = {
+    "cut off": (b'{"results": [{"id": "1", "memory": "a"}, {"id":', "not JSON"),
+    "nothing": (b"", "not JSON"),
+    "a number": (b"17", "objects are wanted"),
+    "no JSON": (b"\x89PNG\r\n\x1a\n", "not JSON"),
+    "not a number": (b'[{"id": "1", "memory": NaN}]', "not JSON"),
+    "a broken archive": (b"PK\x03\x04" + b"0" * 100, "archive cannot be read"),
+    "an archive of one huge object": (bomb(), "one object is over 64 MB"),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+async def test_a_file_that_is_not_what_it_says_is_refused_by_name(kind: str, store: SqliteStore) -> None:
+    data, told = HOSTILE[kind]
+    form: Form = "chatgpt" if "archive" in kind else "mem0"
+    with pytest.raises(InputError, match=told) as caught:
+        await take_in(store, form, data)
+    assert str(caught.value).startswith("file") and len(str(caught.value)) < 500
+
+
+ODD: list[Any] = [
+    None, 1, "a", [], {}, {"mapping": 1}, {"mapping": {"a": 1, "b": {"message": {"author": [], "content": {}}}}},
+    {"mapping": {"a": {"parent": "a", "message": {"author": {"role": []}, "content": {"parts": 1}}}},
+     "current_node": "a"},
+    {"chat_messages": [1, {"uuid": [], "sender": {}, "content": [1], "attachments": 1, "parent_message_uuid": []}]},
+    {"id": {}, "memory": [], "user_id": [], "created_at": [], "categories": {}, "metadata": [1]},
+    {"text": {}, "kind": [], "created_at": True}, {"role": "user", "content": [1], "tool_calls": [1]},
+    {"namespace": {}, "key": [], "value": [1]}, {"namespace": [[], 1], "value": {"content": {"content": []}}},
+    {"fact": 1, "source_node_uuid": [], "valid_at": {}}, {"content": 1, "role": []}, {"summary": [], "name": {}},
+    {"label": 1, "value": {}}, {"is_deleted": True}, {"created_at": 1e300, "text": "a"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", MODULES)
+async def test_no_form_fails_over_odd_objects(form: Form, store: SqliteStore) -> None:
+    names = ("agents", "blocks", "messages", "nodes", "episodes", "edges", "items", "results", "relations")
+    await take_in(store, form, "\n".join(json.dumps(each) for each in ODD if isinstance(each, dict)).encode())
+    if form != "jsonl":
+        await take_in(store, form, json.dumps(ODD).encode())
+        await take_in(store, form, json.dumps(dict.fromkeys(names, ODD)).encode())
+        await take_in(store, form, json.dumps({"agents": [{"messages": ODD}]}).encode())
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_what_is_given_back_is_taken_in_alike(form: Any, store: SqliteStore, tmp_path: Path) -> None:
+    first = mem0(
+        {"id": "1", "memory": "Rows “far”", "created_at": "2024-01-01T10:00:00.25Z", "metadata": {"n": 1},
+         "categories": ["sport"], "run_id": "r"},
+        {"id": "2", "memory": "Over", "expiration_date": "2020-01-01"},
+    )  # fmt: skip
+    await take_in(store, "mem0", first)
+    given = Given()
+    lines = [line async for line in FORMS[form](UserMemory(store, "ann", "wordllama", ManualClock(NOW)), given)]
+    assert (given.records, given.left_out) == (1, 1)
+    other = SqliteStore(tmp_path / "other")
+    run = Import(form, other, WordLlama(), ManualClock(NOW), "ann")
+    await run.take_in(reader(form)(Source("file", io.BytesIO("\n".join(lines).encode())), run.tally), lambda _: None)
+    (before, _), (after,) = await held(store), await held(other)
+    assert (after.text, after.created) == (before.text, before.created)
+    if form != "langmem":  # it has no place for these
+        assert (after.keywords, after.episode, after.by) == (("sport",), "r", "mem0")
+        assert after.data["metadata"] == {"n": 1} and after.data["source_id"] == "1"
+    await other.close()
