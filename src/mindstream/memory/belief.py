@@ -14,6 +14,8 @@ from mindstream.log.events import BeliefChanged
 from mindstream.memory.store.record import TAINTED, Record, RecordDraft, is_tainted
 from mindstream.memory.store.store import Entry
 from mindstream.memory.store.validation import shortened
+from mindstream.memory.traced import tell_believed, traced
+from mindstream.tracing import genai
 
 if TYPE_CHECKING:
     from mindstream.memory.stream import Stream
@@ -127,6 +129,7 @@ def _folded(item: object) -> str:
 # Revising a belief: a patch is merged into what is believed now, and written as the next version.
 
 
+@traced(genai.UPSERT_MEMORY, "slot", tell_believed)
 async def believe(
     stream: Stream, slot: str, patch: Patch, shape: type[Shape], *, evidence: Sequence[str] = (), by: str = "reasoner"
 ) -> Belief[Shape]:

@@ -24,6 +24,8 @@ from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.memory.store.redaction import MARK, ErasedWords
 from mindstream.memory.store.store import Entry, Erasure, read_all
 from mindstream.memory.store.validation import checked_moment
+from mindstream.memory.traced import tell_removed, traced
+from mindstream.tracing import genai
 from mindstream.text.words import UNSPACED, terms
 
 if TYPE_CHECKING:
@@ -105,6 +107,7 @@ async def find_removal(stream: Stream, request: ForgetRequest) -> Removal:
     return await _removal(stream, request, asked, near)
 
 
+@traced(genai.DELETE_MEMORY, "removal", tell_removed)
 async def remove(stream: Stream, removal: Removal) -> Forgotten:
     """Take for good what a removal names, and what was drawn from it since; return how much that was."""
     if not removal:
