@@ -15,7 +15,7 @@ from mindstream.tracing import genai
 
 pytest.importorskip("opentelemetry.exporter.otlp.proto.http.trace_exporter", reason="the extra otlp is not installed")
 
-from collector import Collector, attributes, collecting  # noqa: E402
+from collector import Collector, attributes, collecting
 
 
 @pytest.fixture
@@ -88,6 +88,15 @@ async def test_the_same_log_gives_the_same_ids(folder: Path, collector: Collecto
     assert len(set(ids)) == count
     assert await send_log(folder, collector) == count
     assert [(span.trace_id, span.span_id) for span in collector.spans[count:]] == ids
+
+
+async def test_logs_of_people_with_one_name_are_kept_apart(folder: Path, collector: Collector) -> None:
+    for each, start in (("one", 1_000.0), ("two", 2_000.0)):
+        async with Memory.open(folder / each, "ann", clock=ManualClock(start)) as memory:
+            await memory.retain("The key hangs behind the door.", "note")
+    for each in ("one", "two"):
+        await send_log(folder / each, collector)
+    assert len({span.trace_id for span in collector.spans}) == len(collector.spans) == 2
 
 
 async def test_a_run_is_a_trace_with_its_plan_and_its_tools(folder: Path, collector: Collector) -> None:

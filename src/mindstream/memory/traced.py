@@ -1,4 +1,4 @@
-"""Spans for what is done to a memory: one an operation, in the names of tracing/genai; nothing of it where they are off."""
+"""Spans for what is done to a memory, one an operation; where they are off nothing is made."""
 
 from __future__ import annotations
 

@@ -88,7 +88,10 @@ async def solve(planner: Planner, task: str, plan: Plan | None = None, *, run: s
             begun.plan or plan or known, planner.own_knowledge,
         )  # fmt: skip
         because = GIVEN if plan and begun.plan is None else REMEMBERED if known else ""
-        with calls_for(_cause(journal)), span(genai.INVOKE_AGENT, PLANNER, {genai.AGENT: PLANNER, "mindstream.run": run}):
+        with (
+            calls_for(_cause(journal)),
+            span(genai.INVOKE_AGENT, PLANNER, {genai.AGENT: PLANNER, "mindstream.run": run}),
+        ):
             await _go_through(going, how, because, planner.seconds)
         solution = going.solution(how)
         if journal:

@@ -83,7 +83,7 @@ def model_attributes(name: str) -> dict[str, Value]:
 
 
 def write_messages(messages: Iterable[tuple[str, str]]) -> str:
-    """Write messages, pairs of a role and a text, in the form of `gen_ai.input.messages` and `gen_ai.output.messages`."""
+    """Write messages, pairs of a role and a text, in the form of `gen_ai.input.messages`."""
     told = [{"role": role, "parts": [{"type": "text", "content": text}]} for role, text in messages]
     return json.dumps(told, ensure_ascii=False)
 

@@ -23,8 +23,8 @@ from mindstream.memory.store.record import UNIQUE, Record, RecordDraft, Triple, 
 from mindstream.memory.store.store import Entry, NewWork, Revision
 from mindstream.memory.store.validation import checked_text, is_finite, shortened
 from mindstream.memory.traced import tell_changed, traced
-from mindstream.tracing import genai
 from mindstream.text.words import terms
+from mindstream.tracing import genai
 
 if TYPE_CHECKING:
     from mindstream.memory.stream import Stream

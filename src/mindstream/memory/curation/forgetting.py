@@ -25,8 +25,8 @@ from mindstream.memory.store.redaction import MARK, ErasedWords
 from mindstream.memory.store.store import Entry, Erasure, read_all
 from mindstream.memory.store.validation import checked_moment
 from mindstream.memory.traced import tell_removed, traced
-from mindstream.tracing import genai
 from mindstream.text.words import UNSPACED, terms
+from mindstream.tracing import genai
 
 if TYPE_CHECKING:
     from mindstream.memory.stream import Stream

@@ -1,5 +1,8 @@
-"""A life as spans: a turn is a trace. Ids say where each step stands (life/events): `1.2` is a step of turn 1, `1.2.1` a
-call that it wished, `1.2.1.3` a step of whoever that call set to work."""
+"""A life as spans: a turn is a trace.
+
+Ids say where each step stands (life/events): `1.2` is a step of turn 1, `1.2.1` a call that it wished, `1.2.1.3` a step
+of whoever that call set to work.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,15 @@ from collections.abc import Iterator
 from mindstream.life.events import SLOT, Asked, Replied, TurnBegan, TurnEnded
 from mindstream.log.events import Logged, Observed, ToolCalled
 from mindstream.service.traces.calls import tool_attributes
-from mindstream.service.traces.told import Told, failure
+from mindstream.service.traces.told import Told, failure, trace_of
 from mindstream.tracing import genai
 
 
 class Lives:
     """What one mind's life comes to; rows are given in their order."""
 
-    def __init__(self, mind: str) -> None:
-        self._mind = mind
+    def __init__(self) -> None:
+        self._traces: dict[str, tuple[str, ...]] = {}
         self._turn: tuple[Logged, TurnBegan] | None = None
         self._asked: dict[str, Logged] = {}
         self._called: dict[str, tuple[Logged, ToolCalled]] = {}
@@ -30,7 +33,7 @@ class Lives:
         match row.event:
             case TurnBegan() as began:
                 yield from self.close()
-                self._turn = row, began
+                self._turn, self._traces[str(began.turn)] = (row, began), trace_of(row)
             case Asked(id=id_):
                 self._asked[id_] = row
                 self.seqs.add(row.seq)
@@ -48,17 +51,17 @@ class Lives:
         if self._turn:
             yield self._ended(*self._turn, self._latest, "", "unfinished")
 
-    def _place(self, id_: str, seq: int) -> tuple[tuple[str, ...], str | None]:
+    def _place(self, id_: str, row: Logged) -> tuple[tuple[str, ...], str | None]:
         """Return the trace of a step or call, and what it is part of: the call above it, or the turn."""
         turn, *inside = id_.split(".")
-        if not (turn.isdecimal() and inside):
-            return (self._mind, f"life {seq}"), None  # it was asked between two turns
+        if turn not in self._traces:
+            return trace_of(row), None  # it was asked between two turns
         above = inside[: (len(inside) - 1) // 2 * 2]
-        return (self._mind, f"turn {turn}"), ".".join(["call " + turn, *above]) if above else "turn"
+        return self._traces[turn], ".".join(["call " + turn, *above]) if above else "turn"
 
     def _replied(self, row: Logged, replied: Replied) -> Told:
-        trace, parent = self._place(replied.id, row.seq)
         asked = self._asked.pop(replied.id, row)
+        trace, parent = self._place(replied.id, asked)
         named = genai.model_attributes(replied.model)
         wished = "".join(f"{call.tool}({call.arguments})\n" for call in replied.calls)
         told: dict[str, genai.Value] = {
@@ -74,7 +77,7 @@ class Lives:
 
     def _observed(self, row: Logged, found: Observed) -> Told:
         began, call = self._called.pop(found.id)
-        trace, parent = self._place(found.id, began.seq)
+        trace, parent = self._place(found.id, began)
         told = tool_attributes(call.tool, call.arguments, call.id) | {genai.RESULT: found.text}
         told["mindstream.seq"] = began.seq
         error = "ToolError" if found.failed else ""
@@ -88,5 +91,4 @@ class Lives:
             "mindstream.seq": row.seq, genai.ASKED: genai.write_messages([("user", began.words)]),
             genai.ANSWERED: genai.write_answer(words),
         }  # fmt: skip
-        trace = (self._mind, f"turn {began.turn}")
-        return Told(genai.INVOKE_AGENT, trace, "turn", None, row.at, end, SLOT, told, failure(error))
+        return Told(genai.INVOKE_AGENT, trace_of(row), "turn", None, row.at, end, SLOT, told, failure(error))

@@ -1,4 +1,4 @@
-"""Spans sent on by OTLP over HTTP: OpenTelemetry's own exporter does it, an extra that is loaded when it is asked for."""
+"""Spans sent on by OTLP over HTTP, by OpenTelemetry's own exporter: an extra, loaded when it is asked for."""
 
 from __future__ import annotations
 

@@ -6,14 +6,21 @@ from collections.abc import AsyncIterable, AsyncIterator, Iterator
 
 from mindstream.life.events import SLOT
 from mindstream.log.events import (
-    BeliefChanged, Corrected, Logged, ModelCalled, Observed, RecallMade, Remembered, ToolCalled,
+    BeliefChanged,
+    Corrected,
+    Logged,
+    ModelCalled,
+    Observed,
+    RecallMade,
+    Remembered,
+    ToolCalled,
 )  # fmt: skip
 from mindstream.log.names import StreamKey, shown_name
 from mindstream.service.traces.calls import told_call
 from mindstream.service.traces.lives import Lives
 from mindstream.service.traces.runs import Runs
 from mindstream.service.traces.talks import Talks
-from mindstream.service.traces.told import Told
+from mindstream.service.traces.told import Told, trace_of
 from mindstream.tracing import genai
 
 
@@ -22,7 +29,7 @@ async def replay(rows: AsyncIterable[Logged]) -> AsyncIterator[Told]:
     minds: dict[StreamKey, _Mind] = {}
     async for row in rows:
         if row.mind not in minds:
-            minds[row.mind] = _Mind(str(row.mind), shown_name(row.mind))
+            minds[row.mind] = _Mind(shown_name(row.mind))
         for told in minds[row.mind].take(row):
             yield told
     for mind in minds.values():
@@ -33,9 +40,9 @@ async def replay(rows: AsyncIterable[Logged]) -> AsyncIterator[Told]:
 class _Mind:
     """One mind's log."""
 
-    def __init__(self, key: str, store: str) -> None:
-        self._key, self._store = key, store
-        self._talks, self._runs, self._lives = Talks(key), Runs(key), Lives(key)
+    def __init__(self, store: str) -> None:
+        self._store = store
+        self._talks, self._runs, self._lives = Talks(), Runs(), Lives()
 
     def take(self, row: Logged) -> Iterator[Told]:
         event = row.event
@@ -63,7 +70,7 @@ class _Mind:
 
     def _resident(self, row: Logged, call: ModelCalled) -> Iterator[Told]:
         """Tell of a call that somebody of a town made: it is a trace of its own, and says who, and at which step."""
-        told = told_call(row, call, (self._key, f"call {row.seq}"), None)
+        told = told_call(row, call, trace_of(row), None)
         yield Told(
             told.operation, told.trace, told.key, None, told.start, told.end, told.subject,
             {**told.attributes, genai.AGENT: call.resident, "mindstream.step": call.step or 0}, told.error,
@@ -86,4 +93,4 @@ class _Mind:
                 told[genai.RECORDS] = 1
         if isinstance(row.event, BeliefChanged):
             told["mindstream.slot"] = row.event.slot
-        return Told(operation, (self._key, f"row {row.seq}"), "row", None, row.at, row.at, "", told)
+        return Told(operation, trace_of(row), "row", None, row.at, row.at, "", told)

@@ -11,7 +11,7 @@ from mindstream.log.events import Logged, ModelCalled
 from mindstream.planning.events import RunPlanned, Solved, Solving, StepBegan, StepFound
 from mindstream.planning.run import PLANNER
 from mindstream.service.traces.calls import told_call, tool_attributes
-from mindstream.service.traces.told import Told
+from mindstream.service.traces.told import Told, trace_of
 from mindstream.tracing import genai
 
 ROOT = "run"
@@ -24,14 +24,12 @@ class _Run:
     solving: Solving
     since: Moment
     """When what it does now began: planning follows what came before it."""
-    first: int = 0
 
 
 class Runs:
     """What one mind's runs come to; rows are given in their order."""
 
-    def __init__(self, mind: str) -> None:
-        self._mind = mind
+    def __init__(self) -> None:
         self._runs: dict[str, _Run] = {}
         self._by_seq: dict[int, str] = {}
         self._steps: dict[tuple[str, str], tuple[Logged, StepBegan]] = {}
@@ -42,8 +40,7 @@ class Runs:
             case Solving(run=name) as solving:
                 self._by_seq[row.seq] = name
                 if name not in self._runs:  # else it is gone on with
-                    trace = (self._mind, f"run {name} {row.seq}")
-                    self._runs[name] = _Run(trace, row, solving, row.at)
+                    self._runs[name] = _Run(trace_of(row), row, solving, row.at)
             case ModelCalled(about=about) as call:
                 if run := self._runs.get(self.run_of(about) or ""):
                     yield told_call(row, call, run.trace, ROOT)

@@ -1,7 +1,7 @@
 """Talks as spans: an utterance is a trace, the turn its root, and what reasoners make of it stands below.
 
-A row says what a call of a model was about, and its role, not which reasoner made it: a call of the role `talker` is the
-turn's, one whose role is called like a reasoner that reasoner's, one of `reasoner` that of whoever thinks next about
+A row says what a call of a model was about, and its role, not which reasoner made it: a call of the role `talker` is
+the turn's, one whose role is called like a reasoner that reasoner's, one of `reasoner` that of whoever thinks next about
 the same, any other the turn's.
 """
 
@@ -12,10 +12,18 @@ from dataclasses import dataclass, field
 
 from mindstream.clock import Moment
 from mindstream.log.events import (
-    FollowUp, Heard, Logged, ModelCalled, Observed, Said, SetAside, Thought, ToolCalled,
+    FollowUp,
+    Heard,
+    Logged,
+    ModelCalled,
+    Observed,
+    Said,
+    SetAside,
+    Thought,
+    ToolCalled,
 )  # fmt: skip
 from mindstream.service.traces.calls import told_call, tool_attributes
-from mindstream.service.traces.told import Told
+from mindstream.service.traces.told import Told, trace_of
 from mindstream.tracing import genai
 
 TURN, TALKER, REASONER = "turn", "talker", "reasoner"
@@ -39,10 +47,9 @@ class _Turn:
 class Talks:
     """What one mind's talks come to; rows are given in their order."""
 
-    def __init__(self, mind: str) -> None:
-        self._mind = mind
+    def __init__(self) -> None:
         self._turns: dict[int, _Turn] = {}
-        self._heard: dict[int, str] = {}
+        self._heard: dict[int, tuple[tuple[str, ...], str]] = {}
         self._begun: dict[tuple[str, str, str], tuple[Logged, ToolCalled]] = {}
         self._tools: dict[str, list[tuple[Logged, ToolCalled, Logged, Observed]]] = {}
 
@@ -51,8 +58,8 @@ class Talks:
         match row.event:
             case Heard(session=session, text=text):
                 yield from self._over()
-                self._heard[row.seq] = session
-                self._turns[row.seq] = _Turn(self._trace(row.seq), row, session, row.at, text)
+                self._heard[row.seq] = trace_of(row), session
+                self._turns[row.seq] = _Turn(trace_of(row), row, session, row.at, text)
             case Said(answers=seq, text=text) | FollowUp(answers=seq, text=text) if seq in self._turns:
                 turn = self._turns[seq]
                 turn.end = row.at
@@ -79,9 +86,6 @@ class Talks:
         for seq in [seq for seq, turn in self._turns.items() if turn.answers and not turn.calls][:-OPEN]:
             yield self._root(self._turns.pop(seq))
 
-    def _trace(self, seq: int) -> tuple[str, ...]:
-        return self._mind, f"heard {seq}"
-
     def _root(self, turn: _Turn) -> Told:
         told: dict[str, genai.Value] = {
             genai.AGENT: TALKER, "mindstream.seq": turn.heard.seq,
@@ -94,16 +98,16 @@ class Talks:
 
     def _call(self, row: Logged, call: ModelCalled, seq: int | None) -> Iterator[Told]:
         if seq is None:
-            yield told_call(row, call, (self._mind, f"call {row.seq}"), None)
+            yield told_call(row, call, trace_of(row), None)
         elif call.role == TALKER or seq not in self._turns:
-            yield told_call(row, call, self._trace(seq), TURN)
+            yield told_call(row, call, self._heard[seq][0], TURN)
         else:
             self._turns[seq].calls.append((row, call))
 
     def _thought(self, row: Logged, slot: str, about: tuple[int, ...]) -> Iterator[Told]:
         seq = next((seq for seq in about if seq in self._heard), None)
         turn = None if seq is None else self._turns.get(seq)
-        trace = (self._mind, f"thought {row.seq}") if seq is None else self._trace(seq)
+        trace, session = (trace_of(row), "") if seq is None else self._heard[seq]
         key = f"{slot} {row.seq}"
         made = [each for each in turn.calls if each[1].role in (slot, REASONER)] if turn else []
         if turn:
@@ -111,8 +115,8 @@ class Talks:
         inside = [told_call(at, call, trace, key) for at, call in made]
         inside += [_tool(*each, trace, key) for each in self._tools.pop(slot, [])]
         told: dict[str, genai.Value] = {genai.AGENT: slot, "mindstream.seq": row.seq}
-        if seq is not None and self._heard[seq]:
-            told[genai.CONVERSATION] = self._heard[seq]
+        if session:
+            told[genai.CONVERSATION] = session
         failed = isinstance(row.event, SetAside)
         if isinstance(row.event, Thought):
             told[genai.ANSWERED] = genai.write_answer(row.event.text)

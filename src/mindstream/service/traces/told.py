@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 
 from mindstream.clock import Moment
+from mindstream.log.events import Logged
 from mindstream.tracing import genai
 
 
@@ -15,7 +16,7 @@ class Told:
     """What happened from one moment to another.
 
     Attributes:
-        trace: what tells its trace from all others: whose log it is, and what began there.
+        trace: what tells its trace from all others (`trace_of`).
         key: what tells it from the others of its trace; parent: the key of what it is part of, None of the first.
         error: the kind of failure it ended with; "": it did not fail.
     """
@@ -45,6 +46,11 @@ class Told:
     @property
     def parent_id(self) -> int | None:
         return None if self.parent is None else _number(8, *self.trace, self.parent)
+
+
+def trace_of(row: Logged) -> tuple[str, ...]:
+    """Return the trace that begins at a row; its time keeps logs apart in which people have the same names."""
+    return row.mind, str(row.seq), repr(row.at)
 
 
 def _number(size: int, *parts: str) -> int:
