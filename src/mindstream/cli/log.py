@@ -21,8 +21,6 @@ from mindstream.log.events import Logged, ModelCalled
 from mindstream.log.names import shown_name
 from mindstream.memory.store.store import read_log
 from mindstream.service.memory import following, open_user_memory
-from mindstream.service.traces.otlp import send
-from mindstream.service.traces.replay import replay
 from mindstream.settings import Settings
 
 app = typer.Typer(**PLAIN)
@@ -53,6 +51,9 @@ def log(
             user = None if everybody else opened.key
             rows, upto = read_log(opened.store, user, after), after
             if otlp:
+                from mindstream.service.traces.otlp import send
+                from mindstream.service.traces.replay import replay
+
                 sent = await send(replay(rows), otlp, content=with_content)
                 print_json({"spans": sent, "to": otlp}) if json else console.print(f"{sent} spans sent to {otlp}")
                 return

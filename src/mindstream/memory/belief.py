@@ -42,6 +42,17 @@ class Belief(Generic[Shape]):
     value: Shape
     evidence: tuple[str, ...] = ()
 
+    def _repr_html_(self) -> str:
+        from mindstream.notebook import table
+
+        fields = self.value.model_dump(mode="json").items()
+        rows = [(name.replace("_", " "), _in_words(held)) for name, held in fields if held not in (None, [], {}, "")]
+        return table(self.slot, ("believed", ""), rows, f"version {self.version}")
+
+
+def _in_words(held: object) -> str:
+    return "\n".join(map(str, held)) if isinstance(held, list) else str(held)
+
 
 def read_belief(slot: str, record: Record | None, shape: type[Shape]) -> Belief[Shape]:
     """Read a belief from the record of its latest version; the empty belief where there is none.

@@ -1,8 +1,8 @@
 """Talks as spans: an utterance is a trace, the turn its root, and what reasoners make of it stands below.
 
-A row says what a call of a model was about, and its role, not which reasoner made it: a call of the role `talker` is
-the turn's, one whose role is called like a reasoner that reasoner's, one of `reasoner` that of whoever thinks next about
-the same, any other the turn's.
+A row says what a call of a model was about, and its role, not which reasoner made it. A call of the role `talker` is
+the turn's, one whose role is called like a reasoner that reasoner's, one of `reasoner` that of whoever thinks next
+about the same, any other the turn's.
 """
 
 from __future__ import annotations
