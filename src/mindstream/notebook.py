@@ -14,16 +14,17 @@ LONGEST = 400
 MOST = 50
 """So many rows are shown."""
 STYLE = """
-.mindstream{font:13px/1.45 system-ui,sans-serif;color:inherit;max-width:60em;margin:.3em 0}
+.mindstream{font:13px/1.45 system-ui,sans-serif;color:inherit;max-width:60em;margin:.3em 0;overflow-x:auto}
 .mindstream table{border-collapse:collapse;width:100%;color:inherit;background:none;margin:0}
 .mindstream caption{caption-side:top;text-align:left;font-weight:600;padding:0 0 .3em;color:inherit}
 .mindstream caption small{font-weight:400;opacity:.7}
-.mindstream th,.mindstream td{text-align:left;vertical-align:top;padding:.25em .7em .25em 0;background:none;color:inherit;
- border:0;border-top:1px solid color-mix(in srgb,currentColor 18%,transparent);overflow-wrap:anywhere;white-space:pre-line}
+.mindstream th,.mindstream td{text-align:left;vertical-align:top;padding:.25em .7em .25em 0;background:none;
+ color:inherit;border:0;border-top:1px solid color-mix(in srgb,currentColor 18%,transparent);overflow-wrap:break-word;
+ white-space:pre-line}
 .mindstream th{font-weight:400;opacity:.7;border-top:0}
 .mindstream td.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 .mindstream .bar{display:inline-block;width:4em;height:.5em;margin-left:.5em;border-radius:.25em;
- background:linear-gradient(90deg,currentColor var(--share),transparent 0) content-box,color-mix(in srgb,currentColor 15%,transparent)}
+ background:linear-gradient(90deg,currentColor var(--share),color-mix(in srgb,currentColor 15%,transparent) 0)}
 .mindstream .failed{color:light-dark(#b3261e,#ff8a80)}
 .mindstream p{margin:.3em 0;color:inherit}
 """

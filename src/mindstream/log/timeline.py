@@ -26,7 +26,10 @@ class Timeline(list[Logged]):
     def _repr_html_(self) -> str:
         from mindstream.notebook import table
 
-        rows = [(row.seq, format_iso(row.at)[:19].replace("T", " "), row.by, row.event.kind, _told(row)) for row in self]
+        rows = [
+            (row.seq, format_iso(row.at)[:19].replace("T", "\N{NO-BREAK SPACE}"), row.by, row.event.kind, _told(row))
+            for row in self
+        ]
         return table("timeline", ("seq", "at", "by", "event", ""), rows)
 
 
