@@ -2,11 +2,12 @@
 # make test   the environment with test extras, then format, lint, types, tests
 # make gguf   the small model in the process: 200 decisions, cached prompts, thirty turns of the coach
 # make adapters  an environment with other people's frameworks, and the tests of what joins us to them (docs/adapters.md)
+# make notebooks  the notebooks of examples/notebooks in a browser
 # make soak   long torture: kill -9, many processes, thousands of turns
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test gguf adapters soak format clean
+.PHONY: run test gguf adapters notebooks soak format clean
 
 run: .venv/installed
 	@$(BIN)/mindstream demo --talk $(ARGS)
@@ -24,6 +25,10 @@ adapters: .venv-adapters/installed .venv-adapters/adk .venv-adapters/crewai
 	.venv-adapters/bin/python -m pytest -n 0 tests/adapters
 	.venv-adapters/adk/bin/python -m pytest -n 0 tests/adapters/test_google_adk.py tests/adapters/test_pages.py
 	.venv-adapters/crewai/bin/python -m pytest -n 0 tests/adapters/test_crewai.py tests/adapters/test_pages.py
+
+notebooks: .venv/installed
+	$(BIN)/python -m pip install --quiet notebook
+	$(BIN)/jupyter notebook examples/notebooks
 
 soak: .venv/tested
 	$(BIN)/pytest -m soak -o addopts="-q -s"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,10 +9,11 @@ from opentelemetry import trace as otel
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import SpanKind
 
-from mindstream import Coach, FakeModel, Mind, Models
+from mindstream import Coach, FakeModel, Memory, Mind, Models, Planner, tool, tracing
 from mindstream.models.model import Call
-from mindstream.tracing import span, trace
+from mindstream.tracing import genai, span, trace
 
 EXPORTED = InMemorySpanExporter()
 
@@ -76,3 +78,71 @@ def test_an_error_is_told_by_its_class_alone(spans: InMemorySpanExporter) -> Non
     assert told.attributes and told.attributes["error.type"] == "ValueError"
     assert told.events == () and told.status.description is None
     assert "secret" not in told.to_json()
+
+
+async def test_what_is_done_to_a_memory_has_spans_with_its_store_and_counts(
+    folder: Path, spans: InMemorySpanExporter
+) -> None:
+    trace(True)
+    async with Memory.open(folder, "ann") as memory:
+        old = await memory.retain("The key hangs behind the door.", "note")
+        new = await memory.correct(old.id, "The key lies under the mat.")
+        await memory.recall("Where is the key?", k=1)
+        await memory.forget(new.record.id)
+    told = [span for span in spans.get_finished_spans() if span.name.endswith("_memory")]
+    assert [span.name for span in told] == ["create_memory", "update_memory", "search_memory", "delete_memory"]
+    given = [dict(span.attributes or {}) for span in told]
+    assert all(
+        each[genai.STORE] == "ann" and each[genai.OPERATION] == span.name
+        for each, span in zip(given, told, strict=True)
+    )
+    assert [each[genai.RECORDS] for each in given] == [1, 1, 1, 2]  # both wordings are forgotten
+    assert [each.get(genai.RECORD) for each in given] == [old.id, old.id, None, None]
+    assert {span.kind for span in told} == {SpanKind.INTERNAL}
+    embedded = [span for span in spans.get_finished_spans() if span.name == "embeddings wordllama"]
+    assert embedded and embedded[0].kind is SpanKind.CLIENT and (embedded[0].attributes or {})[genai.DIMENSIONS] == 256
+    assert not any("key" in str(span.attributes) for span in spans.get_finished_spans())
+
+
+async def test_a_solved_task_has_spans_for_the_planning_the_tools_and_the_answer(spans: InMemorySpanExporter) -> None:
+    def double(number: str) -> str:
+        """Double a number."""
+        return str(2 * int(number))
+
+    trace(True)
+    models = {
+        "planner": FakeModel({"make_plan": ["Plan: double it.\n#E1 = double[21]\n"]}),
+        "solver": FakeModel({"answer_from_evidence": ["42"]}),
+    }
+    await Planner(models=models, tools=[tool(double)]).solve("What is twice 21?")
+    told = {span.name: span for span in spans.get_finished_spans()}
+    run = told["invoke_agent planner"]
+    assert run.parent is None and run.context
+    for name in ("plan planner", "execute_tool double"):
+        parent = told[name].parent
+        assert parent and parent.span_id == run.context.span_id
+    assert all(genai.OPERATION in (span.attributes or {}) for span in told.values())
+
+
+async def test_words_stand_in_spans_where_the_conventions_variable_asks_for_them(
+    folder: Path, spans: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(genai.CAPTURE, "SPAN_ONLY")
+    trace(True)
+    await a_talk(folder)
+    finished = {span.name: dict(span.attributes or {}) for span in spans.get_finished_spans()}
+    asked = json.loads(str(finished["chat rules"][genai.ASKED]))
+    assert {part["type"] for message in asked for part in message["parts"]} == {"text"}
+    assert "rest" in str(finished["execute_tool find_resources"][genai.ARGUMENTS])
+    assert json.loads(str(finished["invoke_agent talker"][genai.ANSWERED]))[0]["role"] == "assistant"
+    trace(True, content=False)
+    spans.clear()
+    await a_talk(folder)
+    assert not any(genai.WORDS & set(span.attributes or {}) for span in spans.get_finished_spans())
+
+
+def test_the_conventions_names_stand_in_one_module() -> None:
+    names = {value for name, value in vars(genai).items() if name.isupper() and isinstance(value, str)}
+    assert names >= genai.WORDS | genai.OPERATIONS and genai.SCHEMA.endswith(genai.VERSION)
+    source = Path(tracing.__file__).parent.parent
+    assert [path.name for path in source.rglob("*.py") if '"gen_ai.' in path.read_text("utf-8")] == ["genai.py"]

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     )
     from mindstream.life.life import Life, LifeConfig
     from mindstream.log.events import BeliefChanged, FollowUp, Heard, Logged, Piece, PlanChanged, Said, Waiting
+    from mindstream.log.timeline import Timeline
     from mindstream.memory.memory import Memory
     from mindstream.memory.store.record import Record, RecordDraft
     from mindstream.memory.store.sqlite import SqliteStore
@@ -78,6 +79,7 @@ _HOMES = {
     "Life": "life.life", "LifeConfig": "life.life",
     "BeliefChanged": "log.events", "FollowUp": "log.events", "Heard": "log.events", "Logged": "log.events",
     "Piece": "log.events", "PlanChanged": "log.events", "Said": "log.events", "Waiting": "log.events",
+    "Timeline": "log.timeline",
     "Memory": "memory.memory",
     "Record": "memory.store.record", "RecordDraft": "memory.store.record",
     "SqliteStore": "memory.store.sqlite",
@@ -161,6 +163,7 @@ __all__ = [
     "Store",
     "SystemClock",
     "TalkEvent",
+    "Timeline",
     "Timeouts",
     "Tool",
     "ToolError",

@@ -4,6 +4,7 @@ import json
 import subprocess
 from pathlib import Path
 
+import pytest
 from running import COMMAND, run
 
 
@@ -35,3 +36,21 @@ def test_a_log_that_is_followed_shows_what_another_process_writes(folder: Path) 
         following.kill()
         following.wait()
         following.stdout.close()
+
+
+def test_a_log_is_sent_to_a_collector_as_spans(folder: Path) -> None:
+    pytest.importorskip(
+        "opentelemetry.exporter.otlp.proto.http.trace_exporter", reason="the extra otlp is not installed"
+    )
+    from collector import attributes, collecting
+
+    run("chat", "--data", folder, said="The noise keeps me awake.\n")
+    with collecting() as collector:
+        told = run("log", "--data", folder, "--otlp", collector.url, "--json")
+        assert told.rows == [{"spans": len(collector.spans), "to": collector.url}] and collector.spans
+        assert not any("noise" in str(span) for span in collector.spans)
+        run("log", "--data", folder, "--otlp", collector.url, "--with-content")
+        assert any("noise" in attributes(span).get("gen_ai.input.messages", "") for span in collector.spans)
+    gone = run("log", "--data", folder, "--otlp", "http://127.0.0.1:9")
+    assert gone.code and "did not take the spans" in gone.err
+    assert "without --follow" in run("log", "--data", folder, "--otlp", "http://127.0.0.1:9", "--follow").err

@@ -16,6 +16,7 @@ from mindstream.cli.screens.events import aside, brief, describe_call
 from mindstream.cli.shell.flags import MOST, PLAIN, AsJson, command, flag, switch
 from mindstream.cli.shell.output import clean, print_json, short
 from mindstream.clock import format_iso
+from mindstream.errors import InputError
 from mindstream.log.events import Logged, ModelCalled
 from mindstream.log.names import shown_name
 from mindstream.memory.store.store import read_log
@@ -32,9 +33,15 @@ def log(
     after: Annotated[int, flag("SEQ", "Only what comes after that row.", min=0, max=2**53)] = 0,
     limit: Annotated[int | None, flag("N", "Only the last N rows.", "--limit", "-n", min=1, max=MOST)] = None,
     everybody: Annotated[bool, switch("--all", "Of all users.")] = False,
+    otlp: Annotated[str, flag("URL", "Send it as OpenTelemetry spans to this collector, and print none of it.")] = "",
+    with_content: Annotated[bool, switch("--with-content", "The spans hold what was said, too.")] = False,
     json: AsJson = False,
 ) -> None:
     """Print the log: everything that happened to a mind, numbered."""
+    if otlp and (follow or limit):
+        raise InputError("--otlp sends what the log holds now, of whole traces: without --follow and --limit")
+    if with_content and not otlp:
+        raise InputError("--with-content says what spans hold: name a collector, --otlp URL")
 
     async def run() -> None:
         console = Console(highlight=False)
@@ -43,6 +50,13 @@ def log(
                 await opened.require_known()
             user = None if everybody else opened.key
             rows, upto = read_log(opened.store, user, after), after
+            if otlp:
+                from mindstream.service.traces.otlp import send
+                from mindstream.service.traces.replay import replay
+
+                sent = await send(replay(rows), otlp, content=with_content)
+                print_json({"spans": sent, "to": otlp}) if json else console.print(f"{sent} spans sent to {otlp}")
+                return
             async for logged in _last(rows, limit) if limit else rows:
                 upto = logged.seq
                 _print(console, logged, everybody, json)

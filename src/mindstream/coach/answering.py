@@ -26,7 +26,7 @@ from mindstream.models.model import Model
 from mindstream.models.rules import Rules
 from mindstream.reasoners.background import Background
 from mindstream.reasoners.turns import LOOK_S
-from mindstream.tracing import span
+from mindstream.tracing import genai, span, tell
 
 
 class Answering:
@@ -140,13 +140,14 @@ class Answering:
     @contextlib.asynccontextmanager
     async def _turn(self, answer: Answer) -> AsyncIterator[bool]:
         """Take the turn, among all processes, then among ours; tell whether another process was waited for."""
-        traced = span("invoke_agent", "talker", agent_name="talker", conversation_id=self._talker.session)
+        talks: dict[str, genai.Value] = {genai.AGENT: "talker", genai.CONVERSATION: self._talker.session}
         began = _now_s()
         async with self._reasoners.turns.of(answer.heard) as answer.turn:
             waited = _now_s() - began > LOOK_S
             async with self._in_turn:
-                with traced:
+                with span(genai.INVOKE_AGENT, "talker", talks) as traced:
                     yield waited
+                    tell(traced, {genai.ANSWERED: genai.write_answer(answer.words)})
 
     def _waits_first(self, answer: Answer, situation: Situation) -> bool:
         """Tell whether the gate waits before anybody speaks. An alarm waits for nobody.

@@ -17,7 +17,7 @@ from mindstream.life import lives, stand_in  # noqa: F401 (registers the stand-i
 from mindstream.life.billed_model import BilledModel
 from mindstream.life.budget import LifeBudget
 from mindstream.life.commands import give_goal
-from mindstream.life.events import Beat, Rested, TurnBegan, TurnEnded
+from mindstream.life.events import SLOT, Beat, Rested, TurnBegan, TurnEnded
 from mindstream.life.folding import fold, turns_to_fold
 from mindstream.life.inbox import Inbox, SimulatedUser
 from mindstream.life.looking import look_for_work
@@ -43,6 +43,7 @@ from mindstream.models.roles import AnyModels, Models, open_models
 from mindstream.models.shorten import request_tokens
 from mindstream.tools.by_need import ToolShelf
 from mindstream.tools.tool import Tool
+from mindstream.tracing import genai, span
 
 TRIES, REST_S = 5, 2.0
 """So many turns in a row may fail for want of a model; rests between them grow from this."""
@@ -204,7 +205,8 @@ class Life:
             words = self._m2.opening(because)
             self.steps.note(TurnBegan(turn=state.turn + 1, because=because, words=words, seen=state.seen))
         try:
-            ended = await self._m2.turn(state.turn)
+            with span(genai.INVOKE_AGENT, SLOT, {genai.AGENT: SLOT, "mindstream.turn": state.turn}):
+                ended = await self._m2.turn(state.turn)
         except BudgetSpent as error:
             self.steps.note(Rested(because=f"budget: {error}"))
             await self.steps.flush()

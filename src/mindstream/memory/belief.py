@@ -14,6 +14,8 @@ from mindstream.log.events import BeliefChanged
 from mindstream.memory.store.record import TAINTED, Record, RecordDraft, is_tainted
 from mindstream.memory.store.store import Entry
 from mindstream.memory.store.validation import shortened
+from mindstream.memory.traced import tell_believed, traced
+from mindstream.tracing import genai
 
 if TYPE_CHECKING:
     from mindstream.memory.stream import Stream
@@ -39,6 +41,17 @@ class Belief(Generic[Shape]):
     version: int
     value: Shape
     evidence: tuple[str, ...] = ()
+
+    def _repr_html_(self) -> str:
+        from mindstream.notebook import table
+
+        fields = self.value.model_dump(mode="json").items()
+        rows = [(name.replace("_", " "), _in_words(held)) for name, held in fields if held not in (None, [], {}, "")]
+        return table(self.slot, ("believed", ""), rows, f"version {self.version}")
+
+
+def _in_words(held: object) -> str:
+    return "\n".join(map(str, held)) if isinstance(held, list) else str(held)
 
 
 def read_belief(slot: str, record: Record | None, shape: type[Shape]) -> Belief[Shape]:
@@ -127,6 +140,7 @@ def _folded(item: object) -> str:
 # Revising a belief: a patch is merged into what is believed now, and written as the next version.
 
 
+@traced(genai.UPSERT_MEMORY, "slot", tell_believed)
 async def believe(
     stream: Stream, slot: str, patch: Patch, shape: type[Shape], *, evidence: Sequence[str] = (), by: str = "reasoner"
 ) -> Belief[Shape]:

@@ -55,8 +55,10 @@ from mindstream.memory.store.store import (
     read_log,
 )  # fmt: skip
 from mindstream.memory.store.validation import MAX_DEPTH, checked_moment, checked_text, fitted_text, legible_record
+from mindstream.memory.traced import tell_found, tell_written, traced
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
+from mindstream.tracing import genai
 
 if TYPE_CHECKING:
     from mindstream.memory.store.columns import Columns
@@ -67,6 +69,7 @@ REAL = SystemClock()
 Shape = TypeVar("Shape", bound=BaseModel)
 
 
+@traced(genai.CREATE_MEMORY, "news", tell_written)
 async def retain_all(stream: Stream, news: Sequence[RecordDraft]) -> list[Record]:
     """Write records in one transaction; those that say what is known already are left out, the known ones returned.
 
@@ -300,6 +303,7 @@ class Stream:
         now = self.clock.now()
         return self._lately.same(texts, now) | await self.store.find_same(self.key, kind, texts, now=now)
 
+    @traced(genai.SEARCH_MEMORY, "query", tell_found)
     async def recall(
         self, query: str, k: int = 10, *, kinds: Sequence[Kind] | None = None, since: Moment | None = None,
         until: Moment | None = None, as_of: Moment | None = None, where: Mapping[str, JsonValue] | None = None,

@@ -48,6 +48,13 @@ def outline(plan: Plan) -> str:
     return "\n".join(lines)
 
 
+def table_rows(plan: Plan) -> list[tuple[str, str, str, str, str]]:
+    """Return of each step its id, tool, arguments, what it waits for, and why."""
+    return [
+        (step.id, step.tool, describe_arguments(step.arguments), ", ".join(step.needs), step.why) for step in plan.steps
+    ]
+
+
 def describe_arguments(arguments: Mapping[str, JsonValue]) -> str:
     """Return arguments in a line for people, references as `#E1`; their names only where there are several."""
     shown = {name: fill(value, str) for name, value in arguments.items()}

@@ -108,6 +108,12 @@ class Plan(BaseModel):
 
         return draw(self)
 
+    def _repr_html_(self) -> str:
+        from mindstream.notebook import table
+        from mindstream.planning.drawing import table_rows
+
+        return table(self.task or "plan", ("", "tool", "with", "after", "why"), table_rows(self))
+
     # Order.
 
     def layers(self) -> tuple[tuple[str, ...], ...]:

@@ -14,11 +14,13 @@ from mindstream.planning.exemplars import find_exemplars
 from mindstream.planning.permission import Approver, refuse
 from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.plan_task import plan_task
+from mindstream.planning.run import PLANNER
 from mindstream.planning.solution import Solution
 from mindstream.planning.solve import Strategy, choose_models, solve
 from mindstream.planning.strategies.remembered import RememberedPlans
 from mindstream.planning.watcher import RunWatcher
 from mindstream.tools.tool import Tool
+from mindstream.tracing import genai, span
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +71,8 @@ class Planner:
         """
         async with choose_models(self.models, ("planner",), self.budget or Budget()) as named:
             shown = await find_exemplars(self.exemplars, task)
-            return await plan_task(task, self.tools, named["planner"], shown, on_step)
+            with span(genai.PLAN, PLANNER, {genai.AGENT: PLANNER}):
+                return await plan_task(task, self.tools, named["planner"], shown, on_step)
 
     async def run(self, plan: Plan, *, run: str = "") -> Solution:
         """Do what a plan says, and answer its task; raises as `solve` does."""

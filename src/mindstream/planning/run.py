@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import aclosing
 
@@ -34,8 +35,11 @@ from mindstream.planning.solution import Solution
 from mindstream.planning.watcher import RunWatcher
 from mindstream.tools.tool import Tool
 from mindstream.tools.traits import traits_of
+from mindstream.tracing import genai, span
 
 CALL = 2_000
+PLANNER = "planner"
+"""What spans call whoever plans and solves."""
 NO_ANSWER, NOTHING = "the evidence does not hold the answer", "nothing"
 
 
@@ -104,14 +108,15 @@ class PlanningRun:
 
     async def make_plan(self, executor: Executor | None = None) -> None:
         """Have the plan written; steps are handed to the executor, where there is one, as they come."""
-        steps = list[PlannedStep]()
+        steps, outside = list[PlannedStep](), contextvars.copy_context()
         try:
             written = write_steps(self.task, self._specs, self.model("planner"), self.exemplars)
-            async with aclosing(written):
-                async for step in written:
-                    if executor and self._is_ready(step, steps):
-                        executor.begin(step)
-                    steps.append(step)
+            with span(genai.PLAN, PLANNER, {genai.AGENT: PLANNER}):
+                async with aclosing(written):
+                    async for step in written:
+                        if executor and self._is_ready(step, steps):
+                            outside.run(executor.begin, step)  # what it does is no part of the planning
+                        steps.append(step)
         except InputError as error:
             self.stopped = str(error)
             return
@@ -137,7 +142,8 @@ class PlanningRun:
         plan = write_plan(self.plan, self._specs, with_task=False)
         states = states_of(self.plan, self.evidence, insufficient, self.answered.kinds)
         prompt = MendPlan(task=self.task, tools=self.specs, plan=plan, states=states)
-        text = await ask(self.model("replanner"), prompt, "replanner")
+        with span(genai.PLAN, PLANNER, {genai.AGENT: PLANNER}):
+            text = await ask(self.model("replanner"), prompt, "replanner")
         steps = {step.id: step for step in self.plan.steps}
         for step in read(text, self._specs).plan.steps:
             steps[step.id] = step

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from mindstream.planning.allowance import NOTHING_SPENT, Spent
 from mindstream.planning.difference import Change
+from mindstream.planning.drawing import table_rows
 from mindstream.planning.evidence import Evidence
 from mindstream.planning.plan import Plan
 from mindstream.planning.prompts.answer_from_evidence import QUOTED
@@ -49,6 +50,17 @@ class Solution:
     def own(self) -> tuple[str, ...]:
         """The steps of which a tool found nothing, and the model said what it knows itself."""
         return tuple(id for id, each in self.evidence.items() if each.own)
+
+    def _repr_html_(self) -> str:
+        from mindstream.notebook import Failure, table
+
+        rows = []
+        for step, tool, called, needs, _ in table_rows(self.plan):
+            found = self.evidence.get(step)
+            text = found.text if found else "not run"
+            rows.append((step, tool, called, needs, Failure(text) if found and found.failed else text))
+        said = self.answer or f"no answer: {self.stopped}"
+        return table(self.task, ("", "tool", "with", "after", "found"), rows, self.how, said)
 
     @property
     def missing(self) -> tuple[str, ...]:

@@ -21,13 +21,14 @@ from mindstream.planning.journal import GIVEN, REMEMBERED, Journal, RunCheckpoin
 from mindstream.planning.permission import one_at_a_time
 from mindstream.planning.plan import Plan
 from mindstream.planning.prompts.answer_from_evidence import QUOTED
-from mindstream.planning.run import PlanningRun
+from mindstream.planning.run import PLANNER, PlanningRun
 from mindstream.planning.solution import Solution
 from mindstream.planning.strategies.alone import chain_of_thought, direct
 from mindstream.planning.strategies.plan_execute import plan_and_execute
 from mindstream.planning.strategies.react import react
 from mindstream.planning.strategies.rewoo import rewoo
 from mindstream.tools.tool import checked_tools
+from mindstream.tracing import genai, span
 
 if TYPE_CHECKING:
     from mindstream.planning.planner import Planner
@@ -88,7 +89,10 @@ async def solve(planner: Planner, task: str, plan: Plan | None = None, *, run: s
             begun.plan or plan or known, planner.own_knowledge,
         )  # fmt: skip
         because = GIVEN if plan and begun.plan is None else REMEMBERED if known else ""
-        with calls_for(_cause(journal)):
+        with (
+            calls_for(_cause(journal)),
+            span(genai.INVOKE_AGENT, PLANNER, {genai.AGENT: PLANNER, "mindstream.run": run}),
+        ):
             await _go_through(going, how, because, planner.seconds)
         solution = going.solution(how)
         if journal:

@@ -26,7 +26,7 @@ from mindstream.reasoners.run_context import build_context, rows_of
 from mindstream.reasoners.trigger import Occurrence
 from mindstream.reasoners.write_result import SpeakUp, conclude
 from mindstream.tools.tool import Tool
-from mindstream.tracing import span
+from mindstream.tracing import genai, span
 
 LOG = logging.getLogger("mindstream.reasoners")
 """Is told of each run that fails; where nobody has set up logging, Python writes that to standard error."""
@@ -139,7 +139,7 @@ class Runner:
         return nothing_newer
 
     async def _conclusion(self, slot: Slot, run: Run, context: RunContext) -> RunResult:
-        with span("invoke_agent", slot.name, agent_name=slot.name, conversation_id=context.session):
+        with span(genai.INVOKE_AGENT, slot.name, {genai.AGENT: slot.name, genai.CONVERSATION: context.session}):
             run.thinking = ForeignTask(lambda: slot.reasoner.think(context))
             with calls_for(Cause(rows=run.about)):
                 return await run.thinking.result(slot.reasoner.timeout_s)

@@ -11,7 +11,7 @@ from mindstream.foreign_code import ForeignFailure, ForeignTask, Overdue
 from mindstream.models.model import Call
 from mindstream.tools.tool import Tool
 from mindstream.tools.traits import traits_of
-from mindstream.tracing import span
+from mindstream.tracing import fail, genai, span, tell
 
 LONGEST = 8_000
 """How much of a tool's result is taken, in characters."""
@@ -38,11 +38,13 @@ async def call_tool(call: Call, tools: Sequence[Tool], timeout_s: float = 30.0) 
     if tool is None:
         names = ", ".join(tool.spec.name for tool in tools) or "none"
         return Observation(f"there is no tool {call.tool[:80]!r}; there are: {names}", failed=True)
-    with span("execute_tool", call.tool, tool_name=call.tool) as traced:
+    with span(genai.EXECUTE_TOOL, call.tool, {genai.TOOL: call.tool, genai.ARGUMENTS: call.arguments}) as traced:
         observation = await _observe(tool, call, timeout_s)
         if traits_of(tool).foreign:
             observation = replace(observation, foreign=True)
-        traced.set_attribute("mindstream.failed", observation.failed)
+        tell(traced, {genai.RESULT: observation.text})
+        if observation.failed:
+            fail(traced, ToolError.__name__)
         return observation
 
 

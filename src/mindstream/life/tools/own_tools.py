@@ -13,6 +13,7 @@ from mindstream.life.steps import Done
 from mindstream.models.model import Call, ToolSpec
 from mindstream.models.prompt import complaints
 from mindstream.models.reply import first_json
+from mindstream.tracing import fail, genai, span, tell
 
 LONGEST = 20_000
 """How long a task, a question or a context may be, in characters."""
@@ -86,7 +87,13 @@ class OwnTool:
     after: Callable[[Arguments], Awaitable[None]] | None = None
 
     async def __call__(self, call: Call, where: Where) -> Done:
-        return await self._does(self.checked(call), where)
+        named = {genai.TOOL: call.tool, genai.CALL_ID: call.id, genai.ARGUMENTS: call.arguments}
+        with span(genai.EXECUTE_TOOL, call.tool, named) as traced:
+            done = await self._does(self.checked(call), where)
+            tell(traced, {genai.RESULT: done.found.text})
+            if done.found.failed:
+                fail(traced, ToolError.__name__)
+            return done
 
     def checked(self, call: Call) -> Arguments:
         """Return a call's arguments; raises ToolError where they do not fit."""

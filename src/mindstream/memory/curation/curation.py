@@ -22,7 +22,9 @@ from mindstream.memory.store.columns import OPEN
 from mindstream.memory.store.record import UNIQUE, Record, RecordDraft, Triple, normalised
 from mindstream.memory.store.store import Entry, NewWork, Revision
 from mindstream.memory.store.validation import checked_text, is_finite, shortened
+from mindstream.memory.traced import tell_changed, traced
 from mindstream.text.words import terms
+from mindstream.tracing import genai
 
 if TYPE_CHECKING:
     from mindstream.memory.stream import Stream
@@ -47,6 +49,7 @@ class Drawn:
     cut: bool = False
 
 
+@traced(genai.UPDATE_MEMORY, "old", tell_changed)
 async def supersede(stream: Stream, old: str, text: str, *, by: str = "", evidence: Sequence[str] = ()) -> Record:
     """Write the correction of a record and end the old one, in one commit.
 
@@ -76,6 +79,7 @@ async def supersede(stream: Stream, old: str, text: str, *, by: str = "", eviden
         return new
 
 
+@traced(genai.UPDATE_MEMORY, "old", tell_changed)
 async def replace(stream: Stream, old: str, new: RecordDraft | None, *, by: str = "") -> Record | None:
     """End a record and, where `new` is given, write what takes its place, in one commit; the old one is history.
 
@@ -183,6 +187,7 @@ async def archive(stream: Stream) -> list[Record]:
     return await stream.store.records(stream.key, await _forgotten(stream, OPEN))
 
 
+@traced(genai.DELETE_MEMORY, "before", lambda _, gone: {genai.RECORDS: gone})
 async def purge(stream: Stream, before: Moment | None = None) -> int:
     """Delete for good what was forgotten before a moment (None: all that is forgotten); return how many.
 

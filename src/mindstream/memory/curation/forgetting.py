@@ -24,7 +24,9 @@ from mindstream.memory.store.record import Kind, Record, RecordDraft
 from mindstream.memory.store.redaction import MARK, ErasedWords
 from mindstream.memory.store.store import Entry, Erasure, read_all
 from mindstream.memory.store.validation import checked_moment
+from mindstream.memory.traced import tell_removed, traced
 from mindstream.text.words import UNSPACED, terms
+from mindstream.tracing import genai
 
 if TYPE_CHECKING:
     from mindstream.memory.stream import Stream
@@ -107,6 +109,7 @@ async def find_removal(stream: Stream, request: ForgetRequest) -> Removal:
     return await _removal(stream, request, asked, near)
 
 
+@traced(genai.DELETE_MEMORY, "removal", tell_removed)
 async def remove(stream: Stream, removal: Removal, *, compact: bool = True) -> Forgotten:
     """Take for good what a removal names, and what was drawn from it since; return how much that was.
 

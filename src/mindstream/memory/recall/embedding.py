@@ -19,6 +19,7 @@ from mindstream.errors import ModelUnavailable
 from mindstream.memory.store.record import Vector
 from mindstream.models.embedders.embedder import Embedder, unit
 from mindstream.models.providers.failures import causes
+from mindstream.tracing import genai, span
 
 Floats = NDArray[np.float32]
 AT_ONCE_S, SOON_S, LONG_S = 0.5, 1.0, 30.0
@@ -98,7 +99,7 @@ class Embedding:
         patience_s = LONG_S if self._in_process else patience_s
         try:
             async with asyncio.timeout(patience_s):
-                rows = sound(await self.embedder.embed(texts), len(texts), self.embedder.width)
+                rows = sound(await self._embed(texts), len(texts), self.embedder.width)
             if self._in_process and len(texts) <= RECENT:
                 self._recent |= zip(texts, rows, strict=True)
                 while len(self._recent) > RECENT:
@@ -112,6 +113,11 @@ class Embedding:
             self.is_silent = True
             self.failure = str(error) or type(error).__name__
         return None
+
+    async def _embed(self, texts: Sequence[str]) -> Floats:
+        named = genai.model_attributes(self.embedder.name)
+        with span(genai.EMBEDDINGS, str(named[genai.MODEL]), {**named, genai.DIMENSIONS: self.embedder.width}):
+            return await self.embedder.embed(texts)
 
 
 def sound(rows: Floats, count: int, width: int = 0) -> Floats:

@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from mindstream.clock import Moment
+from mindstream.clock import Moment, format_iso
 from mindstream.errors import InputError
 from mindstream.log.names import StreamKey
 from mindstream.memory.recall.embedding import Embedding
@@ -92,6 +92,15 @@ class Recollection(list[Recalled]):
         self.touch = touch
         self.not_reranked = not_reranked
         self.by_candidates = by_candidates
+
+    def _repr_html_(self) -> str:
+        from mindstream.notebook import Share, table
+
+        rows = [(each.record.text, each.record.kind, format_iso(each.record.created)[:10], each.score) for each in self]
+        best = max((score for *_, score in rows), default=0.0) or 1.0
+        shown = [(*row, Share(score / best)) for *row, score in rows]
+        note = f"certain to {self.certainty:.0%}"
+        return table("recalled", ("record", "kind", "of", "score, of the best"), shown, note, self.not_reranked)
 
 
 class Recaller:

@@ -11,7 +11,7 @@ from mindstream.clock import Clock, Moment, SystemClock
 from mindstream.errors import ModelError
 from mindstream.models.cause import NOBODY_SAID, Cause, current_cause
 from mindstream.models.model import Call, Cut, Message, Model, Part, Piece, Request, Usage
-from mindstream.tracing import start_span
+from mindstream.tracing import fail, genai, is_on, start_span, tell, with_content
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,22 +144,36 @@ class Traced:
         self.name = model.name
         self._model = model
 
-    async def reply(self, request: Request) -> AsyncGenerator[Part]:
-        provider, _, model = self.name.partition(":")
-        call = start_span("chat", model or self.name, provider_name=provider, request_model=model or self.name)
-        call.set_attribute("mindstream.prompt", request.prompt.label())
-        call.set_attribute("mindstream.role", request.role)
+    def reply(self, request: Request) -> AsyncGenerator[Part]:
+        return self._in_span(request) if is_on() else self._model.reply(request)
+
+    async def _in_span(self, request: Request) -> AsyncGenerator[Part]:
+        named = genai.model_attributes(self.name)
+        call = start_span(genai.CHAT, str(named[genai.MODEL]), named)
+        tell(call, {genai.PROMPT: request.prompt.label(), "mindstream.role": request.role})
+        keeps, answered = with_content(), list[str]()
+        if keeps:
+            tell(call, {genai.ASKED: genai.write_messages((each.role, each.text) for each in request.messages)})
         try:
             async with aclosing(self._model.reply(request)) as parts:
                 async for part in parts:
                     if isinstance(part, Usage):
-                        call.set_attribute("gen_ai.usage.input_tokens", part.input_tokens)
-                        call.set_attribute("gen_ai.usage.output_tokens", part.output_tokens)
-                        if part.cached_tokens:
-                            call.set_attribute("gen_ai.usage.cache_read.input_tokens", part.cached_tokens)
+                        tell(call, _tokens(part))
+                    elif keeps:
+                        answered.append(_words_of(part))
                     yield part
         except ModelError as error:
-            call.set_attribute("error.type", type(error).__name__)
+            fail(call, type(error).__name__)
             raise
         finally:
+            if keeps:
+                tell(call, {genai.ANSWERED: genai.write_answer("".join(answered))})
             call.end()
+
+
+def _tokens(usage: Usage) -> dict[str, genai.Value]:
+    told: dict[str, genai.Value] = {
+        genai.INPUT_TOKENS: usage.input_tokens,
+        genai.OUTPUT_TOKENS: usage.output_tokens,
+    }
+    return told | ({genai.CACHED_TOKENS: usage.cached_tokens} if usage.cached_tokens else {})

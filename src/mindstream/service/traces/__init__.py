@@ -1,0 +1,1 @@
+"""A log told anew as OpenTelemetry spans, and sent on."""

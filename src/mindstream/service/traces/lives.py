@@ -1,0 +1,94 @@
+"""A life as spans: a turn is a trace.
+
+Ids say where each step stands (life/events): `1.2` is a step of turn 1, `1.2.1` a call that it wished, `1.2.1.3` a step
+of whoever that call set to work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mindstream.life.events import SLOT, Asked, Replied, TurnBegan, TurnEnded
+from mindstream.log.events import Logged, Observed, ToolCalled
+from mindstream.service.traces.calls import tool_attributes
+from mindstream.service.traces.told import Told, failure, trace_of
+from mindstream.tracing import genai
+
+
+class Lives:
+    """What one mind's life comes to; rows are given in their order."""
+
+    def __init__(self) -> None:
+        self._traces: dict[str, tuple[str, ...]] = {}
+        self._turn: tuple[Logged, TurnBegan] | None = None
+        self._asked: dict[str, Logged] = {}
+        self._called: dict[str, tuple[Logged, ToolCalled]] = {}
+        self.seqs: set[int] = set()
+        """The rows that ask: a call of a model about one of them is told as its reply."""
+        self._latest = 0.0
+
+    def take(self, row: Logged) -> Iterator[Told]:
+        """Yield what is over with this row."""
+        self._latest = row.at
+        match row.event:
+            case TurnBegan() as began:
+                yield from self.close()
+                self._turn, self._traces[str(began.turn)] = (row, began), trace_of(row)
+            case Asked(id=id_):
+                self._asked[id_] = row
+                self.seqs.add(row.seq)
+            case Replied() as replied:
+                yield self._replied(row, replied)
+            case ToolCalled(slot=slot, id=id_) as call if slot == SLOT:
+                self._called[id_] = row, call
+            case Observed(slot=slot, id=id_) as found if slot == SLOT and id_ in self._called:
+                yield self._observed(row, found)
+            case TurnEnded(words=words, error=error) if self._turn:
+                yield self._ended(*self._turn, row.at, words, error)
+
+    def close(self) -> Iterator[Told]:
+        """Yield the turn that had not ended."""
+        if self._turn:
+            yield self._ended(*self._turn, self._latest, "", "unfinished")
+
+    def _place(self, id_: str, row: Logged) -> tuple[tuple[str, ...], str | None]:
+        """Return the trace of a step or call, and what it is part of: the call above it, or the turn."""
+        turn, *inside = id_.split(".")
+        if turn not in self._traces:
+            return trace_of(row), None  # it was asked between two turns
+        above = inside[: (len(inside) - 1) // 2 * 2]
+        return self._traces[turn], ".".join(["call " + turn, *above]) if above else "turn"
+
+    def _replied(self, row: Logged, replied: Replied) -> Told:
+        asked = self._asked.pop(replied.id, row)
+        trace, parent = self._place(replied.id, asked)
+        named = genai.model_attributes(replied.model)
+        wished = "".join(f"{call.tool}({call.arguments})\n" for call in replied.calls)
+        told: dict[str, genai.Value] = {
+            **named, "mindstream.role": replied.role, "mindstream.tokens": replied.tokens, "mindstream.seq": row.seq,
+            genai.ANSWERED: genai.write_answer(f"{wished}{replied.text}"),
+        }  # fmt: skip
+        if replied.cost_usd is not None:
+            told["mindstream.cost_usd"] = replied.cost_usd
+        return Told(
+            genai.CHAT, trace, f"chat {replied.id}", parent, asked.at, row.at, str(named[genai.MODEL]), told,
+            failure(replied.error),
+        )  # fmt: skip
+
+    def _observed(self, row: Logged, found: Observed) -> Told:
+        began, call = self._called.pop(found.id)
+        trace, parent = self._place(found.id, began)
+        told = tool_attributes(call.tool, call.arguments, call.id) | {genai.RESULT: found.text}
+        told["mindstream.seq"] = began.seq
+        error = "ToolError" if found.failed else ""
+        key = f"call {found.id}"
+        return Told(genai.EXECUTE_TOOL, trace, key, parent, began.at, row.at, call.tool, told, error)
+
+    def _ended(self, row: Logged, began: TurnBegan, end: float, words: str, error: str) -> Told:
+        self._turn = None
+        told: dict[str, genai.Value] = {
+            genai.AGENT: SLOT, "mindstream.turn": began.turn, "mindstream.because": began.because,
+            "mindstream.seq": row.seq, genai.ASKED: genai.write_messages([("user", began.words)]),
+            genai.ANSWERED: genai.write_answer(words),
+        }  # fmt: skip
+        return Told(genai.INVOKE_AGENT, trace_of(row), "turn", None, row.at, end, SLOT, told, failure(error))

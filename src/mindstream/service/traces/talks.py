@@ -1,0 +1,136 @@
+"""Talks as spans: an utterance is a trace, the turn its root, and what reasoners make of it stands below.
+
+A row says what a call of a model was about, and its role, not which reasoner made it. A call of the role `talker` is
+the turn's, one whose role is called like a reasoner that reasoner's, one of `reasoner` that of whoever thinks next
+about the same, any other the turn's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from mindstream.clock import Moment
+from mindstream.log.events import (
+    FollowUp,
+    Heard,
+    Logged,
+    ModelCalled,
+    Observed,
+    Said,
+    SetAside,
+    Thought,
+    ToolCalled,
+)  # fmt: skip
+from mindstream.service.traces.calls import told_call, tool_attributes
+from mindstream.service.traces.told import Told, trace_of
+from mindstream.tracing import genai
+
+TURN, TALKER, REASONER = "turn", "talker", "reasoner"
+OPEN = 20
+"""So many turns that were answered are kept open for what comes late."""
+
+
+@dataclass(slots=True)
+class _Turn:
+    """An utterance that may go on."""
+
+    trace: tuple[str, ...]
+    heard: Logged
+    session: str
+    end: Moment
+    text: str
+    answers: list[str] = field(default_factory=list)
+    calls: list[tuple[Logged, ModelCalled]] = field(default_factory=list)
+
+
+class Talks:
+    """What one mind's talks come to; rows are given in their order."""
+
+    def __init__(self) -> None:
+        self._turns: dict[int, _Turn] = {}
+        self._heard: dict[int, tuple[tuple[str, ...], str]] = {}
+        self._begun: dict[tuple[str, str, str], tuple[Logged, ToolCalled]] = {}
+        self._tools: dict[str, list[tuple[Logged, ToolCalled, Logged, Observed]]] = {}
+
+    def take(self, row: Logged) -> Iterator[Told]:
+        """Yield what is over with this row."""
+        match row.event:
+            case Heard(session=session, text=text):
+                yield from self._over()
+                self._heard[row.seq] = trace_of(row), session
+                self._turns[row.seq] = _Turn(trace_of(row), row, session, row.at, text)
+            case Said(answers=seq, text=text) | FollowUp(answers=seq, text=text) if seq in self._turns:
+                turn = self._turns[seq]
+                turn.end = row.at
+                turn.answers.append(text)
+            case ModelCalled(about=about) as call:
+                yield from self._call(row, call, next((seq for seq in about if seq in self._heard), None))
+            case ToolCalled() as call:
+                self._begun[call.slot, call.tool, call.id] = row, call
+            case Observed() as found if begun := self._begun.pop((found.slot, found.tool, found.id), None):
+                self._tools.setdefault(found.slot, []).append((*begun, row, found))
+            case Thought(slot=slot, about=about) | SetAside(slot=slot, about=about):
+                yield from self._thought(row, slot, about)
+
+    def close(self) -> Iterator[Told]:
+        """Yield what was still open at the end of the log."""
+        for turn in self._turns.values():
+            yield self._root(turn)
+            for row, call in turn.calls:
+                yield told_call(row, call, turn.trace, TURN)
+        self._turns.clear()
+
+    def _over(self) -> Iterator[Told]:
+        """Close turns that were answered long ago and of which nothing is waited for."""
+        for seq in [seq for seq, turn in self._turns.items() if turn.answers and not turn.calls][:-OPEN]:
+            yield self._root(self._turns.pop(seq))
+
+    def _root(self, turn: _Turn) -> Told:
+        told: dict[str, genai.Value] = {
+            genai.AGENT: TALKER, "mindstream.seq": turn.heard.seq,
+            genai.ASKED: genai.write_messages([("user", turn.text)]),
+            genai.ANSWERED: genai.write_answer("\n".join(turn.answers)),
+        }  # fmt: skip
+        if turn.session:
+            told[genai.CONVERSATION] = turn.session
+        return Told(genai.INVOKE_AGENT, turn.trace, TURN, None, turn.heard.at, turn.end, TALKER, told)
+
+    def _call(self, row: Logged, call: ModelCalled, seq: int | None) -> Iterator[Told]:
+        if seq is None:
+            yield told_call(row, call, trace_of(row), None)
+        elif call.role == TALKER or seq not in self._turns:
+            yield told_call(row, call, self._heard[seq][0], TURN)
+        else:
+            self._turns[seq].calls.append((row, call))
+
+    def _thought(self, row: Logged, slot: str, about: tuple[int, ...]) -> Iterator[Told]:
+        seq = next((seq for seq in about if seq in self._heard), None)
+        turn = None if seq is None else self._turns.get(seq)
+        trace, session = (trace_of(row), "") if seq is None else self._heard[seq]
+        key = f"{slot} {row.seq}"
+        made = [each for each in turn.calls if each[1].role in (slot, REASONER)] if turn else []
+        if turn:
+            turn.calls = [each for each in turn.calls if each not in made]
+        inside = [told_call(at, call, trace, key) for at, call in made]
+        inside += [_tool(*each, trace, key) for each in self._tools.pop(slot, [])]
+        told: dict[str, genai.Value] = {genai.AGENT: slot, "mindstream.seq": row.seq}
+        if session:
+            told[genai.CONVERSATION] = session
+        failed = isinstance(row.event, SetAside)
+        if isinstance(row.event, Thought):
+            told[genai.ANSWERED] = genai.write_answer(row.event.text)
+        start = min((each.start for each in inside), default=row.at)
+        parent = None if seq is None else TURN
+        error = "SetAside" if failed else ""
+        yield Told(genai.INVOKE_AGENT, trace, key, parent, start, row.at, slot, told, error)
+        yield from inside
+
+
+def _tool(
+    began: Logged, call: ToolCalled, ended: Logged, found: Observed, trace: tuple[str, ...], parent: str
+) -> Told:  # fmt: skip
+    told = tool_attributes(call.tool, call.arguments, call.id) | {genai.RESULT: found.text, "mindstream.seq": began.seq}
+    error = "ToolError" if found.failed else ""
+    key = f"tool {began.seq}"
+    return Told(genai.EXECUTE_TOOL, trace, key, parent, began.at, ended.at, call.tool, told, error)

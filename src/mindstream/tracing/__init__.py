@@ -1,0 +1,122 @@
+"""OpenTelemetry spans with the names of the GenAI conventions (tracing/genai); off until `trace(True)`.
+
+Nothing is exported by mindstream itself: whoever switches it on configures an SDK and an exporter in the usual way.
+Words of users, models and memories are put into spans only where that was asked for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Protocol
+
+from mindstream.tracing import genai
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import SpanKind, Tracer
+
+
+class Span(Protocol):
+    """What can be told to a span."""
+
+    def set_attribute(self, key: str, value: genai.Value) -> None: ...
+
+    def end(self) -> None: ...
+
+
+class _Nothing:
+    def set_attribute(self, key: str, value: genai.Value) -> None:
+        pass
+
+    def end(self) -> None:
+        pass
+
+
+NOTHING = _Nothing()
+_OFF = contextlib.nullcontext[Span](NOTHING)
+_on = _content = False
+
+
+def trace(on: bool, *, content: bool | None = None) -> None:
+    """Switch spans on or off, for the whole process.
+
+    Args:
+        content: what users, models and memories say is put into them; None: as the environment wishes
+            (`OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`, a variable of the conventions), and else not.
+    """
+    global _on, _content
+    wished = os.environ.get(genai.CAPTURE, "").lower() in genai.ON_SPANS
+    _on, _content = on, on and (wished if content is None else content)
+
+
+def is_on() -> bool:
+    """Tell whether there are spans."""
+    return _on
+
+
+def with_content() -> bool:
+    """Tell whether words are put into spans."""
+    return _content
+
+
+def start_span(operation: str, subject: str, attributes: genai.Attributes | None = None) -> Span:
+    """Begin a span `operation subject` that is not made current (for generators); the caller ends it."""
+    if not _on:
+        return NOTHING
+    named = _named(operation, attributes)
+    return _tracer().start_span(genai.span_name(operation, subject), attributes=named, kind=_kind(operation))
+
+
+def span(
+    operation: str, subject: str = "", attributes: genai.Attributes | None = None
+) -> contextlib.AbstractContextManager[Span]:
+    """Run a block in a span `operation subject`; spans begun inside are its children; an error is told by its class."""
+    return _span(operation, subject, attributes) if _on else _OFF
+
+
+def tell(traced: Span, attributes: genai.Attributes) -> None:
+    """Give a span attributes; those with words in them only where words are wished for."""
+    for name, value in attributes.items():
+        if _content or name not in genai.WORDS:
+            traced.set_attribute(name, value)
+
+
+def fail(traced: Span, kind: str) -> None:
+    """Tell that what a span stands for failed, and of what kind that was; its message may quote what was said."""
+    if _on:
+        from opentelemetry.trace import Status, StatusCode
+
+        traced.set_attribute(genai.ERROR, kind)
+        if set_status := getattr(traced, "set_status", None):
+            set_status(Status(StatusCode.ERROR))
+
+
+@contextlib.contextmanager
+def _span(operation: str, subject: str, attributes: genai.Attributes | None) -> Iterator[Span]:
+    with _tracer().start_as_current_span(
+        genai.span_name(operation, subject), attributes=_named(operation, attributes), kind=_kind(operation),
+        record_exception=False, set_status_on_exception=False,  # an error's message may quote what was said
+    ) as current:  # fmt: skip
+        try:
+            yield current
+        except BaseException as error:
+            fail(current, type(error).__name__)
+            raise
+
+
+def _tracer() -> Tracer:
+    from opentelemetry import trace as otel
+
+    return otel.get_tracer("mindstream", schema_url=genai.SCHEMA)
+
+
+def _kind(operation: str) -> SpanKind:
+    from opentelemetry.trace import SpanKind
+
+    return SpanKind.CLIENT if operation in genai.REMOTE else SpanKind.INTERNAL
+
+
+def _named(operation: str, attributes: Mapping[str, genai.Value] | None) -> dict[str, genai.Value]:
+    kept = {name: value for name, value in (attributes or {}).items() if _content or name not in genai.WORDS}
+    return {genai.OPERATION: operation, **kept}
