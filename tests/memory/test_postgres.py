@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import postgres_server
 import pytest
@@ -18,6 +20,7 @@ from mindstream.coach.coach import Coach
 from mindstream.conformance.samples import ANN, NOW, build_record, build_writing
 from mindstream.errors import MindstreamError, StorageError
 from mindstream.log.events import Heard, Thought
+from mindstream.log.names import StreamName
 from mindstream.memory.opening import open_store
 from mindstream.memory.store.store import Commit, Entry, NewWork, WorkDone
 from mindstream.models.embedders.wordllama import WordLlama
@@ -26,6 +29,7 @@ from mindstream.town.town import Town
 psycopg = pytest.importorskip("psycopg", reason="PostgreSQL is not tried: psycopg is not installed")
 
 from mindstream.memory.store.postgres import postgres  # noqa: E402
+from mindstream.memory.store.postgres.lending import MOST, NOBODY  # noqa: E402
 from mindstream.memory.store.postgres.postgres import PostgresStore  # noqa: E402
 from mindstream.memory.store.postgres.tables import MIGRATIONS, TABLES  # noqa: E402
 
@@ -46,6 +50,50 @@ async def test_a_statement_that_asks_for_all_sees_one_tenants_rows(url: str) -> 
         assert connection.execute("UPDATE records SET text = 'x' WHERE tenant = 'other'").rowcount == 0
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             connection.execute("INSERT INTO counters (name, value, tenant) VALUES ('x', 1, 'other')")
+
+
+async def test_tenants_share_connections_and_none_is_shown_anothers_rows(url: str) -> None:
+    """More tenants than connections, reading and writing at once; some lose their server, some break off."""
+    names = [f"tenant{number}" for number in range(20)]
+    stores = [PostgresStore(url, name) for name in names]
+    keys = {name: StreamName("user", "ann", name).key for name in names}
+    notes = {name: replace(build_record(f"what {name} knows"), stream=key, by=key) for name, key in keys.items()}
+
+    def fails(rows: Any) -> None:
+        rows.execute("SELECT nothing FROM nowhere")
+
+    async def use(name: str, store: PostgresStore) -> None:
+        await store.commit(replace(build_writing(notes[name]), mind=keys[name]))
+        for number in range(6):
+            with suppress(StorageError):
+                await (store.write if number % 2 else store.read)(fails)
+            seen = "SELECT DISTINCT tenant FROM records"
+            look = store._database.glance if number % 3 else store.read
+            assert await look(lambda rows: rows.execute(seen).fetchall()) == [(name,)]
+            assert await store.write(lambda rows: rows.execute(seen).fetchall()) == [(name,)]
+            async with store.walk(notes[name].stream) as (count, _):
+                assert count == 1
+
+    await asyncio.gather(*map(use, names, stores))
+    lent = stores[0]._database._lent
+    assert all(store._database._lent is lent for store in stores)
+    for lending in (lent.reading, lent.writing):
+        assert 1 <= len(lending._idle) <= 2 * MOST
+        with lending.lend(NOBODY) as connection:
+            assert connection.execute("SELECT count(*) FROM records").fetchone() == (0,)
+    for store in stores:
+        await store.close()
+    assert not lent.reading._idle and not lent.writing._idle
+
+
+async def test_a_connection_that_was_cut_while_nobody_had_it_is_let_go(url: str) -> None:
+    async with PostgresStore(url, "acme") as store, PostgresStore(url, "other") as other:
+        await store.version()
+        lending = store._database._lent.reading
+        (held,) = lending._idle
+        held.connection.close()
+        assert await other.version() == await store.version() == -1
+        assert held not in lending._idle
 
 
 async def test_whoever_is_no_tenant_sees_nothing(url: str) -> None:

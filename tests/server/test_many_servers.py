@@ -68,7 +68,7 @@ async def test_what_is_spent_is_counted_together(folder: Path) -> None:
 
 
 async def test_kills_lose_and_double_nothing() -> None:
-    postgres_server.server()  # else there is nothing to try
+    postgres_server.admin_url()  # else there is nothing to try
     row = await run(argparse.Namespace(minds=20, per_second=15, seconds=0, kills=4, reasoner_s=0.3))
     assert row["acknowledged"] > 20
     assert (row["lost"], row["doubled"]) == (0, 0), row
