@@ -62,15 +62,17 @@ async def test_tenants_share_connections_and_none_is_shown_anothers_rows(url: st
     def fails(rows: Any) -> None:
         rows.execute("SELECT nothing FROM nowhere")
 
+    def seen(rows: Any) -> list[Any]:
+        return list(rows.execute("SELECT DISTINCT tenant FROM records").fetchall())
+
     async def use(name: str, store: PostgresStore) -> None:
         await store.commit(replace(build_writing(notes[name]), mind=keys[name]))
         for number in range(6):
             with suppress(StorageError):
                 await (store.write if number % 2 else store.read)(fails)
-            seen = "SELECT DISTINCT tenant FROM records"
             look = store._database.glance if number % 3 else store.read
-            assert await look(lambda rows: rows.execute(seen).fetchall()) == [(name,)]
-            assert await store.write(lambda rows: rows.execute(seen).fetchall()) == [(name,)]
+            assert await look(seen) == [(name,)]
+            assert await store.write(seen) == [(name,)]
             async with store.walk(notes[name].stream) as (count, _):
                 assert count == 1
 

@@ -105,7 +105,8 @@ class Lending:
                 held.connection.rollback()
         fit = not held.connection.closed and held.connection.info.transaction_status == IDLE
         if self._closed or not fit or not held.connection.autocommit or held.tenant == UNKNOWN:
-            return _close([held])
+            _close([held])
+            return
         held.since = self._clock.elapsed()
         with self._lock:
             self._idle.append(held)

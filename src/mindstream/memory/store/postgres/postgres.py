@@ -27,7 +27,8 @@ from mindstream.memory.store import erasure as carriers
 from mindstream.memory.store import queries, registry
 from mindstream.memory.store.kept.columns_file import delete_kept
 from mindstream.memory.store.postgres.candidates import Finder
-from mindstream.memory.store.postgres.connection import AT_ONCE, Connection, PostgresDatabase, Rows
+from mindstream.memory.store.postgres.connection import AT_ONCE, PostgresDatabase, Rows
+from mindstream.memory.store.postgres.lending import Connection
 from mindstream.memory.store.postgres.segments import SMALLEST, Indexing
 from mindstream.memory.store.postgres.tables import MIGRATIONS, TABLES
 from mindstream.memory.store.record import KINDS, Kind, Record, Vector

@@ -22,7 +22,7 @@ from mindstream.log.reader_threads import Pending
 from mindstream.memory.store.postgres.faults import may_go_again
 
 if TYPE_CHECKING:
-    from mindstream.memory.store.postgres.connection import Connection
+    from mindstream.memory.store.postgres.lending import Connection
 
 T = TypeVar("T")
 GATHER = 256
