@@ -290,3 +290,24 @@ def test_a_folder_is_opened_without_the_driver(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+async def test_work_is_taken_up_beside_commits_and_what_another_is_taking_is_passed_over(url: str) -> None:
+    async with PostgresStore(url) as store, PostgresStore(url) as other:
+        for number in range(3):
+            heard = Entry(Heard(text=f"hello {number}", session="s", record="r"), ANN)
+            wake = NewWork((f"slot {number}",), "nobody", 0.0)
+            await store.commit(Commit(mind=ANN, at=NOW, entries=(heard,), wake=wake))
+        with psycopg.connect(url) as first:  # it is committing, and has one of them
+            first.execute("SET mindstream.tenant = ''")
+            first.execute("SELECT value FROM counters WHERE name = 'changed' FOR UPDATE")
+            first.execute("SELECT id FROM work WHERE slot = 'slot 0' FOR UPDATE")
+            async with asyncio.timeout(20):
+                both = await asyncio.gather(
+                    *(each.take_work(f"w{n}", NOW, NOW + 60, 1, answers=False) for n, each in enumerate((store, other)))
+                )
+        slots = [slot for taken in both for each in taken for slot in each.slots]
+        assert len(slots) == len(set(slots)) and set(slots) <= {"slot 1", "slot 2"} and slots
+        assert [each.slots for each in await other.take_work("w2", NOW, NOW + 60, 9, answers=False)] == [
+            tuple(sorted({"slot 0", "slot 1", "slot 2"} - set(slots)))
+        ]
