@@ -48,10 +48,11 @@ class Process:
 
     def _read(self, process: subprocess.Popen[str], is_ready: threading.Event) -> None:
         assert process.stdout is not None
-        for line in process.stdout:
-            self.last = [*self.last[-50:], line]
-            if self.ready in line:
-                is_ready.set()
+        with process.stdout as lines:
+            for line in lines:
+                self.last = [*self.last[-50:], line]
+                if self.ready in line:
+                    is_ready.set()
         is_ready.set()
 
     def end(self, how: signal.Signals) -> None:
