@@ -3,7 +3,7 @@
     python benchmarks/claims.py [--json]
 
 gathered: 200 commits at once, each; single: one after the other. claims: four stores take 400 minds' work, ten at a
-time, under the tenant's row lock as `mindstream work` does; skip_locked: the same rows by FOR UPDATE SKIP LOCKED.
+time, by FOR UPDATE SKIP LOCKED as `mindstream work` does; under_lock: under the tenant's row lock.
 """
 
 from __future__ import annotations
@@ -19,15 +19,11 @@ from own_postgres import OwnPostgres
 from mindstream.conformance.samples import THEN, build_event
 from mindstream.log.events import Heard
 from mindstream.log.names import StreamName
-from mindstream.memory.store.postgres.connection import Rows
 from mindstream.memory.store.postgres.postgres import PostgresStore
+from mindstream.memory.store.sql_store import SqlStore
 from mindstream.memory.store.store import Commit, Entry, NewWork
 
 AT_ONCE, SINGLES, MINDS, STORES, PORTION = 200, 50, 400, 4, 10
-SKIPPING = (
-    "UPDATE work SET owner = ?, lease = ? WHERE id IN (SELECT id FROM work WHERE done IS NULL AND lease <= ?"
-    " ORDER BY id LIMIT ? FOR UPDATE SKIP LOCKED) RETURNING id"
-)
 
 
 def build_commit(mind: str, *, heard: bool = False) -> Commit:
@@ -57,14 +53,8 @@ async def claims(stores: list[PostgresStore], *, skip: bool) -> float:
     async def take(number: int) -> None:
         nonlocal taken
         while True:
-            if skip:
-                with stores[number]._database._connection() as connection:
-                    values = (f"s{number}", 2e9, 1e9, PORTION)
-                    found: list[Any] = await asyncio.to_thread(
-                        lambda: list(Rows(connection).execute(SKIPPING, values))  # noqa: B023
-                    )
-            else:
-                found = await stores[number].take_work(f"s{number}", 1e9, 1e9 + 60, PORTION, answers=False)
+            claim = PostgresStore.take_work if skip else SqlStore.take_work
+            found = await claim(stores[number], f"s{number}", 1e9, 1e9 + 60, PORTION, answers=False)
             taken += len(found)
             if not found:
                 return
@@ -89,8 +79,8 @@ async def run() -> dict[str, Any]:
             await each.close()
         postgres.close()
     return {
-        "gathered_ms": round(gathered, 2), "single_ms": round(single, 2), "claim_ms": round(locked, 2),
-        "claim_skip_locked_ms": round(skipped, 2),
+        "gathered_ms": round(gathered, 2), "single_ms": round(single, 2), "claim_ms": round(skipped, 2),
+        "claim_under_lock_ms": round(locked, 2),
     }  # fmt: skip
 
 

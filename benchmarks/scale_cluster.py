@@ -8,6 +8,8 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,21 +29,30 @@ class Process:
 
     def start(self) -> None:
         """Start it, and return when it is ready."""
-        self.process = subprocess.Popen(
+        self.begin()()
+
+    def begin(self) -> Callable[[], None]:
+        """Start it, and return what waits until it is ready."""
+        self.process = process = subprocess.Popen(
             [sys.executable, "-m", "mindstream", *self.words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             text=True, env=os.environ | {"OPENAI_API_KEY": "none"},
         )  # fmt: skip
         is_ready = threading.Event()
-        threading.Thread(target=self._read, args=(self.process, is_ready), daemon=True).start()
-        if not is_ready.wait(START_S) or self.process.poll() is not None:
-            raise SystemExit(f"{self.words[0]} did not start: {' '.join(self.last[-5:])}")
+        threading.Thread(target=self._read, args=(process, is_ready), daemon=True).start()
+
+        def wait() -> None:
+            if not is_ready.wait(START_S) or process.poll() is not None:
+                raise SystemExit(f"{self.words[0]} did not start: {' '.join(self.last[-5:])}")
+
+        return wait
 
     def _read(self, process: subprocess.Popen[str], is_ready: threading.Event) -> None:
         assert process.stdout is not None
-        for line in process.stdout:
-            self.last = [*self.last[-50:], line]
-            if self.ready in line:
-                is_ready.set()
+        with process.stdout as lines:
+            for line in lines:
+                self.last = [*self.last[-50:], line]
+                if self.ready in line:
+                    is_ready.set()
         is_ready.set()
 
     def end(self, how: signal.Signals) -> None:
@@ -79,8 +90,8 @@ class Cluster:
         self.processes = [
             Process(["serve", "--port", str(port), *common, *more], "listening on") for port in self.ports
         ] + [Process(["work", *common, "--minds", "500", "--json"], '"ready"') for _ in range(works)]
-        for each in self.processes:
-            each.start()
+        for wait in [each.begin() for each in self.processes]:
+            wait()
 
     def kill(self, number: int) -> None:
         """Kill the next in turn, and start it again: a server, a worker, PostgreSQL, the other server, …"""
@@ -98,8 +109,8 @@ class Cluster:
 
     def close(self) -> None:
         """End them all."""
-        for each in self.processes:
-            each.end(signal.SIGTERM)
+        with ThreadPoolExecutor() as threads:
+            list(threads.map(lambda each: each.end(signal.SIGTERM), self.processes))
 
 
 def free_port() -> int:

@@ -160,13 +160,14 @@ async def measured(
 async def killed(cluster: Cluster, given: argparse.Namespace) -> dict[str, Any]:
     """Kill one after the other while utterances come; compare what was acknowledged with the log."""
     taken, begun = Taken(), time.monotonic()
-    first = 10**6 * KILLED_MINDS
+    minds = min(KILLED_MINDS, given.minds)
+    first = 10**6 * minds
     rounds, over = 0, asyncio.Event()
 
     async def keep_loading() -> None:
         start = first
         while not over.is_set():
-            await load(cluster.ports, taken, range(start, start + 25), KILLED_MINDS, KILLED_LOAD, keyed=True)
+            await load(cluster.ports, taken, range(start, start + 25), minds, KILLED_LOAD, keyed=True)
             start += 25
 
     loading = asyncio.ensure_future(keep_loading())
@@ -207,7 +208,8 @@ async def compare(data: str, taken: Taken) -> dict[str, Any]:
                     aside.update(event.about)
         left = [work for stream in await store.streams_with_work() for work in await store.open_work(stream)]
     marks = Counter(mark for mark in heard.values() if mark in taken.acknowledged)
-    unanswered = sum(seq not in said and seq not in followed for seq in taken.acknowledged.values())
+    silent = {seq for seq in taken.acknowledged.values() if seq not in said and seq not in followed}
+    waiting = sum(work.cause in silent and work.slot.startswith(ANSWER) for work in left)
     missing = sum(seq not in heard for seq in taken.acknowledged.values())
     unthought = sum(not work.slot.startswith(ANSWER) for work in left) + len(aside)
     twice = {
@@ -215,9 +217,9 @@ async def compare(data: str, taken: Taken) -> dict[str, Any]:
         "followed_up": sum(n - 1 for n in followed.values()), "thought": sum(n - 1 for n in thought.values()),
     }  # fmt: skip
     return {
-        "acknowledged": len(taken.acknowledged), "lost": missing + unanswered + unthought,
-        "doubled": sum(twice.values()), "twice": twice, "missing": missing, "unanswered": unanswered,
-        "unthought": unthought,
+        "acknowledged": len(taken.acknowledged), "lost": missing + len(silent) + unthought,
+        "doubled": sum(twice.values()), "twice": twice, "missing": missing, "unanswered": len(silent),
+        "unanswered_yet_open": waiting, "unthought": unthought,
     }  # fmt: skip
 
 

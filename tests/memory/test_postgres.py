@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import postgres_server
 import pytest
@@ -18,6 +20,7 @@ from mindstream.coach.coach import Coach
 from mindstream.conformance.samples import ANN, NOW, build_record, build_writing
 from mindstream.errors import MindstreamError, StorageError
 from mindstream.log.events import Heard, Thought
+from mindstream.log.names import StreamName
 from mindstream.memory.opening import open_store
 from mindstream.memory.store.store import Commit, Entry, NewWork, WorkDone
 from mindstream.models.embedders.wordllama import WordLlama
@@ -26,6 +29,7 @@ from mindstream.town.town import Town
 psycopg = pytest.importorskip("psycopg", reason="PostgreSQL is not tried: psycopg is not installed")
 
 from mindstream.memory.store.postgres import postgres  # noqa: E402
+from mindstream.memory.store.postgres.lending import MOST, NOBODY  # noqa: E402
 from mindstream.memory.store.postgres.postgres import PostgresStore  # noqa: E402
 from mindstream.memory.store.postgres.tables import MIGRATIONS, TABLES  # noqa: E402
 
@@ -46,6 +50,52 @@ async def test_a_statement_that_asks_for_all_sees_one_tenants_rows(url: str) -> 
         assert connection.execute("UPDATE records SET text = 'x' WHERE tenant = 'other'").rowcount == 0
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             connection.execute("INSERT INTO counters (name, value, tenant) VALUES ('x', 1, 'other')")
+
+
+async def test_tenants_share_connections_and_none_is_shown_anothers_rows(url: str) -> None:
+    """More tenants than connections, reading and writing at once; some lose their server, some break off."""
+    names = [f"tenant{number}" for number in range(20)]
+    stores = [PostgresStore(url, name) for name in names]
+    keys = {name: StreamName("user", "ann", name).key for name in names}
+    notes = {name: replace(build_record(f"what {name} knows"), stream=key, by=key) for name, key in keys.items()}
+
+    def fails(rows: Any) -> None:
+        rows.execute("SELECT nothing FROM nowhere")
+
+    def seen(rows: Any) -> list[Any]:
+        return list(rows.execute("SELECT DISTINCT tenant FROM records").fetchall())
+
+    async def use(name: str, store: PostgresStore) -> None:
+        await store.commit(replace(build_writing(notes[name]), mind=keys[name]))
+        for number in range(6):
+            with suppress(StorageError):
+                await (store.write if number % 2 else store.read)(fails)
+            look = store._database.glance if number % 3 else store.read
+            assert await look(seen) == [(name,)]
+            assert await store.write(seen) == [(name,)]
+            async with store.walk(notes[name].stream) as (count, _):
+                assert count == 1
+
+    await asyncio.gather(*map(use, names, stores))
+    lent = stores[0]._database._lent
+    assert all(store._database._lent is lent for store in stores)
+    for lending in (lent.reading, lent.writing):
+        assert 1 <= len(lending._idle) <= 2 * MOST
+        with lending.lend(NOBODY) as connection:
+            assert connection.execute("SELECT count(*) FROM records").fetchone() == (0,)
+    for store in stores:
+        await store.close()
+    assert not lent.reading._idle and not lent.writing._idle
+
+
+async def test_a_connection_that_was_cut_while_nobody_had_it_is_let_go(url: str) -> None:
+    async with PostgresStore(url, "acme") as store, PostgresStore(url, "other") as other:
+        await store.version()
+        lending = store._database._lent.reading
+        (held,) = lending._idle
+        held.connection.close()
+        assert await other.version() == await store.version() == -1
+        assert held not in lending._idle
 
 
 async def test_whoever_is_no_tenant_sees_nothing(url: str) -> None:
@@ -240,3 +290,24 @@ def test_a_folder_is_opened_without_the_driver(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+async def test_work_is_taken_up_beside_commits_and_what_another_is_taking_is_passed_over(url: str) -> None:
+    async with PostgresStore(url) as store, PostgresStore(url) as other:
+        for number in range(3):
+            heard = Entry(Heard(text=f"hello {number}", session="s", record="r"), ANN)
+            wake = NewWork((f"slot {number}",), "nobody", 0.0)
+            await store.commit(Commit(mind=ANN, at=NOW, entries=(heard,), wake=wake))
+        with psycopg.connect(url) as first:  # it is committing, and has one of them
+            first.execute("SET mindstream.tenant = ''")
+            first.execute("SELECT value FROM counters WHERE name = 'changed' FOR UPDATE")
+            first.execute("SELECT id FROM work WHERE slot = 'slot 0' FOR UPDATE")
+            async with asyncio.timeout(20):
+                both = await asyncio.gather(
+                    *(each.take_work(f"w{n}", NOW, NOW + 60, 1, answers=False) for n, each in enumerate((store, other)))
+                )
+        slots = [slot for taken in both for each in taken for slot in each.slots]
+        assert len(slots) == len(set(slots)) and set(slots) <= {"slot 1", "slot 2"} and slots
+        assert [each.slots for each in await other.take_work("w2", NOW, NOW + 60, 9, answers=False)] == [
+            tuple(sorted({"slot 0", "slot 1", "slot 2"} - set(slots)))
+        ]

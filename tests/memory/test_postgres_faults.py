@@ -21,7 +21,6 @@ psycopg = pytest.importorskip("psycopg", reason="PostgreSQL is not tried: psycop
 
 from mindstream.memory.store.postgres import connection as connections  # noqa: E402
 from mindstream.memory.store.postgres.postgres import PostgresStore  # noqa: E402
-from mindstream.memory.store.postgres.writer import Writer  # noqa: E402
 
 
 @pytest.fixture
@@ -63,8 +62,8 @@ async def test_a_commit_of_which_nobody_knows_is_looked_up(
         def __getattr__(self, name: str) -> Any:
             return getattr(self._inner, name)
 
-        def execute(self, sql: bytes, *more: Any) -> Any:
-            if sql.endswith(b"COMMIT") and breaks.pop() if breaks else False:
+        def execute(self, sql: str | bytes, *more: Any) -> Any:
+            if isinstance(sql, bytes) and sql.endswith(b"COMMIT") and breaks.pop() if breaks else False:
                 if kept:
                     self._inner.execute(sql, *more)
                 self._inner.close()
@@ -72,9 +71,9 @@ async def test_a_commit_of_which_nobody_knows_is_looked_up(
             return self._inner.execute(sql, *more)
 
     async with PostgresStore(url) as store:
-        writer: Writer = store._database._writer
-        connect = writer._connect
-        monkeypatch.setattr(writer, "_connect", lambda: Breaking(connect()))
+        lending = store._database._lent.writing
+        connect = lending._connect
+        monkeypatch.setattr(lending, "_connect", lambda: Breaking(connect()))
         (row,) = await store.commit(a_row())
         assert [each.seq for each in await store.events(ANN)] == [row.seq]
         assert not breaks

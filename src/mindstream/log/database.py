@@ -65,7 +65,7 @@ class Database:
         self._waiting.put(pending)
         return await pending.future
 
-    async def read(self, look: Callable[[sqlite3.Connection], T]) -> T:
+    async def read(self, look: Callable[[sqlite3.Connection], T], *, once: bool = False) -> T:  # noqa: ARG002
         """Run `look` on what is committed, all of it as of one moment, and return its result.
 
         It may be run twice: where it meets a text that is damaged.

@@ -176,26 +176,40 @@ class Taken(NamedTuple):
     holder: str
 
 
-def find_open(connection: Sql, now: Moment, *, answers: bool, among: str) -> list[Work]:
+OPEN_NOW = "NOT ({0}.lease > ? AND {0}.lease <= ?)"
+"""SQL of Work.is_open_to, for whoever holds nothing yet."""
+
+
+def find_open(
+    connection: Sql, now: Moment, *, answers: bool, among: str, most: int = MOST_LOOKED_AT, lock: str = ""
+) -> list[Work]:
     """Return what was heard, is open to anybody, and no run is at: answers that nobody gives any more, or thoughts.
 
     Args:
         among: the condition that it has to meet (SQL).
+        lock: how what is found is held until the transaction ends (SQL); "": all are behind one lock anyway.
     """
     which = f"substr(slot, 1, {len(ANSWER)}) {'=' if answers else '<>'} ?"
     heard = "EXISTS (SELECT 1 FROM log WHERE log.seq = work.cause AND log.kind IN ('heard', 'corrected'))"
-    sql = f"SELECT {COLUMNS} FROM work WHERE done IS NULL AND {which} AND {among} AND {heard} ORDER BY id LIMIT ?"
-    found = [read(row) for row in connection.execute(sql, (ANSWER, MOST_LOOKED_AT)).fetchall()]
-    busy = {(each.mind, each.slot) for each in found if each.running and not each.is_open_to("", now)}
-    return [each for each in found if each.is_open_to("", now) and (each.mind, each.slot) not in busy]
+    idle = (
+        "NOT EXISTS (SELECT 1 FROM work AS other WHERE other.mind = work.mind AND other.slot = work.slot"
+        f" AND other.done IS NULL AND other.running = 1 AND NOT {OPEN_NOW.format('other')})"
+    )
+    sql = (
+        f"SELECT {COLUMNS} FROM work WHERE done IS NULL AND {which} AND {among} AND {OPEN_NOW.format('work')}"
+        f" AND {heard} AND {idle} ORDER BY id LIMIT ? {lock}"
+    )
+    lease = (now, now + LONGEST_LEASE_S)
+    return [read(row) for row in connection.execute(sql, (ANSWER, *lease, *lease, most)).fetchall()]
 
 
 def take(
-    connection: Sql, owner: str, now: Moment, lease: Moment, most: int, *, answers: bool, among: str
+    connection: Sql, owner: str, now: Moment, lease: Moment, most: int, *, answers: bool, among: str, lock: str = ""
 ) -> list[Taken]:
     """Lease what `find_open` finds of up to so many minds; each mind's under a name of its own, the same each time."""
     taken: dict[str, list[Work]] = {}
-    for each in find_open(connection, now, answers=answers, among=among):
+    looked_at = 2 * most if lock else MOST_LOOKED_AT  # what is locked nobody else finds
+    for each in find_open(connection, now, answers=answers, among=among, most=looked_at, lock=lock):
         if each.mind in taken or len(taken) < most:
             taken.setdefault(each.mind, []).append(each)
     found = []

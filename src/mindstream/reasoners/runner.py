@@ -73,6 +73,7 @@ class Runner:
         self.floor, self._tools = floor or asyncio.Lock(), tools
         self._speak_up = speak_up
         self._lease_s, self._retry_s = lease_s, retry_s
+        self._looking: asyncio.Task[list[Work]] | None = None
 
     def add(self, *reasoners: Reasoner) -> None:
         """Let more reasoners work; before `run`.
@@ -97,8 +98,15 @@ class Runner:
         return NewWork(slots, self.owner, self._lease())
 
     async def work(self) -> list[Work]:
-        """List what is open for this mind, oldest first."""
-        return [work for work in await self.memory.store.open_work(self.memory.key) if work.slot in self._slots]
+        """List what is open for this mind, oldest first; slots that are woken together look once."""
+
+        async def look() -> list[Work]:
+            self._looking = None  # whoever asks from here on may know of more
+            return [work for work in await self.memory.store.open_work(self.memory.key) if work.slot in self._slots]
+
+        if self._looking is None:
+            self._looking = asyncio.ensure_future(look())
+        return list(await asyncio.shield(self._looking))
 
     def cancel(self, slot: str | None = None) -> int:
         """Stop the runs that go on (of one slot, or all); return how many. What they were about counts as done."""

@@ -84,7 +84,6 @@ OPTIONAL = {
     "llama_index",
     "pipecat",
     "psycopg",
-    "psycopg_pool",
 }
 
 

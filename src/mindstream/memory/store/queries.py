@@ -15,13 +15,14 @@ from mindstream.memory.store.rows import COLUMNS, record_of
 from mindstream.memory.store.salvage import moment
 
 A_PORTION = 256
+MOST_AMONG = 500
 """So many records of a walk are read at once."""
 
 
 def among(connection: Sql, sql: str, values: Sequence[Any], *more: Any) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of a query in which something is one of these values, so many of them at once."""
-    for start in range(0, len(values), 500):
-        some = values[start : start + 500]
+    for start in range(0, len(values), MOST_AMONG):
+        some = values[start : start + MOST_AMONG]
         yield from connection.execute(sql.format(",".join("?" * len(some))), [*some, *more])
 
 

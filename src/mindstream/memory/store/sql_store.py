@@ -30,14 +30,18 @@ ANY = ("",)
 """Nobody knows which streams it concerns: whoever heeds the tenant is told."""
 
 
+OPEN = "\n"
+"""No stream is called so: there may be work for whoever takes it up."""
+
+
 class SqlDatabase(Protocol):
     """Runs functions of a connection: each a transaction of its own, or what is read as of one moment."""
 
     async def write(self, change: Callable[[Any], T], about: Sequence[str] = ()) -> T:
         """Run `change` in a transaction and return its result once it is durable; `about`: the streams it concerns."""
 
-    async def read(self, look: Callable[[Any], T]) -> T:
-        """Run `look` on what is committed."""
+    async def read(self, look: Callable[[Any], T], *, once: bool = False) -> T:
+        """Run `look` on what is committed; `once`: it is one statement."""
 
     async def glance(self, look: Callable[[Any], T]) -> T:
         """Read a few rows that an index finds."""
@@ -74,8 +78,9 @@ class SqlStore(Store):
 
     async def commit(self, *commits: Commit) -> list[Logged]:
         checked = [checked_commit(commit) for commit in commits if self.tenant.own(commit.mind)]
+        about = [one.mind for one in checked] + [OPEN for one in checked if _opens_work(one)]
         logged = await self._database.write(
-            lambda each: [row for one in checked for row in writing.write(each, one)], [one.mind for one in checked]
+            lambda each: [row for one in checked for row in writing.write(each, one)], about
         )
         self.on_commit()
         return logged
@@ -92,7 +97,9 @@ class SqlStore(Store):
             return []
 
         sql = f"SELECT {COLUMNS} FROM records WHERE id IN ({{}})"  # found by id, not among all of the stream
-        rows = await self._database.read(lambda connection: list(queries.among(connection, sql, ids)))
+        rows = await self._database.read(
+            lambda connection: list(queries.among(connection, sql, ids)), once=len(ids) <= queries.MOST_AMONG
+        )
         found = {row[0]: record_of(row) for row in rows if row[1] == stream}
         return [found[id_] for id_ in ids if id_ in found]
 
@@ -123,7 +130,9 @@ class SqlStore(Store):
         def look(connection: Sql) -> list[Record]:
             return [record_of(row) for row in reversed(connection.execute(sql, [*values, n]).fetchall())]
 
-        return await (self._database.read if slot is None else self._database.glance)(look)
+        if slot is not None:
+            return await self._database.glance(look)
+        return await self._database.read(look, once=True)
 
     async def candidates(
         self,
@@ -164,7 +173,7 @@ class SqlStore(Store):
             values.extend(kinds)
         select = f"WHERE {' AND '.join(where)} ORDER BY seq LIMIT ?"
         return await self._database.read(
-            lambda connection: queries.read_log(connection, select, [*values, limit], kinds)
+            lambda connection: queries.read_log(connection, select, [*values, limit], kinds), once=True
         )
 
     async def last(self, mind: StreamKey, kind: str) -> Logged | None:
@@ -182,7 +191,9 @@ class SqlStore(Store):
     async def count(self, mind: StreamKey, kind: str) -> int:
         self.tenant.own(mind)
         sql = "SELECT count(*) FROM log WHERE mind = ? AND kind = ?"
-        return await self._database.read(lambda connection: int(connection.execute(sql, (mind, kind)).fetchone()[0]))
+        return await self._database.read(
+            lambda connection: int(connection.execute(sql, (mind, kind)).fetchone()[0]), once=True
+        )
 
     async def checkpoint(self, mind: StreamKey, name: str) -> Checkpoint | None:
         self.tenant.own(mind)
@@ -190,7 +201,7 @@ class SqlStore(Store):
         def look(connection: Sql) -> Checkpoint | None:
             return checkpoints.read(connection.execute(checkpoints.QUERY, (mind, name)).fetchall(), name)
 
-        return await self._database.read(look)
+        return await self._database.read(look, once=True)
 
     async def taken_by(self, mind: StreamKey, unique: str) -> int | None:
         self.tenant.own(mind)
@@ -198,7 +209,7 @@ class SqlStore(Store):
 
     async def streams(self) -> list[StreamKey]:
         sql = f"SELECT DISTINCT stream FROM records WHERE {self.tenant.owned('stream')} ORDER BY stream"
-        return await self._database.read(lambda connection: [row[0] for row in connection.execute(sql)])
+        return await self._database.read(lambda connection: [row[0] for row in connection.execute(sql)], once=True)
 
     async def minds(self) -> list[StreamKey]:
         """Name the streams of which the log tells anything."""
@@ -208,13 +219,14 @@ class SqlStore(Store):
             " SELECT mind FROM found WHERE mind IS NOT NULL ORDER BY mind"
         )
         return await self._database.read(
-            lambda connection: [row[0] for row in connection.execute(sql) if tenant_of(row[0]) == self.tenant.name]
+            lambda connection: [row[0] for row in connection.execute(sql) if tenant_of(row[0]) == self.tenant.name],
+            once=True,
         )
 
     async def streams_with_work(self) -> list[StreamKey]:
         """Name the streams that have unfinished work."""
         sql = f"SELECT DISTINCT mind FROM work WHERE done IS NULL AND {self.tenant.owned('mind')} ORDER BY mind"
-        return await self._database.read(lambda connection: [row[0] for row in connection.execute(sql)])
+        return await self._database.read(lambda connection: [row[0] for row in connection.execute(sql)], once=True)
 
     async def open_work(self, mind: StreamKey) -> list[work.Work]:
         open_ones = f"SELECT {work.COLUMNS} FROM {self.open_work_table} WHERE mind = ? AND done IS NULL ORDER BY id"
@@ -235,16 +247,18 @@ class SqlStore(Store):
 
     async def give_up(self, owner: str) -> None:
         among = self.tenant.owned("mind")
-        await self._database.write(lambda connection: work.give_up(connection, owner, among), ANY)
+        await self._database.write(lambda connection: work.give_up(connection, owner, among), [*ANY, OPEN])
 
     async def let_go(self, mind: StreamKey, cause: int, owner: str, ended: Sequence[str] = ()) -> None:
         key = self.tenant.own(mind)
-        await self._database.write(lambda each: work.let_go(each, key, cause, owner, ended), [key])
+        await self._database.write(lambda each: work.let_go(each, key, cause, owner, ended), [key, OPEN])
 
     async def open_to_anybody(self, now: Moment, *, answers: bool) -> list[work.Work]:
         """Return what of all minds anybody may take up (see log/work)."""
         among = self.tenant.owned("mind")
-        return await self._database.read(lambda each: work.find_open(each, now, answers=answers, among=among))
+        return await self._database.read(
+            lambda each: work.find_open(each, now, answers=answers, among=among), once=True
+        )
 
     async def take_work(self, owner: str, now: Moment, lease: Moment, most: int, *, answers: bool) -> list[work.Taken]:
         """Take up what of so many minds is open to anybody, and hold it under names that begin with `owner`."""
@@ -263,7 +277,7 @@ class SqlStore(Store):
         owned = self.tenant.owned("mind")
         where = f"WHERE seq > ? AND {owned} AND kind IN ({','.join('?' * len(kinds))}) ORDER BY seq LIMIT 1"
         rows = await self._database.read(
-            lambda connection: queries.read_log(connection, where, [after, *kinds], None)
+            lambda connection: queries.read_log(connection, where, [after, *kinds], None), once=True
         )  # fmt: skip
         return rows[0] if rows else None
 
@@ -272,7 +286,10 @@ class SqlStore(Store):
         values = [] if stream is None else [self.tenant.own(stream)]
         sql = f"SELECT stream, name, at, value FROM kept WHERE {own} AND name >= ? AND name < ? ORDER BY at, name"
         return await self._database.read(
-            lambda connection: [Kept(*row) for row in connection.execute(sql, (*values, prefix, f"{prefix}\U0010ffff"))]
+            lambda connection: [
+                Kept(*each) for each in connection.execute(sql, (*values, prefix, f"{prefix}\U0010ffff"))
+            ],
+            once=True,
         )
 
     async def keep(
@@ -310,3 +327,7 @@ class SqlStore(Store):
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+
+def _opens_work(commit: Commit) -> bool:
+    return commit.put_back is not None or (commit.wake is not None and commit.wake.lease <= commit.at)

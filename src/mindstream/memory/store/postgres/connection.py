@@ -1,4 +1,4 @@
-"""A PostgreSQL database: a pool of connections, each a tenant's; errors in plain words, without a password."""
+"""A PostgreSQL database as a tenant's store uses it; errors in plain words, without a password."""
 
 from __future__ import annotations
 
@@ -6,33 +6,27 @@ import asyncio
 import contextlib
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
-from typing import Any, TypeAlias, TypeVar
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any, TypeVar
 
 import psycopg
-from psycopg import conninfo
-from psycopg_pool import ConnectionPool, PoolTimeout
 
 from mindstream.clock import SharedClock, SystemClock
 from mindstream.errors import StorageError
 from mindstream.location import Location
 from mindstream.log.erasures import ERASURES
+from mindstream.memory.store.postgres.entering import Migration, open_database_of
 from mindstream.memory.store.postgres.faults import may_go_again
+from mindstream.memory.store.postgres.lending import NOBODY, REST_S, WAIT_S, Connection, Lending, be
 from mindstream.memory.store.postgres.listening import digest_of, listening_to
 from mindstream.memory.store.postgres.writer import Write, Writer
+from mindstream.memory.store.sql_store import OPEN
 from mindstream.memory.store.tenant import EVERYONE
 
 T = TypeVar("T")
-Connection: TypeAlias = psycopg.Connection[tuple[Any, ...]]
-Migration: TypeAlias = Callable[[Connection], None]
-MOST = 8
-"""So many connections a store has at most; each is a process of the server."""
-WAIT_S = 30.0
-IDLE_S = 60.0
-"""So long a connection is held that nobody uses."""
 STALE_S = 60
 """A transaction that is begun and asks nothing for so long is ended by the server: whoever began it has gone."""
-LOCK = 0x6D696E64  # "mind"
 OF_ONE_MOMENT = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 AT_ONCE = b""
 
@@ -69,6 +63,63 @@ def _translated(sql: str) -> bytes:
     return (sql.replace("%", "%%").replace("?", "%s") if "?" in sql else sql).encode()
 
 
+@dataclass
+class Lent:
+    """What a process is lent of a database: to read, and to write; `users`: stores that are open."""
+
+    reading: Lending
+    writing: Lending
+    migrated: int
+    users: int = 0
+
+
+class Lendings:
+    """The connections of a process, by URL: all stores of a database share them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._lent: dict[str, Lent] = {}
+
+    def join(self, url: str, migrations: Sequence[Migration], clock: SharedClock) -> Lent:
+        """Share in the connections to a database; who is the first sees to it that it is fit.
+
+        Raises:
+            StorageError: it is not, or cannot be reached.
+        """
+        with self._lock:
+            found = self._lent.get(url)
+            if found is None or found.migrated != len(migrations):
+                open_database_of(url, NOBODY, migrations, clock).close()
+            if found is None:
+                place = str(Location.of(url))
+                found = Lent(Lending(place, partial(_connect, url)), Lending(place, partial(_connect, url, STALE_S)), 0)
+                self._lent[url] = found
+            found.migrated = len(migrations)
+            found.users += 1
+            return found
+
+    def leave(self, url: str) -> None:
+        """Share in them no longer; the last one lets them go."""
+        with self._lock:
+            found = self._lent[url]
+            found.users -= 1
+            if not found.users:
+                del self._lent[url]
+                found.reading.close()
+                found.writing.close()
+
+
+_lendings = Lendings()
+
+
+def _connect(url: str, stale_s: int = 0) -> Connection:
+    connection = psycopg.connect(url, connect_timeout=10, client_encoding="UTF8", autocommit=True)
+    be(connection, NOBODY)
+    if stale_s:
+        connection.execute(f"SET idle_in_transaction_session_timeout = '{stale_s}s'".encode())
+    return connection
+
+
 class PostgresDatabase:
     """An open database, as a tenant sees it.
 
@@ -79,16 +130,13 @@ class PostgresDatabase:
     def __init__(self, url: str, tenant: str, migrations: Sequence[Migration]) -> None:
         self.shown = str(Location.of(url))
         with explain_errors(self.shown):
-            settings = conninfo.conninfo_to_dict(url, client_encoding="UTF8")
             self.clock = clock_of(url)
-            open_database_of(url, tenant, migrations, self.clock).close()
-            self._pool = ConnectionPool(
-                kwargs=settings | {"autocommit": True}, min_size=0, max_size=MOST, timeout=WAIT_S, max_idle=IDLE_S,
-                open=True, name=f"pool of {self.shown}", configure=lambda each: _be(each, tenant),
-                connection_class=psycopg.Connection[tuple[Any, ...]],
-            )  # fmt: skip
+            self._lent = _lendings.join(url, migrations, self.clock)
         self._url, self._tenant = url, tenant
-        self._writer = Writer(f"writer of {self.shown}", self._connect, self._explained, self.clock)
+        self._writer = Writer(
+            f"writer of {self.shown}", lambda: self._lent.writing.lend(tenant), self._lent.writing.forget,
+            self._explained, self.clock,
+        )  # fmt: skip
         self._closed = False
 
     async def write(self, change: Callable[[Rows], T], about: Sequence[str] = ()) -> T:
@@ -99,14 +147,19 @@ class PostgresDatabase:
         """
         if self._closed:
             raise StorageError(f"{self.shown} is closed")
-        told = [self._digest(each) for each in ("", *about)] if about else []
+        told = [self._digest(each) for each in ("", *about) if each != OPEN] if about else []
+        told += [digest_of(EVERYONE)] if OPEN in about else []
         write = Write(change, told)
         self._writer.put(write)
         return await write.future
 
-    async def read(self, look: Callable[[Rows], T]) -> T:
-        """Run `look` on what is committed, all of it as of one moment, and return its result."""
-        return await asyncio.to_thread(self.run, look)
+    async def read(self, look: Callable[[Rows], T], *, once: bool = False) -> T:
+        """Run `look` on what is committed, all of it as of one moment, and return its result.
+
+        Args:
+            once: it is one statement, which is as of one moment by itself.
+        """
+        return await asyncio.to_thread(self.run, look, AT_ONCE if once else OF_ONE_MOMENT)
 
     async def glance(self, look: Callable[[Rows], T]) -> T:
         """Run `look`, each of its statements on what is committed then; for one that an index answers."""
@@ -123,31 +176,36 @@ class PostgresDatabase:
             except Gone as gone:
                 if clock.elapsed() - begun > WAIT_S:
                     raise StorageError(str(gone)) from None
-                with contextlib.suppress(psycopg.Error, PoolTimeout):
-                    self._pool.check()
+                self._lent.reading.forget()
+                if clock.elapsed() - begun > REST_S:
+                    threading.Event().wait(REST_S)
+
+    def change(self, change: Callable[[Rows], T]) -> T:
+        """Run `change` in a transaction beside the tenant's commits, in the thread that calls, and nobody is told.
+
+        Where nobody knows whether it was kept it is not said to be.
+        """
+        with explain_errors(self.shown), self._lent.writing.lend(self._tenant) as connection, connection.transaction():
+            return change(Rows(connection))
 
     def heeding(self, stream: str | None, told: Callable[[], None]) -> contextlib.AbstractContextManager[None]:
-        """Call `told`, from another thread, when anybody has written to a stream; None: to any of the tenant's."""
-        digest = "" if self._tenant == EVERYONE else self._digest(stream or "")
-        return listening_to(self._url).heeding(digest, told)
+        """Call `told`, from another thread, when anybody has written to a stream; None: to any of the tenant's.
+
+        Whoever sees all tenants is told where there may be work to take up.
+        """
+        return listening_to(self._url).heeding(self._digest(stream or ""), told)
 
     def _digest(self, stream: str) -> str:
         return digest_of("" if stream == ERASURES else self._tenant, stream)  # erasures are told over all walls
-
-    def _connect(self) -> Connection:
-        connection = psycopg.connect(self._url, connect_timeout=10, client_encoding="UTF8", autocommit=True)
-        _be(connection, self._tenant)
-        connection.execute(f"SET idle_in_transaction_session_timeout = '{STALE_S}s'".encode())
-        return connection
 
     def _explained(self, error: psycopg.Error) -> StorageError:
         return explained(error, self.shown)
 
     @contextlib.contextmanager
-    def _connection(self) -> Iterator[Connection]:
+    def _connection(self, *, beyond: bool = False) -> Iterator[Connection]:
         if self._closed:
             raise StorageError(f"{self.shown} is closed")
-        with explain_errors(self.shown), self._pool.connection() as connection:
+        with explain_errors(self.shown), self._lent.reading.lend(self._tenant, beyond=beyond) as connection:
             yield connection
 
     lent = _connection
@@ -155,7 +213,7 @@ class PostgresDatabase:
     @contextlib.asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Snapshot]:
         """Read on a connection of one's own, on which the database stands still until the block ends."""
-        snapshot = Snapshot(self.shown, self._connection())
+        snapshot = Snapshot(self.shown, self._connection(beyond=True))
         try:
             yield snapshot
         finally:
@@ -174,18 +232,16 @@ class PostgresDatabase:
         if not self._closed:
             self._closed = True
             await asyncio.to_thread(self._writer.close)
-            await asyncio.to_thread(self._pool.close)
+            await asyncio.to_thread(_lendings.leave, self._url)
 
 
 def _look(connection: Connection, look: Callable[[Rows], T], first: bytes) -> T:
     if not first:
         return look(Rows(connection))
     connection.execute(first)
-    try:
-        return look(Rows(connection))
-    finally:
-        if not connection.closed:
-            connection.rollback()
+    found = look(Rows(connection))
+    connection.commit()  # a rollback would take the prepared statements along; where it fails, whoever lends it does it
+    return found
 
 
 class Snapshot:
@@ -223,8 +279,6 @@ def explain_errors(place: str) -> Iterator[None]:
     """Raise StorageError in place of the driver's errors; they do not repeat a URL."""
     try:
         yield
-    except PoolTimeout:
-        raise StorageError(f"{place}: no connection was free, or could be made, for {WAIT_S:.0f} seconds") from None
     except psycopg.Error as error:
         raise explained(error, place) from None
 
@@ -241,83 +295,3 @@ def explained(error: psycopg.Error, place: str) -> StorageError:
     if error.sqlstate in FULL:
         return StorageError(f"{place}: the server has no room left ({told}): give it some, then go on")
     return StorageError(f"{place}: {told}")
-
-
-def connected(url: str) -> Connection:
-    """Connect, or say what to do.
-
-    Raises:
-        StorageError: the server is not there, or does not let the role in.
-    """
-    place = str(Location.of(url))
-    try:
-        return psycopg.connect(url, connect_timeout=10, client_encoding="UTF8")
-    except psycopg.OperationalError as error:
-        told = " ".join(str(error).split()).rstrip(".?")
-        raise StorageError(
-            f"{place} cannot be reached: {told}. See that the server runs (pg_isready), that the database and the role"
-            " are there, and that the role gets in: a password is best kept in PGPASSWORD or ~/.pgpass"
-        ) from None
-
-
-def open_database_of(
-    url: str, tenant: str, migrations: Sequence[Migration], clock: SharedClock | None = None
-) -> Connection:
-    """Connect as a tenant to a database of ours, brought up to date.
-
-    Raises:
-        StorageError: the role passes by row-level security, it is not in UTF8, or a newer mindstream has written it.
-    """
-    connection = connected(url)
-    try:
-        _refuse_what_is_unfit(connection, str(Location.of(url)))
-        _bring_up_to_date(connection, migrations, str(Location.of(url)))
-        _be(connection, tenant)
-        connection.execute("INSERT INTO counters (name, value) VALUES ('changed', 0) ON CONFLICT DO NOTHING")
-        connection.commit()
-        if clock is not None:
-            asked = clock.own.now()
-            row = connection.execute("SELECT extract(epoch FROM clock_timestamp())::float8").fetchone()
-            clock.learn(float(row[0]) if row else asked, asked, clock.own.now())
-            connection.commit()
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _be(connection: Connection, tenant: str) -> None:
-    """Let a connection be a tenant's: row-level security shows it that tenant's rows alone.
-
-    The planner knows nothing of names (tables.WORDS), and takes each stream for a short one: it would collect all of it
-    and sort. Without bitmaps it walks the index that has the order.
-    """
-    connection.execute(
-        "SELECT set_config('mindstream.tenant', %s, false), set_config('enable_bitmapscan', 'off', false)", (tenant,)
-    )
-    connection.commit()
-
-
-def _refuse_what_is_unfit(connection: Connection, place: str) -> None:
-    if (encoding := connection.info.parameter_status("server_encoding")) != "UTF8":
-        raise StorageError(f"{place}: the database is in {encoding}, which cannot hold all letters; make one in UTF8")
-    sql = "SELECT rolname FROM pg_roles WHERE rolname = current_user AND (rolsuper OR rolbypassrls)"
-    if row := connection.execute(sql).fetchone():
-        raise StorageError(
-            f"{place}: the role {row[0]!r} passes by row-level security, and so by the wall between tenants;"
-            " connect as a role that is neither SUPERUSER nor BYPASSRLS and owns the database"
-        )
-
-
-def _bring_up_to_date(connection: Connection, migrations: Sequence[Migration], place: str) -> None:
-    """Make or migrate the tables under one lock: `migrations` is append-only, the database counts what it has seen."""
-    connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
-    connection.execute("CREATE TABLE IF NOT EXISTS mindstream_migrations (seen integer NOT NULL)")
-    row = connection.execute("SELECT coalesce(max(seen), 0) FROM mindstream_migrations").fetchone()
-    seen = int(row[0]) if row else 0
-    if seen > len(migrations):
-        raise StorageError(f"{place} was written by a newer mindstream; upgrade mindstream, or choose another database")
-    for number, migration in enumerate(migrations[seen:], seen + 1):
-        migration(connection)
-        connection.execute("INSERT INTO mindstream_migrations (seen) VALUES (%s)", (number,))
-    connection.commit()

@@ -23,7 +23,8 @@ from mindstream.log.names import tenant_of
 from mindstream.log.sqlite_errors import explain_errors as explain_sqlite
 from mindstream.memory.store import tables as sqlite_tables
 from mindstream.memory.store.postgres import tables
-from mindstream.memory.store.postgres.connection import Rows, explain_errors, open_database_of
+from mindstream.memory.store.postgres.connection import Rows, explain_errors
+from mindstream.memory.store.postgres.entering import open_database_of
 from mindstream.memory.store.rows import COLUMNS
 
 Source: TypeAlias = sqlite3.Connection | Rows

@@ -36,7 +36,7 @@ class Listening:
 
     @contextlib.contextmanager
     def heeding(self, digest: str, told: Told) -> Iterator[None]:
-        """Call `told`, from another thread, when that was written; "": whatever was."""
+        """Call `told`, from another thread, when that was written."""
         with self._lock:
             self._heeding.setdefault(digest, set()).add(told)
             if self._thread is None:
@@ -71,7 +71,7 @@ class Listening:
 
     def _tell(self, digest: str) -> None:
         with self._lock:
-            told = [*self._heeding.get(digest, ()), *self._heeding.get("", ())]
+            told = list(self._heeding.get(digest, ()))
         for each in told:
             each()
 

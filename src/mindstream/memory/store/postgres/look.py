@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from mindstream.location import Location
-from mindstream.memory.store.postgres.connection import connected, explain_errors
+from mindstream.memory.store.postgres.connection import explain_errors
+from mindstream.memory.store.postgres.entering import connected
 from mindstream.memory.store.postgres.tables import MIGRATIONS, TABLES
 
 FACTS = {

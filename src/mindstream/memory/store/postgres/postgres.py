@@ -15,7 +15,7 @@ from typing import Any
 from psycopg import conninfo
 
 from mindstream import caches
-from mindstream.clock import SharedClock
+from mindstream.clock import Moment, SharedClock
 from mindstream.errors import StorageError
 from mindstream.location import Location
 from mindstream.log.erasure import erase_typed
@@ -23,11 +23,13 @@ from mindstream.log.erasures import ERASURES
 from mindstream.log.events import Logged
 from mindstream.log.folder import KEPT_COLUMNS
 from mindstream.log.names import StreamKey
+from mindstream.log.work import Taken, take
 from mindstream.memory.store import erasure as carriers
 from mindstream.memory.store import queries, registry
 from mindstream.memory.store.kept.columns_file import delete_kept
 from mindstream.memory.store.postgres.candidates import Finder
-from mindstream.memory.store.postgres.connection import Connection, PostgresDatabase, Rows
+from mindstream.memory.store.postgres.connection import AT_ONCE, PostgresDatabase, Rows
+from mindstream.memory.store.postgres.lending import Connection
 from mindstream.memory.store.postgres.segments import SMALLEST, Indexing
 from mindstream.memory.store.postgres.tables import ACCOUNTS, MIGRATIONS, TABLES
 from mindstream.memory.store.record import KINDS, Kind, Record, Vector
@@ -38,6 +40,7 @@ from mindstream.memory.store.tenant import EVERYONE, Tenant
 from mindstream.memory.store.writing import next_change
 from mindstream.paths import home
 
+SKIPPING = "FOR UPDATE OF work SKIP LOCKED"
 PORTION_SIZE = 50_000
 """A portion ends where it has so many characters, however few records they are."""
 NEWEST = (
@@ -72,7 +75,7 @@ class PostgresStore(SqlStore):
         self._place = Location.of(url)
         self._database = PostgresDatabase(url, tenant, MIGRATIONS)
         self.columns_folder = cache_folder(url, tenant)
-        self._typed = self._database.run(registry.typed_keys)
+        self._typed = self._database.run(registry.typed_keys, AT_ONCE)
         self._finder = Finder()
         self._unindexed: Counter[StreamKey] = Counter()
         self._indexing: dict[StreamKey, asyncio.Task[None]] = {}
@@ -148,6 +151,17 @@ class PostgresStore(SqlStore):
 
         with self._database.heeding(stream, tell):
             yield
+
+    async def take_work(self, owner: str, now: Moment, lease: Moment, most: int, *, answers: bool) -> list[Taken]:
+        """Take up work beside all commits: what another transaction is at is passed over, not waited for.
+
+        Who begins a run claims it under the tenant's lock, and each commit that ends work looks whose it is.
+        """
+        among = self.tenant.owned("mind")
+        return await asyncio.to_thread(
+            self._database.change,
+            lambda each: take(each, owner, now, lease, most, answers=answers, among=among, lock=SKIPPING),
+        )
 
     async def version(self) -> int:
         if self.tenant.name == EVERYONE:

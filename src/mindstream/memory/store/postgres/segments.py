@@ -22,7 +22,8 @@ import psycopg
 
 from mindstream.caches import remember
 from mindstream.log.names import StreamKey
-from mindstream.memory.store.postgres.connection import Connection, PostgresDatabase, Rows
+from mindstream.memory.store.postgres.connection import PostgresDatabase, Rows
+from mindstream.memory.store.postgres.lending import Connection
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.rows import COLUMNS, record_of
 from mindstream.memory.store.validation import is_finite

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mindstream.memory.store.postgres.connection import Connection, Migration
+from mindstream.memory.store.postgres.entering import Migration
+from mindstream.memory.store.postgres.lending import Connection
 from mindstream.memory.store.tenant import EVERYONE
 
 SEARCHED = ("segments", "postings", "nearness")

@@ -10,6 +10,7 @@ import contextlib
 import queue
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import psycopg
@@ -21,12 +22,10 @@ from mindstream.log.reader_threads import Pending
 from mindstream.memory.store.postgres.faults import may_go_again
 
 if TYPE_CHECKING:
-    from mindstream.memory.store.postgres.connection import Connection
+    from mindstream.memory.store.postgres.lending import Connection
 
 T = TypeVar("T")
 GATHER = 256
-IDLE_S = 60.0
-"""A connection that has written nothing for so long is let go."""
 GONE_S, REST_S = 30.0, 0.1
 """So long a server that has gone away is waited for, and so long between two looks."""
 CHANNEL = "mindstream"
@@ -35,6 +34,7 @@ BEGIN = (
     b" SELECT value FROM counters WHERE name = 'changed' FOR UPDATE"
 )
 """A tenant's writers come one after the other: whoever reads "after" a number misses nothing that was numbered less."""
+FIRST = b"INSERT INTO counters (name, value) VALUES ('changed', 0) ON CONFLICT DO NOTHING"
 Settled = tuple["Write[Any]", Any, BaseException | None]
 
 
@@ -52,16 +52,18 @@ class Writer:
     """Writes what is put to it.
 
     Args:
-        connect: gives a connection of the tenant's, in autocommit.
+        lend: lends a connection of the tenant's, in autocommit.
+        forget: lets go of connections that nobody has: the server went away.
         explain: makes of the driver's error one of ours, for whoever waits.
         clock: learns what the server's says.
     """
 
     def __init__(
-        self, name: str, connect: Callable[[], Connection], explain: Callable[[psycopg.Error], StorageError],
-        clock: SharedClock,
+        self, name: str, lend: Callable[[], AbstractContextManager[Connection]], forget: Callable[[], None],
+        explain: Callable[[psycopg.Error], StorageError], clock: SharedClock,
     ) -> None:  # fmt: skip
-        self._connect, self._explain, self._clock = connect, explain, clock
+        self._lend, self._forget, self._explain, self._clock = lend, forget, explain, clock
+        self._lent = contextlib.ExitStack()
         self._id, self._batch = chance.token(), 0
         self._connection: Connection | None = None
         self._waiting: queue.SimpleQueue[Write[Any] | None] = queue.SimpleQueue()
@@ -88,19 +90,14 @@ class Writer:
             for write, result, failure in self._written(gathered):
                 write.settle(result, failure)
             gathered.clear()
-        with contextlib.suppress(psycopg.Error):
-            if self._connection is not None:
-                self._connection.execute(f"DELETE FROM writers WHERE id = '{self._id}'".encode())
+        with contextlib.suppress(psycopg.Error, StorageError):
+            if self._batch:
+                self._take().execute(f"DELETE FROM writers WHERE id = '{self._id}'".encode())
         self._let_go()
 
     def _gather(self) -> list[Write[Any]]:
         """Return what waits; nothing at the end."""
-        while True:
-            try:
-                first = self._waiting.get(timeout=IDLE_S if self._connection is not None else None)
-                break
-            except queue.Empty:
-                self._let_go()
+        first = self._waiting.get()
         gathered = list[Write[Any]]()
         while first is not None:
             gathered.append(first)
@@ -117,7 +114,9 @@ class Writer:
         alone = False
         while True:
             try:
-                return self._transact(gathered, each_alone=alone)
+                settled = self._transact(gathered, each_alone=alone)
+                self._let_go()
+                return settled
             except psycopg.Error as error:
                 failure: Exception = error
                 again = may_go_again(error) and self._clock.elapsed() - begun < GONE_S
@@ -130,6 +129,7 @@ class Writer:
                 failure, again = error, False
                 self._let_go()
             if not again:
+                self._let_go()
                 told = self._explain(failure) if isinstance(failure, psycopg.Error) else failure
                 return [(write, None, told) for write in gathered]
             if self._connection is None:
@@ -142,12 +142,8 @@ class Writer:
         """
         from mindstream.memory.store.postgres.connection import Rows
 
-        connection = self._connection = self._connection or self._connect()
-        asked = self._clock.own.now()
-        began = connection.execute(BEGIN)
-        came = self._clock.own.now()
-        began.nextset()
-        self._clock.learn(float((began.fetchone() or (asked,))[0]), asked, came)
+        connection = self._take()
+        self._begin(connection)
         rows, settled = Rows(connection), list[Settled]()
         for write in gathered:
             if each_alone:
@@ -168,6 +164,16 @@ class Writer:
                     return settled
         self._commit(connection, sorted({name for write in gathered for name in write.told}))
         return settled
+
+    def _begin(self, connection: Connection) -> None:
+        asked = self._clock.own.now()
+        began = connection.execute(BEGIN)
+        came = self._clock.own.now()
+        began.nextset()
+        self._clock.learn(float((began.fetchone() or (asked,))[0]), asked, came)
+        began.nextset()
+        if began.fetchone() is None:
+            connection.execute(FIRST)
 
     def _commit(self, connection: Connection, told: Sequence[str]) -> None:
         """End the transaction; where it is not known whether it was kept, find out.
@@ -193,9 +199,9 @@ class Writer:
         while True:
             self._let_go()
             try:
-                self._connection = self._connect()
+                self._forget()
                 sql = f"SELECT batch FROM writers WHERE id = '{self._id}' FOR UPDATE"
-                row = self._connection.execute(sql.encode()).fetchone()
+                row = self._take().execute(sql.encode()).fetchone()
             except psycopg.Error as error:
                 if not may_go_again(error) or self._clock.elapsed() - begun > GONE_S:
                     raise
@@ -211,12 +217,16 @@ class Writer:
             pass
         if self._connection is not None and self._connection.closed:
             self._let_go()
+            self._forget()
+
+    def _take(self) -> Connection:
+        if self._connection is None:
+            self._connection = self._lent.enter_context(self._lend())
+        return self._connection
 
     def _let_go(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            with contextlib.suppress(psycopg.Error):
-                connection.close()
+        self._connection = None
+        self._lent.close()
 
 
 class _Alone(Exception):  # noqa: N818
