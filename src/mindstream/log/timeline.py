@@ -27,8 +27,7 @@ class Timeline(list[Logged]):
         from mindstream.notebook import table
 
         rows = [
-            (row.seq, format_iso(row.at)[:19].replace("T", " "), row.by, row.event.kind, _told(row))
-            for row in self
+            (row.seq, format_iso(row.at)[:19].replace("T", " "), row.by, row.event.kind, _told(row)) for row in self
         ]
         return table("timeline", ("seq", "at", "by", "event", ""), rows)
 
