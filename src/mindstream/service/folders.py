@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import os
 import shlex
+from collections.abc import Iterator
+from pathlib import Path
 
-from mindstream.errors import InputError
+from mindstream.errors import HeldElsewhere, InputError
 from mindstream.location import Location
 from mindstream.memory.opening import is_begun, open_store
 from mindstream.memory.store.store import Store
 from mindstream.town.events import JOURNAL, TownBegan
+
+LOCK = "server.lock"
 
 
 async def refuse_town(store: Store, data: Location) -> None:
@@ -87,3 +94,23 @@ async def require_room_for_town(data: Location) -> None:
 
 async def _holds_town(store: Store) -> bool:
     return await store.last(store.key(JOURNAL), TownBegan.kind) is not None
+
+
+@contextlib.contextmanager
+def hold_folder(folder: Path) -> Iterator[None]:
+    """Hold a data folder as its one server; the command line may be used beside it.
+
+    Raises:
+        HeldElsewhere: another server has it.
+    """
+    descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise HeldElsewhere(
+                f"another server has {folder}: one serves a data folder; name another with --data, or end that one"
+            ) from None
+        yield
+    finally:
+        os.close(descriptor)

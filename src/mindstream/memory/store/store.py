@@ -9,15 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from dataclasses import dataclass, field, replace
-from operator import is_
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mindstream.clock import Moment
-from mindstream.errors import InputError
 from mindstream.log.audit import AuditRow, Deed
 from mindstream.log.erasures import Erased
 from mindstream.log.events import Event, Logged
@@ -26,15 +24,6 @@ from mindstream.log.work import Work
 from mindstream.memory.fading import StrengthState
 from mindstream.memory.store.checkpoints import Checkpoint
 from mindstream.memory.store.record import Kind, Record, Vector
-from mindstream.memory.store.validation import (
-    EARLIEST,
-    MAX_LEVEL,
-    check_vector,
-    check_whole,
-    checked_importance,
-    checked_moment,
-    checked_record,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -427,41 +416,3 @@ class Store(LogStore, RecordStore, CandidateStore, WorkStore, KeptStore, Mainten
 
     All methods raise StorageError; those that take a key, InputError where it is another tenant's.
     """
-
-
-def checked_commit(commit: Commit) -> Commit:
-    """Return a commit fit to be written; every store asks before it writes.
-
-    Raises:
-        InputError: something in it could not be read again, or belongs to another stream.
-    """
-    checked_moment(commit.at, "at")
-    if commit.fence and not commit.fence.work:
-        raise InputError("a fence names the work that must still be its owner's, and this one names none")
-    if commit.unique and not commit.entries:
-        raise InputError(f"{commit.unique!r} is taken by an event, and this commit has none")
-    for revision in commit.revisions:
-        _check_revision(revision)
-    entries = tuple(map(_checked_entry, commit.entries, [commit.mind] * len(commit.entries)))
-    return commit if all(map(is_, entries, commit.entries)) else replace(commit, entries=entries)
-
-
-def _checked_entry(entry: Entry, mind: str) -> Entry:
-    for record in entry.records:
-        if record.stream != mind:
-            raise InputError(f"a record of the stream {record.stream!r} cannot be written by the mind {mind!r}")
-    records = tuple(map(checked_record, entry.records))
-    return entry if all(map(is_, records, entry.records)) else replace(entry, records=records)
-
-
-def _check_revision(revision: Revision) -> None:
-    checked_importance(revision.importance)
-    if odd := set(revision.emptied) - {"forgotten", "valid_until", "superseded_by"}:
-        raise InputError(f"forgotten, valid_until and superseded_by can be emptied, and not {sorted(odd)}")
-    if revision.level is not None:
-        check_whole(revision.level, "level", -1, MAX_LEVEL + 1)  # one more than comes in: it may have been returned
-    for name, earliest in (("accessed", 0.0), ("forgotten", 0.0), ("valid_until", EARLIEST)):
-        if (at := getattr(revision, name)) is not None:
-            checked_moment(at, name, earliest)
-    if revision.vector is not None:
-        check_vector(revision.vector)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
 import logging
-import os
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
 from datetime import tzinfo
 from pathlib import Path
@@ -17,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from mindstream import caches, intake
 from mindstream.clock import Clock, MachineZone, format_iso, read_zone
-from mindstream.errors import HeldElsewhere, InputError
+from mindstream.errors import InputError
 from mindstream.location import AnyData, Location
 from mindstream.log.audit import Deed, Did
 from mindstream.log.events import Logged
@@ -37,7 +35,7 @@ from mindstream.models.embedders.named import embedder
 from mindstream.models.roles import Models
 from mindstream.models.wrappers.meter import Metered
 from mindstream.service.chat.page import TalkZone
-from mindstream.service.folders import refuse_town
+from mindstream.service.folders import hold_folder, refuse_town
 from mindstream.service.memory import policy_given
 from mindstream.service.operations.hub import Hub
 from mindstream.service.operations.lasting.changed import OperationChanged
@@ -56,7 +54,6 @@ if TYPE_CHECKING:
     from mindstream.sharing.growth import SizePoint
 
 LOG = logging.getLogger("mindstream.server")
-LOCK = "server.lock"
 AT_ONCE = 64
 """So many calls of each model go on at a time, for all users together."""
 MOST_MEMORIES = 4_000
@@ -407,26 +404,6 @@ class House:
         showing = asyncio.ensure_future(_show_live(mind, ground.hub))
         stack.callback(showing.cancel)
         return opened
-
-
-@contextlib.contextmanager
-def hold_folder(folder: Path) -> Iterator[None]:
-    """Hold a data folder as its one server; the command line may be used beside it.
-
-    Raises:
-        HeldElsewhere: another server has it.
-    """
-    descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise HeldElsewhere(
-                f"another server has {folder}: one serves a data folder; name another with --data, or end that one"
-            ) from None
-        yield
-    finally:
-        os.close(descriptor)
 
 
 async def _show_live(mind: Mind, hub: Hub) -> None:
