@@ -336,9 +336,9 @@ async def test_an_erasure_elsewhere_takes_the_file_while_columns_are_open(folder
     content = path.read_bytes()
     shelf, watch = IndexCache(here, "words", 96), ErasureWatch(here)
     assert len(await shelf.columns(ANN)) == MANY
-    caches.note(ANN)
     await watch.look()
     await there.erase(ANN)
+    caches.note(ANN)  # the other process, which is this one here, knows it no more
     path.write_bytes(content)
     assert await watch.look() == [ANN] and not path.exists() and shelf.whole(ANN) is None
     await shelf.settled()

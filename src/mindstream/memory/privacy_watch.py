@@ -41,7 +41,7 @@ class ErasureWatch:
     def __init__(self, store: TellsErasures) -> None:
         self._store = store
         self._folder: Path | None = getattr(store, "columns_folder", None)
-        self._upto = -1
+        self._upto: int | None = None
 
     async def look(self) -> list[str]:
         """Have all that was erased since the last look let go of; return whose it was, of those known here.
@@ -49,12 +49,13 @@ class ErasureWatch:
         The first look only notes how far it is, and takes files that this machine has kept: nobody holds more of what
         was erased before.
         """
-        is_first = self._upto < 0
-        kept = await asyncio.to_thread(kept_beside, self._folder) if is_first else {}
-        if is_first:
+        upto, kept = self._upto, {}
+        if is_first := upto is None:
+            kept = await asyncio.to_thread(kept_beside, self._folder)
             last = await self._store.last_erasure()
-            self._upto = min([last, *(upto for _, upto in kept.values())])
-        salt, erased = await self._store.erased_since(self._upto)
+            upto = min([last, *(reached for _, reached in kept.values())])
+        self._upto = upto
+        salt, erased = await self._store.erased_since(upto)
         if not erased:
             return []
         self._upto = erased[-1].number

@@ -111,7 +111,7 @@ async def build_records(stream: Stream, news: Sequence[RecordDraft]) -> list[Rec
 
     A text that is too long is shortened: it is one that a mind has made, and must not stop it.
     """
-    texts = [fitted_text((await intake.cleaned(new.text)).text) for new in news]
+    texts = [fitted_text((await intake.cleaned(new.text)).text if intake.is_on() else new.text) for new in news]
     vectors = await stream.embedding.at_once(texts)
     now = stream.clock.now()
     drawn = await _drawn(stream, [new.evidence for new in news])

@@ -15,14 +15,13 @@ from mindstream.log.events import Logged
 from mindstream.log.names import StreamKey, StreamName, tenant_of
 from mindstream.log.sql import Sql
 from mindstream.memory.store import checkpoints, queries, registry, writing
-from mindstream.memory.store.checked import checked_commit
 from mindstream.memory.store.checkpoints import Checkpoint
 from mindstream.memory.store.record import Kind, Record, Vector, normalised, same_words
 from mindstream.memory.store.registry import TypedKeys
 from mindstream.memory.store.rows import COLUMNS, record_of
 from mindstream.memory.store.store import Candidates, Commit, Kept, Store
 from mindstream.memory.store.tenant import Tenant
-from mindstream.memory.store.validation import MAX_VERSION
+from mindstream.memory.store.validation import MAX_VERSION, checked_commit
 from mindstream.memory.store.writing import HOLDS
 
 T = TypeVar("T")

@@ -6,12 +6,17 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from operator import is_
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mindstream.clock import Moment
 from mindstream.errors import InputError
 from mindstream.memory.store.record import KINDS, SLOTTED, Record, Triple, Vector
+
+if TYPE_CHECKING:
+    from mindstream.memory.store.store import Commit, Entry, Revision
 
 MAX_BYTES = 32_000
 """The longest text that a record may hold, in bytes of UTF-8."""
@@ -223,3 +228,41 @@ def _shown(value: object) -> str:
     except (ValueError, RecursionError):  # a number of thousands of digits, a list of lists of lists
         text = f"something of the type {type(value).__name__}"
     return text if len(text) <= 80 else f"{text[:77]}…"
+
+
+def checked_commit(commit: Commit) -> Commit:
+    """Return a commit fit to be written; every store asks before it writes.
+
+    Raises:
+        InputError: something in it could not be read again, or belongs to another stream.
+    """
+    checked_moment(commit.at, "at")
+    if commit.fence and not commit.fence.work:
+        raise InputError("a fence names the work that must still be its owner's, and this one names none")
+    if commit.unique and not commit.entries:
+        raise InputError(f"{commit.unique!r} is taken by an event, and this commit has none")
+    for revision in commit.revisions:
+        _check_revision(revision)
+    entries = tuple(map(_checked_entry, commit.entries, [commit.mind] * len(commit.entries)))
+    return commit if all(map(is_, entries, commit.entries)) else replace(commit, entries=entries)
+
+
+def _checked_entry(entry: Entry, mind: str) -> Entry:
+    for record in entry.records:
+        if record.stream != mind:
+            raise InputError(f"a record of the stream {record.stream!r} cannot be written by the mind {mind!r}")
+    records = tuple(map(checked_record, entry.records))
+    return entry if all(map(is_, records, entry.records)) else replace(entry, records=records)
+
+
+def _check_revision(revision: Revision) -> None:
+    checked_importance(revision.importance)
+    if odd := set(revision.emptied) - {"forgotten", "valid_until", "superseded_by"}:
+        raise InputError(f"forgotten, valid_until and superseded_by can be emptied, and not {sorted(odd)}")
+    if revision.level is not None:
+        check_whole(revision.level, "level", -1, MAX_LEVEL + 1)  # one more than comes in: it may have been returned
+    for name, earliest in (("accessed", 0.0), ("forgotten", 0.0), ("valid_until", EARLIEST)):
+        if (at := getattr(revision, name)) is not None:
+            checked_moment(at, name, earliest)
+    if revision.vector is not None:
+        check_vector(revision.vector)

@@ -16,6 +16,7 @@ from mindstream.clock import SystemClock
 from mindstream.engines.engine import Engine, open_engine
 from mindstream.errors import InputError
 from mindstream.ledger import Ledger
+from mindstream.location import Location
 from mindstream.models.asked_once import Told
 from mindstream.private_files import make_private_folder
 from mindstream.service.evaluation.town import Wish as EvaluationWish
@@ -122,7 +123,7 @@ def jobs_of(settings: Settings, wish: Wish) -> list[Job]:
         folder = wish.into.resolve() / run.condition / f"seed-{run.seed}"
         found.append(
             Job(run, sources[run.without], town.profile, town.start, wish.last(town), folder,
-                settings.model_copy(update={"data": folder}), wish.facts, wish.design)
+                settings.model_copy(update={"data": Location.of(folder)}), wish.facts, wish.design)
         )  # fmt: skip
     return found
 
