@@ -286,7 +286,7 @@ class RunningOperations:
         return next((each for each in self.going_on(who) if each.run == run), None)
 
     async def cancel(self, one: Running) -> None:
-        """Break it off, and wait until it has ended.
+        """Break it off, and wait until it has ended and that is written down.
 
         Raises:
             Conflict: another server is at it.
@@ -298,6 +298,7 @@ class RunningOperations:
             one.task.cancel()
             with contextlib.suppress(asyncio.CancelledError, Exception):
                 await asyncio.wait({one.task}, timeout=30)
+            await self._kept.settle()
 
     def forget(self, who: Who) -> None:
         """Let go of what came of a user's operations: words that were forgotten may stand in it."""
