@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-os.environ |= {"CREWAI_TRACING_ENABLED": "false", "CREWAI_DISABLE_TELEMETRY": "true", "OTEL_SDK_DISABLED": "true"}
 pytest.importorskip("crewai", reason="crewai is not installed (docs/adapters/crewai.md says how)")
+os.environ |= {"CREWAI_TRACING_ENABLED": "false", "CREWAI_DISABLE_TELEMETRY": "true", "OTEL_SDK_DISABLED": "true"}
 
 from crewai.memory.storage.backend import EmbeddingDimensionMismatchError, StorageBackend
 from crewai.memory.types import MemoryRecord

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -77,6 +78,21 @@ def test_residents_that_think_as_tasks_leave_the_same_journal(town: Path, tmp_pa
 STOPS = [((), signal.SIGINT), ((), signal.SIGTERM), pytest.param(("--ray",), signal.SIGINT, marks=needs_ray)]
 
 
+def stop(into: Path, asked: list[str], sent: signal.Signals) -> tuple[int, str]:
+    """Begin a command, stop it when its first town has lived a while; return its code and what it said."""
+    process = subprocess.Popen([*COMMAND, *asked], stderr=subprocess.PIPE, text=True, start_new_session=True)
+    database = into / "full" / "seed-1" / "mindstream.db"
+    written = (database, database.with_name(f"{database.name}-wal"))
+    while process.poll() is None and sum(path.stat().st_size for path in written if path.exists()) < 150_000:
+        time.sleep(0.02)
+    if sent == signal.SIGINT:
+        os.killpg(process.pid, sent)  # as a terminal sends it, to all of them
+    else:
+        process.send_signal(sent)
+    _, err = process.communicate()
+    return process.returncode, err
+
+
 @pytest.mark.parametrize(("flags", "sent"), STOPS)
 def test_what_is_stopped_goes_on(flags: tuple[str, ...], sent: signal.Signals, town: Path, tmp_path: Path) -> None:
     into = tmp_path / "runs"
@@ -94,17 +110,12 @@ def test_what_is_stopped_goes_on(flags: tuple[str, ...], sent: signal.Signals, t
         "2",
         *flags,
     ]
-    process = subprocess.Popen([*COMMAND, *asked], stderr=subprocess.PIPE, text=True, start_new_session=True)
-    database = into / "full" / "seed-1" / "mindstream.db"
-    written = (database, database.with_name(f"{database.name}-wal"))
-    while process.poll() is None and sum(path.stat().st_size for path in written if path.exists()) < 150_000:
-        time.sleep(0.02)
-    if sent == signal.SIGINT:
-        os.killpg(process.pid, sent)  # as a terminal sends it, to all of them
-    else:
-        process.send_signal(sent)
-    _, err = process.communicate()
-    assert process.returncode == 128 + sent and "the same command goes on" in err and "Traceback" not in err, err
+    code, err = stop(into, asked, sent)
+    for _ in range(2):  # towns that were as quick as the signal have lived to their end
+        if code == 0:
+            shutil.rmtree(into)
+            code, err = stop(into, asked, sent)
+    assert code == 128 + sent and "the same command goes on" in err and "Traceback" not in err, err
     assert run_here(*asked[: -len(flags) or None]).code == 0
     alone = tmp_path / "alone"
     assert run_here(*asked[:8], str(alone), "--workers", "1").code == 0

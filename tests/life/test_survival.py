@@ -89,7 +89,7 @@ def test_ten_sessions_and_three_processes_beat_once_a_period(tmp_path: Path, mon
     """One of the processes is killed on the way: a beat that came due meanwhile comes within a period or a lease."""
     monkeypatch.setattr(recurrence, "SHORTEST_S", 1.0)  # else a test of periods takes minutes
     monkeypatch.setattr(reasoner, "LOOKS_S", 0.5)
-    processes = [FORK.Process(target=process, args=(tmp_path, n, 15.0)) for n in (4, 3, 3)]
+    processes = [FORK.Process(target=process, args=(tmp_path, n, 20.0)) for n in (4, 3, 3)]
     for each in processes:
         each.start()
     time.sleep(5)

@@ -76,7 +76,7 @@ async def test_a_resident_goes_on_where_the_save_ended(tmp_path: Path) -> None:
     async with Town.open(tmp_path / "again") as town:
         await town.run(until=NOON)
         assert await town.digest() == first
-    with pytest.raises(InputError, match="something lives in this folder already"):
+    with pytest.raises(InputError, match="something lives there already"):
         await begin_from_save(tmp_path / "again", saved(tmp_path / "save3"), flat())
 
 
