@@ -91,7 +91,7 @@ class Turns:
         return None
 
     async def _wait(self, heard: int) -> None:
-        """Wait for the answers of others to what was said before; those that have died are waited for no longer."""
+        """Wait for the answers to what was said before, by others or here; who has died is waited for no longer."""
         changed = asyncio.Event()
         with self._memory.store.heeding(self._memory.key, changed.set), contextlib.suppress(StorageError):
             while any(self._is_before(work, heard) for work in await self._answers()):
@@ -102,4 +102,4 @@ class Turns:
 
     def _is_before(self, work: Work, heard: int) -> bool:
         others = work.owner != self._owner and not work.is_open_to("", self._memory.clock.now())
-        return work.cause < heard and others
+        return work.cause < heard and (others or work.cause in self._on)
