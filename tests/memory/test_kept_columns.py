@@ -123,7 +123,7 @@ async def test_what_is_written_later_is_caught_up_and_kept_again(filled: SqliteS
     assert (await shelf.columns(ANN)).kept == MANY
     async with Memory(filled, "ann", Words(), ManualClock()) as memory:
         await memory.recall("thing3 near place4", 5)
-        await memory._recaller.shelf.settled()  # only one writes the file at a time
+    await memory._recaller.shelf.settled()  # only one writes the file at a time
     await shelf.settled()
     await shelf.columns(ANN)
     await shelf.settled()
