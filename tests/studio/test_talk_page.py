@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 from fake_endpoint import KEY, FakeEndpoint, Says, Stalls
 from saying import BADLY, COFFEE, GOAL, say
@@ -46,6 +48,30 @@ def test_what_is_said_is_answered_and_shown_from_within(
     assert seen.axe() == [] and seen.fits()
     seen.page.keyboard.press("Escape")
     assert seen.axe() == [] and seen.fits()
+
+
+def test_what_is_said_again_where_no_answer_came_is_heard_once(studio: OpenStudio) -> None:
+    seen, tries = studio(), list[str]()
+
+    def lose_the_first(route: Any) -> None:
+        tries.append(route.request.headers["idempotency-key"])
+        answer = route.fetch()  # it is heard
+        route.fulfill(response=answer) if len(tries) != 1 else route.abort()
+
+    seen.page.route("**/send", lose_the_first)
+    seen.open("talk", user="again")
+    for text, came in ((BADLY, 1), (COFFEE, 2)):
+        seen.page.get_by_label("What you say").fill(text)
+        seen.page.get_by_role("button", name="Say it").click()
+        if came == 1:
+            seen.page.get_by_text("The server does not answer.").wait_for()
+            seen.faults.clear()  # the console tells of what was lost
+            seen.page.get_by_role("button", name="Say it").click()
+        seen.page.wait_for_function("() => document.querySelector('.composer textarea').value === ''")
+    assert tries[0] == tries[1] != tries[2]
+    with httpx.Client(base_url=seen.url) as client:
+        rows = client.get("/api/v1/users/again/log", params={"kinds": ["heard"]}).json()["rows"]
+    assert [row["text"] for row in rows] == [BADLY, COFFEE]
 
 
 def test_a_link_holds_a_moment_and_the_keys_move_it(studio: OpenStudio, told: list[int]) -> None:

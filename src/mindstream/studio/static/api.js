@@ -11,7 +11,8 @@ import { base, user } from "./state.js";
 
 /**
  * @typedef {{method?: "GET" | "POST" | "DELETE", path: string, query?: Record<string, string | number | boolean>,
- *   body?: Record<string, unknown>}} Ask  `path` below /api/v1; `{user}` in it is who the link names
+ *   body?: Record<string, unknown>, key?: string}} Ask  `path` below /api/v1; `{user}` in it is who the link names;
+ *   what is asked again under the same `key` is done once
  */
 
 /** What the API says of a request that it refuses (RFC 9457); `status` 0: nobody answers. */
@@ -44,7 +45,7 @@ export async function ask(one, until) {
   const init = { method, headers: { accept: "application/json" } };
   if (until) init.signal = until;
   if (method === "POST") {
-    init.headers = { accept: "application/json", "content-type": "application/json" };
+    init.headers = { accept: "application/json", "content-type": "application/json", ...(one.key ? { "idempotency-key": one.key } : {}) };
     init.body = JSON.stringify(body ?? {});
   }
   let answer;
@@ -57,6 +58,11 @@ export async function ask(one, until) {
   if (answer.ok) return /** @type {Promise<T>} */ (answer.json());
   const told = await answer.json().catch(() => ({}));
   throw new Problem(answer.status, String(told.type ?? ""), String(told.detail ?? told.title ?? answer.statusText));
+}
+
+/** A key that nobody else makes; also on a page that was not fetched by https, where `crypto.randomUUID` is missing. */
+export function newKey() {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (each) => each.toString(16).padStart(2, "0")).join("");
 }
 
 /**

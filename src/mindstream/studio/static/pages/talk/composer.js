@@ -1,6 +1,6 @@
 /** Say something; stop what goes on; from an earlier moment back to the newest. */
-import { html, useState } from "../../html.js";
-import { ask } from "../../api.js";
+import { html, useRef, useState } from "../../html.js";
+import { ask, newKey } from "../../api.js";
 import { held } from "../../network.js";
 import { base, change, keepLink, seq } from "../../state.js";
 import { ReadFailure } from "../../parts/failure.js";
@@ -13,6 +13,7 @@ export function Composer({ session, pack, exchanges }) {
   const [text, type] = useState("");
   const [problem, tell] = useState(/** @type {Error | null} */ (null));
   const [busy, setBusy] = useState(false);
+  const tried = useRef({ said: "", key: "" }); // said again after no answer came, it is heard once, by whatever server
   if (base.value) return html`<p class="small soft">This talk is recorded. ${!held && html`<a href="#/talk">Begin one of your own</a>`}</p>`;
   if (seq.value !== "newest") {
     return html`<div class="row"><p class="small soft">This is an earlier moment of the talk.</p><button onClick=${() => change({ seq: "" })}>Go on from the newest</button></div>`;
@@ -22,8 +23,12 @@ export function Composer({ session, pack, exchanges }) {
     setBusy(true);
     tell(null);
     const isHere = keepLink();
+    const body = { text, session: session.session, pack };
+    const said = JSON.stringify(body);
+    if (tried.current.said !== said) tried.current = { said, key: newKey() };
     try {
-      await ask({ path: "/users/{user}/send", body: { text, session: session.session, pack } });
+      await ask({ path: "/users/{user}/send", body, key: tried.current.key });
+      tried.current = { said: "", key: "" };
       type("");
       if (isHere()) change({ talk: session.session }, { quietly: true });
     } catch (error) {
