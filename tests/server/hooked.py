@@ -16,6 +16,7 @@ from mindstream import SqliteStore
 from mindstream.coach.events import LeftUnsaid
 from mindstream.log.events import FollowUp
 from mindstream.log.names import StreamName
+from mindstream.memory.opening import open_store
 from mindstream.memory.store.store import Commit, Entry
 
 SECRET = "a secret of the operator's"
@@ -76,10 +77,10 @@ def checked(headers: dict[str, str], body: bytes) -> dict[str, Any]:
     return told
 
 
-async def add(folder: Path, text: str, tenant: str = "", user: str = "ann", *, is_said: bool = True) -> int:
+async def add(data: str | Path, text: str, tenant: str = "", user: str = "ann", *, is_said: bool = True) -> int:
     """Write that a mind added something, as another process does; return its seq."""
     event = FollowUp(text=text, answers=1) if is_said else LeftUnsaid(text=text, answers=1)
-    async with SqliteStore(folder, tenant) as store:
+    async with open_store(data, tenant) as store:
         mind = store.key(StreamName("user", user))
         (row,) = await store.commit(Commit(mind=mind, at=1.0, entries=(Entry(event, "sleep"),)))
     return row.seq

@@ -7,6 +7,7 @@ import signal
 from pathlib import Path
 
 import httpx
+import postgres_server
 import pytest
 from chat_talks import Talk
 from fake_endpoint import Asked, Behaviour, FakeEndpoint, Says
@@ -90,6 +91,26 @@ def test_it_goes_on_after_the_last_that_was_taken_over_restarts(folder: Path) ->
             asyncio.run(add(folder, "four"))
             assert receiver.next()["text"] == "four"
             assert server.end() == 0
+
+
+def test_of_two_servers_one_posts_and_where_it_dies_the_other_goes_on() -> None:
+    data = postgres_server.fresh_url()
+    with LocalReceiver() as receiver:
+        flags = ("--webhook", receiver.url, "--no-thinking")
+        with ServerProcess(data, *flags) as first, ServerProcess(data, *flags) as second:
+            seqs = [asyncio.run(add(data, f"number {each}")) for each in range(5)]
+            assert [receiver.next()["seq"] for _ in seqs] == seqs
+            receiver.statuses = [503]
+            seqs = [asyncio.run(add(data, "six"))]
+            assert receiver.next()["seq"] == seqs[0]
+            first.end(signal.SIGKILL)  # it began first, so it is it that posts
+            seqs.append(asyncio.run(add(data, "seven")))
+            came = [receiver.next() for _ in range(2)]
+            while came[-1]["seq"] != seqs[1]:  # it may have posted once more before it died
+                came.append(receiver.next())
+            assert [each["id"] for each in came][-2:] == [f"mindstream-{seq}" for seq in seqs]
+            assert second.end() == 0
+        assert receiver.posts.empty()
 
 
 def test_what_was_before_it_was_set_up_is_not_posted(folder: Path) -> None:

@@ -110,7 +110,8 @@ class Doors:
         from mindstream.server.webhook import Webhook
 
         log = open_store(self.house.settings.data, EVERYONE)
-        return Webhook(receiver, log, self._ledger, self.house.clock, self.metrics).run()
+        alone = self.house.settings.data.folder is not None
+        return Webhook(receiver, log, self._ledger, self.house.clock, self.metrics, is_alone=alone).run()
 
 
 def app(

@@ -13,6 +13,7 @@ from mindstream.memory.store.store import KeptStore
 from mindstream.service.operations.own import SERVER
 
 WRITE, SPENT, DELIVERED, RATE, BYTES = "write:", "spent:", "delivered:", "rate:", "bytes:"
+POSTS = "posts:"
 
 
 class Ledger:
@@ -99,5 +100,24 @@ class Ledger:
         return int(found[DELIVERED + receiver]) if DELIVERED + receiver in found else None
 
     async def deliver(self, receiver: str, seq: int) -> None:
-        """Keep up to which seq all was posted to a receiver."""
-        await self._store().keep(SERVER, DELIVERED + receiver, self._clock.now(), lambda _: str(seq))
+        """Keep up to which seq all was posted to a receiver; that never goes back."""
+
+        def forward(before: str | None) -> str:
+            return str(max(seq, int(before or 0)))
+
+        await self._store().keep(SERVER, DELIVERED + receiver, self._clock.now(), forward)
+
+    async def hold(self, receiver: str, owner: str, lease_s: float) -> bool:
+        """Take it on to post to a receiver, for so many seconds from now (0: let go); tell whether nobody else has."""
+        now, holder = self._clock.now(), owner
+
+        def take(before: str | None) -> str | None:
+            nonlocal holder
+            held_by, until = json.loads(before) if before is not None else (owner, now)
+            holder = held_by if now < until else owner
+            if holder != owner:
+                return before
+            return json.dumps([owner, now + lease_s]) if lease_s else None
+
+        await self._store().keep(SERVER, POSTS + receiver, now, take)
+        return holder == owner
