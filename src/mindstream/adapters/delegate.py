@@ -53,7 +53,7 @@ class MindDelegate:
             work = await memory.store.open_work(memory.key)
             if heard is None or self._heard is not heard or all(each.cause != heard.seq for each in work):
                 return  # it is over, or something newer was asked
-            self.mind.cancel()
+            await self.mind.cancel()
             await asyncio.sleep(PAUSE_S)
 
     async def _anew(self, question: str) -> AsyncGenerator[Spoken]:

@@ -33,6 +33,7 @@ from mindstream.log.folder import history
 from mindstream.memory.curation.forgetting import FLOOR
 from mindstream.memory.store.validation import MAX_BYTES
 from mindstream.private_files import make_private_folder
+from mindstream.reasoners.run_context import rows_of
 from mindstream.settings import Settings
 
 LONGEST_HISTORY = 16 << 20
@@ -235,7 +236,7 @@ class Commands:
                 case "/work":
                     await self._work()
                 case "/cancel":
-                    stopped = self._mind.reasoners.cancel()
+                    stopped = await self._mind.cancel()
                     self._screen.text(f"{stopped} stopped" if stopped else "nothing is being thought about")
                 case "/help" | "/?":
                     self._help()
@@ -290,9 +291,9 @@ class Commands:
         lines = []
         for work in await self._mind.reasoners.work():
             state = "thinking" if work.running else f"failed, {work.error}" if work.error else "waiting"
-            heard = await self._mind.memory.store.events(self._mind.memory.key, work.cause - 1, ["heard"], 1)
-            about = short(getattr(heard[0].event, "text", ""), 60) if heard else ""
-            lines.append(f"{work.slot}: {state}, about “{about}”")
+            heard = await rows_of(self._mind.memory, [work])
+            about = f"about “{short(getattr(heard[0].event, 'text', ''), 60)}”" if heard else "by itself"
+            lines.append(f"{work.slot}: {state}, {about}")
         self._screen.text("\n".join(lines) or "nothing is being thought about")
 
     def _help(self) -> None:

@@ -141,8 +141,9 @@ class Answering:
     async def _turn(self, answer: Answer) -> AsyncIterator[bool]:
         """Take the turn, among all processes, then among ours; tell whether another process was waited for."""
         talks: dict[str, genai.Value] = {genai.AGENT: "talker", genai.CONVERSATION: self._talker.session}
-        began = _now_s()
-        async with self._reasoners.turns.of(answer.heard) as answer.turn:
+        began, task = _now_s(), asyncio.current_task()
+        assert task is not None
+        async with self._reasoners.turns.of(answer.heard, task.cancel) as answer.turn:
             waited = _now_s() - began > LOOK_S
             async with self._in_turn:
                 with span(genai.INVOKE_AGENT, "talker", talks) as traced:

@@ -46,7 +46,7 @@ class LifeReasoner:
     @property
     def trigger(self) -> Trigger:
         """Wake when the next look is due, and at every utterance where it hears them."""
-        return Trigger(every=1 if self.config.hears else 0, at=self._next)
+        return Trigger(every=1 if self.config.hears else 0, at=self._next, each=True)
 
     async def think(self, context: RunContext) -> RunResult:
         """Live while there is something to do.

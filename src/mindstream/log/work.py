@@ -4,6 +4,9 @@ The row is written in the transaction of the utterance that caused it, already l
 Whoever runs a slot claims all of the mind's unfinished rows that are its own or whose lease has run out: what piled up
 is thought about at once (coalesced), at most one run per slot goes on at a time, and a run that lost its lease cannot
 commit. So nothing is lost and nothing is done twice, with many processes on one folder.
+
+What silence or an hour calls for no row of the log has caused. Its row is named by that occasion, so that of all
+processes that come to it one does it.
 """
 
 from __future__ import annotations
@@ -22,13 +25,28 @@ ANSWER = "answer "
 LONGEST_LEASE_S = 120.0
 """Nobody leases work for longer; a lease that ends later was given by a clock that ran ahead, and does not count."""
 
+STOPPED = "stop"
+"""Stands as the error of an answer that somebody has broken off from another process: whoever gives it, ends."""
+HOURS = 2**50
+"""Occasions below this, negative, are hours; those above it silences."""
+
+
+def silence_after(seq: int) -> int:
+    """Return what the silence after a row of the log is called, as a cause of work."""
+    return -seq
+
+
+def hour(at: Moment) -> int:
+    """Return what a moment is called, as a cause of work."""
+    return -HOURS - round(at * 1000)
+
 
 @dataclass(frozen=True, slots=True)
 class Work:
     """One utterance for one reasoner to think about.
 
     Attributes:
-        cause: the seq of what was heard.
+        cause: the seq of what was heard; below 0: an occasion that nobody has said anything on.
         attempts: how often a run took it up, this one included; runs that were ended in good order aside.
         failures: how many of these came to an error.
         error: why the last run failed, or "".
@@ -71,6 +89,20 @@ def add(connection: Sql, mind: str, slots: Sequence[str], cause: int, owner: str
         "INSERT INTO work (mind, slot, cause, owner, lease) VALUES (?, ?, ?, ?, ?)",
         [(mind, slot, cause, owner, lease) for slot in slots],
     )
+
+
+def add_occasion(connection: Sql, mind: str, slots: Sequence[str], occasion: int, owner: str, lease: Moment) -> None:
+    """Wake the slots on an occasion, unless that was done before; what was done on older ones is let go of."""
+    oldest = 0 if occasion > -HOURS else -HOURS
+    for slot in slots:
+        connection.execute(
+            "DELETE FROM work WHERE mind = ? AND slot = ? AND cause > ? AND cause < ? AND done IS NOT NULL",
+            (mind, slot, occasion, oldest),
+        )
+        connection.execute(
+            "INSERT INTO work (mind, slot, cause, owner, lease) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            (mind, slot, occasion, owner, lease),
+        )
 
 
 def claim(
@@ -167,7 +199,7 @@ def let_go(connection: Sql, mind: str, cause: int, owner: str, ended: Sequence[s
 
 
 class Taken(NamedTuple):
-    """What was taken up for a mind: its slots, the newest utterance among its causes, and the name that holds it."""
+    """What was taken up for a mind: its slots, the newest row that any of it comes of, and the name that holds it."""
 
     mind: Any
     ids: tuple[int, ...]
@@ -183,14 +215,18 @@ OPEN_NOW = "NOT ({0}.lease > ? AND {0}.lease <= ?)"
 def find_open(
     connection: Sql, now: Moment, *, answers: bool, among: str, most: int = MOST_LOOKED_AT, lock: str = ""
 ) -> list[Work]:
-    """Return what was heard, is open to anybody, and no run is at: answers that nobody gives any more, or thoughts.
+    """Return what is open to anybody, and no run is at: answers that nobody gives any more, or thoughts.
+
+    It is about what was heard, or done on an occasion.
 
     Args:
         among: the condition that it has to meet (SQL).
         lock: how what is found is held until the transaction ends (SQL); "": all are behind one lock anyway.
     """
     which = f"substr(slot, 1, {len(ANSWER)}) {'=' if answers else '<>'} ?"
-    heard = "EXISTS (SELECT 1 FROM log WHERE log.seq = work.cause AND log.kind IN ('heard', 'corrected'))"
+    heard = (
+        "(cause < 0 OR EXISTS (SELECT 1 FROM log WHERE log.seq = work.cause AND log.kind IN ('heard', 'corrected')))"
+    )
     idle = (
         "NOT EXISTS (SELECT 1 FROM work AS other WHERE other.mind = work.mind AND other.slot = work.slot"
         f" AND other.done IS NULL AND other.running = 1 AND NOT {OPEN_NOW.format('other')})"
@@ -216,10 +252,13 @@ def take(
     for mind, works in taken.items():
         holder = f"{owner}-{hashlib.blake2b(mind.encode('utf-8', 'surrogatepass'), digest_size=8).hexdigest()}"
         connection.executemany(
-            "UPDATE work SET owner = ?, lease = ? WHERE id = ?", [(holder, lease, each.id) for each in works]
+            "UPDATE work SET owner = ?, lease = ?, running = 0 WHERE id = ?",
+            [(holder, lease, each.id) for each in works],
         )
         slots = tuple(dict.fromkeys(each.slot for each in works))
-        found.append(Taken(mind, tuple(each.id for each in works), slots, max(each.cause for each in works), holder))
+        found.append(
+            Taken(mind, tuple(each.id for each in works), slots, max(abs(each.cause) for each in works), holder)
+        )
     return found
 
 

@@ -13,14 +13,14 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 
 from mindstream import chance
 from mindstream.clock import Clock, Moment
-from mindstream.errors import HeldElsewhere
+from mindstream.errors import HeldElsewhere, StorageError
 from mindstream.log.work import Work
 from mindstream.memory.store.store import Fence, NewWork, WorkStore
 from mindstream.memory.stream import Stream
 
 LEASE_S, LEAST_S = 10.0, 0.5
 """How long work stays with a process that does not renew it; so often it is renewed at most."""
-LOOK_S = 0.1
+LOOK_S, WATCH_S = 0.1, 1.0
 
 
 def for_anybody(slot: str) -> NewWork:
@@ -52,6 +52,23 @@ def renewing(
                 await store.renew(work(), owner, clock.now() + lease_s)
 
     going = asyncio.ensure_future(renew())
+    try:
+        yield
+    finally:
+        going.cancel()
+
+
+@contextlib.contextmanager
+def looking(stream: Stream, at: Callable[[Sequence[Work]], None]) -> Iterator[None]:
+    """Hand over each second what is open of a stream, while the block runs: what is held may be asked back."""
+
+    async def look() -> None:
+        while True:
+            await asyncio.sleep(WATCH_S)
+            with contextlib.suppress(StorageError):
+                at(await stream.store.open_work(stream.key))
+
+    going = asyncio.ensure_future(look())
     try:
         yield
     finally:

@@ -42,6 +42,7 @@ from mindstream.memory.store.registry import SAID_ONCE
 from mindstream.memory.store.store import Entry
 from mindstream.memory.store.validation import checked_text
 from mindstream.minds.calls import CallLog
+from mindstream.minds.left_open import answer_left_open
 from mindstream.minds.responder import Attention, Host, NullResponder, ResponderFactory, make_responder
 from mindstream.minds.timeouts import Timeouts
 from mindstream.models.embedders.embedder import Embedder
@@ -49,6 +50,7 @@ from mindstream.models.embedders.named import embedder
 from mindstream.models.roles import AnyModels, Models, open_models
 from mindstream.reasoners.background import Background
 from mindstream.reasoners.reasoner import Reasoner, RunContext, RunResult
+from mindstream.reasoners.stopping import stop_elsewhere
 from mindstream.reasoners.trigger import Occurrence
 from mindstream.tools.tool import Tool, checked_tools
 
@@ -89,6 +91,7 @@ class Mind:
             memory, speak_up=self._speak_up, tools=self.tools, lease_s=self.timeouts.lease_s,
             retry_s=self.timeouts.retry_s, session=session, thinks=thinks, owner=owner,
         )  # fmt: skip
+        self._responds = responder
         self.responder = make_responder(responder, Host(memory, models, session, self.timeouts, self.reasoners))
         self.reasoners.add(*self.responder.reasoners, *reasoners)
         self._turn = Occurrence(0, "", "")
@@ -115,6 +118,8 @@ class Mind:
         owner: str = "",
     ) -> AsyncIterator[Mind]:
         """Open a user's mind and let its reasoners work until the block ends.
+
+        What was heard and not answered, since a process died, is answered then, if anybody answers (minds/left_open).
 
         Args:
             data: the data folder (made if need be), the URL of a PostgreSQL database, or a store.
@@ -159,9 +164,12 @@ class Mind:
                 opened = Opened(session=session, pack=mind.responder.name, models=mind.models.names)
                 await memory.commit(Entry(opened, "mindstream", system=True))
             working = [asyncio.ensure_future(mind.reasoners.run()), asyncio.ensure_future(calls.run(memory))]
+            answering = asyncio.ensure_future(mind._answer_left_open(part))
             try:
                 yield mind
             finally:
+                answering.cancel()  # first: what it breaks off stays open
+                await asyncio.gather(answering, return_exceptions=True)
                 await mind.responder.close()
                 for task in working:
                     task.cancel()
@@ -174,6 +182,26 @@ class Mind:
         """Read what the mind holds."""
         self._turn = Occurrence(await self.memory.store.count(self.memory.key, "heard"), "", "")
         await self.responder.begin()
+
+    async def _answer_left_open(self, part: Part) -> None:
+        if part != "thinks" and not isinstance(self.responder, NullResponder):
+            await answer_left_open(self.memory, self.reasoners.owner, self.timeouts.lease_s, self._in_session)
+
+    @contextlib.asynccontextmanager
+    async def _in_session(self, session: str) -> AsyncIterator[Mind]:
+        """Give this mind as it answers in a conversation."""
+        if session == self.session:
+            yield self
+            return
+        other = Mind(
+            self.memory, self.models, session, tools=self.tools, timeouts=self.timeouts, responder=self._responds,
+            thinks=False, owner=self.reasoners.owner,
+        )  # fmt: skip
+        await other._begin()
+        try:
+            yield other
+        finally:
+            await other.responder.close()
 
     async def hear(
         self, text: str, *, one_answer: bool = False, by: str = "", once: str = ""
@@ -262,12 +290,14 @@ class Mind:
                     answer = logged.event.text
         return answer
 
-    def cancel(self, slot: str | None = None) -> int:
-        """Stop the reasoners' runs that go on (of one slot, or all); return how many.
+    async def cancel(self, slot: str | None = None) -> int:
+        """Stop the reasoners' runs that go on, in whatever process (of one slot, or all); return how many.
 
         What they were about counts as done.
         """
-        return self.reasoners.cancel(slot)
+        memory, stopped = self.memory, self.reasoners.cancel(slot)
+        ours = {self.reasoners.owner}
+        return stopped + await stop_elsewhere(memory.store, memory.key, memory.clock, ours, slot=slot, answers=False)
 
     async def settled(self) -> None:
         """Return when the reasoners have nothing left that could come to something now."""

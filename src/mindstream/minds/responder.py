@@ -192,15 +192,17 @@ class FunctionResponder:
             memory, thinkers = self._host.memory, self._host.thinkers
             self._alone = heard.seq if one_answer else self._alone
             asked_in = heard.event.record if isinstance(heard.event, Heard) else ""
-            said = ""
+            said, stopped = "", asyncio.Event()
             try:
                 yield heard
-                async with thinkers.turns.of(heard.seq) as turn, thinkers.floor:
+                async with thinkers.turns.of(heard.seq, stopped.set) as turn, thinkers.floor:
                     try:
                         async with aclosing(
                             _closing(self._respond(text, replace(self._host, asked_in=asked_in)))
                         ) as pieces:
                             async for piece in pieces:
+                                if stopped.is_set():
+                                    break
                                 said += piece
                                 yield memory.show(Piece(text=piece, answers=heard.seq), self.name)
                     finally:

@@ -16,7 +16,7 @@ from typing import Any
 from mindstream.errors import StorageError
 from mindstream.foreign_code import describe
 from mindstream.log.events import Failed
-from mindstream.log.work import ANSWER, Work
+from mindstream.log.work import ANSWER, Work, hour, silence_after
 from mindstream.memory.store.store import NewWork
 from mindstream.reasoners.reasoner import Newer, Utterance
 from mindstream.reasoners.run import STUCK, Run, Slot
@@ -92,15 +92,17 @@ class Background(Runner):
         for slot in self._slots.values():
             if slot.outages:
                 slot.due = None
-            slot.idle_due = slot.reasoner.trigger.idle_s is not None
+            if (idle_s := slot.reasoner.trigger.idle_s) is not None:
+                slot.silent_at = asyncio.get_running_loop().time() + idle_s
             slot.woken.set()
 
     async def run(self) -> None:
         """Work until cancelled; then let go of what was not finished."""
         try:
             async with asyncio.TaskGroup() as group:
-                for slot in self._slots.values() if self._thinks else ():
-                    group.create_task(self._serve(slot), name=f"reasoner {slot.name}")
+                for slot in self._slots.values():
+                    task = self._serve(slot) if self._thinks else self._call_others(slot)
+                    group.create_task(task, name=f"reasoner {slot.name}")
             await asyncio.get_running_loop().create_future()
         finally:
             self._over = True
@@ -109,18 +111,23 @@ class Background(Runner):
             with contextlib.suppress(StorageError):
                 await asyncio.shield(self.memory.store.give_up(self.owner))
 
-    async def settled(self, upto: int | None = None, slots: Sequence[str] | None = None) -> None:
-        """Return when nothing is open up to that utterance; or when nothing can come of waiting.
+    async def settled(
+        self, upto: int | None = None, slots: Sequence[str] | None = None, ids: Sequence[int] | None = None
+    ) -> None:
+        """Return when nothing is open up to that utterance, or of that work; or when nothing can come of waiting.
 
-        That is so when the store cannot be used, when a model cannot be had, and when the mind is closed. It always
-        comes: a run has a time limit, and what fails again and again is set aside.
+        Nothing can where the store cannot be used, a model cannot be had, or the mind is closed. It always comes: a run
+        has a time limit, and what fails again and again is set aside. What silence or an hour calls for is waited for
+        where it is named.
         """
 
         async def is_open() -> bool:
             with contextlib.suppress(StorageError):  # whether that is so for long, the slots will find out
                 work = [each for each in await self.work() if slots is None or each.slot in slots]
                 work = [each for each in work if not self._slots[each.slot].is_waiting_out]
-                return any(upto is None or each.cause <= upto for each in work)
+                if ids is not None:
+                    return any(each.id in ids for each in work)
+                return any(each.cause > 0 and (upto is None or each.cause <= upto) for each in work)
             return True
 
         before = {name: slot.stuck for name, slot in self._slots.items()}
@@ -166,23 +173,53 @@ class Background(Runner):
         await self._tell_moved()
         await asyncio.sleep(min(self._retry_s * slot.stuck, self._lease_s / 3))
 
+    async def _call_others(self, slot: Slot) -> None:
+        """Leave to others what silence or an hour calls for, and say when it is time."""
+        trigger = slot.reasoner.trigger
+        while trigger.idle_s is not None or (trigger.at is not None and not trigger.each):
+            slot.woken.clear()
+            try:
+                await self._rest(slot)
+            except StorageError:
+                await asyncio.sleep(self._lease_s / 3)
+            trigger = slot.reasoner.trigger
+
     async def _rest(self, slot: Slot) -> None:
-        """Wait for a wake; look up now and then, for leases of the dead run out; use silence where the trigger says."""
-        trigger, now = slot.reasoner.trigger, self.memory.clock.now()
-        idle_s = trigger.idle_s if slot.idle_due else None
-        rest_s = self._lease_s / 3 * 2**slot.quiet if idle_s is None else idle_s
+        """Wait for a wake; look up now and then, for leases of the dead run out; use silence, or an hour."""
+        trigger, now_s = slot.reasoner.trigger, asyncio.get_running_loop().time()
+        at = None if slot.hour == trigger.at and not trigger.each else trigger.at
+        rest_s = self._lease_s / 3 * 2**slot.quiet
         if slot.due is not None:
-            rest_s, idle_s = max(0.0, slot.due - asyncio.get_running_loop().time()), None
-        elif trigger.at is not None:
-            rest_s = min(rest_s, max(0.0, trigger.at - now))
+            rest_s, at = max(0.0, slot.due - now_s), None
+        else:
+            rest_s = rest_s if at is None else min(rest_s, max(0.0, at - self.memory.clock.now()))
+            rest_s = rest_s if slot.silent_at is None else min(rest_s, max(0.0, slot.silent_at - now_s))
         try:
             async with asyncio.timeout(rest_s):
                 await slot.woken.wait()
         except TimeoutError:
-            is_due = slot.due is None and trigger.at is not None and self.memory.clock.now() >= trigger.at
-            if idle_s is not None or is_due:
-                slot.idle_due = slot.idle_due and is_due
-                await self._think(slot, Run([]))
+            if at is not None and self.memory.clock.now() >= at:
+                await (self._think(slot, Run([])) if trigger.each else self._open(slot, hour(at)))
+                slot.hour = at
+            if slot.due is None and trigger.idle_s is not None:
+                await self._use_silence(slot, trigger.on, trigger.idle_s)
+
+    async def _use_silence(self, slot: Slot, on: Sequence[str], idle_s: float) -> None:
+        """Open what silence calls for, if nothing was heard for so long by any process; else look again then."""
+        now_s, was_silent_at = asyncio.get_running_loop().time(), slot.silent_at
+        if was_silent_at is None or now_s < was_silent_at:
+            return
+        rows = [await self.memory.store.last(self.memory.key, kind) for kind in on]
+        newest = max((row for row in rows if row), key=lambda row: row.seq, default=None)
+        left_s = newest.at + idle_s - self.memory.clock.now() if newest else 0.0
+        if newest and left_s <= 0:
+            await self._open(slot, silence_after(newest.seq))
+        if slot.silent_at == was_silent_at:  # else something was heard meanwhile
+            slot.silent_at = now_s + left_s if left_s > 0 else None
+
+    async def _open(self, slot: Slot, occasion: int) -> None:
+        lease = self._lease() if self._thinks else 0.0
+        await self.memory.commit(wake=NewWork((slot.name,), self.owner, lease, occasion))
 
     async def _claim(self, slot: Slot) -> list[Work]:
         """Take up what is open; where something has failed before, one by one, so that it stands in nobody's way."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
+from mindstream.clock import Moment
 from mindstream.foreign_code import ForeignTask
 from mindstream.log.work import Work
 from mindstream.reasoners.reasoner import Reasoner, RunResult
@@ -32,8 +33,8 @@ class Run:
 
     @property
     def about(self) -> tuple[int, ...]:
-        """The seqs of the utterances."""
-        return tuple(each.cause for each in self.work)
+        """The seqs of the utterances; an occasion has none."""
+        return tuple(each.cause for each in self.work if each.cause > 0)
 
 
 @dataclass(eq=False)
@@ -41,7 +42,8 @@ class Slot:
     """A reasoner and what goes on for it.
 
     Attributes:
-        idle_due: something was heard since it last used the silence.
+        silent_at: when it may use the silence, in seconds of the loop's clock; None: it has, since something was heard.
+        hour: the last moment of its trigger on which it was woken here.
         due: when it tries again after a failure, in seconds of the loop's clock.
         stuck: how often in a row the store could not be used.
         outages: how often in a row its model could not be had.
@@ -50,7 +52,8 @@ class Slot:
 
     reasoner: Reasoner
     woken: asyncio.Event = field(default_factory=asyncio.Event)
-    idle_due: bool = False
+    silent_at: float | None = None
+    hour: Moment | None = None
     run: Run | None = None
     due: float | None = None
     stuck: int = 0

@@ -44,8 +44,9 @@ async def build_context(
 
 async def rows_of(stream: Memory, work: Sequence[Work]) -> list[Logged]:
     """Read from the log what work was caused by; what was erased meanwhile is left out."""
-    found = [await stream.store.events(stream.key, after=each.cause - 1, limit=1) for each in work]
-    return [row for rows, each in zip(found, work, strict=True) for row in rows if row.seq == each.cause]
+    causes = [each.cause for each in work if each.cause > 0]
+    found = [await stream.store.events(stream.key, after=cause - 1, limit=1) for cause in causes]
+    return [row for rows, cause in zip(found, causes, strict=True) for row in rows if row.seq == cause]
 
 
 def utterances_in(rows: Sequence[Logged]) -> list[Utterance]:

@@ -16,7 +16,7 @@ from mindstream.errors import OUTAGES, InputError, LeaseLost, ModelError, ModelR
 from mindstream.foreign_code import ForeignFailure, ForeignTask, Overdue, Stopped, describe
 from mindstream.log.events import Failed, SetAside, Thought
 from mindstream.log.work import LONGEST_LEASE_S, Work
-from mindstream.memory.lease import renewing
+from mindstream.memory.lease import looking, renewing
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import Entry, NewWork, WorkDone, WorkReleased
 from mindstream.models.cause import Cause, calls_for
@@ -148,14 +148,22 @@ class Runner:
 
     async def _conclusion(self, slot: Slot, run: Run, context: RunContext) -> RunResult:
         with span(genai.INVOKE_AGENT, slot.name, {genai.AGENT: slot.name, genai.CONVERSATION: context.session}):
-            run.thinking = ForeignTask(lambda: slot.reasoner.think(context))
-            with calls_for(Cause(rows=run.about)):
-                return await run.thinking.result(slot.reasoner.timeout_s)
+            thinking = run.thinking = ForeignTask(lambda: slot.reasoner.think(context))
+
+            def look(work: Sequence[Work]) -> None:
+                """Stop where another process has ended the work, or taken it over: nothing could be written of it."""
+                if not set(run.ids) <= {each.id for each in work if each.owner == self.owner}:
+                    thinking.stop()
+
+            with calls_for(Cause(rows=run.about)), looking(self.memory, look):
+                return await thinking.result(slot.reasoner.timeout_s)
 
     async def _conclude(self, run: Run, context: RunContext, run_result: RunResult) -> None:
         finish = WorkDone(run.ids, self.owner) if run.work else None
-        if finish is None and not run_result.thought:
-            return  # it woke by itself, and there was nothing
+        if not run.about and not run_result.thought:  # it woke by itself, and there was nothing
+            if finish:
+                await self.memory.commit(finish=finish)
+            return
         async with self.floor:
             await conclude(context, run_result, self._speak_up, run.about, finish)
 
@@ -167,7 +175,6 @@ class Runner:
         wished_s = outage.rest_s if isinstance(outage, ModelResting) else 0.0
         wished_s = outage.retry_after_s or 0.0 if isinstance(outage, RateLimited) else wished_s
         slot.rest(min(LONGEST_REST_S, max(wished_s, self._retry_s * 2.0 ** min(slot.outages, 20))))
-        slot.idle_due = slot.idle_due or not run.work
         if not is_known:
             LOG.warning("%s", reason)
         news = [] if is_known else [Entry(Failed(text=reason, where=slot.name), slot.name)]
@@ -192,7 +199,7 @@ class Runner:
     async def _set_aside(
         self, slot: Slot, work: Sequence[Work], reason: str, put_back: WorkReleased | None = None
     ) -> None:
-        about, attempts = tuple(each.cause for each in work), max(each.attempts for each in work)
+        about, attempts = Run([*work]).about, max(each.attempts for each in work)
         event = Entry(SetAside(slot=slot.name, about=about, reason=reason, attempts=attempts), slot.name)
         with contextlib.suppress(LeaseLost):
             finish = WorkDone(tuple(each.id for each in work), self.owner)
@@ -209,7 +216,8 @@ class Runner:
 
         So it stands in nobody's way. None: all of it at once.
         """
-        return ours[1].cause if len(ours) > 1 and any(w.failures or w.attempts > TRIES for w in ours) else None
+        has_failed = len(ours) > 1 and any(w.failures or w.attempts > TRIES for w in ours)
+        return sorted(work.cause for work in ours)[1] if has_failed else None
 
     async def _take(self, slot: Slot, before: int | None) -> list[Work]:
         key, now = self.memory.key, self.memory.clock.now()

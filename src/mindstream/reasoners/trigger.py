@@ -34,6 +34,8 @@ class Trigger:
         on: the kinds of events that it is for (`heard`: an utterance).
         idle_s: when so many seconds have passed without an utterance, once until the next one.
         at: at that moment, by itself; a reasoner that has a time of its own gives another trigger when it has been.
+        each: at that moment in each process that has the mind open, where what is done then has a lease of its own (a
+            life). Else one of all processes does what silence or a moment calls for, as with what is heard.
     """
 
     every: int = 1
@@ -42,6 +44,7 @@ class Trigger:
     idle_s: float | None = None
     at: Moment | None = None
     on: tuple[str, ...] = ("heard",)
+    each: bool = False
 
     def fires(self, turn: Occurrence) -> bool:
         """Return whether this wakes the reasoner."""

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextvars import ContextVar
 
 from mindstream.errors import LeaseLost, StorageError
-from mindstream.log.work import Work
-from mindstream.memory.lease import renewing
+from mindstream.log.events import Heard, Logged, Said
+from mindstream.log.names import StreamKey
+from mindstream.log.work import STOPPED, Work
+from mindstream.memory.lease import looking, renewing
 from mindstream.memory.memory import Memory
+from mindstream.memory.store.store import Store, read_log
 
 HOLDER: ContextVar[str] = ContextVar("holder", default="")
 """Under which name what is answered now was taken up, where another process has left it."""
@@ -43,10 +46,13 @@ class Turns:
         return self._owner if heard in self.claimed else HOLDER.get() or self._owner
 
     @contextlib.asynccontextmanager
-    async def of(self, heard: int) -> AsyncIterator[int | None]:
+    async def of(self, heard: int, stop: Callable[[], object]) -> AsyncIterator[int | None]:
         """Wait until what was said before is answered, by whatever process; give the work that this answer is.
 
         None: there is none, as where it was answered before.
+
+        Args:
+            stop: breaks the answer off; called where that was asked for in another process.
 
         Raises:
             LeaseLost: another process answers it.
@@ -55,10 +61,18 @@ class Turns:
         if own is None:
             yield None
             return
+
+        def look(work: Sequence[Work]) -> None:
+            if any(each.id == own and each.error == STOPPED for each in work):
+                stop()
+
         self._on.add(heard)
         try:
             store, clock = self._memory.store, self._memory.clock
-            with renewing(store, clock, lambda: (own,), self.owner(heard), self._lease_s):
+            with (
+                renewing(store, clock, lambda: (own,), self.owner(heard), self._lease_s),
+                looking(self._memory, look),
+            ):
                 await self._wait(heard)
                 yield own
         finally:
@@ -103,3 +117,14 @@ class Turns:
     def _is_before(self, work: Work, heard: int) -> bool:
         others = work.owner != self._owner and not work.is_open_to("", self._memory.clock.now())
         return work.cause < heard and (others or work.cause in self._on)
+
+
+async def find_unanswered(store: Store, mind: StreamKey, work: Work) -> Logged | None:
+    """Return what is still to be answered by work that was taken up; None: there is nothing, and the work is ended."""
+    rows = await store.events(mind, work.cause - 1, [Heard.kind], 1)
+    if rows and rows[0].seq == work.cause and work.error != STOPPED:
+        said = [row.event async for row in read_log(store, mind, work.cause, [Said.kind])]
+        if not any(isinstance(event, Said) and event.answers == work.cause for event in said):
+            return rows[0]
+    await store.let_go(mind, work.cause, work.owner, (work.slot,))
+    return None

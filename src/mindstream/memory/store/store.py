@@ -70,16 +70,21 @@ class Revision:
 
 @dataclass(frozen=True, slots=True)
 class NewWork:
-    """Work for these slots, caused by the commit's first entry."""
+    """Work for these slots, caused by the commit's first entry.
+
+    Attributes:
+        occasion: what calls for it where no entry does (see log/work): it is opened once. 0: an entry does.
+    """
 
     slots: tuple[str, ...]
     owner: str
     lease: Moment
+    occasion: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class WorkDone:
-    """The end of work, by the commit's first entry. `begun` False: it ends before anybody has taken it up."""
+    """The end of work, by the commit's first entry, if any. `begun` False: it ends before anybody has taken it up."""
 
     work: tuple[int, ...]
     owner: str

@@ -50,11 +50,15 @@ def write(connection: Sql, commit: Commit) -> list[Logged]:
         _revise(connection, commit, revision, changed)
     if commit.unique:
         registry.take(connection, commit.mind, commit.unique, logged[0].seq)
-    if commit.wake:
+    if commit.wake and commit.wake.occasion:
+        wake = commit.wake
+        work.add_occasion(connection, commit.mind, wake.slots, wake.occasion, wake.owner, wake.lease)
+    elif commit.wake:
         work.add(connection, commit.mind, commit.wake.slots, logged[0].seq, commit.wake.owner, commit.wake.lease)
     if commit.finish:
         done = commit.finish
-        work.finish(connection, commit.mind, done.work, done.owner, logged[0].seq, begun=done.begun)
+        seq = logged[0].seq if logged else 0
+        work.finish(connection, commit.mind, done.work, done.owner, seq, begun=done.begun)
     if commit.checkpoint:
         checkpoints.write(connection, commit.mind, commit.checkpoint, logged[0].seq)
     if commit.put_back:

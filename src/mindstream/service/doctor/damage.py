@@ -226,14 +226,13 @@ def _work(tables: Tables) -> Iterator[Damage]:
 
 
 def is_work(row: Row, tables: Tables) -> bool:
-    """Tell whether a row of work can be read and points to what its mind heard."""
+    """Tell whether a row of work can be read and points to what its mind heard, or to an occasion."""
     _, mind, slot, cause, owner, lease, running, attempts, error, done, failures = row
     counts = all(isinstance(each, int) and 0 <= each < 2**31 for each in (running, attempts, failures or 0))
     texts = all(isinstance(each, str) for each in (slot, owner, error))
-    ended = done is None or tables.minds.get(done) == mind
-    return (
-        is_name(mind) and counts and texts and ended and moment(lease) is not None and tables.minds.get(cause) == mind
-    )
+    heard = tables.minds.get(cause) == mind and (done is None or tables.minds.get(done) == mind)
+    whole = heard or (isinstance(cause, int) and cause < 0)
+    return is_name(mind) and counts and texts and whole and moment(lease) is not None
 
 
 def is_name(value: object) -> bool:

@@ -17,6 +17,7 @@ from mindstream.log.events import Heard, Logged, Waiting
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.columns import KIND_CODES
 from mindstream.memory.store.record import Kind, Record
+from mindstream.reasoners.stopping import stop_elsewhere
 from mindstream.service.operations.cursors import read_number, write_cursor
 from mindstream.service.operations.house import House
 from mindstream.service.operations.refusals import NotFound
@@ -155,7 +156,7 @@ class Beliefs(Reply):
 
 
 class Cancelled(Reply):
-    """How many runs of reasoners were stopped."""
+    """How many answers, and runs of reasoners, were stopped."""
 
     stopped: int
 
@@ -222,12 +223,14 @@ async def _versions(memory: Memory, kind: Kind) -> list[Record]:
 
 @operation("minds.cancel", "write", "POST /users/{user}/cancel")
 async def cancel(house: House, who: Who, ask: MindRequest) -> Cancelled:
-    """Stop answering and thinking; what was heard stays, and counts as thought about."""
-    ground = house.ground(who)
-    stopped = 0
-    for opened in house.minds.of(who.wall, ground.store.key(who.name)):
+    """Stop answering and thinking, in whatever process; what was heard stays, and counts as thought about."""
+    store, stopped, ours = house.ground(who).store, 0, set[str]()
+    stream = store.key(who.name)
+    for opened in house.minds.of(who.wall, stream):
         if ask.session in (None, opened.key.session):
-            stopped += opened.break_off() + opened.mind.cancel()
+            ours.add(opened.mind.reasoners.owner)
+            stopped += opened.break_off() + opened.mind.reasoners.cancel()
+    stopped += await stop_elsewhere(store, stream, house.clock, ours, session=ask.session)
     return Cancelled(stopped=stopped)
 
 

@@ -8,23 +8,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from mindstream import chance
 from mindstream.errors import MindstreamError
 from mindstream.location import OWN
-from mindstream.log.events import Heard, Logged, Opened, Said
+from mindstream.log.events import Heard, Opened
 from mindstream.log.names import name_of, tenant_of
 from mindstream.log.work import Taken
 from mindstream.memory.lease import renewing
 from mindstream.memory.opening import open_store
 from mindstream.memory.store.tenant import EVERYONE
+from mindstream.minds.left_open import take_all
 from mindstream.minds.timeouts import Timeouts
 from mindstream.models.wrappers.budget import Budget
-from mindstream.reasoners.turns import HOLDER
+from mindstream.reasoners.turns import HOLDER, find_unanswered
 from mindstream.service.operations.open_minds import PAYER
 from mindstream.service.operations.who import LOCAL, Who
 
@@ -128,7 +128,7 @@ class TakingUp:
         session = there[0].session if there else session
         async with self._house.mind(who, session, speaker, taken.holder) as opened:
             opened.mind.reasoners.wake()
-            await opened.mind.reasoners.settled(taken.newest)
+            await opened.mind.reasoners.settled(ids=taken.ids)
 
     async def _answer(self, who: Who, taken: Taken, slot: str) -> None:
         """Answer, in their order, what was heard in a conversation and left unanswered."""
@@ -136,19 +136,12 @@ class TakingUp:
         for work in await store.open_work(taken.mind):
             if work.slot != slot or work.owner != taken.holder:
                 continue
-            row = next(iter(await store.events(taken.mind, work.cause - 1, [Heard.kind], 1)), None)
-            is_heard = row is not None and row.seq == work.cause and isinstance(row.event, Heard)
-            if not is_heard or await self._was_answered(who, taken, work.cause):
-                await store.let_go(taken.mind, work.cause, work.owner, (slot,))
+            if (row := await find_unanswered(store, taken.mind, work)) is None:
                 continue
-            assert row is not None and isinstance(row.event, Heard)
-            async with self._house.mind(who, row.event.session, await self._speaker(who, taken, "")) as opened:
+            session = row.event.session if isinstance(row.event, Heard) else ""
+            async with self._house.mind(who, session, await self._speaker(who, taken, "")) as opened:
                 HOLDER.set(work.owner)  # in this task, and those that it begins
-                await _whole(opened.mind.answer_again(row))
-
-    async def _was_answered(self, who: Who, taken: Taken, heard: int) -> bool:
-        rows = await self._house.ground(who).store.events(taken.mind, heard, [Said.kind])
-        return any(isinstance(row.event, Said) and row.event.answers == heard for row in rows)
+                await take_all(opened.mind.answer_again(row))
 
     async def _session(self, who: Who, taken: Taken) -> str:
         rows = await self._house.ground(who).store.events(taken.mind, taken.newest - 1, [Heard.kind], 1)
@@ -162,9 +155,3 @@ class TakingUp:
         last = await self._house.ground(who).store.last(taken.mind, Opened.kind)
         pack = last.event.pack if last is not None and isinstance(last.event, Opened) else ""
         return pack if pack in names else ""
-
-
-async def _whole(rows: AsyncGenerator[Logged]) -> None:
-    async with aclosing(rows) as answer:
-        async for _ in answer:
-            pass
