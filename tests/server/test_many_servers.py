@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import subprocess
+import sys
+import threading
 from pathlib import Path
 
+import httpx
 import postgres_server
+import pytest
+from fake_endpoint import Asked, Behaviour, FakeEndpoint, Says, Stalls
 from scale_processes import run
+from served import ServerProcess
 
 from mindstream import ManualClock
 from mindstream.memory.opening import open_store
@@ -17,6 +25,7 @@ from mindstream.server.limits import PORTIONS, Limits
 from mindstream.server.problems import Refusal
 from mindstream.server.tokens import Token, Tokens
 
+USER = "/api/v1/users/ann"
 TOKEN = Token(id="t", hash="h", tenant="acme", scopes=["write"], made=0.0, ends=9e9, a_minute=1_200, tokens=1_000)
 FEW = Token(id="few", hash="h", tenant="acme", scopes=["write"], made=0.0, ends=9e9, a_minute=5)
 
@@ -73,3 +82,32 @@ async def test_kills_lose_and_double_nothing() -> None:
     row = await run(argparse.Namespace(minds=8, per_second=5, seconds=0, kills=3, reasoner_s=0.2))
     assert row["acknowledged"] >= 25
     assert (row["lost"], row["doubled"]) == (0, 0), row
+
+
+def test_a_workers_thought_is_stopped_at_whatever_server(door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "any")
+    thinks = threading.Event()
+
+    def answer(asked: Asked) -> Behaviour:
+        if "behind a coach" not in asked.body["messages"][0]["content"]:
+            return Says("I see.")
+        thinks.set()
+        return Stalls()
+
+    door.otherwise = answer
+    data, model = postgres_server.fresh_url(), ("--model", f"{door.url}#any")
+    with (
+        ServerProcess(data, "--no-thinking", *model) as one,
+        ServerProcess(data, "--no-thinking", *model) as other,
+        subprocess.Popen([sys.executable, "-m", "mindstream", "work", "--data", data, *model]) as worker,
+        contextlib.ExitStack() as stack,
+    ):
+        stack.callback(worker.kill)
+        said = {"text": "I have a cat.", "session": "s"}
+        assert httpx.post(f"{one.url}{USER}/send", json=said, timeout=60).status_code == 202
+        assert thinks.wait(60)
+        told = httpx.post(f"{other.url}{USER}/cancel", json={"session": "s"}, timeout=60)
+        assert told.json() == {"stopped": 1}
+        assert door.hung_up.wait(20)  # nobody waits for that model any more
+        rows = httpx.get(f"{one.url}{USER}/log", params={"kinds": ["thought"]}, timeout=60).json()["rows"]
+        assert [row["text"] for row in rows] == ["cancelled"]
