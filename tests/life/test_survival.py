@@ -43,7 +43,8 @@ def test_killed_again_and_again_its_journal_is_that_of_a_life_in_peace() -> None
 
 @linux
 def test_without_its_steps_from_the_log_it_is_not() -> None:
-    assert not compare(turns=24, points=6, forgets=True)["same_journal"]
+    tries = (compare(turns=24, points=6, forgets=True) for _ in range(12))  # a kill between two turns costs nothing
+    assert any(not found["same_journal"] for found in tries)
 
 
 async def test_a_long_life_is_bounded_and_what_is_rehearsed_lasts(tmp_path: Path) -> None:
