@@ -57,7 +57,7 @@ def a_stream(store: SqliteStore, embedder: Moody) -> Memory:
 
 async def soon(what: Callable[[], Awaitable[bool] | bool]) -> None:
     """Wait until something is so."""
-    for _ in range(1000):
+    for _ in range(10_000):
         found = what()
         if found if isinstance(found, bool) else await found:
             return
