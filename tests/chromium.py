@@ -13,7 +13,7 @@ from typing import Any
 import aiohttp
 
 PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-PATIENCE_S = 30.0
+PATIENCE_S = 100.0
 COMPLAINTS = ("Page.javascriptDialogOpening", "Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded")
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import shutil
+import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +28,10 @@ KEYS = (
     "WOLFRAM_APP_ID",
 )  # fmt: skip
 
+IN_MEMORY, ROOM = "/dev/shm", 3 << 30
+if "TMPDIR" not in os.environ and Path(IN_MEMORY).is_dir() and shutil.disk_usage(IN_MEMORY).free > ROOM:
+    os.environ["TMPDIR"] = tempfile.tempdir = IN_MEMORY  # no test cuts the power, and no commit waits for a disk
+
 settings.register_profile("no deadline", deadline=None)  # machines are shared: how long an example takes says nothing
 settings.load_profile("no deadline")
 
@@ -37,6 +45,8 @@ def no_paid_model(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.Temp
     for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.setenv(name, str(home))
     yield
+    with contextlib.suppress(OSError):  # somebody lived there
+        home.rmdir()
 
 
 @pytest.fixture

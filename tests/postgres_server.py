@@ -34,6 +34,9 @@ def admin_url() -> str:
 
     url = os.environ.get(GIVEN) or _started()
     with psycopg.connect(url, autocommit=True) as connection:
+        if GIVEN not in os.environ:
+            connection.execute("ALTER SYSTEM SET fsync = off")  # no test cuts the power
+            connection.execute("SELECT pg_reload_conf()")
         with contextlib.suppress(psycopg.errors.DuplicateObject):
             connection.execute(f"CREATE ROLE {ROLE} LOGIN PASSWORD 'secret'")
         with contextlib.suppress(psycopg.errors.FeatureNotSupported, psycopg.errors.UndefinedFile):  # not there

@@ -7,9 +7,8 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 import mindstream
 from mindstream.rooms import GROUND, registered
@@ -19,6 +18,7 @@ ROOT = SOURCE.parent.parent
 FILES = sorted(SOURCE.rglob("*.py"))
 
 
+@cache
 def rooms() -> list[str]:
     """Read the order of the rooms from docs/architecture.md: the block that begins with `errors`."""
     text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
@@ -27,14 +27,20 @@ def rooms() -> list[str]:
     return [line.split()[0].rstrip("/") for line in block[1].splitlines() if line.strip() and not line.startswith(" ")]
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"))
+
+
 def room(path: Path) -> str:
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
+@cache
 def imported(path: Path) -> set[str]:
     """Name the rooms that a file imports, inside functions too."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in ast.walk(parsed(path)):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom) and node.module:
             names = (
@@ -51,13 +57,15 @@ def test_every_room_is_on_the_plan() -> None:
     assert built <= set(rooms())
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_imports_run_one_way(path: Path) -> None:
+def test_imports_run_one_way() -> None:
     order = rooms()
-    here = room(path)
-    if here != "__init__":
-        later = {other for other in imported(path) if order.index(other) > order.index(here)}
-        assert not later, f"{path} stands above {later} and may not import it"
+    above = {
+        str(path.relative_to(SOURCE)): later
+        for path in FILES
+        if (here := room(path)) != "__init__"
+        and (later := {other for other in imported(path) if order.index(other) > order.index(here)})
+    }
+    assert not above, f"these stand above what they import: {above}"
 
 
 def test_only_the_clock_reads_the_time() -> None:
@@ -71,11 +79,7 @@ def test_there_is_one_tool_loop() -> None:
     calls = re.compile(r"\bact\(")
     callers = [str(path.relative_to(SOURCE)) for path in FILES if calls.search(path.read_text("utf-8"))]
     assert callers == ["models/ask.py", "tools/loop.py"]
-    loops = [
-        str(path.relative_to(SOURCE))
-        for path in FILES
-        if any(map(is_tool_loop, ast.walk(ast.parse(path.read_text("utf-8")))))
-    ]
+    loops = [str(path.relative_to(SOURCE)) for path in FILES if any(map(is_tool_loop, ast.walk(parsed(path))))]
     assert loops == ["tools/loop.py"]
 
 
@@ -96,7 +100,7 @@ def patterns(path: Path) -> list[ast.Call]:
     """Find the calls that make or use a regular expression."""
     return [
         node
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for node in ast.walk(parsed(path))
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and isinstance(node.func.value, ast.Name)
@@ -107,7 +111,7 @@ def patterns(path: Path) -> list[ast.Call]:
 
 def words_of(call: ast.Call, path: Path) -> list[str]:
     """Return the words, of any language, that a pattern looks for; of one given by name, those of the file's tables."""
-    tree = ast.parse(path.read_text("utf-8"))
+    tree = parsed(path)
     named = isinstance(call.args[0], ast.Name)
     within = [each for each in tree.body if isinstance(each, ast.Assign | ast.AnnAssign)] if named else [call.args[0]]
     parts = [node.value for each in within for node in ast.walk(each) if isinstance(node, ast.Constant)]
@@ -173,7 +177,7 @@ def test_nobody_imports_what_stands_in_for_a_model() -> None:
     assert len(standing_in) > 10
     used = []
     for path in FILES:
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.ImportFrom):
                 names = [alias.name for alias in node.names if (node.module or "").startswith("mindstream")]
                 used += [(path.name, name) for name in names if name in standing_in]
@@ -190,7 +194,7 @@ def test_rooms_are_small() -> None:
 def test_functions_are_one_thought() -> None:
     lengths = []
     for path in FILES:
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 body = node.body[1:] if ast.get_docstring(node) else node.body
                 lengths.append((body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0)
@@ -201,7 +205,7 @@ def test_functions_are_one_thought() -> None:
 def test_protocols_are_small() -> None:
     large = []
     for path in FILES:
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.ClassDef) and any("Protocol" in ast.unparse(base) for base in node.bases):
                 methods = [each for each in node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
                 large += [f"{node.name}: {len(methods)}"] if len(methods) > 6 else []
@@ -233,10 +237,11 @@ def test_importing_loads_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]"
 
 
+@cache
 def importing(path: Path) -> set[Path]:
     """Return the files that a file imports, for types only and within functions too."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "mindstream":
             folder = SOURCE.joinpath(*node.module.split(".")[1:])
             for name in node.names:
@@ -245,6 +250,7 @@ def importing(path: Path) -> set[Path]:
     return {each for each in found if each.exists() and each != path}
 
 
+@cache
 def circles() -> list[set[Path]]:
     """Return the files that import one another, however many lie between."""
     ways = {path: importing(path) for path in FILES}
@@ -287,7 +293,7 @@ KINDS_OF_STREAMS = {"names.py", "old_streams.py"}
 
 def strings(path: Path) -> Iterator[str]:
     """Yield the texts in a file's code, docstrings aside."""
-    tree = ast.parse(path.read_text("utf-8"))
+    tree = parsed(path)
     told = {id(each.value) for each in ast.walk(tree) if isinstance(each, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told:

@@ -100,6 +100,24 @@ def test_workers_save_and_end_when_their_process_is_killed(tmp_path: Path) -> No
         time.sleep(0.02)
 
 
+def test_ctrl_c_does_not_end_a_worker_that_only_begins(tmp_path: Path) -> None:
+    code = (
+        "import asyncio, os, signal\n"
+        "from doing import opened, where\n"
+        "async def main():\n"
+        "    async with opened(False) as engine: print(await engine.run(where))\n"
+        "if __name__ == '__main__': asyncio.run(main())\n"
+        "else: os.kill(os.getpid(), signal.SIGINT)\n"
+    )
+    (tmp_path / "main.py").write_text(code)
+    paths = os.pathsep.join(each for each in sys.path if each)
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / "main.py")], env={**os.environ, "PYTHONPATH": paths}, capture_output=True,
+        text=True,
+    )  # fmt: skip
+    assert done.returncode == 0 and int(done.stdout) and not done.stderr, done.stderr
+
+
 async def test_without_ray_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(SettingsError, match=r"pip install 'mindstream\[ray\]'"):

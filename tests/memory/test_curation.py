@@ -151,7 +151,7 @@ async def test_another_embedder_is_noticed_and_embedding_anew_can_be_broken_off(
     assert "30 of 30 records have no vector of others" in told[0].text
 
     broken = asyncio.create_task(other.reembed(batch=8))
-    for _ in range(5000):
+    for _ in range(60_000):
         if (await other.columns()).foreign < 30:
             break
         await asyncio.sleep(0.001)

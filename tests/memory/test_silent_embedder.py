@@ -57,7 +57,7 @@ def a_stream(store: SqliteStore, embedder: Moody) -> Memory:
 
 async def soon(what: Callable[[], Awaitable[bool] | bool]) -> None:
     """Wait until something is so."""
-    for _ in range(1000):
+    for _ in range(10_000):
         found = what()
         if found if isinstance(found, bool) else await found:
             return
@@ -73,7 +73,7 @@ async def test_what_is_said_is_kept_while_the_embedder_is_silent(store: SqliteSt
     moody = Moody()
     async with Mind.open(store, user="ann", embed=moody, responder=Coach.using()) as mind:
         for text in ("I wake at three because of noise.", "What do you know about me?"):
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 events = [logged.event.kind async for logged in mind.hear(text)]
             assert events[0] == "heard"
             assert events[-1] == "said"
@@ -222,7 +222,7 @@ async def test_what_is_erased_meanwhile_is_not_embedded(store: SqliteStore) -> N
 async def test_closing_does_not_wait_for_it(store: SqliteStore) -> None:
     stream = a_stream(store, Moody())
     await stream.retain("trams")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await stream.close()
     assert not [task for task in asyncio.all_tasks() if "MissingVectors" in repr(task)]
 

@@ -61,7 +61,7 @@ class Note(BaseModel):
 
 
 class Notes(BaseModel):
-    notes: list[Note] = Field(max_length=20)
+    notes: list[Note] = Field(max_length=3)
     summary: str = ""
 
 
@@ -143,11 +143,8 @@ async def test_whoever_stops_listening_stops_it(model: Provider) -> None:
     def busy() -> bool:
         return "requests_processing 0" not in engine.server.handle_metrics()
 
-    for _ in range(200):
-        if not busy():
-            break
+    while busy():  # noqa: ASYNC110 (a thread of the engine ends it)
         await asyncio.sleep(0.05)
-    assert not busy()
 
 
 @needs_model

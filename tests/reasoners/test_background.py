@@ -43,7 +43,7 @@ class Thinks:
 
 
 async def until(so: Callable[[], object]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not ((await found) if isawaitable(found := so()) else found):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 

@@ -24,7 +24,7 @@ async def test_a_mind_sleeps_when_nobody_speaks_and_dreams_of_what_it_forgets(fo
             pass
         await mind.memory.retain("a red boat on the river")
         clock.advance(15 * 86_400)
-        for _ in range(200):
+        for _ in range(5_000):
             if await mind.memory.latest("dream"):
                 break
             await asyncio.sleep(0.02)

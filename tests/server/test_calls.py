@@ -49,7 +49,7 @@ def calls(client: httpx.Client, **asked: Any) -> list[dict[str, Any]]:
 
 def called(client: httpx.Client, role: str, **asked: Any) -> dict[str, Any]:
     """Wait until there is a call of a role, and return the newest."""
-    for _ in range(400):
+    for _ in range(4_000):
         if found := calls(client, role=role, **asked):
             return found[0]
         asyncio.run(asyncio.sleep(0.05))
@@ -133,7 +133,7 @@ def test_a_towns_calls_say_who_asked_and_when(
     settings = Settings(model=f"{door.url}#any", keep_prompts=True)
     with Served(tmp_path / "data", settings=settings, offered=offered) as served, served.client() as client:
         one = client.post("/api/v1/towns/hamlet/run", json={"steps": 5}).json()
-        for _ in range(400):
+        for _ in range(4_000):
             if client.get(f"/api/v1/operations/{one['id']}").json()["state"] != "running":
                 break
             asyncio.run(asyncio.sleep(0.05))

@@ -14,18 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import schemathesis
 from fake_endpoint import KEY, FakeEndpoint
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from schemathesis.checks import CHECKS, load_all_checks
-from schemathesis.core.result import Ok
 from served import Served
 
 from mindstream.server.doors import app
 
 FILE = Path(__file__).parent.parent.parent / "docs" / "openapi.json"
-load_all_checks()
 WANTED = ("not_a_server_error", "status_code_conformance", "content_type_conformance", "response_schema_conformance")
 
 
@@ -42,6 +38,11 @@ def test_the_file_is_what_the_server_says(tmp_path: Path) -> None:
 
 def ask_cases(served: Served, cases: int) -> Counter[int]:
     """Ask so many generated cases, spread over all operations; return how often each status was answered."""
+    import schemathesis  # here: it is slow to load, and every worker reads this file
+    from schemathesis.checks import CHECKS, load_all_checks
+    from schemathesis.core.result import Ok
+
+    load_all_checks()
     schema = schemathesis.openapi.from_dict(json.loads(FILE.read_text("utf-8")))
     schema.config.update(base_url=served.url)
     found = [each.ok() for each in schema.get_all_operations() if isinstance(each, Ok)]

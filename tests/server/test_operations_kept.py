@@ -26,7 +26,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 def begun(client: httpx.Client, headers: dict[str, str] | None = None) -> str:
     """Run a plan, and return the operation's id when it has ended."""
     id_: str = client.post(f"{USER}/plans/run", json={"plan": PLAN}, headers=headers).json()["id"]
-    for _ in range(600):
+    for _ in range(4_000):
         if client.get(f"/api/v1/operations/{id_}", headers=headers).json()["state"] == "done":
             return id_
         time.sleep(0.05)
@@ -62,7 +62,7 @@ def test_what_a_killed_server_was_at_is_interrupted(folder: Path, door: FakeEndp
     flags = ("--model", f"{door.url}#any")
     with ServerProcess(folder, *flags) as server:
         id_ = httpx.post(f"{server.url}{USER}/plans/run", json={"plan": PLAN}, timeout=60).json()["id"]
-        for _ in range(600):
+        for _ in range(4_000):
             if run := httpx.get(f"{server.url}/api/v1/operations/{id_}", timeout=60).json()["run"]:
                 break
             time.sleep(0.05)

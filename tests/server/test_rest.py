@@ -58,7 +58,7 @@ def test_an_answer_that_was_stopped_is_given_after_all(client: httpx.Client, doo
 
 def until(look: Callable[[], Any]) -> Any:
     """Return what is found as soon as there is something."""
-    for _ in range(600):
+    for _ in range(4_000):
         if found := look():
             return found
         time.sleep(0.05)

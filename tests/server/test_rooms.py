@@ -29,7 +29,7 @@ USER = "/api/v1/users/ann"
 
 def ended(client: httpx.Client, id_: str) -> dict[str, Any]:
     """Ask for an operation until it has ended, or waits for somebody."""
-    for _ in range(600):
+    for _ in range(4_000):
         found: dict[str, Any] = client.get(f"/api/v1/operations/{id_}").json()
         if found["state"] != "running":
             return found

@@ -80,7 +80,7 @@ def studio(browser: Browser, served: Served) -> Iterator[OpenStudio]:
                 viewport={"width": size[0], "height": size[1]}, color_scheme="dark" if dark else "light",
                 reduced_motion="reduce",
             )  # fmt: skip
-            context.set_default_timeout(40_000)
+            context.set_default_timeout(100_000)
             opened.append((context, Studio(context.new_page(), url)))
             return opened[-1][1]
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import signal
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from multiprocessing import resource_tracker
 from typing import TypeVar
 
 from mindstream.engines.worker import END, SAVING_S, STOP, Answer, Task, serve
@@ -70,7 +72,12 @@ class _Worker:
         spawning = multiprocessing.get_context("spawn")
         self._line, there = spawning.Pipe()
         self._process = spawning.Process(target=serve, args=(there,), daemon=True)
-        self._process.start()
+        resource_tracker.ensure_running()  # else the first process would begin it, which lets all signals through
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # Ctrl-C is not for one that only begins
+        try:
+            self._process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         there.close()  # else the line would not break
         self._thread = ThreadPoolExecutor(1)
         self._sent = asyncio.Event()

@@ -41,6 +41,7 @@ async def _doing(do: Callable[..., Awaitable[Any]], given: tuple[Any, ...]) -> A
 def serve(line: Connection) -> None:
     """Do the tasks that come over a line, until it is let go of: then stop, save, end. Ctrl-C is for the other end."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # blocked since it was begun
     _loop().run(_serve(line))
     os._exit(0)  # a thread that a task left does not hold it
 

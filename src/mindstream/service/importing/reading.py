@@ -20,6 +20,8 @@ LONGEST, WHOLE = 64 << 20, 8 << 30
 """So many bytes an object may have, and all of a file."""
 MEMBERS = 100_000
 """So many files an archive may hold."""
+HOW = {"use_float": True, "multiple_values": True, "buf_size": 1 << 20}
+"""How JSON is read: of a long string all that was read before is copied with each piece, so the pieces are large."""
 BOM = b"\xef\xbb\xbf"
 STAYS = "what came before it is imported; mended and imported again, nothing comes twice"
 
@@ -80,7 +82,7 @@ class Source:
 
         counted = self._start(longest)
         with self._told(counted):
-            for value in ijson.items(counted, prefix, use_float=True, multiple_values=True):
+            for value in ijson.items(counted, prefix, **HOW):
                 yield value
                 counted.since = 0
 
@@ -94,7 +96,7 @@ class Source:
 
         counted = self._start(LONGEST)
         with self._told(counted):
-            for prefix, event, value in ijson.parse(counted, use_float=True, multiple_values=True):
+            for prefix, event, value in ijson.parse(counted, **HOW):
                 if event == "start_array" and prefix in ("", *lists):
                     return f"{prefix}.item".lstrip(".")
                 if event == "end_map" and not prefix:
