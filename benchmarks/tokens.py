@@ -1,6 +1,6 @@
 """Tokens and seconds: ReWOO against ReAct on the six recorded HotpotQA questions of ReWOO's authors (Xu 2023).
 
-    python benchmarks/tokens.py --data FILE [--json] [--gguf-questions N] [--model NAME [--yes]]
+    python benchmarks/tokens.py --data FILE [--json] [--gguf-questions N]
 
 FILE is the authors' exemplars, {name: text}. For each question a model that plays back the recorded words answers
 through `solve`, by ReAct (native calls) and by ReWOO (planner, tools, the model as a tool, solver): with the other five
@@ -14,7 +14,6 @@ one from its beginning costs a tenth, what is written five times as much as what
 
 `seconds_ratio`: the same runs on the small model in this process, held to the recorded words by a grammar, with
 its prompt cache and without; one question takes some two minutes.
-With --model a real model answers, from the recorded observations alone; the price is told first, --yes spends it.
 """
 
 from __future__ import annotations
@@ -180,11 +179,6 @@ async def measured(arguments: argparse.Namespace) -> dict[str, Any]:
     found["seconds_ratio"] = None
     if arguments.gguf_questions:
         found["seconds_ratio"] = await time_on_gguf(questions, arguments.gguf, arguments.gguf_questions)
-    if arguments.model:
-        from tokens_model import answer_by
-
-        read, written = (sum(row[key] for row in found["questions"]) for key in ("read", "written"))
-        found["model"] = await answer_by(arguments.model, questions, (read, written), arguments.yes)
     return found
 
 
@@ -204,8 +198,6 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="the authors' exemplars: authors_exemplars.json")
     parser.add_argument("--gguf", default="local", help="local, or gguf:FILE")
     parser.add_argument("--gguf-questions", type=int, default=1, help="so many are timed on it; 0: none")
-    parser.add_argument("--model", help="a real model answers, too")
-    parser.add_argument("--yes", action="store_true", help="spend what --model costs")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     found = asyncio.run(measured(arguments))
