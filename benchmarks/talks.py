@@ -1,6 +1,6 @@
 """Recall of evidence: which messages of a long talk, of people or with an assistant, answer a question.
 
-    python benchmarks/talks.py --data FILE [--embedder NAME] [--ablate] [--leave-one-out] [--together] --json
+    python benchmarks/talks.py --data FILE [--embedder NAME] [--ablate] [--leave-one-out] [--together | --as-it-went]
 
 The file: one of `mindstream memory evaluate` (LoCoMo, LongMemEval, BEAM), or a list of talks with `messages` (id,
 session, at, by, role, text) and `questions` (text, type, evidence).
@@ -19,8 +19,10 @@ import asyncio
 import itertools
 import json
 import statistics
+import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,10 +30,10 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+from rich.console import Console
 from rich.progress import track
 
-from mindstream.clock import DAY_S
-from mindstream.memory.evaluation.arms import open_arms
+from mindstream.clock import DAY_S, ManualClock
 from mindstream.memory.evaluation.forms import AskedTalk, TalkMessage, TalkQuestion, read_talks
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall import question as question_of_recall
@@ -39,6 +41,8 @@ from mindstream.memory.recall.policies import Bounded, Candidates, Cosine, Gener
 from mindstream.memory.recall.question import Persons
 from mindstream.memory.recall.recall import Recaller
 from mindstream.memory.recall.relevance import Weights, weights_for
+from mindstream.memory.store.record import RecordDraft
+from mindstream.memory.store.validation import fitted_text
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder as embedder_named
 from mindstream.text.lexical import Lexical, resisting, saturated
@@ -140,12 +144,34 @@ class Control:
         return [self._ids[at] for at in np.argsort(-scores, kind="stable")[:k]]
 
 
+@asynccontextmanager
+async def stream_of(talk: AskedTalk, embedder: Embedder, as_it_went: bool) -> AsyncIterator[Memory]:
+    """Write a talk to a stream of its own, which is gone afterwards: at its end, or on the clock of its sessions."""
+    clock = ManualClock(talk.messages[0].at)
+    with tempfile.TemporaryDirectory() as folder:
+        async with Memory.open(folder, "talk", embed=embedder, clock=clock, seed=1) as stream:
+            for _, said in itertools.groupby(talk.messages, key=lambda each: as_it_went and each.session):
+                session = list(said)
+                clock.advance(max(0.0, (session[0].at if as_it_went else talk.ends) - clock.now()))
+                await stream.retain_all([_draft(each) for each in session])
+            clock.advance(max(0.0, talk.ends - clock.now()))
+            await stream.recall("warm", 1, touch=False)
+            yield stream
+
+
+def _draft(said: TalkMessage) -> RecordDraft:
+    by_user = {} if said.by_user is None else {"by_user": said.by_user}
+    return RecordDraft(
+        text=fitted_text(said.text), kind="chat", by=said.by, episode=said.session, created=said.at,
+        data={"message": said.id, **by_user},
+    )  # fmt: skip
+
+
 async def ask(stream: Memory, talk: AskedTalk) -> list[Outcome]:
     """Ask a talk its own questions."""
     control, outcomes = Control(talk.messages), list[Outcome]()
     sessions = {message.id: message.session for message in talk.messages}
     assistants = {message.id for message in talk.messages if message.by_user is False}
-    await stream.recall("warm", 1, touch=False)
     for asked in talk.questions:
         began = time.perf_counter()
         await stream.recall(asked.text, 10, touch=False)
@@ -242,23 +268,24 @@ async def ask_without(stream: Memory, talk: AskedTalk, embedder: Embedder) -> di
     return found
 
 
-async def measure(talks: Sequence[AskedTalk], embedder: Embedder, ablate: bool, leave_one_out: bool) -> dict[str, Any]:
+async def measure(talks: Sequence[AskedTalk], embedder: Embedder, asked: argparse.Namespace) -> dict[str, Any]:
     """Ask all questions of all talks."""
-    found, tried = Found(), [Weights(vector=a, episode=b, who=c) for a, b, c in CHOSEN_AMONG] if leave_one_out else []
-    for talk in track(talks, "talks"):
-        async with open_arms(talk, embedder, 0, 0) as arms:
-            found.outcomes += await ask(arms.memory, talk)
-            found.elsewhere += await ask_elsewhere(arms.memory, talk, talks)
-            for name, rows in (await ask_without(arms.memory, talk, embedder)).items() if ablate else ():
+    tried = [Weights(vector=a, episode=b, who=c) for a, b, c in CHOSEN_AMONG] if asked.leave_one_out else []
+    found = Found()
+    for talk in track(talks, "talks", console=Console(stderr=True)):
+        async with stream_of(talk, embedder, asked.as_it_went) as stream:
+            found.outcomes += await ask(stream, talk)
+            found.elsewhere += await ask_elsewhere(stream, talk, talks)
+            for name, rows in (await ask_without(stream, talk, embedder)).items() if asked.ablate else ():
                 found.without.setdefault(name, []).extend(rows)
             for weights in tried:
-                rows = await shares_found(arms.memory, talk, embedder, weights)
+                rows = await shares_found(stream, talk, embedder, weights)
                 found.chosen.setdefault(weights, {})[talk.id] = rows
     result = summary(found)
-    if ablate:
+    if asked.ablate:
         result["floors"] = floors(found)
         result["ablation_at_10"] = {name: at_10(rows) for name, rows in found.without.items()}
-    if leave_one_out:
+    if asked.leave_one_out:
         result["leave_one_out"] = left_out(found.chosen)
     return result
 
@@ -354,14 +381,14 @@ def main() -> None:
     parser.add_argument("--ablate", action="store_true", help="each part left out, each policy, and what a floor costs")
     parser.add_argument("--leave-one-out", action="store_true", help="weights chosen on the other talks, too")
     parser.add_argument("--together", action="store_true", help="all talks of the file in one stream")
+    parser.add_argument("--as-it-went", action="store_true", help="each session is written at its time: recency counts")
     parser.add_argument("--json", action="store_true", help="the form of what is printed; there is no other")
     asked = parser.parse_args()
     if not asked.data.exists():
         raise SystemExit(f"{asked.data} is not there")
     talks = read(asked.data)
     talks = [joined(talks)] if asked.together else talks
-    given = (talks, embedder_named(asked.embedder), asked.ablate, asked.leave_one_out)
-    print(json.dumps(asyncio.run(measure(*given)), indent=1))
+    print(json.dumps(asyncio.run(measure(talks, embedder_named(asked.embedder), asked)), indent=1))
 
 
 if __name__ == "__main__":
