@@ -283,7 +283,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--drawn", type=int, default=60, help="how many records a night draws")
     parser.add_argument("--plot", type=Path, help="write the month as an SVG")
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--json", action="store_true", help="the form of what is printed; there is no other")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         month = Month(folder, asked.days, asked.seed, asked.drawn)
@@ -291,17 +291,7 @@ def main() -> None:
     result = told(month)
     if asked.plot:
         asked.plot.write_text(drawn(month), "utf-8")
-    if asked.json:
-        print(json.dumps(result, indent=1, ensure_ascii=False))
-        return
-    print(f"{result['records']} records, {result['forgotten']} forgotten")
-    print(f"{result['predicted']} ± {result['sd']} were predicted to be")
-    for name, group in result["groups"].items():
-        print(f"{name:14} {group['kept']:4} of {group['records']:4} kept ({group['predicted']} predicted), "
-              f"{group['lasting']} lasting, mean level {group['mean_level']}")  # fmt: skip
-    for name, share in result[f"older_than_{OLD_DAYS}_days"].items():
-        print(f"older than {OLD_DAYS} days, {name.replace('_', ' ')}: {share['kept']} of {share['records']} kept")
-    print(f"{result['dreams']} dreams; the last: {result['last_dream']}")
+    print(json.dumps(result, indent=1, ensure_ascii=False))
 
 
 if __name__ == "__main__":

@@ -169,9 +169,6 @@ async def time_on_gguf(questions: Sequence[Question], name: str, shown: int) -> 
     return {"prompt_cache": ratio(True), "no_prompt_cache": ratio(False), "model": name, "runs": rows}
 
 
-# What is printed.
-
-
 async def measured(arguments: argparse.Namespace) -> dict[str, Any]:
     """Run what is wanted."""
     questions = read_questions(arguments.data)
@@ -182,29 +179,16 @@ async def measured(arguments: argparse.Namespace) -> dict[str, Any]:
     return found
 
 
-def show(found: Mapping[str, Any]) -> None:
-    """Print the figures for people."""
-    for row in found["questions"]:
-        print(
-            f"{row['task'][:48]:48} ReAct {row['react']:5} in {row['react_calls']} calls, ReWOO {row['rewoo']:5.0f} in "
-            f"{row['rewoo_calls']}: {row['ratio']:.2f}; without exemplars {row['ratio_zero_shot']:.2f}"
-        )
-    print(json.dumps({key: value for key, value in found.items() if key != "questions"}, indent=1))
-
-
 def main() -> None:
     """Read the flags and run."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--data", type=Path, required=True, help="the authors' exemplars: authors_exemplars.json")
     parser.add_argument("--gguf", default="local", help="local, or gguf:FILE")
     parser.add_argument("--gguf-questions", type=int, default=1, help="so many are timed on it; 0: none")
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--json", action="store_true", help="the form of what is printed; there is no other")
     arguments = parser.parse_args()
     found = asyncio.run(measured(arguments))
-    if arguments.json:
-        print(json.dumps(found))
-    else:
-        show(found)
+    print(json.dumps(found, indent=1))
 
 
 if __name__ == "__main__":
