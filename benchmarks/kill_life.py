@@ -14,16 +14,15 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import multiprocessing
-import os
 import random
-import signal
 import tempfile
 import time
 from collections import Counter
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 
+from killed import FORK, books, kill_again_and_again, lines_of
 from life_model import LifeModel, Say, call, result
 
 from mindstream.clock import ManualClock
@@ -37,42 +36,9 @@ from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.models.embedders.named import embedder
 from mindstream.models.model import Request
 from mindstream.models.roles import Models
-from mindstream.tools.tool import FunctionTool, tool
-from mindstream.tools.traits import Traits
 
-GOAL, NAMES = "Keep the two books of the harbour.", ("write_plain", "write_once")
-FORK = multiprocessing.get_context("fork")
+GOAL, NAMES = "Keep the two books of the harbour.", ("append", "append_once")
 BEGAN = 1_700_000_000.0
-
-
-def tools(folder: Path) -> tuple[FunctionTool, ...]:
-    """Make the two tools; each takes a little while before and after its effect."""
-
-    async def write_plain(line: str) -> str:
-        """Write a line into the plain book."""
-        await asyncio.sleep(0.001)
-        _add(folder / "plain", line)
-        await asyncio.sleep(0.001)
-        return f"wrote {line}"
-
-    async def write_once(line: str, key: str = "") -> str:
-        """Write a line into the careful book, once for each key."""
-        await asyncio.sleep(0.001)
-        if not any(key == each.partition(" ")[0] for each in _lines(folder / "keyed")):
-            _add(folder / "keyed", f"{key} {line}")
-        await asyncio.sleep(0.001)
-        return f"wrote {line}"
-
-    return tool(write_plain, Traits(changes=True)), tool(write_once, Traits(changes=True, key="key"))
-
-
-def _add(file: Path, line: str) -> None:
-    with file.open("a") as opened:
-        opened.write(f"{line}\n")
-
-
-def _lines(file: Path) -> list[str]:
-    return file.read_text().splitlines() if file.exists() else []
 
 
 class Script:
@@ -98,7 +64,7 @@ class Script:
         if step > 1:
             return result(request.turns)[:80]
         line = "".join(sign for sign in request.messages[1].text if sign.isdigit())
-        return [call("write_plain", line=line), call("write_once", line=line)]
+        return [call("append", line=line), call("append_once", line=line)]
 
 
 async def live(folder: Path, turns: int, *, forgets: bool = False) -> bool:
@@ -112,7 +78,7 @@ async def live(folder: Path, turns: int, *, forgets: bool = False) -> bool:
         goal = "" if last else GOAL
         async with (
             Memory(store, "keeper", embedder("wordllama"), clock, seed=1) as stream,
-            Life.open(stream, Models(model), goal=goal, tools=tools(folder), config=config) as life,
+            Life.open(stream, Models(model), goal=goal, tools=books(folder, 0.001), config=config) as life,
         ):
             if forgets:
                 _forget_steps(life.state)
@@ -146,23 +112,6 @@ def _without_times(row: Logged) -> dict[str, object]:
     return {name: value for name, value in fields.items() if name not in ("state", "until")}
 
 
-def kill_again_and_again(folder: Path, turns: int, points: int, seconds: float, *, forgets: bool = False) -> int:
-    """Let processes live one after the other, each killed at a random moment; return how many were killed."""
-    draw, killed = random.Random(7), 0
-    while True:
-        process = FORK.Process(target=_process, args=(folder, turns, forgets))
-        process.start()
-        process.join(draw.uniform(0.05, 2 * seconds / points) if killed < points else 600)
-        if process.is_alive() and process.pid:
-            os.kill(process.pid, signal.SIGKILL)
-            process.join()
-            killed += 1
-        elif (folder / "done").exists():
-            return killed
-        elif process.exitcode:
-            raise RuntimeError("the process failed")
-
-
 def compare(turns: int, points: int, *, forgets: bool = False) -> dict[str, object]:
     """Live once in peace and once killed again and again; return what came of it."""
     with tempfile.TemporaryDirectory() as folder:
@@ -173,16 +122,20 @@ def compare(turns: int, points: int, *, forgets: bool = False) -> dict[str, obje
         process = FORK.Process(target=_process, args=(calm, turns, False))
         process.start()
         process.join()
-        killed = kill_again_and_again(wild, turns, points, time.perf_counter() - began, forgets=forgets)
+        longest_s = 2 * (time.perf_counter() - began) / points
+        killed = kill_again_and_again(
+            partial(FORK.Process, target=_process, args=(wild, turns, forgets)), wild / "done", points, longest_s,
+            random.Random(7),
+        )  # fmt: skip
         one, other = asyncio.run(journal(calm)), asyncio.run(journal(wild))
-        plain, keyed = Counter(_lines(wild / "plain")), Counter(each.split()[1] for each in _lines(wild / "keyed"))
+        plain, keyed = Counter(lines_of(wild / "plain")), Counter(each.split()[1] for each in lines_of(wild / "keyed"))
         pairs = enumerate(zip_longest(one, other, fillvalue=""))
         return {
             "killed": killed, "turns": turns, "rows": len(one), "same_journal": one == other,
             "first_difference": next(([n, a[:300], b[:300]] for n, (a, b) in pairs if a != b), None),
             "keyed_repeated": sum(n - 1 for n in keyed.values()), "keyed_lines": len(keyed),
             "plain_repeated": sum(n - 1 for n in plain.values()), "plain_lines": len(plain),
-            "lines": len(_lines(calm / "plain")),
+            "lines": len(lines_of(calm / "plain")),
         }  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from kill_run import FORK, _add, _lines
+from killed import FORK, add, lines_of
 
 from mindstream.memory.memory import Memory
 from mindstream.models.fake import FakeModel, Line
@@ -58,7 +58,7 @@ class Process:
 
     def live(self, what: str) -> None:
         """Pass a moment, or die."""
-        _add(self.folder / "moments", what)
+        add(self.folder / "moments", what)
         self.moments += 1
         if self.moments == self.dies_at:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -70,7 +70,7 @@ class Process:
 
         async def append_once(line: str, key: str = "") -> str:
             """Append a line, once for each key."""
-            there = any(key == each.partition(" ")[0] for each in _lines(self.folder / "keyed"))
+            there = any(key == each.partition(" ")[0] for each in lines_of(self.folder / "keyed"))
             return self._append("" if there else "keyed", line, f"{key} {line}")
 
         return tool(append, Traits(changes=True)), tool(append_once, Traits(changes=True, key="key"))
@@ -78,14 +78,14 @@ class Process:
     def _append(self, file: str, line: str, written: str) -> str:
         self.live("tool")
         if file:
-            _add(self.folder / file, written)
+            add(self.folder / file, written)
         self.live("effect")
         return f"line {line}"
 
     def model(self) -> FakeModel:
         def heard(answer: str, request: Request) -> str:
             label = request.prompt.label()
-            _add(self.folder / "asked", label)
+            add(self.folder / "asked", label)
             self.live(f"{label} asked")
             self.live(f"{label} answered")
             return answer
@@ -146,13 +146,13 @@ def run_once(how: Strategy, ends: bool, dies_at: int) -> Outcome:
     with tempfile.TemporaryDirectory() as given:
         folder = Path(given)
         Process(folder, how, ends, dies_at).start()
-        last = "" if (folder / "end").exists() else _lines(folder / "moments")[-1]
+        last = "" if (folder / "end").exists() else lines_of(folder / "moments")[-1]
         if last:
             Process(folder, how, ends).start()
         return Outcome(
-            json.loads((folder / "end").read_text()), Counter(_lines(folder / "asked")),
-            Counter(_lines(folder / "plain")),
-            Counter(line.partition(" ")[2] for line in _lines(folder / "keyed")), last,
+            json.loads((folder / "end").read_text()), Counter(lines_of(folder / "asked")),
+            Counter(lines_of(folder / "plain")),
+            Counter(line.partition(" ")[2] for line in lines_of(folder / "keyed")), last,
         )  # fmt: skip
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import multiprocessing
 import random
 import tempfile
 import time
@@ -23,6 +22,8 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
+from killed import FORK, books, lines_of
+
 from mindstream.memory.memory import Memory
 from mindstream.models.fake import FakeModel
 from mindstream.models.model import Call, Request
@@ -30,51 +31,18 @@ from mindstream.planning.executor import Limits
 from mindstream.planning.permission import allow
 from mindstream.planning.planner import Planner
 from mindstream.planning.solve import Strategy
-from mindstream.tools.tool import FunctionTool, tool
-from mindstream.tools.traits import Traits
 
 STEPS, TASK, RUN = 12, "Append twelve lines.", "killed"
 LONGEST_WAIT_S = 0.03
 """A step takes about so long."""
 LEASE_S = 0.5
 """How long a run stays with a process that was killed."""
-FORK = multiprocessing.get_context("fork")
 WAYS: tuple[Strategy, ...] = ("rewoo", "react", "plan-execute")
-
-
-def tools(folder: Path) -> tuple[FunctionTool, ...]:
-    """Make the two tools; each takes a few milliseconds before and after it has its effect."""
-
-    async def append(line: str) -> str:
-        """Append a line."""
-        await asyncio.sleep(0.01)
-        _add(folder / "plain", line)
-        await asyncio.sleep(0.01)
-        return f"line {line}"
-
-    async def append_once(line: str, key: str = "") -> str:
-        """Append a line, once for each key."""
-        await asyncio.sleep(0.01)
-        if not any(key == each.partition(" ")[0] for each in _lines(folder / "keyed")):
-            _add(folder / "keyed", f"{key} {line}")
-        await asyncio.sleep(0.01)
-        return f"line {line}"
-
-    return tool(append, Traits(changes=True)), tool(append_once, Traits(changes=True, key="key"))
-
-
-def _add(file: Path, line: str) -> None:
-    with file.open("a") as opened:
-        opened.write(f"{line}\n")
-
-
-def _lines(file: Path) -> list[str]:
-    return file.read_text().splitlines() if file.exists() else []
 
 
 def written(folder: Path) -> int:
     """Count the lines that both tools have written."""
-    return len(_lines(folder / "plain")) + len(_lines(folder / "keyed"))
+    return len(lines_of(folder / "plain")) + len(lines_of(folder / "keyed"))
 
 
 def call(n: int) -> tuple[str, str]:
@@ -114,7 +82,7 @@ async def run(folder: Path, how: Strategy, said: Callable[[str], None]) -> None:
     async with Memory.open(folder, "ada") as stream:
         said("began")
         planner = Planner(
-            models=model(), tools=tools(folder), how=how, leave=allow({"append", "append_once"}), replans=0,
+            models=model(), tools=books(folder, 0.01), how=how, leave=allow({"append", "append_once"}), replans=0,
             limits=Limits(lease_s=LEASE_S), memory=stream,
         )  # fmt: skip
         solution = await planner.solve(TASK, run=RUN)
@@ -166,7 +134,7 @@ def kill_at(how: Strategy, lines: int, seconds: float) -> dict[str, object]:
         last_words(process, told)
         flying, there = asyncio.run(in_flight(folder)), written(folder)
         answer = last_words(*start(folder, how))
-        plain, keyed = Counter(_lines(folder / "plain")), Counter(_lines(folder / "keyed"))
+        plain, keyed = Counter(lines_of(folder / "plain")), Counter(lines_of(folder / "keyed"))
         return {
             "lines_when_killed": there, "in_flight": flying, "same_answer": answer == "answer done",
             "plain": len(plain), "plain_repeated": sum(plain.values()) - len(plain),

@@ -14,10 +14,8 @@ import argparse
 import asyncio
 import contextlib
 import json
-import multiprocessing
 import os
 import random
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -25,9 +23,12 @@ import tempfile
 import time
 from collections.abc import AsyncGenerator
 from dataclasses import fields
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
+
+from killed import FORK, kill_again_and_again
 
 from mindstream.models.embedders.named import embedder
 from mindstream.models.model import Part, Piece, Request
@@ -40,7 +41,6 @@ from mindstream.town.packs.find import open_setting
 from mindstream.town.setting import Setting
 from mindstream.town.town import Town
 
-FORK = multiprocessing.get_context("fork")
 LONGEST_S = 0.005
 ELSEWHERE = {"PYTHONHASHSEED": "7", "TZ": "Pacific/Kiritimati"}
 JOURNAL = "journal.jsonl"
@@ -101,24 +101,6 @@ def _process(folder: Path, setting: Setting, model: str, steps: int) -> None:
     asyncio.run(live(folder, setting, model, steps))
 
 
-def kill_again_and_again(
-    folder: Path, setting: Setting, model: str, steps: int, kills: int, seconds: float, *, loses: bool = False
-) -> int:
-    """Let processes live one after the other, each killed at a random moment; return how many were killed."""
-    draw, killed = random.Random(), 0
-    while not (folder / "done").exists():
-        process = FORK.Process(target=_process, args=(folder, setting, model, steps))
-        process.start()
-        process.join(draw.uniform(0, 1.8 * seconds / kills) if killed < kills else 3_600)
-        if process.is_alive() and process.pid:
-            os.kill(process.pid, signal.SIGKILL)
-            process.join()
-            killed += not loses or lose_rows(folder)
-        elif process.exitcode:
-            raise RuntimeError("the process failed")
-    return killed
-
-
 def lose_rows(folder: Path) -> bool:
     """The control: let one resident's acts go, and what was saved; return whether there were any."""
     if not (folder / "begun").exists():
@@ -140,7 +122,10 @@ def compare(town: str, seed: int, model: str, steps: int, kills: int, control: s
         wild.mkdir()
         seconds = _live_elsewhere(calm, town, seed, model, steps)
         setting = with_chance(setting) if control == "chance" else setting
-        killed = kill_again_and_again(wild, setting, model, steps, kills, seconds, loses=control == "rows")
+        killed = kill_again_and_again(
+            partial(FORK.Process, target=_process, args=(wild, setting, model, steps)), wild / "done", kills,
+            1.8 * seconds / kills, random.Random(), partial(lose_rows, wild) if control == "rows" else lambda: True,
+        )  # fmt: skip
         one, other = ((each / JOURNAL).read_bytes() for each in (calm, wild))
         pairs = enumerate(zip_longest(one.splitlines(), other.splitlines(), fillvalue=b""), 1)
         return {

@@ -17,13 +17,14 @@ import json
 import math
 import tempfile
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from month_plot import plot
 
 from mindstream import ManualClock, SqliteStore, chance
+from mindstream.cli.shell.plot import Axes, fitting_top, picture
 from mindstream.clock import DAY_S, HOUR_S
 from mindstream.memory.fading import Strength
 from mindstream.memory.memory import Memory
@@ -256,6 +257,25 @@ def kept(lives: list[Life]) -> dict[str, int]:
     return {"records": len(lives), "kept": sum(life.levels[-1] >= 0 for life in lives)}
 
 
+def drawn(month: Month) -> str:
+    """Draw which share was forgotten by each day and the laws predicted to be, and how each group was held."""
+    lives, days = list(month.lives.values()), range(month.days)
+    groups = {name: [life for life in lives if life.group == name] for name in dict.fromkeys(x.group for x in lives)}
+    gone = [sum(life.levels[day - life.born] == -1 for life in lives if day >= life.born) / len(lives) for day in days]
+    risks = [sum(life.risks[day - life.born] for life in lives if day >= life.born) / len(lives) for day in days]
+    held = {name: [_share_held(group, day) for day in days] for name, group in groups.items()}
+    forgotten = {"observed": gone, "predicted by the laws": list(accumulate(risks))}
+    return picture({
+        "forgotten so far, of all records": (forgotten, Axes(month.days - 1, "day", top=fitting_top(gone))),
+        "held, of those written so far": (held, Axes(month.days - 1, "day")),
+    })  # fmt: skip
+
+
+def _share_held(group: list[Life], day: int) -> float:
+    there = [life.levels[day - life.born] != -1 for life in group if day >= life.born]
+    return sum(there) / len(there) if there else 1.0
+
+
 def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -263,25 +283,15 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--drawn", type=int, default=60, help="how many records a night draws")
     parser.add_argument("--plot", type=Path, help="write the month as an SVG")
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--json", action="store_true", help="the form of what is printed; there is no other")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         month = Month(folder, asked.days, asked.seed, asked.drawn)
         asyncio.run(month.run())
     result = told(month)
     if asked.plot:
-        asked.plot.write_text(plot(list(month.lives.values()), LAWS, asked.days), "utf-8")
-    if asked.json:
-        print(json.dumps(result, indent=1, ensure_ascii=False))
-        return
-    print(f"{result['records']} records, {result['forgotten']} forgotten")
-    print(f"{result['predicted']} ± {result['sd']} were predicted to be")
-    for name, group in result["groups"].items():
-        print(f"{name:14} {group['kept']:4} of {group['records']:4} kept ({group['predicted']} predicted), "
-              f"{group['lasting']} lasting, mean level {group['mean_level']}")  # fmt: skip
-    for name, share in result[f"older_than_{OLD_DAYS}_days"].items():
-        print(f"older than {OLD_DAYS} days, {name.replace('_', ' ')}: {share['kept']} of {share['records']} kept")
-    print(f"{result['dreams']} dreams; the last: {result['last_dream']}")
+        asked.plot.write_text(drawn(month), "utf-8")
+    print(json.dumps(result, indent=1, ensure_ascii=False))
 
 
 if __name__ == "__main__":

@@ -10,9 +10,9 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind
+from traced_talk import a_talk
 
-from mindstream import Coach, FakeModel, Memory, Mind, Models, Planner, tool, tracing
-from mindstream.models.model import Call
+from mindstream import FakeModel, Memory, Planner, tool, tracing
 from mindstream.tracing import genai, span, trace
 
 EXPORTED = InMemorySpanExporter()
@@ -27,17 +27,6 @@ def spans() -> Iterator[InMemorySpanExporter]:
     EXPORTED.clear()
     yield EXPORTED
     trace(False)
-
-
-async def a_talk(folder: Path) -> None:
-    look = [Call("find_resources", '{"query": "rest"}')]
-    reasoner = FakeModel({"think": [look, '{"thought": "nothing"}']}, name="thinker")
-    named = Models.named({})
-    models = Models(named.of("talker"), {"reasoner": reasoner, "facts": named.of("facts")})
-    async with Mind.open(folder, user="ann", session="monday", models=models, responder=Coach.using()) as mind:
-        async for _ in mind.hear("My secret is the noise at night."):
-            pass
-        await mind.settled()
 
 
 async def test_nothing_is_traced_until_it_is_switched_on(folder: Path, spans: InMemorySpanExporter) -> None:

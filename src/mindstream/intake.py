@@ -7,10 +7,9 @@ the log, the memory, a model, a trace or a page. What stands in its place says o
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 SHORT = 2_000
 """A text of fewer characters is looked through at once; a longer one beside the event loop."""
@@ -49,20 +48,21 @@ def is_on() -> bool:
     return _redactor is not None
 
 
-@contextlib.contextmanager
-def redacting(redactor: Redactor) -> Iterator[None]:
-    """Have what is taken in while the block runs looked through."""
-    before = _redactor
-    switch_on(redactor)
-    try:
-        yield
-    finally:
-        switch_on(before)
-
-
 def clean(text: str) -> Cleaned:
     """Return a text as it may be taken in."""
     return Cleaned(text) if _redactor is None or not text else _redactor.clean(text)
+
+
+def clean_within(value: Any) -> Any:
+    """Return a JSON value with all of its texts as they may be taken in; keys stay."""
+    match value:
+        case str():
+            return clean(value).text
+        case list():
+            return [clean_within(each) for each in value]
+        case dict():
+            return {name: clean_within(each) for name, each in value.items()}
+    return value
 
 
 async def cleaned(text: str) -> Cleaned:

@@ -97,3 +97,15 @@ def read_bytes(path: Path, most: int) -> bytes:
     if len(content) > most:
         raise InputError(f"is too large: at most {most:,} bytes are read")
     return content
+
+
+def write_text(file: Path, text: str) -> None:
+    """Write a file anew.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    try:
+        file.write_text(text, "utf-8")
+    except OSError as error:
+        raise InputError(f"{file} cannot be written: {error.strerror}") from None

@@ -12,6 +12,9 @@ MEMORIES = [
 ]
 
 
+IMPORT = ("memory", "import", "--from", "mem0")
+
+
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     written = tmp_path / "mem0.json"
@@ -20,17 +23,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_an_import_says_what_it_kept_and_twice_is_as_good_as_once(file: Path, tmp_path: Path) -> None:
-    command: list[str | Path] = [
-        "memory",
-        "import",
-        "--from",
-        "mem0",
-        file,
-        "--user",
-        "ann",
-        "--data",
-        tmp_path / "data",
-    ]
+    command: list[str | Path] = [*IMPORT, file, "--user", "ann", "--data", tmp_path / "data"]
     told = run(*command).out
     assert "2 records taken in, 0 were known" in told and "created_at (2)" in told
     assert "not kept: hash (1): it is computed from the text; the first: x" in told
@@ -43,18 +36,7 @@ def test_an_import_says_what_it_kept_and_twice_is_as_good_as_once(file: Path, tm
 
 def test_each_user_gets_what_is_theirs_from_standard_input_too(file: Path, tmp_path: Path) -> None:
     said = file.read_text("utf-8")
-    command: list[str | Path] = [
-        "memory",
-        "import",
-        "--from",
-        "mem0",
-        "-",
-        "--user",
-        "carol",
-        "--each-user",
-        "--data",
-        tmp_path,
-    ]
+    command: list[str | Path] = [*IMPORT, "-", "--user", "carol", "--each-user", "--data", tmp_path]
     done = run_process(*command, "--json", said=said)
     assert done.rows[0]["users"] == {"ann": 1, "bob": 1}
     given = json.loads(run("memory", "export", "--as", "mem0", "--user", "bob", "--data", tmp_path).out)
@@ -62,17 +44,7 @@ def test_each_user_gets_what_is_theirs_from_standard_input_too(file: Path, tmp_p
 
 
 def test_a_trial_leaves_nothing_behind(file: Path, tmp_path: Path) -> None:
-    command: list[str | Path] = [
-        "memory",
-        "import",
-        "--from",
-        "mem0",
-        file,
-        "--user",
-        "ann",
-        "--data",
-        tmp_path / "data",
-    ]
+    command: list[str | Path] = [*IMPORT, file, "--user", "ann", "--data", tmp_path / "data"]
     assert "2 records would be taken in" in run(*command, "--dry-run").out
     assert not (tmp_path / "data").exists()
     run(*command)

@@ -9,7 +9,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
-from kill_run import FORK, WAYS, last_words, run
+from kill_run import WAYS, last_words, run
+from killed import FORK
 
 from mindstream.errors import Conflict
 from mindstream.planning.solve import Strategy

@@ -102,3 +102,16 @@ async def test_a_word_in_whatever_column_or_file_is_in_the_archive(kind: str, fo
     with pytest.raises(InputError, match="nobody is called"):
         await everything_of(store, "carla", clock.now(), folder)
     await store.close()
+
+
+@pytest.mark.parametrize("kind", STORES)
+async def test_each_sees_what_was_done_to_their_own_and_nothing_of_a_namesakes(kind: str, folder: Path) -> None:
+    clock, open_one = ManualClock(1e9), opener(kind, folder)
+    async with open_one() as ours, open_one("acme") as acme:
+        for store, tenant in ((ours, ""), (acme, "acme")):
+            async with Memory(store, "ann", Words(), clock) as ann:
+                await ann.retain("Ann was here.", "note")
+            await ours.note(clock.now(), Deed("exported", "rest", f"token of {tenant}", about="ann", tenant=tenant))
+        for store, tenant in ((ours, ""), (acme, "acme")):
+            audit = (await everything_of(store, "ann", clock.now(), ours=ours)).rows["audit"]
+            assert [row["who"] for row in audit] == [f"token of {tenant}"]

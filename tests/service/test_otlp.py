@@ -16,6 +16,7 @@ from mindstream.tracing import genai
 pytest.importorskip("opentelemetry.exporter.otlp.proto.http.trace_exporter", reason="the extra otlp is not installed")
 
 from collector import Collector, attributes, collecting
+from traced_talk import a_talk
 
 
 @pytest.fixture
@@ -27,17 +28,6 @@ def collector() -> Iterator[Collector]:
 async def send_log(folder: Path, collector: Collector, *, content: bool = False) -> int:
     async with Memory.open(folder, "ann") as memory:
         return await send(replay(memory.log()), collector.url, content=content)
-
-
-async def a_talk(folder: Path) -> None:
-    look = [Call("find_resources", '{"query": "rest"}')]
-    reasoner = FakeModel({"think": [look, '{"thought": "nothing"}']}, name="thinker")
-    named = Models.named({})
-    models = Models(named.of("talker"), {"reasoner": reasoner, "facts": named.of("facts")})
-    async with Mind.open(folder, user="ann", session="monday", models=models, responder=Coach.using()) as mind:
-        async for _ in mind.hear("My secret is the noise at night."):
-            pass
-        await mind.settled()
 
 
 async def test_a_talk_is_replayed_with_its_times_and_parents(folder: Path, collector: Collector) -> None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -29,13 +29,6 @@ class Counting(WordLlama):
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         self.batches.append(len(texts))
         return await super().embed(texts)
-
-
-@pytest.fixture
-async def store(folder: Path) -> AsyncIterator[SqliteStore]:
-    made = SqliteStore(folder)
-    yield made
-    await made.close()
 
 
 def memory(store: SqliteStore, user: str) -> tuple[UserMemory, Counting]:

@@ -1,13 +1,12 @@
 """Another process on a pool that learns: `python learning_process.py FOLDER WRITER COUNT`.
 
-Offers so many pairs and recalls before each; prints each id once it is admitted, then the slowest recall in seconds.
+Offers so many pairs and recalls before each; prints each id once it is admitted.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sys
-import time
 from pathlib import Path
 
 from mindstream.models.rules import Rules
@@ -23,19 +22,15 @@ async def write(folder: Path, writer: str, count: int) -> None:
         await pool.recall("Write a toast to sand", 1, reader=writer)
         print("ready", flush=True)
         await asyncio.to_thread(sys.stdin.readline)
-        took = []
         for at in range(count):
             query = f"Write a {THINGS[at % 10]} song of {writer}, number {at}"
-            began = time.perf_counter()
             await pool.recall(query, 3, reader=writer)
-            took.append(time.perf_counter() - began)
             answer = f"There was {THINGS[at % 10]} at {writer}'s, and {THINGS[at // 10 % 10]}, {at} times."
             judged = await offer(pool, Pair(query, answer), writer, Rules())
             if judged.verdict == "admitted":
                 print(judged.id, flush=True)
         if isinstance(pool.retriever, PoolLearner):
             await pool.retriever.settle()
-        print("took", *took, flush=True)
 
 
 if __name__ == "__main__":

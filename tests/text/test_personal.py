@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from fake_endpoint import KEY, FakeEndpoint
+from hamlet import hamlet
 
 from mindstream import Coach, ManualClock, Memory, Mind, SqliteStore, intake
 from mindstream.errors import SettingsError
@@ -17,10 +20,16 @@ from mindstream.memory.store.record import RecordDraft
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.models.providers.provider import provider
 from mindstream.service.export_file import Header, read_export
+from mindstream.service.importing.forms import reader
+from mindstream.service.importing.reading import Source
+from mindstream.service.importing.writing import Import
 from mindstream.service.memory import UserMemory
 from mindstream.service.transfer import export, take_in
+from mindstream.sharing.admission import Pair, lay_in
+from mindstream.sharing.pool import Pool
 from mindstream.text.personal import open_redactor
 from mindstream.tools.call import observe_text
+from mindstream.town.town import Town
 
 
 class Numbers:
@@ -36,9 +45,10 @@ def bytes_of(folder: Path) -> bytes:
 
 
 @pytest.fixture
-def switched_on() -> object:
-    with intake.redacting(Numbers()):
-        yield
+def switched_on() -> Iterator[None]:
+    intake.switch_on(Numbers())
+    yield
+    intake.switch_on(None)
 
 
 @pytest.mark.usefixtures("switched_on")
@@ -63,19 +73,42 @@ async def test_what_is_taken_out_of_an_utterance_reaches_neither_disk_nor_model(
 @pytest.mark.usefixtures("switched_on")
 async def test_so_it_is_with_what_is_retained_imported_and_observed(folder: Path, tmp_path: Path) -> None:
     clock = ManualClock()
-    with intake.redacting(None):  # type: ignore[arg-type]
-        async with SqliteStore(tmp_path / "before") as store:
-            ann = UserMemory(store, "ann", "wordllama", clock)
-            await ann.memory.retain("It was 4711 before.", "note")
-            lines = [line.encode() async for line in export(ann)]
+    intake.switch_on(None)
+    async with SqliteStore(tmp_path / "before") as store:
+        ann = UserMemory(store, "ann", "wordllama", clock)
+        await ann.memory.retain("It was 4711 before.", "note", data={"said": ["4711"]})
+        lines = [line.encode() async for line in export(ann)]
+    intake.switch_on(Numbers())
+    passage = {"id": "1", "text": "Ann's code is 4711", "metadata": {"code": ["4711"]}, "tags": ["4711"]}
+    source = Source("passages", io.BytesIO(json.dumps([passage]).encode()))
     async with SqliteStore(folder) as store, Memory(store, "ann", WordLlama(), clock) as memory:
         await memory.retain("The door opens with 4711.", "note")
         await memory.retain_all([RecordDraft(text="4711 it is", kind="chat")])
         with read_export(lines, "before", Header) as held:
             await take_in(UserMemory(store, "ann", "wordllama", clock), held, lambda _: None)
-        texts = [each.text for each in (await store.changes(memory.key, 0)).records]
-    assert texts == ["The door opens with [phone].", "[phone] it is", "It was [phone] before."]
+        taken = Import("letta", store, WordLlama(), clock, "ann")
+        await taken.take_in(reader("letta")(source, taken.tally), lambda _: None)
+        records = (await store.changes(memory.key, 0)).records
+        await memory.correct(records[0].id, "The door opens with 4711 and a pull.")
+    texts = [each.text for each in records]
+    assert texts == ["The door opens with [phone].", "[phone] it is", "It was [phone] before.", "Ann's code is [phone]"]
+    assert records[2].data == {"said": ["[phone]"]} and records[3].data["metadata"] == {"code": ["[phone]"]}
+    assert records[3].keywords == ("[phone]",) and b"4711" not in bytes_of(folder)
     assert observe_text("found: 4711").text == "found: [phone]"
+
+
+@pytest.mark.usefixtures("switched_on")
+async def test_so_it_is_with_what_is_offered_to_a_pool_and_said_in_a_town(folder: Path, tmp_path: Path) -> None:
+    async with Pool.open(tmp_path / "pool", "codes") as pool:
+        await pool.create("doors", "olga")
+        (laid,) = await lay_in(pool, [Pair("Which code opens 4711?", "4711 opens it.")], "olga")
+        assert (laid.query, laid.answer) == ("Which code opens [phone]?", "[phone] opens it.")
+    async with Town.open(folder, hamlet()) as town:
+        name = next(iter(town.residents))
+        assert (await town.whisper(name, "The code is 4711.")).text == "The code is [phone]."
+        ann = await town.embody("Ann Visits", as_visitor=True)
+        await ann.do("dial 4711", minutes=1)
+    assert b"4711" not in bytes_of(folder) + bytes_of(tmp_path / "pool")
 
 
 def test_a_redactor_that_is_not_there_is_named() -> None:

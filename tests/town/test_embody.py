@@ -7,6 +7,8 @@ import json
 import signal
 import subprocess
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from mindstream.errors import InputError, ModelError
 from mindstream.memory.store.store import read_all
 from mindstream.town.embody.access import find_beside
 from mindstream.town.embody.deeds import WAYS
+from mindstream.town.embody.embodied import Embodied as Person
 from mindstream.town.embody.embodied import visitor
 from mindstream.town.events import Acted, Declined, Embodied, Released, Spoke, Talked
 from mindstream.town.inspect.history import read_history
@@ -204,67 +207,61 @@ def greets(asked: Asked) -> Behaviour:
     return Says("yes" if asked.body["model"] == "decides" else json.dumps({"text": "Guten Morgen, Fremde!"}))
 
 
-async def test_others_begin_to_speak_and_the_person_answers_declines_or_walks_on(tmp_path: Path) -> None:
-    async with Town.open(tmp_path, hamlet()) as town:
+@asynccontextmanager
+async def greeted(folder: Path) -> AsyncIterator[tuple[Town, Person]]:
+    """Be a visitor in a café where somebody begins to speak to one."""
+    async with Town.open(folder, hamlet()) as town:
         await town.run(EIGHT + 60)
     with FakeEndpoint() as door:
         door.otherwise = greets
         models = {"default": "rules", "decider": f"{door.url}#decides", "talker": f"{door.url}#talks"}
-        async with Town.open(tmp_path, models=models) as town:
-            me = await town.embody("Maya", as_visitor=True, at=CAFE)
-            assert await me.wait(30) == "Ada Brook"
-            seen = await me.look(since=0)
-            assert seen.talks_with == "Ada Brook" and seen.talk[0].text == "Guten Morgen, Fremde!"
-            assert town.step < EIGHT + 60 + 180, "time stops for who is spoken to"
-            await me.say("Grüß Gott!")
-            assert [line.by for line in (await me.look()).talk] == ["Ada Brook", "Maya", "Ada Brook"]
-            await me.do("laughing", 1)
-            rows = [row.event async for row in rows_after(town.store) if resident_of(row) == "Ada Brook"]
-            (talk,) = [each for each in rows if isinstance(each, Talked) and each.partner == "Maya"]
-            assert [line.text for line in talk.lines][1] == "Grüß Gott!"
-            assert sum(isinstance(each, Spoke) for each in rows) == 3
+        async with Town.open(folder, models=models) as town:
+            yield town, await town.embody("Maya", as_visitor=True, at=CAFE)
+
+
+async def test_others_begin_to_speak_and_the_person_answers_declines_or_walks_on(tmp_path: Path) -> None:
+    async with greeted(tmp_path) as (town, me):
+        assert await me.wait(30) == "Ada Brook"
+        seen = await me.look(since=0)
+        assert seen.talks_with == "Ada Brook" and seen.talk[0].text == "Guten Morgen, Fremde!"
+        assert town.step < EIGHT + 60 + 180, "time stops for who is spoken to"
+        await me.say("Grüß Gott!")
+        assert [line.by for line in (await me.look()).talk] == ["Ada Brook", "Maya", "Ada Brook"]
+        await me.do("laughing", 1)
+        rows = [row.event async for row in rows_after(town.store) if resident_of(row) == "Ada Brook"]
+        (talk,) = [each for each in rows if isinstance(each, Talked) and each.partner == "Maya"]
+        assert [line.text for line in talk.lines][1] == "Grüß Gott!"
+        assert sum(isinstance(each, Spoke) for each in rows) == 3
 
 
 async def test_who_is_not_answered_by_a_person_remembers_that(tmp_path: Path) -> None:
-    async with Town.open(tmp_path, hamlet()) as town:
-        await town.run(EIGHT + 60)
-    with FakeEndpoint() as door:
-        door.otherwise = greets
-        models = {"default": "rules", "decider": f"{door.url}#decides", "talker": f"{door.url}#talks"}
-        async with Town.open(tmp_path, models=models) as town:
-            me = await town.embody("Maya", as_visitor=True, at=CAFE)
-            await me.wait(30)
+    async with greeted(tmp_path) as (town, me):
+        await me.wait(30)
+        await me.decline()
+        with pytest.raises(InputError, match="nobody talks with you"):
             await me.decline()
-            with pytest.raises(InputError, match="nobody talks with you"):
-                await me.decline()
-            await me.wait(60)
-            assert me.talks_with != "Ada Brook", "who was not answered does not begin again at once"
-            rows = [row.event async for row in rows_after(town.store) if resident_of(row) == "Ada Brook"]
-            assert [each.by for each in rows if isinstance(each, Declined)] == ["Maya"]
-            assert "Ada Brook spoke to Maya, and Maya did not answer" in await memories(town, "Ada Brook")
-            history = await read_history(town)
-            for name, words in (("Maya", "is spoken to by Ada Brook, and Maya"), ("Ada Brook", "speaks to Maya, who")):
-                other = "Ada Brook" if name == "Maya" else "Maya"
-                (moment,) = [each for each in read_timeline(history, name, about=other) if "answer" in each.text]
-                assert moment.text == f"{words} does not answer: Ada: “Guten Morgen, Fremde!”"
+        await me.wait(60)
+        assert me.talks_with != "Ada Brook", "who was not answered does not begin again at once"
+        rows = [row.event async for row in rows_after(town.store) if resident_of(row) == "Ada Brook"]
+        assert [each.by for each in rows if isinstance(each, Declined)] == ["Maya"]
+        assert "Ada Brook spoke to Maya, and Maya did not answer" in await memories(town, "Ada Brook")
+        history = await read_history(town)
+        for name, words in (("Maya", "is spoken to by Ada Brook, and Maya"), ("Ada Brook", "speaks to Maya, who")):
+            other = "Ada Brook" if name == "Maya" else "Maya"
+            (moment,) = [each for each in read_timeline(history, name, about=other) if "answer" in each.text]
+            assert moment.text == f"{words} does not answer: Ada: “Guten Morgen, Fremde!”"
 
 
 async def test_who_is_not_answered_waits_some_minutes_and_that_is_told(tmp_path: Path) -> None:
-    async with Town.open(tmp_path, hamlet()) as town:
-        await town.run(EIGHT + 60)
-    with FakeEndpoint() as door:
-        door.otherwise = greets
-        models = {"default": "rules", "decider": f"{door.url}#decides", "talker": f"{door.url}#talks"}
-        async with Town.open(tmp_path, models=models) as town:
-            me = await town.embody("Maya", as_visitor=True, at=CAFE)
-            await me.wait(30)
-            seen = await me.look()
-            said = town.setting.when(town.step)
-            assert seen.answer_by == f"{said + timedelta(minutes=3):%H:%M}"
-            assert await me.wait() == "" and not me.talks_with
-            (told,) = [each for each in (await me.look(seen.step)).happened if each.kind == "unanswered"]
-            assert (told.who, told.text, told.waited) == ("Maya", "Ada Brook", True)
-            assert (await me.look()).answer_by == ""
+    async with greeted(tmp_path) as (town, me):
+        await me.wait(30)
+        seen = await me.look()
+        said = town.setting.when(town.step)
+        assert seen.answer_by == f"{said + timedelta(minutes=3):%H:%M}"
+        assert await me.wait() == "" and not me.talks_with
+        (told,) = [each for each in (await me.look(seen.step)).happened if each.kind == "unanswered"]
+        assert (told.who, told.text, told.waited) == ("Maya", "Ada Brook", True)
+        assert (await me.look()).answer_by == ""
 
 
 async def test_waiting_goes_on_when_a_talk_is_over(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hamlet import HAMLET, hamlet
 
 from mindstream.errors import InputError
 from mindstream.town.formats.town_file import parse_town
-from mindstream.town.residents.surroundings import household, light_on, open_today, weather_on
+from mindstream.town.residents.surroundings import household, light_on, weather_on
 from mindstream.town.setting import Setting
 from mindstream.town.source import dump_source, load_source, setting_of
 
@@ -55,10 +55,8 @@ def test_what_a_file_says_of_it_is_kept_with_the_town() -> None:
     assert "weather" not in dump_source(hamlet()), "towns of before are kept as they were"
 
 
-def test_it_is_light_by_the_hour_and_places_open_by_their_hours() -> None:
+def test_it_is_light_by_the_hour() -> None:
     setting = town()
     assert [light_on(setting, hour * HOUR) for hour in (3, 6, 12, 19, 22)] == [
         "night", "dawn", "daylight", "dusk", "night",
     ]  # fmt: skip
-    places = ["Hamlet:Oak Cafe:cafe", "Hamlet:Elm House:room", "Hamlet:nowhere"]
-    assert open_today(setting, places, 0) == ("cafe of Oak Cafe: 08:00-18:00",)

@@ -126,10 +126,10 @@ async def export_person(
     spending, what was left in pools, in others' minds and in towns, and who did something to it.
     """
     at, folder = SystemClock().now(), settings.data.beside
-    async with open_store(settings.data, tenant) as store:
+    async with open_store(settings.data) as ours, open_store(settings.data, tenant) as store:
         async with AsyncExitStack() as opened:
             others = [await opened.enter_async_context(open_store(Location.of(each), tenant)) for each in also or ()]
-            found = await person.everything_of(store, user, at, folder, others)
+            found = await person.everything_of(store, user, at, folder, others, ours)
         person.write_archive(found, file)
         await note(store, "exported", found.counts(), about=user, tenant=tenant)
     told = ", ".join(f"{count} {name}" for name, count in found.counts().items() if count)

@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias
 
 from mindstream.clock import Moment
 from mindstream.log import erasures
@@ -22,7 +22,6 @@ Did: TypeAlias = Literal[
     "erased", "forgot", "purged", "exported", "imported", "retention_set", "retention_applied", "tenant_deleted",
     "token_made", "token_revoked",
 ]  # fmt: skip
-DEEDS: tuple[Did, ...] = get_args(Did)
 
 
 @dataclass(frozen=True, slots=True)

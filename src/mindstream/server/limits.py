@@ -130,8 +130,8 @@ class BoundedBody:
         Refusal: it says that it is larger, or is packed.
     """
 
-    def __init__(self, scope: Scope, receive: Receive, largest: int = LARGEST_BODY) -> None:
-        self._receive, self._largest = receive, largest
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        self._receive = receive
         self.taken = 0
         self.is_there = scope["method"] not in ("GET", "HEAD", "DELETE")
         self._is_whole = False
@@ -140,7 +140,7 @@ class BoundedBody:
         self.is_told = False
         self._until = asyncio.get_running_loop().time() + 2 * BODY_S
         for name, value in scope["headers"]:
-            if name == b"content-length" and (not value.isdigit() or int(value[:20]) > largest):
+            if name == b"content-length" and (not value.isdigit() or int(value[:20]) > LARGEST_BODY):
                 raise self._too_large()
             if name == b"content-encoding" and value.strip().lower() not in (b"", b"identity"):
                 raise Refusal("media-type", "send it unpacked: no content-encoding is read here")
@@ -157,10 +157,10 @@ class BoundedBody:
         if message["type"] == "http.request":
             self.taken += len(message.get("body", b""))
             self._is_whole = not message.get("more_body", False)
-            if self.taken > self._largest:
+            if self.taken > LARGEST_BODY:
                 self.refusal = self._too_large()
                 raise self.refusal
         return message
 
     def _too_large(self) -> Refusal:
-        return Refusal("too-large", f"{self._largest:,} bytes are taken at most", {"Connection": "close"})
+        return Refusal("too-large", f"{LARGEST_BODY:,} bytes are taken at most", {"Connection": "close"})

@@ -24,16 +24,15 @@ from mindstream.log.erasure import connect_beside
 from mindstream.log.erasures import ERASURES
 from mindstream.log.events import printable, read_event
 from mindstream.log.folder import history
-from mindstream.log.names import StreamKey, id_of, name_of, shown_name
+from mindstream.log.names import StreamKey, name_of, shown_name
 from mindstream.log.sql import Sql
 from mindstream.memory.curation.slot_items import texts_in
 from mindstream.memory.store import elsewhere
 from mindstream.memory.store.elsewhere import Left
 from mindstream.memory.store.sql_store import SqlStore
-from mindstream.memory.store.store import Commit, Entry
-from mindstream.memory.store.writing import next_change
 from mindstream.service.memory import UserMemory, nobody
-from mindstream.sharing.events import ExemplarWithdrawn, PoolCreated
+from mindstream.service.privacy.erase import count_rows, take_elsewhere, withdraw
+from mindstream.sharing.events import PoolCreated
 from mindstream.town.events import TownBegan
 
 IN_A_DATABASE = (
@@ -72,7 +71,7 @@ async def list_kept(opened: UserMemory, data: AnyData) -> Kept:
     """
 
     def look(connection: Sql) -> tuple[dict[str, int], list[Left], list[str], list[str]]:
-        rows = {table: _count(connection, table, opened.key) for table in erasure.ROWS}
+        rows = count_rows(connection, [opened.key])
         found = elsewhere.find(connection, opened.user, opened.key)
         return rows, found, _probes(connection, opened.key, found), _staying(connection, opened.user)
 
@@ -106,45 +105,23 @@ async def erase(
     Raises:
         StorageError: something could not be erased; the message says what.
     """
-    await _withdraw(opened)  # first: as long as this is not done, the user is there, and asked for again
-    await _erase_elsewhere(opened)
+    store, user, key = _rows(opened), opened.user, opened.key
+    await withdraw(store, user, key, opened.clock)  # first: until this is done, the user is there, and asked for again
+    for left in await store.write(lambda rows: take_elsewhere(rows, user, key), [ERASURES]):
+        caches.empty(left.stream)
     if (folder := Location.of(data).folder) is None:
-        await opened.store.erase(opened.key)
+        await store.erase(key)
         names = "DELETE FROM erased WHERE stream = ?"  # it names the user
-        await _rows(opened).write(lambda connection: connection.execute(names, (opened.key,)))
-        await opened.store.compact()
+        await store.write(lambda connection: connection.execute(names, (key,)))
+        await store.compact()
         erasure.delete(what.files)
         await _prove_rows(opened)
         return
-    with erasure.declare_intent(folder, opened.key) as intent:
-        await opened.store.erase(opened.key)
+    with erasure.declare_intent(folder, key) as intent:
+        await store.erase(key)
         await asyncio.to_thread(erasure.finish, folder, intent)
         await _prove_rows(opened)
-        await asyncio.to_thread(_prove_bytes, folder, opened.key, what.words, progress)
-
-
-async def _withdraw(opened: UserMemory) -> None:
-    """Have pools serve what the user wrote or asked no more, nor what was drawn from it."""
-    found = await _rows(opened).read(lambda connection: elsewhere.find(connection, opened.user, opened.key))
-    for left in found:
-        if id_of(left.stream, "pool") and left.ids:
-            entry = Entry(ExemplarWithdrawn(ids=tuple(sorted(left.ids)), because="erased"), "mindstream", system=True)
-            await opened.store.commit(Commit(mind=left.stream, at=opened.clock.now(), entries=(entry,)))
-
-
-async def _erase_elsewhere(opened: UserMemory) -> None:
-    """Take what the user left in pools and other minds, and documents that nobody else reads, in one transaction."""
-
-    def take(connection: Sql) -> list[Left]:
-        found = elsewhere.find(connection, opened.user, opened.key)
-        for left in found:
-            elsewhere.erase(connection, opened.user, left, next_change(connection))
-        elsewhere.forget_reader(connection, opened.user, opened.key)
-        elsewhere.delete_copies(connection)
-        return found
-
-    for left in await _rows(opened).write(take, [ERASURES]):
-        caches.empty(left.stream)
+        await asyncio.to_thread(_prove_bytes, folder, key, what.words, progress)
 
 
 def _staying(connection: Sql, user: str) -> list[str]:
@@ -184,7 +161,7 @@ async def _prove_rows(opened: UserMemory) -> None:
     """
 
     def look(connection: Sql) -> tuple[dict[str, int], list[Left]]:
-        left = {table: count for table in erasure.ROWS if (count := _count(connection, table, opened.key))}
+        left = {table: count for table, count in count_rows(connection, [opened.key]).items() if count}
         return left, elsewhere.find(connection, opened.user, opened.key)
 
     left, found = await _rows(opened).read(look)
@@ -252,8 +229,3 @@ def _lives(connection: sqlite3.Connection, word: str) -> bool:
         )
         for column in columns
     )
-
-
-def _count(connection: Sql, table: str, user: StreamKey) -> int:
-    owner, _ = erasure.ROWS[table]
-    return int(connection.execute(f"SELECT count(*) FROM {table} WHERE {owner} = ?", (user,)).fetchone()[0])

@@ -98,7 +98,7 @@ class UserMemory:
 
 @contextlib.asynccontextmanager
 async def open_user_memory(
-    settings: Settings, *, new: bool = False, own: bool = False, known: bool = False, clock: Clock | None = None,
+    settings: Settings, *, new: bool = False, own: bool = False, known: bool = False,
     begins: str = "`mindstream chat`",
 ) -> AsyncIterator[UserMemory]:  # fmt: skip
     """Open a user's memory.
@@ -121,7 +121,7 @@ async def open_user_memory(
         if new or own:
             await refuse_town(store, settings.data)
         policy = await open_policy(store, store.key(user), policy_given(settings))
-        opened = UserMemory(store, settings.user, settings.embedder, clock or SystemClock(), policy)
+        opened = UserMemory(store, settings.user, settings.embedder, SystemClock(), policy)
         yield await opened.require_known() if known else opened
 
 

@@ -96,10 +96,10 @@ def labelling_estimate(cost: LabelCost, labeller: Labeller) -> Estimate:
     return priced([asked], {"labeller": labeller.model.name})
 
 
-async def draft_rubric(pool: Pool, scorer: Model, reader: str, agents: Sequence[str] = ()) -> Rubric:
+async def draft_rubric(pool: Pool, scorer: Model, reader: str) -> Rubric:
     """Have a rubric drafted, for a person to review."""
     domain, samples = await _domain_and_samples(pool, reader)
-    return await ask(scorer, DraftRubric(domain=domain, agents=tuple(agents), samples=samples))
+    return await ask(scorer, DraftRubric(domain=domain, samples=samples))
 
 
 async def draft_pairs(pool: Pool, scorer: Model, answers: Iterable[str], reader: str) -> list[Pair]:

@@ -76,7 +76,8 @@ async def take_in(opened: UserMemory, export: Export[Header], progress: Callable
 
 async def _write(opened: UserMemory, records: list[Record]) -> None:
     embedder = opened.memory.embedder
-    records = [replace(record, text=(await intake.cleaned(record.text)).text) for record in records]
+    if intake.is_on():
+        records = await asyncio.to_thread(lambda: [_cleaned(record) for record in records])
     vectors = (await embedder.embed([record.text for record in records])).astype(np.float16)
     whole = [
         replace(record, stream=opened.key, embedder=embedder.name, vector=vector)
@@ -84,6 +85,10 @@ async def _write(opened: UserMemory, records: list[Record]) -> None:
     ]
     event = Remembered(count=len(whole), kinds=dict(Counter(record.kind for record in whole)))
     await opened.memory.commit(Entry(event, "import", tuple(whole), system=True))
+
+
+def _cleaned(record: Record) -> Record:
+    return replace(record, text=intake.clean(record.text).text, data=intake.clean_within(dict(record.data)))
 
 
 async def _check_owners(opened: UserMemory, export: Export[Header]) -> None:

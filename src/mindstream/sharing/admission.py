@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from mindstream import intake
 from mindstream.errors import Conflict, InputError, ModelError, ReplyInvalid
 from mindstream.foreign_code import describe
 from mindstream.log.events import Failed
@@ -196,7 +197,7 @@ async def _measured(
 
 
 def _exemplar(pool: Pool, pair: Pair, writer: str) -> Exemplar:
-    query, answer = checked_text(pair.query), checked_text(pair.answer)
+    query, answer = (intake.clean(checked_text(each)).text for each in (pair.query, pair.answer))
     asked_by = checked_name(pair.asked_by, "asked_by") if pair.asked_by else ""
     id_ = exemplar_id(f"pool:{pool.name}", checked_name(writer, "writer"), query, answer)
     examples = tuple(dict.fromkeys(pair.examples))

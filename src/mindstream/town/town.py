@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
+from mindstream import intake
 from mindstream.clock import ManualClock, SystemClock
 from mindstream.errors import Conflict, InputError
 from mindstream.log.events import Opened, Remembered
@@ -313,7 +314,11 @@ class Town:
         """
         if name not in self.residents:
             raise InputError(f"nobody in {self.setting.name} is called {name!r}: {', '.join(self.residents)}")
-        said, resident, now = checked_text(text), self.residents[name], self.setting.moment(max(self.step, 0))
+        said, resident, now = (
+            intake.clean(checked_text(text)).text,
+            self.residents[name],
+            self.setting.moment(max(self.step, 0)),
+        )
         await self.finish_visits()
         rated = await ask(resident.models.of("importance"), RateImportance(who=name, memories=(said,)))
         new = RecordDraft(text=said, kind="note", by=name, importance=float(rated.ratings[0]), keywords=(name.lower(),))

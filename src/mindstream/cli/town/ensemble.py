@@ -15,6 +15,7 @@ import leather
 
 from mindstream.cli.shell import asking
 from mindstream.cli.shell.evaluating import run_kept
+from mindstream.cli.shell.files import write_text
 from mindstream.cli.shell.flags import AsJson, Yes, command, flag, group, split_names, switch, word
 from mindstream.cli.shell.output import complain, print_json, print_table, say
 from mindstream.cli.shell.plot import COLOURS, HEIGHT, WIDTH
@@ -112,7 +113,7 @@ def ensemble(
     def show(found: Ensemble) -> None:
         failed.append(bool(found.failed))
         if found.lived:
-            service.write(wish.into / "ensemble.svg", draw(found))
+            write_text(wish.into / "ensemble.svg", draw(found))
         print_json(found.as_json()) if json else _show(found, wish)
 
     code = run_kept("towns", work, f"what has ended is kept in {wish.kept}, what has not in its own folder", show)

@@ -15,6 +15,7 @@ import typer
 
 from mindstream.cli.screens.town import describe, event_row
 from mindstream.cli.shell import asking
+from mindstream.cli.shell.files import write_text
 from mindstream.cli.shell.flags import AsJson, Yes, command, flag, group, split_names, switch, word
 from mindstream.cli.shell.output import complain, print_json, print_table, say, tell
 from mindstream.cli.shell.progress import Progress, progress
@@ -376,7 +377,7 @@ def prepare(
         say(difference)
     is_wanted = yes or out is not None or (asking.is_answerable() and asking.confirm(f"Write it to {file}?"))
     if is_wanted:
-        _write(out or file, new)
+        write_text(out or file, new)
     if json:
         target = str(out or file) if is_wanted else ""
         print_json({"file": str(file), "prepared": preparing.prepared, "written": target, "difference": difference})
@@ -385,13 +386,3 @@ def prepare(
     else:
         complain("nothing was written: say --yes, or --out NEW.toml")
     return 0
-
-
-def _write(file: Path, text: str) -> None:
-    """Write it whole or not at all."""
-    beside = file.with_name(f"{file.name}.new")
-    try:
-        beside.write_text(text, "utf-8")
-        beside.replace(file)
-    except OSError as error:
-        raise InputError(f"{file} cannot be written: {error.strerror}") from None

@@ -24,9 +24,7 @@ LIKE, ENOUGH, LEAST = 0.6, 0.45, 0.15
 """What likeness in meaning counts, beside topics and words in common; what counts as found; and else as near."""
 
 
-def find_in(
-    pack: Pack, query: str, language: Language, count: int, besides: tuple[str, ...] = (), kinds: tuple[str, ...] = ()
-) -> list[NamedResource]:
+def find_in(pack: Pack, query: str, language: Language, count: int, kinds: tuple[str, ...] = ()) -> list[NamedResource]:
     """Return the resources that fit a query best: of these kinds, in the user's language or the pack's first."""
     topics, asked, alike = _asked(pack, query, "resources")
     understood = {language, pack.languages[0]}
@@ -40,7 +38,7 @@ def find_in(
     fitting = [
         (score, resource)
         for score, _, resource in ranked
-        if resource.title not in besides and resource.language in understood
+        if resource.language in understood
         if not kinds or resource.kind in kinds
     ]
     return [

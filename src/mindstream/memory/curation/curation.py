@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mindstream import intake
 from mindstream.clock import Moment
 from mindstream.errors import Conflict, InputError, ModelError
 from mindstream.log.events import Corrected, Event, Remembered
@@ -59,7 +60,7 @@ async def supersede(stream: Stream, old: str, text: str, *, by: str = "", eviden
     Raises:
         InputError: there is no such record, or it is history already, or it is a version of a belief or plan.
     """
-    text = checked_text(text)
+    text = (await intake.cleaned(checked_text(text))).text
     while True:
         record = await _correctable(stream, old)
         if normalised(text) == normalised(record.text):

@@ -7,11 +7,12 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from mindstream import chance
 from mindstream.clock import SystemClock
 from mindstream.errors import ReplyInvalid
+from mindstream.ledger import Ledger
 from mindstream.memory.evaluation.answer_from_memory import AnswerFromMemory
 from mindstream.memory.evaluation.arms import ARMS, Arm, TalkArms
 from mindstream.memory.evaluation.forms import AskedTalk, TalkQuestion
@@ -27,16 +28,6 @@ AT_ONCE = 8
 R = TypeVar("R")
 STATIC, REPLY = 170, 40
 """About so many tokens of words stand around what is shown, and so many are replied."""
-
-
-class KeptRows(Protocol):
-    """What was asked before, by a key that stands for all of it."""
-
-    def find(self, key: str) -> dict[str, Any] | None:
-        """Return what is kept under a key."""
-
-    def keep(self, key: str, row: dict[str, Any]) -> None:
-        """Keep a row."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +67,7 @@ class MemoryEvaluation:
     talks: Sequence[AskedTalk]
     reader: Model
     judge: Model | None
-    kept: KeptRows
+    kept: Ledger
     open_arms: Callable[[AskedTalk], AbstractAsyncContextManager[TalkArms]]
     arms: Sequence[Arm] = ARMS
     told: Callable[[int, int, str], None] = lambda *_: None

@@ -1,8 +1,7 @@
 """How well each record of a stream answers a question: a sum of parts, all in units of BM25.
 
-Tuned on LoCoMo and on talks of people and with an assistant (benchmarks/locomo.py, benchmarks/talks.py); every constant
-lies on a plateau of all of them. What differs between talks is read from the stream: who says how much
-(memory/recall/speakers).
+Tuned on LoCoMo and on talks of people and with an assistant (benchmarks/talks.py); every constant lies on a
+plateau of all of them. What differs between talks is read from the stream: who says how much (memory/recall/speakers).
 """
 
 from __future__ import annotations

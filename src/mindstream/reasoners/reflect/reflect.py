@@ -9,7 +9,6 @@ there is no reflection: nothing is rated for its sake, and nothing is written.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -40,14 +39,14 @@ COUNTED: tuple[Kind, ...] = ("observation", "chat")
 """What the counter falls by: what came from the world."""
 
 
-async def counter(stream: Memory, start: float = START, counted: Sequence[Kind] = COUNTED) -> float:
+async def counter(stream: Memory, start: float = START) -> float:
     """Return how much importance is still to gather before the stream is to be reflected upon; at <= 0 it is time.
 
     What is not rated yet does not count.
     """
     columns = await stream.columns()
     last = await stream.store.last(stream.key, "reflected")
-    new = np.isin(columns.kind.values, [KIND_CODES[kind] for kind in counted])
+    new = np.isin(columns.kind.values, [KIND_CODES[kind] for kind in COUNTED])
     if last and isinstance(last.event, Reflected):
         at = columns.position.get(last.event.upto)
         if at is None:  # it was erased

@@ -18,6 +18,7 @@ from mindstream.errors import InputError
 from mindstream.ledger import Ledger
 from mindstream.location import Location
 from mindstream.models.asked_once import Told
+from mindstream.paths import write_text
 from mindstream.private_files import make_private_folder
 from mindstream.service.evaluation.town import Wish as EvaluationWish
 from mindstream.service.evaluation.town import evaluate, open_evaluation
@@ -154,8 +155,8 @@ async def run_ensemble(settings: Settings, wish: Wish, told: Told = lambda *_: N
         town.name, jobs[0].last + 1, tuple(lived), tuple(failed[job.key] for job, row in rows if row is None),
         tuple(spreads(lived)), tuple(differences(lived)),
     )  # fmt: skip
-    write(wish.into / "report.json", json.dumps(found.as_json(), ensure_ascii=False, indent=1) + "\n")
-    write(wish.into / "runs.csv", _table(lived))
+    write_text(wish.into / "report.json", json.dumps(found.as_json(), ensure_ascii=False, indent=1) + "\n")
+    write_text(wish.into / "runs.csv", _table(lived))
     return found
 
 
@@ -239,18 +240,6 @@ async def _believed(job: Job, design: Design) -> dict[str, float]:
         if each.claims:
             measures[f"claims made up, memory {each.condition}"] = each.unsupported / each.claims
     return measures
-
-
-def write(file: Path, text: str) -> None:
-    """Write a file anew.
-
-    Raises:
-        InputError: it cannot be written.
-    """
-    try:
-        file.write_text(text, "utf-8")
-    except OSError as error:
-        raise InputError(f"{file} cannot be written: {error.strerror}") from None
 
 
 def _table(lived: Sequence[Lived]) -> str:

@@ -19,6 +19,7 @@ from mindstream.models.model import Request
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.models.shorten import request_tokens
+from mindstream.paths import write_text
 from mindstream.planning.estimate import cost_of, estimate
 from mindstream.planning.evaluation.evaluate import Evaluation, Outcome, Way, judge_prompt, shuffled
 from mindstream.planning.evaluation.failing import check_failures
@@ -301,8 +302,8 @@ async def evaluate(opened: Opened, settings: Settings) -> Evaluated:
         wish.data.name, opened.form, len(questions), opened.models.names, wish.failures, findings,
         evaluation.asked.unreadable, opened.spent,
     )  # fmt: skip
-    _write(wish.folder / "answers.csv", _answers_table(opened, outcomes, judged))
-    _write(wish.folder / "report.json", json.dumps(found.as_json(), ensure_ascii=False, indent=1) + "\n")
+    write_text(wish.folder / "answers.csv", _answers_table(opened, outcomes, judged))
+    write_text(wish.folder / "report.json", json.dumps(found.as_json(), ensure_ascii=False, indent=1) + "\n")
     return found
 
 
@@ -323,10 +324,3 @@ def _answers_table(opened: Opened, outcomes: Sequence[Any], judged: Mapping[tupl
         )  # fmt: skip
         table.writerow([f"'{cell}" if str(cell).startswith(("=", "+", "-", "@")) else cell for cell in cells])
     return out.getvalue()
-
-
-def _write(file: Path, text: str) -> None:
-    try:
-        file.write_text(text, "utf-8")
-    except OSError as error:
-        raise InputError(f"{file} cannot be written: {error.strerror}") from None

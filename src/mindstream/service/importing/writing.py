@@ -10,16 +10,16 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
 
-from mindstream import chance
+from mindstream import chance, intake
 from mindstream.clock import Clock, Moment
 from mindstream.errors import Conflict, InputError
 from mindstream.log.events import Remembered
 from mindstream.log.names import StreamKey, StreamName
-from mindstream.memory.store.record import TAINTED, UNIQUE, Record, new_id, normalised
+from mindstream.memory.store.record import TAINTED, UNIQUE, Record, Triple, new_id, normalised
 from mindstream.memory.store.store import Commit, Entry, Store
 from mindstream.memory.store.validation import MAX_BYTES, MAX_NAME, checked_record, shortened
 from mindstream.models.embedders.embedder import Embedder
@@ -84,12 +84,11 @@ class Import:
             StorageError: it cannot be written.
         """
         read = 0
-        while batch := await asyncio.to_thread(lambda: list(islice(items, BATCH))):
+        while batch := await asyncio.to_thread(lambda: [self._records(item) for item in islice(items, BATCH)]):
             records: dict[str, Record] = {}
-            for item in batch:
-                for record in self._records(item):
-                    self.done.known += record.id in records
-                    records.setdefault(record.id, record)
+            for record in chain.from_iterable(batch):
+                self.done.known += record.id in records
+                records.setdefault(record.id, record)
             await self._write(list(records.values()))
             read += len(batch)
             progress(read)
@@ -117,17 +116,18 @@ class Import:
             self.tally.lose("dates", created, "it is before 1970 or to come; the time of the import stands instead")
             created = None
         named = item.source_id or (item.created, item.by, item.episode, item.text)
-        data = {"source": self.form, "source_id": item.source_id[:MAX_NAME], **item.data}
+        data = intake.clean_within({"source": self.form, "source_id": item.source_id[:MAX_NAME], **item.data})
         if item.by and item.by != user and not self.trusted:
             data[TAINTED] = True
-        parts = list(_pieces(item.text)) or [""]
+        parts = list(_pieces(intake.clean(item.text).text)) or [""]
         for number, text in enumerate(parts):
             drawn = chance.keyed_token(CHANCE, "import", self.form, key, item.kind, named, number)
             yield Record(
                 id=new_id(created or 0.0, drawn), stream=key, kind=item.kind, text=text,
                 created=now if created is None else created, accessed=now, by=shortened(item.by or user, MAX_NAME),
                 episode=shortened(item.episode, MAX_NAME), valid_from=item.valid_from, valid_until=item.valid_until,
-                about=item.about, keywords=tuple(shortened(each, MAX_NAME) for each in item.keywords),
+                about=item.about and Triple(*map(intake.clean_within, item.about)),
+                keywords=tuple(shortened(intake.clean(each).text, MAX_NAME) for each in item.keywords),
                 data=data if len(parts) == 1 else {**data, "part": number + 1},
             )  # fmt: skip
 

@@ -82,11 +82,6 @@ class Operation:
         """The names that stand in its path."""
         return tuple(re.findall(r"{(\w+)}", self.path))
 
-    @property
-    def about_user(self) -> bool:
-        """It is about one user's memory."""
-        return "user" in self.path_names
-
     async def ask(self, house: House, who: Who, request: BaseModel) -> Any:
         """Do it, if whoever asks may; every door comes through here.
 

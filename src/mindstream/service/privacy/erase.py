@@ -20,6 +20,7 @@ from mindstream.log.erasures import ERASURES
 from mindstream.log.names import StreamKey, StreamName, id_of
 from mindstream.log.sql import Sql
 from mindstream.memory.store import elsewhere, erasure
+from mindstream.memory.store.elsewhere import Left
 from mindstream.memory.store.kept.columns_file import delete_kept
 from mindstream.memory.store.sql_store import SqlStore
 from mindstream.memory.store.store import Commit, Entry
@@ -54,21 +55,12 @@ async def erase_person(store: SqlStore, person: str, clock: Clock, folder: Path 
         StorageError: it cannot be done; then all of it is there still.
     """
     key = store.key(StreamName("user", person))
-    found = await store.read(lambda rows: elsewhere.find(rows, person, key))
-    for left in found:
-        if id_of(left.stream, "pool") and left.ids:
-            entry = Entry(ExemplarWithdrawn(ids=tuple(sorted(left.ids)), because="erased"), "mindstream", system=True)
-            await store.commit(Commit(mind=left.stream, at=clock.now(), entries=(entry,)))
+    found = await withdraw(store, person, key, clock)
 
     def erase(rows: Sql) -> Gone:
-        there = count_rows(rows, [key])
-        left = elsewhere.find(rows, person, key)
+        there, left = count_rows(rows, [key]), take_elsewhere(rows, person, key)
         if not any(there.values()) and not left:
             raise InputError(f"nobody is called {person!r} here")
-        for each in left:
-            elsewhere.erase(rows, person, each, next_change(rows))
-        elsewhere.forget_reader(rows, person, key)
-        elsewhere.delete_copies(rows)
         _erase_stream(rows, key)
         return Gone(there, sum(len(each.rows) + len(each.ids) for each in left), streams=(key,))
 
@@ -81,6 +73,26 @@ async def erase_person(store: SqlStore, person: str, clock: Clock, folder: Path 
     await _let_go(store, [key])
     await store.compact()
     return gone
+
+
+async def withdraw(store: SqlStore, person: str, key: StreamKey, clock: Clock) -> list[Left]:
+    """Have pools serve what a person wrote or asked no more, nor what was drawn from it; return what is elsewhere."""
+    found = await store.read(lambda rows: elsewhere.find(rows, person, key))
+    for left in found:
+        if id_of(left.stream, "pool") and left.ids:
+            entry = Entry(ExemplarWithdrawn(ids=tuple(sorted(left.ids)), because="erased"), "mindstream", system=True)
+            await store.commit(Commit(mind=left.stream, at=clock.now(), entries=(entry,)))
+    return found
+
+
+def take_elsewhere(rows: Sql, person: str, key: StreamKey) -> list[Left]:
+    """Take what a person left in pools and other minds, and documents that nobody else reads, in a transaction."""
+    found = elsewhere.find(rows, person, key)
+    for left in found:
+        elsewhere.erase(rows, person, left, next_change(rows))
+    elsewhere.forget_reader(rows, person, key)
+    elsewhere.delete_copies(rows)
+    return found
 
 
 async def delete_tenant(

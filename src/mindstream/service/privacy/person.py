@@ -65,13 +65,15 @@ class Everything:
 
 
 async def everything_of(
-    store: SqlStore, person: str, at: Moment, folder: Path | None = None, others: Iterable[SqlStore] = ()
-) -> Everything:
+    store: SqlStore, person: str, at: Moment, folder: Path | None = None, others: Iterable[SqlStore] = (),
+    ours: SqlStore | None = None,
+) -> Everything:  # fmt: skip
     """Gather all that is kept of a person.
 
     Args:
         folder: beside whose database files lie; None: there is none.
         others: stores in which the person may have left something, too, as a town's.
+        ours: that of this machine's own people, which alone sees the audit; None: `store` is.
 
     Raises:
         InputError: nothing is kept of that person.
@@ -84,13 +86,16 @@ async def everything_of(
         there = await other.read(partial(_rows_of, person=person, key=other.key(StreamName("user", person))))
         for name, more in there.items():
             found.rows[name] += more
+    found.rows["audit"] = []
     found.rows["spending"] = list(_spending(found.rows["log"]))
     if folder is not None:
         found.files = dict(_files(folder, key))
     if not (any(found.rows.values()) or found.files):
         raise InputError(f"nobody is called {person!r} here: nothing is kept of that name")
-    audit = await store.audit(about=name_of(key).id)
-    found.rows["audit"] = [{name: getattr(row, name) for name in row.__slots__} for row in audit]
+    tenant = store.tenant.name
+    for row in await (ours or store).audit(name_of(key).id, tenant):
+        if bool(row.tenant) == bool(tenant):  # a namesake behind a wall is somebody else
+            found.rows["audit"].append({name: getattr(row, name) for name in row.__slots__})
     return found
 
 

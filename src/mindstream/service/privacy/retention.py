@@ -95,22 +95,21 @@ async def find_past(place: Kept, rule: Rule) -> Past:
     return await _go_through(place, rule, take=False)
 
 
-async def take_past(place: Kept, rule: Rule, go_on: Callable[[], object] = lambda: None) -> Past:
-    """Erase what is past its time, and write the files anew; `go_on` is called between users, and may raise.
+async def take_past(place: Kept, rule: Rule) -> Past:
+    """Erase what is past its time, and write the files anew.
 
     Raises:
         StorageError: it cannot be done to its end; what was done stays done.
     """
     try:
-        return await _go_through(place, rule, take=True, go_on=go_on)
+        return await _go_through(place, rule, take=True)
     finally:
         await place.store.compact()
 
 
-async def _go_through(place: Kept, rule: Rule, *, take: bool, go_on: Callable[[], object] = lambda: None) -> Past:
+async def _go_through(place: Kept, rule: Rule, *, take: bool) -> Past:
     until, whole = place.clock.now() - rule.after_s, Past()
     async for memory in _memories(place):
-        go_on()
         whole += await _of_user(place, memory, rule, until, take=take)
     return whole
 

@@ -14,7 +14,6 @@ class DraftRubric(Prompt[Rubric]):
     role: ClassVar[str] = "scorer"
 
     domain: str
-    agents: tuple[str, ...] = ()
     samples: tuple[str, ...] = ()
 
     trim_order = (("samples", "first"),)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from mindstream import intake
 from mindstream.errors import InputError
 from mindstream.town.embody.access import find_beside, find_open_place
 from mindstream.town.embody.deeds import LONGEST_DONE, LONGEST_SAID, Deed, Do, End, Go, Leave, Say, Step, Way
@@ -175,12 +176,12 @@ class Embodied:
 
 
 def _told(text: str, most: int) -> str:
-    """Return a text on one line.
+    """Return a text as it may be taken in, on one line.
 
     Raises:
         InputError: it is empty, or too long.
     """
-    told = " ".join(text.split())
+    told = " ".join(intake.clean(text).text.split())
     if not 0 < len(told) <= most:
         raise InputError(f"say it in 1 to {most} characters")
     return told

@@ -98,7 +98,7 @@ def matrix_of_tiled(map: TiledMap, tables: Mapping[str, Rows] | None = None) -> 
     return Matrix(meta, mazes, tables)
 
 
-def tiled_of_matrix(matrix: Matrix, tile: int = TILE_PIXELS) -> TiledMap:
+def tiled_of_matrix(matrix: Matrix) -> TiledMap:
     """Make a Tiled map of a matrix: five layers, and one tileset without a picture that says what its tiles mean."""
     meanings = {
         int(row[0]): ":".join(cell.strip() for cell in row[1:]) for name in TABLES for row in matrix.tables[name]
@@ -109,7 +109,7 @@ def tiled_of_matrix(matrix: Matrix, tile: int = TILE_PIXELS) -> TiledMap:
     width, height = matrix.size
     layers = {LAYERS[name]: array("I", matrix.mazes[name]) for name in MAZES}
     blocks = Tileset(first, "blocks", max(used) - first + 1, 10, meanings)
-    return TiledMap(width, height, tile, tile, layers, (blocks,))
+    return TiledMap(width, height, TILE_PIXELS, TILE_PIXELS, layers, (blocks,))
 
 
 def _tables(map: TiledMap, mazes: Mapping[str, array[int]]) -> dict[str, Rows]:

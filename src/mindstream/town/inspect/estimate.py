@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
 
@@ -176,7 +175,7 @@ async def _reply(rules: Rules, request: Request) -> AsyncGenerator[Part]:
 
 
 async def count_calls(
-    setting: Setting, steps: int, folder: Path | None = None, on_step: Callable[[int], None] = lambda _: None,
+    setting: Setting, steps: int, on_step: Callable[[int], None] = lambda _: None,
     models: Mapping[str, str] = MappingProxyType({}),
 ) -> Counting:  # fmt: skip
     """Live so many steps from the beginning with stand-ins, and count what models would be asked.
@@ -189,7 +188,7 @@ async def count_calls(
     lived = replace(counting, name=LIVED)  # they share their counts
     names = {role: models.get(role, models.get("default", Rules.name)) for role in ROLES}
     table = {role: counting if name == Rules.name else lived for role, name in names.items()}
-    with TemporaryDirectory(dir=folder) as scratch:
+    with TemporaryDirectory() as scratch:
         async with Town.open(scratch, replace(setting), models=Models(counting, table)) as town:
             await town.run(steps - 1, on_step)
     return counting

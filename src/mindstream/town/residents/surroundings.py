@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from mindstream.town.residents.percept import Percept
 from mindstream.town.residents.person import Person
-from mindstream.town.residents.places import hours_on, words_of
 from mindstream.town.setting import Setting
 from mindstream.town.world.address import sector_of
 from mindstream.town.world.weather import light_at
@@ -39,13 +38,3 @@ def weather_on(setting: Setting, step: int) -> str:
 def light_on(setting: Setting, step: int) -> str:
     """Say how light it is outside at a step."""
     return light_at(setting.when(step).hour)
-
-
-def open_today(setting: Setting, places: Sequence[str], step: int) -> tuple[str, ...]:
-    """Say of places, by address, when they are open today, each as "tearoom of Copper Kettle Cafe: 07:30-21:30".
-
-    Those of which nobody says when they are open are left out.
-    """
-    when, rules = setting.when(step), dict(setting.rules)
-    hours = {place: hours_on(rules, setting.addresses[place], when) for place in places if place in setting.addresses}
-    return tuple(f"{words_of(place)}: {said}" for place, said in hours.items() if said)
