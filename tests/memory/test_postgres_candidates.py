@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
@@ -208,11 +209,9 @@ async def test_closing_breaks_the_filling_off_and_the_next_one_goes_on(
         async with asyncio.timeout(60), PostgresStore(url) as store:
             other.execute(f"LOCK TABLE {table} IN EXCLUSIVE MODE")
             await store.commit(build_writing(*records))
-            waits = "SELECT 1 FROM pg_locks WHERE NOT granted AND locktype = 'relation' AND relation = " + str(
-                *other.execute("SELECT %s::regclass::oid", (table,)).fetchone()
-            )
-            while not await asyncio.to_thread(postgres_server.ask, waits):
-                await asyncio.sleep(0.01)
+            oid = other.execute("SELECT %s::regclass::oid", (table,)).fetchone()
+            waits = f"SELECT 1 FROM pg_locks WHERE NOT granted AND relation = {oid[0]}"
+            await asyncio.to_thread(lambda: next(filter(postgres_server.ask, itertools.repeat(waits))))
         assert not await asyncio.to_thread(postgres_server.ask, waits), "the server is at it no longer"
         other.rollback()
         other.execute("SET mindstream.tenant = ''")

@@ -120,7 +120,7 @@ class IndexCache:
                 columns.behind = columns.vectors.behind = True
                 self._begin(self._behind, stream, self._fill_behind)
                 return self._readable(stream)
-            await self._fill(columns)
+            await (self._fill if more else self._settle)(columns)
         return self._used(columns)
 
     def _readable(self, stream: StreamKey) -> Columns | None:
@@ -202,6 +202,9 @@ class IndexCache:
     async def _fill(self, columns: Columns) -> None:
         async for _ in columns.reading(self._store):
             await asyncio.sleep(0)
+        await self._settle(columns)
+
+    async def _settle(self, columns: Columns) -> None:
         if columns.vectors.is_far_behind:
             for _ in columns.vectors.settling():
                 await asyncio.sleep(0)

@@ -184,7 +184,13 @@ class PostgresStore(SqlStore):
 
     async def changes(self, stream: StreamKey, since: int, after: int = 0, most: int | None = None) -> Changes:
         self.tenant.own(stream)
-        return await self._database.read(lambda rows: _changes(rows, stream, since, after, most))
+        return await asyncio.to_thread(self._changes, stream, since, after, most)
+
+    def _changes(self, stream: StreamKey, since: int, after: int, most: int | None) -> Changes:
+        """Look first whether there is anything, in one statement: mostly there is not."""
+        if since and not after and max(self._database.run(lambda rows: _newest(rows, stream), AT_ONCE)) <= since:
+            return Changes(upto=since)
+        return self._database.run(lambda rows: _changes(rows, stream, since, after, most))
 
     @contextlib.asynccontextmanager
     async def walk(self, stream: StreamKey) -> AsyncIterator[tuple[int, AsyncIterator[Record]]]:
@@ -242,11 +248,13 @@ def cache_folder(url: str, tenant: str) -> Path | None:
     return Path(cache) / "mindstream" / KEPT_COLUMNS / digest if cache else None
 
 
+def _newest(rows: Rows, stream: StreamKey) -> tuple[int, int]:
+    written, erased = rows.execute(NEWEST, (stream, stream)).fetchone() or (0, 0)
+    return written, erased
+
+
 def _changes(rows: Rows, stream: StreamKey, since: int, after: int, most: int | None) -> Changes:
-    newest = rows.execute(NEWEST, (stream, stream)).fetchone()
-    written, erased = newest or (0, 0)
-    if since and not after and max(written, erased) <= since:
-        return Changes(upto=since)
+    written, erased = _newest(rows, stream)
     gone = []
     if erased > since and not after:
         deleted = rows.execute("SELECT id FROM erased WHERE stream = ? AND changed > ?", (stream, since))
