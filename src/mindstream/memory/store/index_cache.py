@@ -66,7 +66,8 @@ class IndexCache:
         self._keeping: dict[str, asyncio.Task[None]] = {}
         self._users: dict[str, WeakSet[object]] = {}
         caches.watch(self)
-        getattr(store, "at_work", WeakSet()).add(self)
+        at_work: WeakSet[Any] = getattr(store, "at_work", WeakSet())
+        at_work.add(self)
 
     def use(self, stream: StreamKey, user: object) -> None:
         """Note that somebody has a stream open."""

@@ -201,7 +201,8 @@ class Vectors:
             np.left_shift(halves[:count], 16, out=numbers[:count], dtype=np.uint32)
             # Not "@": its threads wait for one another where the machine is busy.
             np.vecdot(numbers[:count].view(np.float32), query, out=found[start : start + count])
-        return found / np.maximum(self.lengths.values[rows], np.float32(1e-6))
+        found /= np.maximum(self.lengths.values[rows], np.float32(1e-6))
+        return found
 
     def units(self, rows: NDArray[np.int64]) -> Floats:
         """Return the vectors of these positions, of length 1, or 0 where there is none."""
