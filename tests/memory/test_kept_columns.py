@@ -345,3 +345,29 @@ async def test_an_erasure_elsewhere_takes_the_file_while_columns_are_open(folder
     await shelf.settled()
     for store in (here, there):
         await store.close()
+
+
+async def test_closing_ends_what_is_done_behind_and_the_next_one_goes_on(folder: Path) -> None:
+    store = SqliteStore(folder)
+    await write(store, MANY)
+    first, second = (Memory(store, "ann", Words(), ManualClock()) for _ in range(2))
+    shelf = first._recaller.shelf
+    await first.recall("thing3", 3, touch=False)
+    (filling,) = shelf._behind.values()
+    await second.close()
+    assert not filling.done(), "somebody has it open yet"
+    await first.close()
+    assert filling.cancelled() and not shelf._behind
+    begun = len(shelf._held[ANN])
+    assert 0 < begun < MANY
+    async with Memory(store, "ann", Words(), ManualClock()) as again:
+        assert len(await again.columns()) == MANY
+        (writing,) = again._recaller.shelf._keeping.values()
+        for _ in range(100_000):
+            await asyncio.sleep(0)
+            if holding(folder / "columns", b""):
+                break
+        await store.close()  # before the memory
+        assert writing.cancelled()
+        assert not list((folder / "columns").iterdir())
+    assert (await kept(folder)).is_file()

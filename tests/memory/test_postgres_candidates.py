@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
@@ -190,6 +191,37 @@ async def test_a_segment_in_which_something_was_erased_while_it_was_made_is_not_
         number = "SELECT count(*) FROM postings WHERE term = %s"
         assert connection.execute(number, (hashed(terms("number5")[0]),)).fetchone() == (0,)
         assert connection.execute(number, (hashed(terms("number6")[0]),)).fetchone() == (1,)
+
+
+@pytest.mark.parametrize("table", ["segments", "nearness", "postings"])
+async def test_closing_breaks_the_filling_off_and_the_next_one_goes_on(
+    url: str, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs_pgvector()
+    monkeypatch.setattr(segments, "PORTION", 16)
+    records = talk(60)
+    everything = "SELECT number, xmin::text FROM nearness ORDER BY number"
+    with psycopg.connect(url) as other:
+        async with PostgresStore(url) as store:
+            await filled(store, 100)
+            await store.erase(ANN)
+        other.execute("SET mindstream.tenant = ''")
+        async with asyncio.timeout(60), PostgresStore(url) as store:
+            other.execute(f"LOCK TABLE {table} IN EXCLUSIVE MODE")
+            await store.commit(build_writing(*records))
+            oid = other.execute("SELECT %s::regclass::oid", (table,)).fetchone()
+            waits = f"SELECT 1 FROM pg_locks WHERE NOT granted AND relation = {oid[0]}"
+            await asyncio.to_thread(lambda: next(filter(postgres_server.ask, itertools.repeat(waits))))
+        assert not await asyncio.to_thread(postgres_server.ask, waits), "the server is at it no longer"
+        other.rollback()
+        other.execute("SET mindstream.tenant = ''")
+        assert other.execute("SELECT count(*) FROM segments").fetchone() == (0,)
+        before = other.execute(everything).fetchall()
+        assert len(before) == (32 if table == "postings" else 0), "a segment of 32, no vectors where that is locked"
+        async with PostgresStore(url) as store:
+            await store.index(ANN)
+            assert records[17].text in await found(store, "number17", records[17].vector, n=1)
+        assert other.execute(everything).fetchall()[: len(before)] == before, "what was there is not written anew"
 
 
 async def test_without_pgvector_words_find_as_before(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,13 +62,13 @@ async def test_a_commit_of_which_nobody_knows_is_looked_up(
         def __getattr__(self, name: str) -> Any:
             return getattr(self._inner, name)
 
-        def execute(self, sql: str | bytes, *more: Any) -> Any:
+        def execute(self, sql: str | bytes, *more: Any, **named: Any) -> Any:
             if isinstance(sql, bytes) and sql.endswith(b"COMMIT") and breaks.pop() if breaks else False:
                 if kept:
-                    self._inner.execute(sql, *more)
+                    self._inner.execute(sql, *more, **named)
                 self._inner.close()
                 raise psycopg.OperationalError("server closed the connection unexpectedly")
-            return self._inner.execute(sql, *more)
+            return self._inner.execute(sql, *more, **named)
 
     async with PostgresStore(url) as store:
         lending = store._database._lent.writing

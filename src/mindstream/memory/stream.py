@@ -205,6 +205,7 @@ class Stream:
         self.second = second
         self.ids = Ids(self.name, seed)
         self._recaller = recaller_of(store, embedder)
+        self._recaller.shelf.use(self.key, self)
         self.embedding = self._recaller.embedding
         self.missing = MissingVectors(self, self.embedding)
         self._touches = Touches(store, self._columns_of, self.key, clock, strength)
@@ -242,9 +243,10 @@ class Stream:
         await self.close()
 
     async def close(self) -> None:
-        """Write the touches that wait, and stop asking for vectors. The store stays open."""
+        """Write the touches that wait, and end what is done behind for it alone. The store stays open."""
         await self.missing.close()
         await self._touches.close()
+        await self._recaller.shelf.leave(self.key, self)
 
     async def touched(self, touches: Sequence[Touch]) -> list[Revision]:
         """Return what these recalls do to the records that they found, to be written with a commit of one's own."""

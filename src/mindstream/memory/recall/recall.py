@@ -255,13 +255,14 @@ def _candidates(columns: Columns, scored: Scored, vector: NDArray[np.float32], n
     """Gather what a policy may look at."""
 
     def signals(rows: Positions) -> Signals:
-        level = columns.level.values[rows].astype(np.float64)
-        strength = np.where(columns.lasting.values[rows], 1.0, 1 - 0.5 ** np.maximum(level + 1, 0))
+        whole, at = columns.entire, columns.in_entire(rows)
+        level = whole.level.values[at].astype(np.float64)
+        strength = np.where(whole.lasting.values[at], 1.0, 1 - 0.5 ** np.maximum(level + 1, 0))
         return Signals(
             scored.total[rows].astype(np.float64),
-            columns.accessed.values[rows],
-            columns.importance.values[rows].astype(np.float64),
-            np.where(FADING_CODES[columns.kind.values[rows]], strength, 0.5),
+            whole.accessed.values[at],
+            whole.importance.values[at].astype(np.float64),
+            np.where(FADING_CODES[whole.kind.values[at]], strength, 0.5),
         )
 
     def cosines(rows: Positions) -> Floats:

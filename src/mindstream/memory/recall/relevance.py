@@ -148,14 +148,14 @@ class Resistance:
         self._still = (K1 * (1 - B) * factor).astype(np.float32)
         self._by_word = (K1 * B * factor / usual).astype(np.float32)
         self._by = columns.by.values
-        self._talk = None if columns.only_talk else columns.kind.values == CHAT
+        self._kind = None if columns.only_talk else columns.kind.values
         self._others = len(usual) - 1
 
     def __call__(self, holds: Positions, lengths: Floats) -> Floats:
         """Return it for some records of these lengths."""
         by = self._by[holds]
-        if self._talk is not None:
-            by = np.where(self._talk[holds] & (by < self._others), by, -1)
+        if self._kind is not None:
+            by = np.where((self._kind[holds] == CHAT) & (by < self._others), by, -1)
         resistance: Floats = self._still[by] + self._by_word[by] * lengths
         return resistance
 

@@ -23,10 +23,8 @@ Mask = NDArray[np.bool_]
 LONG = 20_000
 """Shorter streams are scored as a whole."""
 BY_WORDS, NEAR, NEWEST, DATED = 1_000, 1_000, 100, 400
-FOLLOWED = (
-    "kind", "by", "group", "asks", "ends_asking", "level", "lasting", "importance", "created", "accessed",
-)  # fmt: skip
-"""What ranking reads of a record, besides its neighbours."""
+FOLLOWED = ("kind", "by", "group", "asks", "ends_asking", "created")
+"""What scoring reads of a record, besides its neighbours; each is gathered when it is first asked for."""
 
 
 class LookedUp(NamedTuple):
@@ -52,12 +50,17 @@ class Selection(Columns):
         self.rows, self._entire = rows, whole
         local = np.full(len(whole) + 1, -1, np.int32)  # the last: of none
         local[rows] = np.arange(len(rows), dtype=np.int32)
-        for name in FOLLOWED:
-            setattr(self, name, _column(getattr(whole, name).values[rows]))
         self.before = _column(local[whole.before.values[rows]])
         self.after = _column(local[whole.after.values[rows]])
         self.lexical = SelectedLexical(whole.lexical, rows, local, terms)
         self.vectors = SelectedVectors(whole.vectors, rows)
+
+    def __getattr__(self, name: str) -> GrowingArray[Any]:
+        if name not in FOLLOWED:
+            raise AttributeError(name)
+        column = _column(getattr(self._entire, name).values[self.rows])
+        setattr(self, name, column)
+        return column
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -65,6 +68,9 @@ class Selection(Columns):
     @property
     def entire(self) -> Columns:
         return self._entire
+
+    def in_entire(self, rows: Ints) -> Ints:
+        return self.rows[rows]
 
     def id_at(self, row: int) -> str:
         return self._entire.ids[int(self.rows[row])]
@@ -191,8 +197,8 @@ def _besides(columns: Columns, question: RecallQuery, rows: Ints, weights: Weigh
     if question.who >= 0:
         said = (columns.by.values[rows] == question.who) & (columns.kind.values[rows] == CHAT)
         gains += said * np.float32(weights.who * telling(1, len(columns) + OTHERS))
-    created = columns.created.values[rows]
     for span in question.spans:
+        created = columns.created.values[rows]
         inside = (created >= span.since) & (created < span.until)
         gains += inside * np.float32(weights.dates * telling(written_in(columns, question), len(columns)))
     return gains

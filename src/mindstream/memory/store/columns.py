@@ -114,6 +114,10 @@ class Columns:
         """Return the columns of the whole stream, where these are a selection."""
         return self
 
+    def in_entire(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return where some of these records stand in the whole stream."""
+        return rows
+
     def id_at(self, row: int) -> str:
         """Return the id of the record that stands there."""
         return self.ids[row]

@@ -2,6 +2,7 @@
 
 Those of a long stream are kept in a file beside the store (store/kept), written behind and mapped when a process
 begins; until there is one, they are filled behind, and whoever cannot wait for them asks the store for candidates.
+What is done behind ends with the last who has the stream open, and with the store.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import OrderedDict
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
-from weakref import WeakValueDictionary
+from weakref import WeakSet, WeakValueDictionary
 
 from mindstream import caches
 from mindstream.errors import MindstreamError
@@ -36,6 +38,7 @@ GROWN = 16
 """They are written anew when they have grown by this part."""
 SAMPLE = 32
 """So many ids of a kept file are looked for in the store."""
+Behind = Callable[[StreamKey], Coroutine[Any, Any, None]]
 REST_S = 0.5
 """Whoever could not wait for columns is answered before they are filled behind."""
 
@@ -61,7 +64,32 @@ class IndexCache:
         self._filling: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._behind: dict[str, asyncio.Task[None]] = {}
         self._keeping: dict[str, asyncio.Task[None]] = {}
+        self._users: dict[str, WeakSet[object]] = {}
         caches.watch(self)
+        at_work: WeakSet[Any] = getattr(store, "at_work", WeakSet())
+        at_work.add(self)
+
+    def use(self, stream: StreamKey, user: object) -> None:
+        """Note that somebody has a stream open."""
+        self._users.setdefault(stream, WeakSet()).add(user)
+
+    async def leave(self, stream: StreamKey, user: object) -> None:
+        """Note that somebody has closed it; of the last, end what is done behind for it."""
+        users = self._users.get(stream, WeakSet())
+        users.discard(user)
+        if not users:
+            self._users.pop(stream, None)
+            await self._end(tasks[stream] for tasks in (self._behind, self._keeping) if stream in tasks)
+
+    async def close(self) -> None:
+        """End all that is done behind: what is half written goes, what is half filled is gone on with by who asks."""
+        await self._end([*self._behind.values(), *self._keeping.values()])
+
+    async def _end(self, tasks: Iterable[asyncio.Task[None]]) -> None:
+        ending = list(tasks)
+        for task in ending:
+            task.cancel()
+        await asyncio.gather(*ending, return_exceptions=True)
 
     async def columns(self, stream: StreamKey) -> Columns:
         """Return a stream's columns, caught up with the store: where much is new, in portions, others running between.
@@ -91,9 +119,9 @@ class IndexCache:
                 more = await columns.take_portion(self._store)
             if more and columns.ahead > SOON:
                 columns.behind = columns.vectors.behind = True
-                self._begin(self._behind, stream, self._fill_behind(stream))
+                self._begin(self._behind, stream, self._fill_behind)
                 return self._readable(stream)
-            await self._fill(columns)
+            await (self._fill if more else self._settle)(columns)
         return self._used(columns)
 
     def _readable(self, stream: StreamKey) -> Columns | None:
@@ -156,7 +184,7 @@ class IndexCache:
             return None
         columns.kept, columns.complete = len(columns), True
         if stream not in self._keeping:
-            self._begin(self._keeping, stream, self._check(stream, file))
+            self._begin(self._keeping, stream, partial(self._check, file))
         return columns
 
     async def _is_erased(self, stream: StreamKey, since: int) -> bool:
@@ -164,7 +192,7 @@ class IndexCache:
         salt, erased = await self._store.erased_since(since)
         return any(each.whole and each.digest == digest_of(salt, stream) for each in erased)
 
-    async def _check(self, stream: StreamKey, file: ArrayFile) -> None:
+    async def _check(self, file: ArrayFile, stream: StreamKey) -> None:
         """Sum behind what nobody waited for; columns that turn out to be damaged are filled anew."""
         try:
             await asyncio.to_thread(verify, file)
@@ -175,6 +203,9 @@ class IndexCache:
     async def _fill(self, columns: Columns) -> None:
         async for _ in columns.reading(self._store):
             await asyncio.sleep(0)
+        await self._settle(columns)
+
+    async def _settle(self, columns: Columns) -> None:
         if columns.vectors.is_far_behind:
             for _ in columns.vectors.settling():
                 await asyncio.sleep(0)
@@ -185,12 +216,12 @@ class IndexCache:
         await asyncio.sleep(REST_S)
         await self.columns(stream)
 
-    def _begin(self, tasks: dict[str, asyncio.Task[None]], stream: StreamKey, work: Coroutine[Any, Any, None]) -> None:
+    def _begin(self, tasks: dict[str, asyncio.Task[None]], stream: StreamKey, work: Behind) -> None:
         """Do something behind; where the store fails meanwhile, the next one who asks sees to it."""
 
         async def run() -> None:
             with contextlib.suppress(MindstreamError, OSError):
-                await work
+                await work(stream)
 
         task = tasks[stream] = asyncio.ensure_future(run())
         task.add_done_callback(lambda done: tasks.pop(stream, None) if tasks.get(stream) is done else None)
@@ -205,7 +236,7 @@ class IndexCache:
             self._leave(next(iter(self._held)))
         is_due = count >= KEPT_FROM and count > columns.kept + columns.kept // GROWN
         if is_due and self._folder is not None and stream not in self._keeping:
-            self._begin(self._keeping, stream, self._write(stream))
+            self._begin(self._keeping, stream, self._write)
         return columns
 
     async def _write(self, stream: StreamKey) -> None:

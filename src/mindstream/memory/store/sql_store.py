@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self, TypeVar
+from weakref import WeakSet
 
 from mindstream.clock import Moment
 from mindstream.log import audit, erasures, kept, work
@@ -50,6 +52,13 @@ class SqlDatabase(Protocol):
         """Finish what is waiting and let go."""
 
 
+class AtWork(Protocol):
+    """Something that is done behind."""
+
+    async def close(self) -> None:
+        """Break it off; nothing half done stays."""
+
+
 class SqlStore(Store):
     """The methods of a store that are the same in every database of SQL."""
 
@@ -61,6 +70,11 @@ class SqlStore(Store):
     """Where this machine keeps columns of long streams."""
     _database: SqlDatabase
     _typed: TypedKeys
+
+    @cached_property
+    def at_work(self) -> WeakSet[AtWork]:
+        """Who does something behind with this store: it ends first where the store is closed."""
+        return WeakSet()
 
     async def read(self, look: Callable[[Any], T]) -> T:
         """Run a function of a connection (see log/sql) on what is committed, as of one moment."""
@@ -320,6 +334,8 @@ class SqlStore(Store):
         """Let go of what the database counts for this store's tenant, where all else of it is deleted."""
 
     async def close(self) -> None:
+        for each in list(self.at_work):
+            await each.close()
         await self._database.close()
 
     async def __aenter__(self) -> Self:

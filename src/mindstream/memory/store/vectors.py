@@ -27,6 +27,8 @@ BLOCK = 16_384
 """So many are compared by their bits at once: what is between stays in the processor."""
 PORTION = 4_096
 """So many are measured at once."""
+COMPARED = 256
+"""So many are compared in full at once: they stay in the processor, too."""
 EXACT_UP_TO = 2_000
 """So many are always scored exactly; beyond, only the nearest by their bits."""
 
@@ -190,12 +192,16 @@ class Vectors:
     def cosines(self, query: Floats, rows: NDArray[np.int64]) -> Floats:
         """Return the cosines of these positions with a unit vector."""
         self._settle()
-        found = np.zeros(len(rows), np.float32)
-        for start in range(0, len(rows), PORTION):
-            some = rows[start : start + PORTION]
+        found, sums = np.empty(len(rows), np.float32), self.sums.values
+        halves, numbers = (np.empty((COMPARED, self.width), each) for each in (np.uint16, np.uint32))
+        for start in range(0, len(rows), COMPARED):
+            some = rows[start : start + COMPARED]
+            count = len(some)
+            np.take(sums, some, axis=0, out=halves[:count], mode="clip")  # "raise" would copy
+            np.left_shift(halves[:count], 16, out=numbers[:count], dtype=np.uint32)
             # Not "@": its threads wait for one another where the machine is busy.
-            dots = np.vecdot(restore(self.sums.values[some]), query)
-            found[start : start + PORTION] = dots / np.maximum(self.lengths.values[some], 1e-6)
+            np.vecdot(numbers[:count].view(np.float32), query, out=found[start : start + count])
+        found /= np.maximum(self.lengths.values[rows], np.float32(1e-6))
         return found
 
     def units(self, rows: NDArray[np.int64]) -> Floats:
@@ -224,9 +230,10 @@ class Vectors:
             for column, sign in zip(self.bits[1:], signs[1:], strict=True):
                 apart[some] += np.bitwise_count(column.values[some] ^ sign)
         far = 255 if byte else 65_535
-        apart[~among] = far
+        if not among.all():
+            apart[~among] = far
         step = 1 + len(apart) // SAMPLE
-        sample, wanted = apart[::step], -(-n // step)
+        sample, wanted = apart[::step].copy(), -(-n // step)
         low, high = 0, far - 1  # the least that so many are no further apart than
         while low < high:
             middle = (low + high) // 2

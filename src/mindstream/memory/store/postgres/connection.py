@@ -49,7 +49,7 @@ class Rows:
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> psycopg.Cursor[tuple[Any, ...]]:
         """Run a statement."""
-        return self.connection.execute(_translated(sql), values or None)
+        return self.connection.execute(_translated(sql), values or None, binary=True)
 
     def executemany(self, sql: str, rows: Iterable[Sequence[Any]]) -> psycopg.Cursor[tuple[Any, ...]]:
         """Run a statement once for each row of values."""

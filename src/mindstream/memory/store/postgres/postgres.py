@@ -9,6 +9,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,8 @@ NEWEST = (
     " (SELECT coalesce(max(changed), 0) FROM erased WHERE stream = ?)"
 )
 NEXT = f"SELECT {COLUMNS}, number FROM records WHERE stream = ? AND changed > ? AND number > ? ORDER BY number LIMIT ?"
+CANCELS_S = 0.1
+"""How often a filling that is broken off is told so: it may have been between two statements."""
 TEXT, DATA = FIELDS.index("text"), FIELDS.index("data")
 
 
@@ -79,6 +82,8 @@ class PostgresStore(SqlStore):
         self._finder = Finder()
         self._unindexed: Counter[StreamKey] = Counter()
         self._indexing: dict[StreamKey, asyncio.Task[None]] = {}
+        self._filler = ThreadPoolExecutor(1, "index")
+        """One stream after the other: a filling takes minutes, and everybody shares the loop's own threads."""
 
     async def candidates(
         self,
@@ -111,14 +116,23 @@ class PostgresStore(SqlStore):
         return self._indexing[stream]
 
     async def _fill(self, stream: StreamKey) -> None:
-        with contextlib.suppress(StorageError):  # what cannot be filled now is filled the next time
-            await asyncio.to_thread(Indexing(self._database, stream).run)
+        indexing = Indexing(self._database, stream)
+        running = asyncio.get_running_loop().run_in_executor(self._filler, indexing.run)
+        try:
+            with contextlib.suppress(StorageError):  # what cannot be filled now is filled the next time
+                await asyncio.shield(running)
+        finally:
+            while not running.done():
+                await asyncio.to_thread(indexing.break_off)
+                await asyncio.wait([running], timeout=CANCELS_S)
+            with contextlib.suppress(StorageError):
+                running.result()
 
     async def index(self, stream: StreamKey) -> None:
         """Fill the index of a stream with all that is written by now; a short stream has none."""
         if running := self._indexing.get(stream):
             await asyncio.wait([running])
-        await asyncio.shield(self._index(stream))
+        await asyncio.wait([self._index(stream)])
 
     async def erase(self, stream: StreamKey, what: Sequence[str] | Erasure | None = None) -> int:
         erasure = Erasure(ids=tuple(what)) if isinstance(what, Sequence) else what
@@ -170,7 +184,13 @@ class PostgresStore(SqlStore):
 
     async def changes(self, stream: StreamKey, since: int, after: int = 0, most: int | None = None) -> Changes:
         self.tenant.own(stream)
-        return await self._database.read(lambda rows: _changes(rows, stream, since, after, most))
+        return await asyncio.to_thread(self._changes, stream, since, after, most)
+
+    def _changes(self, stream: StreamKey, since: int, after: int, most: int | None) -> Changes:
+        """Look first whether there is anything, in one statement: mostly there is not."""
+        if since and not after and max(self._database.run(lambda rows: _newest(rows, stream), AT_ONCE)) <= since:
+            return Changes(upto=since)
+        return self._database.run(lambda rows: _changes(rows, stream, since, after, most))
 
     @contextlib.asynccontextmanager
     async def walk(self, stream: StreamKey) -> AsyncIterator[tuple[int, AsyncIterator[Record]]]:
@@ -212,7 +232,10 @@ class PostgresStore(SqlStore):
             await self._database.vacuum("counters", full=True)
 
     async def close(self) -> None:
-        await asyncio.gather(*self._indexing.values())
+        fillings = [*self._indexing.values()]
+        for filling in fillings:
+            filling.cancel()
+        await asyncio.gather(*fillings, return_exceptions=True)
         await super().close()
 
 
@@ -225,11 +248,13 @@ def cache_folder(url: str, tenant: str) -> Path | None:
     return Path(cache) / "mindstream" / KEPT_COLUMNS / digest if cache else None
 
 
+def _newest(rows: Rows, stream: StreamKey) -> tuple[int, int]:
+    written, erased = rows.execute(NEWEST, (stream, stream)).fetchone() or (0, 0)
+    return written, erased
+
+
 def _changes(rows: Rows, stream: StreamKey, since: int, after: int, most: int | None) -> Changes:
-    newest = rows.execute(NEWEST, (stream, stream)).fetchone()
-    written, erased = newest or (0, 0)
-    if since and not after and max(written, erased) <= since:
-        return Changes(upto=since)
+    written, erased = _newest(rows, stream)
     gone = []
     if erased > since and not after:
         deleted = rows.execute("SELECT id FROM erased WHERE stream = ? AND changed > ?", (stream, since))

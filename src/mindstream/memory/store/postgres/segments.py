@@ -6,14 +6,17 @@ stand as hashes, so that no word of a record is in an index. Vectors: pgvector's
 beside the bytes of which scores are made; not in `records`, where each touch would write the graph anew.
 
 A segment grows by being made anew of SEVERAL neighbours. What changes while it is made takes its row (tables.unindex),
-and then it is not kept.
+and then it is not kept. Its vectors are written a portion a transaction: where the filling is broken off, whoever fills
+next goes on behind the last one.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
+import threading
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -33,10 +36,15 @@ SEARCHED_FROM = 16_384
 """A stream of fewer records is read whole in a second."""
 SMALLEST, SEVERAL, LARGEST = 256, 16, 65_536
 """A segment has 256 records, 4,096 or 65,536."""
+PORTION = 500
+"""So many vectors are written at once: a second, where the graph is large."""
 MOST_TIMES, MOST_LENGTH = 15, 15
 BUSY = 0x73656172  # "sear": the first key of the lock of whoever fills a stream's index
 PROBES = "SELECT count(*) FROM (SELECT 1 FROM records WHERE stream = ? LIMIT ?) AS found"
 SEGMENTS = "SELECT id, first, last, count FROM segments WHERE stream = ? AND ready ORDER BY last"
+MAKING = "DELETE FROM segments WHERE stream = ? AND NOT ready"
+BEGUN = "SELECT 1 FROM counters WHERE name = 'changed' FOR SHARE"
+"""Waits for whoever writes at this moment, who has not seen the row of the segment that is being made."""
 EXTENSION = (
     "SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE extname = 'vector'"
 )
@@ -52,42 +60,73 @@ class Segment(NamedTuple):
     size: int
 
 
+class BrokenOff(Exception):  # noqa: N818
+    """The filling is not to go on."""
+
+
 class Indexing:
     """Fills the index of a stream, in a thread of whoever calls; one process at a time does."""
 
     def __init__(self, database: PostgresDatabase, stream: StreamKey) -> None:
         self._database = database
         self._stream = stream
+        self._broken = threading.Event()
+        self._asking = threading.Lock()
+        self._connection: Connection | None = None
 
     def run(self) -> None:
         """Take in all that no segment holds yet, but for fewer than SMALLEST records; short streams have no index."""
-        with self._database.lent() as connection:
-            before, connection.autocommit = connection.autocommit, True
-            rows = Rows(connection)
-            try:
-                locked = rows.execute("SELECT pg_try_advisory_lock(?, hashtext(?))", (BUSY, self._stream)).fetchone()
-                if locked and locked[0]:
+        with contextlib.suppress(BrokenOff), self._database.lent(beyond=True) as connection:
+            sql = "SELECT pg_try_advisory_lock(?, hashtext(?))"
+            if Rows(connection).execute(sql, (BUSY, self._stream)).fetchone() == (True,):
+                self._connection = connection
+                try:
                     self._fill(connection)
-            finally:
-                if not connection.closed:
-                    rows.execute("SELECT pg_advisory_unlock_all()")
-                    connection.autocommit = before
+                finally:
+                    self._leave(connection)
+
+    def break_off(self) -> None:
+        """Have it end soon: what the server is doing for it is cancelled. To be called until it has ended."""
+        self._broken.set()
+        with self._asking, contextlib.suppress(psycopg.Error):
+            if self._connection is not None:
+                self._connection.cancel_safe(timeout=1)
+
+    def _leave(self, connection: Connection) -> None:
+        """Leave nothing that is half made, and nobody locked out."""
+        with self._asking:  # from here on nothing is cancelled
+            self._connection = None
+        try:
+            if not connection.closed:
+                with contextlib.suppress(psycopg.errors.LockNotAvailable), connection.transaction():
+                    connection.execute(b"SET LOCAL lock_timeout = '500ms'")
+                    Rows(connection).execute(MAKING, (self._stream,))
+                connection.execute(b"SELECT pg_advisory_unlock_all()")
+        finally:
+            if self._broken.is_set():
+                connection.close()  # should a cancellation be on its way yet, it hits nobody else
+
+    def _heed(self) -> None:
+        if self._broken.is_set():
+            raise BrokenOff
 
     def _fill(self, connection: Connection) -> None:
+        self._heed()
         rows = Rows(connection)
-        rows.execute("DELETE FROM segments WHERE stream = ? AND NOT ready", (self._stream,))  # somebody broke off
+        rows.execute(MAKING, (self._stream,))  # somebody died over it
         found = rows.execute(PROBES, (self._stream, SEARCHED_FROM)).fetchone()
         if not found or found[0] < SEARCHED_FROM:
             return
         vectors = _with_vectors(connection)
         while gap := self._gap(rows):
             self._make(connection, *gap, vectors, ())
+            if vectors:  # from the first segment on: a graph of all would have to be made in one piece
+                _index_vectors(connection, vectors)
             self._join(connection, vectors)
-        if vectors:
-            _index_vectors(connection, vectors)
 
     def _gap(self, rows: Rows) -> tuple[int, int] | None:
         """Return the numbers of records that no segment holds, at most LARGEST of them, at least SMALLEST."""
+        self._heed()
         after = 0
         segments = [Segment(*row) for row in rows.execute(SEGMENTS, (self._stream,))]
         for before in [each.first for each in segments] + [2**62]:
@@ -104,6 +143,7 @@ class Indexing:
     def _join(self, connection: Connection, vectors: str) -> None:
         """Make one of the newest segments where SEVERAL of them are as small as one another."""
         while True:
+            self._heed()
             segments = [Segment(*row) for row in Rows(connection).execute(SEGMENTS, (self._stream,))][-SEVERAL:]
             sizes = [each.size for each in segments]
             if len(sizes) < SEVERAL or sum(sizes) > LARGEST or 2 * min(sizes) < max(sizes):
@@ -119,12 +159,13 @@ class Indexing:
             " VALUES (?, ?, ?, 0, 0, '{}', '', '', '', '') RETURNING id", (self._stream, first, last),
         ).fetchone()  # fmt: skip
         id_ = int(row[0]) if row else 0
+        rows.execute(BEGUN)
         sql = f"SELECT number, {COLUMNS} FROM records WHERE stream = ? AND number BETWEEN ? AND ? ORDER BY number"
+        found = list(self._heeding(rows.execute(sql, (self._stream, first, last))))
+        if vectors and not self._put_vectors(connection, vectors, id_, found):
+            return False
         with connection.transaction() as making:
-            found = [(number, record_of(tuple(row))) for number, *row in rows.execute(sql, (self._stream, first, last))]
-            if vectors:
-                _put_vectors(rows, vectors, found)
-            values = _write_postings(rows, id_, found)
+            values = _write_postings(rows, id_, found, self._heed)
             kept = rows.execute(
                 "UPDATE segments SET ready = true, count = ?, words = ?, kinds = ?, numbers = ?, kind = ?, episode = ?,"
                 " sizes = ? WHERE id = ?", (len(found), *values, id_),
@@ -135,9 +176,42 @@ class Indexing:
             rows.execute("DELETE FROM segments WHERE id = ANY(?)", (list(old),))
         return bool(kept)
 
+    def _heeding(self, found: Iterator[tuple[Any, ...]]) -> Iterator[tuple[int, Record]]:
+        for number, *row in found:
+            self._heed()
+            yield number, record_of(tuple(row))
 
-def _write_postings(rows: Rows, segment: int, found: Sequence[tuple[int, Record]]) -> tuple[Any, ...]:
-    """Write the postings of a segment's records; return its columns `words` to `sizes`.
+    def _put_vectors(
+        self, connection: Connection, schema: str, segment: int, found: Sequence[tuple[int, Record]]
+    ) -> bool:
+        """Write the vectors that are not there yet, a portion a transaction; tell whether the segment is to be kept.
+
+        What is changed meanwhile takes the segment's row first, and then the vectors that it sees.
+        """
+        rows = Rows(connection)
+        sql = "SELECT number FROM nearness WHERE number = ANY(?)"
+        there = {row[0] for row in rows.execute(sql, ([number for number, _ in found],))}
+        lines = [
+            (number, each.stream, each.kind, len(each.vector), each.vector)
+            for number, each in found
+            if number not in there and each.vector is not None and is_finite(each.vector)
+        ]
+        for start in range(0, len(lines), PORTION):
+            self._heed()
+            with connection.transaction() as putting:
+                _put(rows, schema, lines[start : start + PORTION])
+                sql = "SELECT 1 FROM segments WHERE id = ? FOR UPDATE"
+                if not (kept := rows.execute(sql, (segment,)).fetchone()):
+                    raise psycopg.Rollback(putting)
+            if not kept:
+                return False
+        return True
+
+
+def _write_postings(
+    rows: Rows, segment: int, found: Sequence[tuple[int, Record]], heed: Callable[[], None]
+) -> tuple[Any, ...]:
+    """Write the postings of a segment's records; return its columns `words` to `sizes`. `heed` may break it off.
 
     A posting is the place in the segment, how long that record is (in half steps of 2), and how often it has the term.
     """
@@ -147,6 +221,7 @@ def _write_postings(rows: Rows, segment: int, found: Sequence[tuple[int, Record]
     episode = np.array([episodes.get(record.episode, -1) for _, record in found], np.int32)
     lengths = np.zeros(len(found), np.int32)
     for at, (_, record) in enumerate(found):
+        heed()
         said = found_by(record)
         lengths[at] = len(said)
         length = min(round(2 * math.log2(len(said) + 1)), MOST_LENGTH)
@@ -186,18 +261,15 @@ def _with_vectors(connection: Connection) -> str:
     return str(row[0])
 
 
-def _put_vectors(rows: Rows, schema: str, found: Sequence[tuple[int, Record]]) -> None:
-    some = [(number, each) for number, each in found if each.vector is not None and is_finite(each.vector)]
-    lines = [(number, each.stream, each.kind, len(each.vector), written(each.vector)) for number, each in some]  # type: ignore[arg-type]
-    for start in range(0, len(lines), 1_000):
-        number, stream, kind, width, near = zip(*lines[start : start + 1_000], strict=True)
-        rows.execute(
-            "INSERT INTO nearness (number, stream, kind, width, near)"
-            f' SELECT n, s, k, w, v::"{schema}".halfvec'
-            " FROM unnest(?::bigint[], ?::text[], ?::text[], ?::integer[], ?::text[]) AS new(n, s, k, w, v)"
-            " ON CONFLICT DO NOTHING",
-            [*map(list, (number, stream, kind, width, near))],
-        )  # fmt: skip
+def _put(rows: Rows, schema: str, lines: Sequence[tuple[Any, ...]]) -> None:
+    number, stream, kind, width, vectors = zip(*lines, strict=True)
+    rows.execute(
+        "INSERT INTO nearness (number, stream, kind, width, near)"
+        f' SELECT n, s, k, w, v::"{schema}".halfvec'
+        " FROM unnest(?::bigint[], ?::text[], ?::text[], ?::integer[], ?::text[]) AS new(n, s, k, w, v)"
+        " ON CONFLICT DO NOTHING",
+        [*map(list, (number, stream, kind, width)), [written(each) for each in vectors]],
+    )  # fmt: skip
 
 
 def written(vector: Any) -> str:
@@ -213,7 +285,10 @@ def _index_vectors(connection: Connection, schema: str) -> None:
         " SELECT width FROM w WHERE width BETWEEN 1 AND 4000"
     )
     for (width,) in connection.execute(widths.encode()).fetchall():
+        if connection.execute(f"SELECT to_regclass('nearness_{width}')".encode()).fetchone() != (None,):
+            continue
         near = f'(near::"{schema}".halfvec({width})) "{schema}".halfvec_ip_ops'
         sql = f"CREATE INDEX IF NOT EXISTS nearness_{width} ON nearness USING hnsw ({near}) WHERE width = {width}"
-        connection.execute(sql.encode())
-        connection.execute(f"ALTER INDEX nearness_{width} ALTER COLUMN 1 SET STATISTICS 0".encode())
+        with connection.transaction():
+            connection.execute(sql.encode())
+            connection.execute(f"ALTER INDEX nearness_{width} ALTER COLUMN 1 SET STATISTICS 0".encode())
