@@ -84,6 +84,7 @@ def main() -> None:
     parser.add_argument("--minds", type=int, default=200)
     parser.add_argument("--per-second", type=float, default=4.0)
     parser.add_argument("--seconds", type=float, default=60.0, help="0: kills alone")
+    parser.add_argument("--warm", type=float, default=scale_processes.WARM, help="utterances a second while minds open")
     parser.add_argument("--kills", type=int, default=40, help="0: none")
     parser.add_argument("--reasoner-s", type=float, default=2.0)
     parser.add_argument("--json", action="store_true")

@@ -74,6 +74,7 @@ def openai_client(at: Address, whole_bytes: int = 0) -> AsyncOpenAI:
 class OpenAIChat:
     """An endpoint's `/chat/completions`; and how likely it finds a given text."""
 
+    gap_s = 0.0
     ways: tuple[Way, ...] = ("echo", "prompt_logprobs", "grammar")
 
     def __init__(self, at: Address) -> None:

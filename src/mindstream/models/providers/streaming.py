@@ -30,6 +30,8 @@ from mindstream.models.providers.wire import (
 
 AT_ONCE, KEPT_S = 1_000, 5.0
 """So many connections, and so long one waits for the next request: servers let go of theirs after as long."""
+AT_FIRST, GAP_S = 6, 0.04
+"""So many events are read as they come: a first word is waited for. Then what comes within GAP_S is read together."""
 REST_S = 0.1
 """So long the end of a stream whose last event was read may take: then its connection serves again."""
 
@@ -105,8 +107,8 @@ async def _events(response: aiohttp.ClientResponse) -> AsyncGenerator[str]:
     Raises:
         Refusal: it is too much: in all, in lines, or since the last event ended.
     """
-    left, lines, rest = STREAM_BYTES, STREAM_LINES, b""
-    while data := await response.content.readany():
+    left, lines, rest, count = STREAM_BYTES, STREAM_LINES, b"", 0
+    while data := await _next(response.content, wait=count > AT_FIRST):
         left, lines = left - len(data), lines - data.count(b"\n")
         rest += data
         if b"\r" in rest:
@@ -115,11 +117,21 @@ async def _events(response: aiohttp.ClientResponse) -> AsyncGenerator[str]:
         *whole, rest = rest.split(b"\n\n")
         if left < 0 or lines < 0 or len(rest) > EVENT_BYTES:
             raise Refusal("it sends without an end")
+        count += len(whole)
         for event in whole:
             if found := "\n".join(_data(event.decode())):
                 yield found
         if len(data) >= FLOOD_BYTES:  # what is there already is read without waiting: others get their turn
             await asyncio.sleep(0)
+
+
+async def _next(content: aiohttp.StreamReader, *, wait: bool) -> bytes:
+    """Return what has come; b"" at the end. `wait`: together with what comes within GAP_S, unless it ends."""
+    if wait:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(GAP_S):
+                await content.wait_eof()
+    return await content.readany()
 
 
 def _data(event: str) -> Iterator[str]:
