@@ -17,8 +17,10 @@ import json
 import re
 import time
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Any
 
+import uvloop
 from talker_faults import MIX
 
 WORDS = re.findall(
@@ -76,15 +78,14 @@ class Door:
             for n, word in enumerate(begun(body["messages"])):
                 if n:
                     await asyncio.sleep(self.between_s)
-                _chunk(writer, {"content": word + " "})
+                writer.write(chunk(word + " "))
                 asked.first = asked.first or time.monotonic()
         else:
             text, share = thought(body["messages"])
             await asyncio.sleep(self.reasoner_s * share)
             asked.first = time.monotonic()
-            _chunk(writer, {"content": text})
-        _chunk(writer, {}, "stop")
-        writer.write(b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n")
+            writer.write(chunk(text))
+        writer.write(chunk("", "stop") + b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n")
 
 
 def begun(messages: list[dict[str, Any]]) -> list[str]:
@@ -124,13 +125,16 @@ def _thinking(system: str, asked: str) -> str:
     return json.dumps(found)
 
 
-def _chunk(writer: asyncio.StreamWriter, delta: dict[str, Any], finish: str | None = None) -> None:
-    choice = {"index": 0, "delta": delta, "finish_reason": finish}
-    chunk = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "any", "choices": [choice]}
+@lru_cache(1_000)
+def chunk(text: str, finish: str | None = None) -> bytes:
+    """Return one event of a stream, as a server sends it: in one piece, its length in front."""
+    choice = {"index": 0, "delta": {"content": text} if text else {}, "finish_reason": finish}
+    event: dict[str, Any] = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "any"}
+    event["choices"] = [choice]
     if finish:
-        chunk["usage"] = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
-    data = f"data: {json.dumps(chunk)}\n\n".encode()
-    writer.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+        event["usage"] = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
+    data = f"data: {json.dumps(event)}\n\n".encode()
+    return b"%x\r\n%b\r\n" % (len(data), data)
 
 
 def _send(writer: asyncio.StreamWriter, text: str) -> None:
@@ -153,4 +157,4 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    uvloop.run(main())

@@ -6,7 +6,8 @@
 Two `mindstream serve --no-thinking` hear and speak, two `mindstream work` think, over a server started from the wheel;
 the models are latency_server.py's, asked through the real provider. First one `mindstream serve` on a folder does all
 of it alone. overhead: from sending an utterance until its first piece is here, minus what the model's server took
-until its first token; turns that wait for a thought have none. rss_growth: of the process that grew most, from a fifth
+until its first token; turns that wait for a thought have none. cpu: of our processes, for the utterances that are
+counted and the thoughts about them, from a rest to a rest. rss_growth: of the process that grew most, from a fifth
 of the time on.
 
 Then servers, workers and PostgreSQL itself are killed in turn (kill -9; pg_ctl stop -m immediate) and started again,
@@ -44,6 +45,8 @@ from mindstream.memory.opening import open_store
 MINDS, PER_SECOND, SECONDS, KILLS = 2_000, 15.0, 120.0, 100
 WARM = 20.0
 """So many utterances a second while minds are opened."""
+IDLE = 0.04
+"""Who takes no more of a core than this has nothing to do."""
 ANSWER_S, SETTLE_S = 60.0, 120.0
 KILLED_LOAD, KILLED_MINDS = 5.0, 100
 """So many utterances a second, of so many minds, while processes are killed."""
@@ -128,7 +131,8 @@ async def measured(
     processes: Sequence[Process], ports: list[int], model: int, given: argparse.Namespace
 ) -> dict[str, Any]:
     """Open all minds, then measure."""
-    await load(ports, Taken(), range(given.minds), given.minds, WARM)
+    await load(ports, Taken(), range(given.minds), given.minds, given.warm)
+    await rest(processes, given.reasoner_s)
     served(model)
     taken, rss = Taken(), [list[int]() for _ in processes]
 
@@ -143,6 +147,7 @@ async def measured(
     said = int(given.seconds * given.per_second)
     await load(ports, taken, range(given.minds, given.minds + said), given.minds, given.per_second)
     watching.cancel()
+    await rest(processes, given.reasoner_s)
     own = served(model)
     times = [
         taken.first[mark] - taken.begun[mark] - (first - came)
@@ -155,6 +160,16 @@ async def measured(
         "rss_mb": [round(each[-1] / 2**20) for each in rss],
         "rss_growth": round(max(each[-1] / each[len(each) // 5] for each in rss), 3),
     }  # fmt: skip
+
+
+async def rest(processes: Sequence[Process], reasoner_s: float) -> None:
+    """Wait until all that was said is thought about: hardly anything is done for longer than a thought takes."""
+    idle_s = reasoner_s + 1
+    for _ in range(round(SETTLE_S / idle_s)):
+        cpu_s = sum(each.cpu_s() for each in processes)
+        await asyncio.sleep(idle_s)
+        if sum(each.cpu_s() for each in processes) - cpu_s < IDLE * idle_s * len(processes):
+            return
 
 
 async def killed(cluster: Cluster, given: argparse.Namespace) -> dict[str, Any]:
@@ -257,6 +272,7 @@ def main() -> None:
     parser.add_argument("--minds", type=int, default=MINDS)
     parser.add_argument("--per-second", type=float, default=PER_SECOND)
     parser.add_argument("--seconds", type=float, default=SECONDS)
+    parser.add_argument("--warm", type=float, default=WARM, help="so many utterances a second while minds are opened")
     parser.add_argument("--kills", type=int, default=KILLS)
     parser.add_argument("--reasoner-s", type=float, default=2.0)
     parser.add_argument("--json", action="store_true")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 
 from mindstream.log.events import Logged
 
@@ -21,9 +21,12 @@ class Feed:
 
     def __init__(self) -> None:
         self._listeners: set[asyncio.Queue[Logged | None]] = set()
+        self._heeding: list[Callable[[Logged], None]] = []
 
     def publish(self, logged: Logged) -> None:
         """Hand an event to all listeners."""
+        for told in self._heeding:
+            told(logged)
         for listener in self._listeners:
             _put(listener, logged)
 
@@ -36,6 +39,15 @@ class Feed:
             yield _each(listener)
         finally:
             self._listeners.discard(listener)
+
+    @contextlib.contextmanager
+    def heeding(self, told: Callable[[Logged], None]) -> Iterator[None]:
+        """Call `told` with each event while the block lasts, where it happens: it must be quick, and not fail."""
+        self._heeding.append(told)
+        try:
+            yield
+        finally:
+            self._heeding.remove(told)
 
     def close(self) -> None:
         """Tell all listeners that nothing more will come."""

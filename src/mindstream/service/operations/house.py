@@ -401,17 +401,8 @@ class House:
         )  # fmt: skip
         opened = OpenMind(key, mind, stack.aclose, self.clock.elapsed(), zone=zone)
         payer.of = opened
-        showing = asyncio.ensure_future(_show_live(mind, ground.hub))
-        stack.callback(showing.cancel)
+        stack.enter_context(mind.memory.feed.heeding(ground.hub.show_live))
         return opened
-
-
-async def _show_live(mind: Mind, hub: Hub) -> None:
-    """Hand what is live only to whoever listens to the tenant's events."""
-    with mind.memory.feed.listening() as rows:
-        async for row in rows:
-            if not row.seq:
-                hub.show(row)
 
 
 def house_of(

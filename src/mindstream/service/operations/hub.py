@@ -105,6 +105,11 @@ class Hub:
         """Hand on what is live only."""
         self._put(Line(row))
 
+    def show_live(self, row: Logged) -> None:
+        """Hand a row on if it is live only: what is kept is read from the log."""
+        if not row.seq:
+            self.show(row)
+
     def _put(self, line: Line) -> None:
         for mind in (line.row.mind, None):
             for listener in self._by_mind.get(mind, ()):

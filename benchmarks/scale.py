@@ -1,0 +1,101 @@
+"""Past one machine, in one report: recall in a million records, and several processes beside one.
+
+    python benchmarks/scale.py --cache DIR --json                  all of it: within 20 minutes on two quiet cores
+    python benchmarks/scale.py --cache DIR --no-recall --kills 40 --minds 100 --per-second 4 --seconds 30
+
+Joins scale_recall.py (each store in a process of its own) and scale_processes.py; each part can be left out. The cache
+of memories is built where it is missing, which is not counted and takes an hour. Ratios come beside times, for they
+tell the same on a busy machine: of PostgreSQL to SQLite (recall), of four processes to one (an answer).
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import scale_processes
+
+FIELDS = ("p50_ms", "recall_vs_exact", "first_ms", "first_without_kept_ms")
+OF_PROCESSES = (
+    "processes", "minds", "overhead_p50_ms", "overhead_p99_ms", "times_alone", "rss_growth", "acknowledged", "lost",
+    "doubled", "unanswered", "kills",
+)  # fmt: skip
+
+
+def recalled(given: argparse.Namespace, store: str) -> dict[str, Any]:
+    """Return what scale_recall.py measures on a store."""
+    script = Path(__file__).with_name("scale_recall.py")
+    words = ["--cache", str(given.cache), "--store", store, "--sizes", given.sizes, "--scans", str(given.scans)]
+    done = subprocess.run(
+        [sys.executable, str(script), *words, "--json"], check=True, stdout=subprocess.PIPE, text=True
+    )
+    sizes = json.loads(done.stdout)["recall"]
+    return {size: {name: row[name] for name in FIELDS} for size, row in sizes.items()}
+
+
+def ratios(recall: dict[str, Any]) -> dict[str, dict[str, float]]:
+    """Return how many times as long PostgreSQL takes as SQLite, by size."""
+    if len(recall) < 2:
+        return {}
+    return {
+        size: {
+            name: round(recall["postgres"][size][name] / row[name], 2)
+            for name in FIELDS if name.endswith("_ms") and row[name]
+        }
+        for size, row in recall["sqlite"].items()
+    }  # fmt: skip
+
+
+def run(given: argparse.Namespace) -> dict[str, Any]:
+    """Measure what was asked for."""
+    row: dict[str, Any] = {"load": os.getloadavg()[0], "cores": os.cpu_count()}
+    if given.recall:
+        row["recall"] = {store: recalled(given, store) for store in given.stores.split(",")}
+        row["postgres_to_sqlite"] = ratios(row["recall"])
+    if given.processes:
+        logging.getLogger("asyncio").setLevel(logging.ERROR)  # that a server was killed is no news
+        found = asyncio.run(scale_processes.run(given))
+        row |= {name: found[name] for name in OF_PROCESSES if name in found}
+        if "alone" in found:
+            alone, four = found["alone"], found["four"]
+            row["alone"], row["four"] = alone, four
+            row["four_to_one"] = {
+                name: round(four[name] / alone[name], 2)
+                for name in ("overhead_p50_ms", "overhead_p99_ms", "cpu_ms_per_utterance") if alone[name]
+            }  # fmt: skip
+    return row
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cache", type=Path, help="where the memories of recall lie; without it there is no recall")
+    parser.add_argument("--recall", action=argparse.BooleanOptionalAction, default=True)
+    parser.add_argument("--stores", default="sqlite,postgres")
+    parser.add_argument("--sizes", default="1000,100000,1000000")
+    parser.add_argument("--scans", type=int, default=20, help="so many questions are compared with the full scan")
+    parser.add_argument("--processes", action=argparse.BooleanOptionalAction, default=True)
+    parser.add_argument("--minds", type=int, default=200)
+    parser.add_argument("--per-second", type=float, default=4.0)
+    parser.add_argument("--seconds", type=float, default=60.0, help="0: kills alone")
+    parser.add_argument("--warm", type=float, default=scale_processes.WARM, help="utterances a second while minds open")
+    parser.add_argument("--kills", type=int, default=40, help="0: none")
+    parser.add_argument("--reasoner-s", type=float, default=2.0)
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    given.recall = given.recall and given.cache is not None
+    row = run(given)
+    print(json.dumps(row) if given.json else "\n".join(f"{name}: {value}" for name, value in row.items()))
+    if bars := list(scale_processes.broken(row)):
+        print("\n".join(bars), file=sys.stderr)
+        raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    main()
