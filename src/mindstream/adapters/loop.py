@@ -14,6 +14,7 @@ import os
 import threading
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
+from functools import wraps
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -102,6 +103,24 @@ class Handle:
         else:
             store = self.data
         return await stack.enter_async_context(Memory.open(store, self.user, embed=self.embed)), stack
+
+
+def both(work: Callable[..., Work[Any]]) -> tuple[Any, Any]:
+    """Return two methods for an object with a `handle`, one that waits, one that is awaited.
+
+    Args:
+        work: a method whose last argument is the memory.
+    """
+
+    @wraps(work)
+    def waited(self: Any, *args: Any, **more: Any) -> Any:
+        return self.handle.wait(lambda memory: work(self, *args, memory=memory, **more))
+
+    @wraps(work)
+    async def awaited(self: Any, *args: Any, **more: Any) -> Any:
+        return await self.handle.do(lambda memory: work(self, *args, memory=memory, **more))
+
+    return waited, awaited
 
 
 async def _close(key: tuple[object, ...]) -> None:
