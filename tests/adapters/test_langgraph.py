@@ -207,8 +207,8 @@ def test_a_time_to_live_ends_and_is_renewed_by_reading(stores: Callable[..., Any
     store.put(("a",), "ever", {"text": "for ever"}, ttl=None)
 
     def until(key: str) -> float | None:
-        ids = store._items.held((("a",), key)).id
-        return store.handle.wait(lambda memory: memory.get(ids)).valid_until  # type: ignore[no-any-return]
+        found = store.handle.wait(lambda memory: memory.find(where={"key": key}, over=True))
+        return found[0].valid_until  # type: ignore[no-any-return]
 
     before = until("long")
     while store.get(("a",), "short", refresh_ttl=False) is not None:
@@ -316,8 +316,8 @@ def test_a_long_thread_writes_each_value_once(tmp_path: Path, stores: Callable[.
         "for n in range(30): graph.update_state(thread, {'said': ['x' * 1000]}, as_node='wait')\n"
         "async def count(memory):\n"
         "    async with memory.store.walk(memory.key) as (n, rows):\n"
-        "        kinds = [(each.kind, each.data.get('channel')) async for each in rows]\n"
-        "    return kinds.count(('document', None)), kinds.count(('evidence', 'said'))\n"
+        "        kinds = [(each.kind, each.data['place'][2] == 'said') async for each in rows]\n"
+        "    return kinds.count(('document', False)), kinds.count(('evidence', True))\n"
         "print(saver.handle.wait(count), len(list(saver.list(thread))))\n"
     )
     assert run_python(code, tmp_path) == "(30, 30) 30\n"

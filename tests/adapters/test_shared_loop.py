@@ -16,6 +16,7 @@ import pytest
 from foreign_programs import run_python
 
 from mindstream import Memory, Record, SqliteStore
+from mindstream.adapters import loop
 from mindstream.adapters.loop import Handle, wait
 from mindstream.errors import InputError
 
@@ -57,6 +58,33 @@ def test_it_is_opened_once_however_many_ask_first(folder: Path, monkeypatch: pyt
         handle.close()
     assert texts(handles[0]) == [] and len(opened) == 2
     handles[0].close()
+
+
+def test_of_many_memories_those_used_last_stay_open_and_nothing_is_lost(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop, "MOST_OPEN", 3)
+    handles = [Handle(folder, f"user {n}") for n in range(6)]
+    begun, go_on = threading.Event(), threading.Event()
+
+    async def long(memory: Memory) -> str:
+        begun.set()
+        await asyncio.to_thread(go_on.wait)
+        return (await memory.retain("said at the end", "note")).text
+
+    with ThreadPoolExecutor(1) as pool:
+        busy = pool.submit(handles[0].wait, long)
+        begun.wait()
+        for handle in (*handles[1:], handles[2]):
+            handle.wait(note(f"of {handle.user}"))
+            assert len(loop._memories) <= 3
+        assert [key[1] for key in loop._memories] == ["user 0", "user 5", "user 2"]
+        go_on.set()
+        assert busy.result() == "said at the end"
+    assert [texts(handle) for handle in handles] == [["said at the end"], *([f"of user {n}"] for n in range(1, 6))]
+    for handle in handles:
+        handle.close()
+    assert not loop._memories and not loop._stores
 
 
 async def test_a_store_of_a_tenant_is_that_tenants(folder: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from pydantic import JsonValue
 from world import World
@@ -40,3 +42,22 @@ async def test_a_policy_is_not_bound_to_what_is_most_relevant(world: World) -> N
     assert found.record.id == best.id
     everything = await world.stream.recall("what noise do trams make?", k=99, policy=Generative(), touch=False)
     assert found.score == pytest.approx(max(each.score for each in everything))
+
+
+async def test_what_is_so_is_found_without_a_question_newest_first(world: World) -> None:
+    stream = world.stream
+    news = [RecordDraft(text=f"noise {n}", kind="note", by="ann" if n % 2 else "", data={"n": n}) for n in range(6)]
+    first, *_ = await stream.retain_all([*news, RecordDraft(text="a chest", data={"tags": ["a"]})])
+
+    async def texts(n: int | None = None, **named: Any) -> list[str]:
+        return [each.text for each in await stream.find(n, **named)]
+
+    assert await texts(2, where={"by": "ann"}) == ["noise 5", "noise 3"]
+    assert await texts(where={"tags": ["a"]}) == ["a chest"] and await texts(kinds=["dream"]) == []
+    world.clock.advance(60)
+    await stream.replace(first.id, RecordDraft(text="Noise 0", kind="note", data={"n": 0}))
+    assert await texts(where={"n": 0}) == ["Noise 0"]
+    assert await texts(where={"n": 0}, over=True) == ["Noise 0", "noise 0"]
+    assert await texts(since=world.clock.now()) == ["Noise 0"]
+    await stream.forget(first.id)
+    assert await texts(where={"n": 0}, over=True) == [] and len(await texts()) == 6

@@ -12,11 +12,14 @@ import atexit
 import contextlib
 import os
 import threading
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
+from functools import wraps
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
+from mindstream.errors import StorageError
 from mindstream.memory.memory import Memory
 from mindstream.memory.opening import open_store
 from mindstream.memory.store.store import Store
@@ -24,13 +27,16 @@ from mindstream.models.embedders.embedder import Embedder
 
 T = TypeVar("T")
 Work: TypeAlias = Coroutine[Any, Any, T]
+MOST_OPEN = 64
+"""So many memories that nothing is being done with stay open; of more, those that were used longest ago are closed."""
 LAST_S = 5.0
 """How long the end of the program waits for what recalls have touched to be written."""
 
 _starting = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
 _stores: dict[str, Store] = {}
-_memories: dict[tuple[object, ...], asyncio.Task[tuple[Memory, AsyncExitStack]]] = {}
+_memories: OrderedDict[tuple[object, ...], asyncio.Task[tuple[Memory, AsyncExitStack]]] = OrderedDict()
+_working: Counter[tuple[object, ...]] = Counter()
 
 
 def wait(work: Work[T]) -> T:
@@ -87,12 +93,21 @@ class Handle:
         wait(_close(self._key))
 
     async def _done(self, work: Callable[[Memory], Work[T]]) -> T:
-        return await work(await self._memory())
+        _working[self._key] += 1
+        try:
+            return await work(await self._memory())
+        finally:
+            _working[self._key] -= 1
+            if not _working[self._key]:
+                del _working[self._key]
+            if len(_memories) > MOST_OPEN:
+                await asyncio.shield(_close_oldest())
 
     async def _memory(self) -> Memory:
         opening = _memories.get(self._key)
-        if opening is None or (opening.done() and (opening.cancelled() or opening.exception())):
+        if opening is None or _failed(opening):
             opening = _memories[self._key] = asyncio.ensure_future(self._open())
+        _memories.move_to_end(self._key)
         return (await asyncio.shield(opening))[0]
 
     async def _open(self) -> tuple[Memory, AsyncExitStack]:
@@ -104,8 +119,38 @@ class Handle:
         return await stack.enter_async_context(Memory.open(store, self.user, embed=self.embed)), stack
 
 
+def both(work: Callable[..., Work[Any]]) -> tuple[Any, Any]:
+    """Return two methods for an object with a `handle`, one that waits, one that is awaited.
+
+    Args:
+        work: a method whose last argument is the memory.
+    """
+
+    @wraps(work)
+    def waited(self: Any, *args: Any, **more: Any) -> Any:
+        return self.handle.wait(lambda memory: work(self, *args, memory=memory, **more))
+
+    @wraps(work)
+    async def awaited(self: Any, *args: Any, **more: Any) -> Any:
+        return await self.handle.do(lambda memory: work(self, *args, memory=memory, **more))
+
+    return waited, awaited
+
+
+async def _close_oldest() -> None:
+    """Close what was used longest ago, and nothing that is being used; what is written is on disk already."""
+    for key in [key for key in _memories if key not in _working][: len(_memories) - MOST_OPEN]:
+        if key not in _working:  # nor has come to be meanwhile
+            with contextlib.suppress(StorageError):  # of what a recall touched; it is no error of who calls now
+                await _close(key)
+
+
+def _failed(opening: asyncio.Task[Any]) -> bool:
+    return opening.done() and (opening.cancelled() or opening.exception() is not None)
+
+
 async def _close(key: tuple[object, ...]) -> None:
-    if (opened := _memories.pop(key, None)) is not None:
+    if (opened := _memories.pop(key, None)) is not None and not _failed(opened):
         await (await opened)[1].aclose()
     place = key[0]
     if isinstance(place, str) and place in _stores and not any(place == other[0] for other in _memories):
@@ -130,7 +175,7 @@ def _is_here() -> bool:
 
 async def _settle() -> None:
     for opened in list(_memories.values()):
-        if opened.done() and not opened.cancelled() and not opened.exception():
+        if opened.done() and not _failed(opened):
             await opened.result()[0].settle()
 
 
@@ -147,6 +192,7 @@ def _forked() -> None:
     _loop, _starting = None, threading.Lock()
     _stores.clear()
     _memories.clear()
+    _working.clear()
 
 
 atexit.register(_end)

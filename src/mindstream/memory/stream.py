@@ -381,6 +381,19 @@ class Stream:
         self.feed.publish(logged)
         return logged
 
+    async def find(
+        self, n: int | None = None, *, kinds: Sequence[Kind] | None = None, since: Moment | None = None,
+        until: Moment | None = None, where: Mapping[str, JsonValue] | None = None, over: bool = False,
+    ) -> list[Record]:  # fmt: skip
+        """Return the records that hold and are what is named, newest first, at most n; nothing is asked or touched.
+
+        Args:
+            since, until, where: as `recall` has them.
+            over: with what holds no more or is forgotten, as long as it was not erased.
+        """
+        filters = Filters(kinds=kinds, since=since, until=until, where=where or {}, over=over)
+        return await self._recaller.find(self.key, n, now=self.clock.now(), filters=filters)
+
     async def latest(self, kind: Kind, n: int = 1, *, episode: str | None = None) -> list[Record]:
         """Return the newest records of a kind, oldest first."""
         return await self.store.latest(self.key, [kind], n, now=self.clock.now(), episode=episode)

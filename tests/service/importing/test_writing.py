@@ -73,6 +73,13 @@ async def test_a_name_that_nobody_can_have_is_told(store: SqliteStore) -> None:
     assert run.done.left_out == 1 and "letters, digits" in run.tally.lost["items"].why
 
 
+def zipped() -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        archive.writestr("memories.json", b"[]")
+    return made.getvalue()
+
+
 def bomb() -> bytes:
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
@@ -82,9 +89,10 @@ def bomb() -> bytes:
 
 HOSTILE = {
     "cut off": (b'{"results": [{"id": "1", "memory": "a"}, {"id":', "not JSON"),
-    "nothing": (b"", "not JSON"),
+    "nothing": (b"", "not JSON: it is empty"),
     "a number": (b"17", "objects are wanted"),
-    "no JSON": (b"\x89PNG\r\n\x1a\n", "not JSON"),
+    "no JSON": (b"\x89PNG\r\n\x1a\n", r"not JSON in the first 8 bytes \(lexical error[^;]*$"),
+    "a ZIP": (zipped(), "unpack it"),
     "not a number": (b'[{"id": "1", "memory": NaN}]', "not JSON"),
     "a broken archive": (b"PK\x03\x04" + b"0" * 100, "archive cannot be read"),
     "an archive of one huge object": (bomb(), "one object is over 64 MB"),

@@ -1,32 +1,41 @@
-"""LangGraph's checkpoints in a memory (what stands in its records: threads)."""
+"""LangGraph's checkpoints, their channels' values and pending writes in a memory, a record each.
+
+Each call has an `InMemorySaver` of LangGraph's own, into which the rows that it needs are laid, and of which those that
+are new are written. Checkpoints and values of a thread are its episode; writes, an episode of their checkpoint, are
+drawn from it, so that they go with it where it is forgotten.
+"""
 
 from __future__ import annotations
 
 import base64
-import random
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from functools import partial
+import hashlib
+import json
+from collections import Counter
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
+import ormsgpack
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import (
-    WRITES_IDX_MAP,
-    BaseCheckpointSaver,
-    ChannelVersions,
-    Checkpoint,
-    CheckpointMetadata,
-    CheckpointTuple,
-    get_checkpoint_metadata,
-)
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from mindstream.adapters.langgraph import threads
-from mindstream.adapters.langgraph.threads import ALL, CHECKPOINT, VALUE, WRITE, Place, config_of, id_of, place_in
-from mindstream.adapters.loop import Handle
+from mindstream.adapters.loop import Handle, both
+from mindstream.errors import Conflict
+from mindstream.log.events import Remembered
 from mindstream.memory.memory import Memory
-from mindstream.memory.store.record import Record
-from mindstream.memory.store.store import Store
+from mindstream.memory.store.record import Kind, Record
+from mindstream.memory.store.store import Entry, Store
+
+Place: TypeAlias = tuple[Any, ...]
+CHECKPOINT: Kind = "document"
+"""In its place stand thread, namespace, id."""
+VALUE: Kind = "evidence"
+"""Thread, namespace, channel, version."""
+WRITE: Kind = "feedback"
+"""Thread, namespace, id of the checkpoint, task, number: below 0 for an error or the like, which is written anew."""
+BY, ALL, LONGEST = "langgraph", 2**31, 400
 
 
 class MindstreamSaver(BaseCheckpointSaver[str]):
@@ -44,69 +53,15 @@ class MindstreamSaver(BaseCheckpointSaver[str]):
         super().__init__(serde=serde)
         self.handle = Handle(data, user)
 
-    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        return self.handle.wait(partial(self._get, config))
-
-    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        return await self.handle.do(partial(self._get, config))
-
     def list(self, config: RunnableConfig | None, **asked: Any) -> Iterator[CheckpointTuple]:
-        for record in self.handle.wait(partial(self._find, config, **asked)):
-            yield self.handle.wait(partial(self._tuple, record))
+        for each in self.handle.wait(lambda memory: self._find(config, memory, **asked)):
+            if found := self.get_tuple(each):
+                yield found
 
     async def alist(self, config: RunnableConfig | None, **asked: Any) -> AsyncIterator[CheckpointTuple]:
-        for record in await self.handle.do(partial(self._find, config, **asked)):
-            yield await self.handle.do(partial(self._tuple, record))
-
-    def put(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-    ) -> RunnableConfig:
-        return self.handle.wait(partial(self._put, config, checkpoint, metadata, new_versions))
-
-    async def aput(
-        self,
-        config: RunnableConfig,
-        checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
-        new_versions: ChannelVersions,
-    ) -> RunnableConfig:
-        return await self.handle.do(partial(self._put, config, checkpoint, metadata, new_versions))
-
-    def put_writes(
-        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
-    ) -> None:
-        self.handle.wait(partial(self._put_writes, config, writes, task_id, task_path))
-
-    async def aput_writes(
-        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
-    ) -> None:
-        await self.handle.do(partial(self._put_writes, config, writes, task_id, task_path))
-
-    def delete_thread(self, thread_id: str) -> None:
-        self.handle.wait(partial(threads.delete, thread_id))
-
-    async def adelete_thread(self, thread_id: str) -> None:
-        await self.handle.do(partial(threads.delete, thread_id))
-
-    def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        self.handle.wait(partial(threads.copy, source_thread_id, target_thread_id))
-
-    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        await self.handle.do(partial(threads.copy, source_thread_id, target_thread_id))
-
-    def delete_for_runs(self, run_ids: Sequence[str]) -> None:
-        self.handle.wait(partial(threads.delete_runs, run_ids))
-
-    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
-        await self.handle.do(partial(threads.delete_runs, run_ids))
-
-    def get_next_version(self, current: str | int | None, channel: None) -> str:  # noqa: ARG002
-        """Return a version that is later, and that no fork of the thread has too."""
-        return f"{int(str(current or 0).split('.')[0]) + 1:032}.{random.random():016}"
+        for each in await self.handle.do(lambda memory: self._find(config, memory, **asked)):
+            if found := await self.aget_tuple(each):
+                yield found
 
     def purge(self) -> None:
         """Write the file anew where something was erased from it: else old bytes of a thread may still be found."""
@@ -117,84 +72,158 @@ class MindstreamSaver(BaseCheckpointSaver[str]):
         self.handle.close()
 
     async def _get(self, config: RunnableConfig, memory: Memory) -> CheckpointTuple | None:
-        place = place_in(config)
-        if place.id:
-            found = await memory.store.records(memory.key, [place.key(CHECKPOINT)])
-            return await self._tuple(found[0], memory) if found else None
-        for n in (4, 64, ALL):  # those of subgraphs stand between them
-            records = await threads.latest(memory, CHECKPOINT, place.thread, n)
-            if ours := [record for record in records if record.data["namespace"] == place.namespace]:
-                break
-        return await self._tuple(max(ours, key=id_of), memory) if ours else None
+        named = config["configurable"]
+        thread, namespace, id_ = named["thread_id"], named.get("checkpoint_ns", ""), named.get("checkpoint_id")
+        if id_:
+            found = await memory.store.records(memory.key, [_key(CHECKPOINT, thread, namespace, id_)])
+        else:
+            for n in (4, 64, ALL):  # those of subgraphs stand between them
+                latest = await memory.latest(CHECKPOINT, n, episode=_episode(thread))
+                if found := [each for each in latest if _place(each)[1] == namespace]:
+                    break
+        if not found:
+            return None
+        newest = max(found, key=_place)
+        values = await memory.store.records(memory.key, self._values(newest))
+        return self._sheet([newest, *values, *await _writes(memory, [newest])]).get_tuple(config)
 
     async def _find(
-        self, config: RunnableConfig | None, memory: Memory, *, filter: Mapping[str, Any] | None = None,
-        before: RunnableConfig | None = None, limit: int | None = None,
-    ) -> Sequence[Record]:  # fmt: skip
-        """Return the records of checkpoints that are asked for, the newest first."""
-        found = await threads.find(memory, config, before)
-        if filter:
-            said = [(record, self._load(record.data["metadata"])) for record in found]
-            found = [record for record, each in said if all(each.get(name) == it for name, it in filter.items())]
+        self, config: RunnableConfig | None, memory: Memory, limit: int | None = None, **asked: Any
+    ) -> Sequence[RunnableConfig]:
+        """Return which checkpoints are asked for, the newest first."""
+        episode = _episode(config["configurable"]["thread_id"]) if config else None
+        records = [each for each in await memory.latest(CHECKPOINT, ALL, episode=episode) if each.by == BY]
+        found = [each.config for each in self._sheet(records).list(config, **asked)]
+        found.sort(key=lambda each: str(each["configurable"]["checkpoint_id"]), reverse=True)
         return found if limit is None else found[: max(0, limit)]
 
-    async def _tuple(self, record: Record, memory: Memory) -> CheckpointTuple:
-        """Return a checkpoint with the values of its channels, and what was written after it."""
-        place, parent = threads.place_of(record), str(record.data["parent"])
-        values = await memory.store.records(memory.key, record.data["values"])  # type: ignore[arg-type]
-        return CheckpointTuple(
-            config=config_of(place),
-            checkpoint={  # type: ignore[typeddict-item]
-                **self._load(record.data["checkpoint"]),
-                "channel_values": {
-                    each.data["channel"]: self._load(each.data["value"]) for each in values if each.data["value"]
-                },
-            },
-            metadata=self._load(record.data["metadata"]),
-            parent_config=config_of(Place(place.thread, place.namespace, parent)) if parent else None,
-            pending_writes=[
-                (str(each.data["task"]), str(each.data["channel"]), self._load(each.data["value"]))
-                for each in threads.in_order(await threads.latest(memory, WRITE, place.writes, ALL))
-            ],
+    async def _put(self, config: RunnableConfig, *rest: Any, memory: Memory, **more: Any) -> RunnableConfig:
+        sheet = self._sheet()
+        new = sheet.put(config, *rest, **more)
+        await _write(memory, _rows(sheet))
+        return new
+
+    async def _put_writes(self, config: RunnableConfig, *rest: Any, memory: Memory, **more: Any) -> None:
+        sheet = self._sheet()
+        sheet.put_writes(config, *rest, **more)
+        await _write(memory, _rows(sheet))
+
+    async def _copy_thread(self, source_thread_id: str, target_thread_id: str, memory: Memory) -> None:
+        """Write a thread down once more under another name, with all that was written after its checkpoints."""
+        found = await _thread(memory, source_thread_id)
+        await _write(memory, [(each.kind, (target_thread_id, *_place(each)[1:]), _row(each)) for each in found])
+
+    async def _delete_thread(self, thread_id: str, memory: Memory) -> None:
+        """Erase a thread for good, with its words in the log."""
+        await _erase(memory, await _thread(memory, thread_id))
+
+    async def _delete_for_runs(self, run_ids: Collection[str], memory: Memory) -> None:
+        """Erase the checkpoints that some runs have made, and the values that no other checkpoint has."""
+        found = [each for each in await memory.latest(CHECKPOINT, ALL) if each.by == BY]
+        gone = [each for each in found if self.serde.loads_typed(_row(each)[1]).get("run_id") in run_ids]
+        threads = {_place(each)[0] for each in gone}
+        kept = [each for each in found if _place(each)[0] in threads and each not in gone]
+        values = {id_ for each in gone for id_ in self._values(each)}.difference(*map(self._values, kept))
+        await _erase(
+            memory, [*gone, *await memory.store.records(memory.key, sorted(values)), *await _writes(memory, gone)]
         )
 
-    async def _put(
-        self, config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata,
-        new_versions: ChannelVersions, memory: Memory,
-    ) -> RunnableConfig:  # fmt: skip
-        before, id_, values = place_in(config), checkpoint["id"], checkpoint["channel_values"]
-        place = Place(before.thread, before.namespace, id_)
-        bare = {name: each for name, each in checkpoint.items() if name != "channel_values"}
-        whole = get_checkpoint_metadata(config, metadata)
-        key = {channel: place.key(VALUE, channel, str(it)) for channel, it in checkpoint["channel_versions"].items()}
-        records = [
-            threads.record(memory, VALUE, place, place.key(VALUE, channel, str(it)), f"value of {channel} at {id_}", {
-                "channel": channel, "value": self._dump(values[channel]) if channel in values else [],
-            })
-            for channel, it in new_versions.items()
-        ]  # fmt: skip
-        records.append(threads.record(memory, CHECKPOINT, place, place.key(CHECKPOINT), f"checkpoint {id_}", {
-            "parent": before.id, "checkpoint": self._dump(bare), "metadata": self._dump(whole),
-            "run": str(whole.get("run_id", "")), "values": list(key.values()),
-        }))  # fmt: skip
-        await threads.write(memory, records)
-        return config_of(place)
+    def _values(self, checkpoint: Record) -> Sequence[str]:
+        """Return the ids of the values of a checkpoint's channels."""
+        versions = self.serde.loads_typed(_row(checkpoint)[0])["channel_versions"]
+        return [_key(VALUE, *_place(checkpoint)[:2], channel, version) for channel, version in versions.items()]
 
-    async def _put_writes(
-        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str, memory: Memory
-    ) -> None:
-        place = place_in(config)
-        await threads.write(memory, [
-            threads.record(memory, WRITE, place, "", f"write to {channel} after {place.id}", {
-                "task": task_id, "path": task_path, "at": WRITES_IDX_MAP.get(channel, at), "channel": channel,
-                "value": self._dump(value),
-            })
-            for at, (channel, value) in enumerate(writes)
-        ])  # fmt: skip
+    def _sheet(self, records: Iterable[Record] = ()) -> InMemorySaver:
+        """Return a saver of LangGraph's that holds what some records say."""
+        sheet = InMemorySaver(serde=self.serde)
+        for each in records:
+            place, row = _place(each), _row(each)
+            if each.kind == CHECKPOINT:
+                sheet.storage[place[0]][place[1]][place[2]] = row
+            elif each.kind == VALUE:
+                sheet.blobs[place] = row  # type: ignore[index]
+            else:
+                sheet.writes[place[:3]][place[3:]] = row  # type: ignore[index]
+        return sheet
 
-    def _dump(self, value: Any) -> Any:
-        kind, packed = self.serde.dumps_typed(value)
-        return [kind, base64.b64encode(packed).decode()]
+    get_next_version = InMemorySaver.get_next_version  # type: ignore[assignment]
+    get_tuple, aget_tuple = both(_get)
+    put, aput = both(_put)
+    put_writes, aput_writes = both(_put_writes)
+    delete_thread, adelete_thread = both(_delete_thread)
+    copy_thread, acopy_thread = both(_copy_thread)
+    delete_for_runs, adelete_for_runs = both(_delete_for_runs)
 
-    def _load(self, dumped: Any) -> Any:
-        return self.serde.loads_typed((dumped[0], base64.b64decode(dumped[1])))
+
+def _rows(sheet: InMemorySaver) -> Iterator[tuple[Kind, Place, Any]]:
+    """Yield what a saver of LangGraph's holds."""
+    for thread, spaces in sheet.storage.items():
+        yield from (
+            (CHECKPOINT, (thread, name, id_), row) for name, there in spaces.items() for id_, row in there.items()
+        )
+    yield from ((VALUE, place, row) for place, row in sheet.blobs.items())
+    yield from ((WRITE, (*place, *at), row) for place, there in sheet.writes.items() for at, row in there.items())
+
+
+def _record(memory: Memory, kind: Kind, place: Place, row: Any) -> Record:
+    checkpoint, now = _key(CHECKPOINT, *place[:3]), memory.clock.now()
+    return Record(
+        id=_key(kind, *place), stream=memory.key, kind=kind, created=now, accessed=now, by=BY,
+        text=" ".join(map(str, place[2:])),
+        data={"place": list(place), "row": base64.b64encode(ormsgpack.packb(row)).decode()},
+        episode=f"after {checkpoint}" if kind == WRITE else _episode(place[0]),
+        evidence=(checkpoint,) if kind == WRITE else (),
+    )  # fmt: skip
+
+
+async def _write(memory: Memory, rows: Iterable[tuple[Kind, Place, Any]]) -> None:
+    """Write rows in one commit. A value that is there stays, and a write; a checkpoint is written anew."""
+    records = [_record(memory, *row) for row in rows]
+    while records:
+        event = Remembered(count=len(records), kinds=dict(Counter(each.kind for each in records)))
+        try:
+            await memory.commit(Entry(event, BY, tuple(records)))
+            return
+        except Conflict:
+            there = await memory.store.records(memory.key, [each.id for each in records])
+            if not there:
+                raise
+            stay = {each.id for each in there if each.kind == VALUE or (each.kind == WRITE and _place(each)[4] >= 0)}
+            await _erase(memory, [each for each in there if each.id not in stay])
+            records = [each for each in records if each.id not in stay]
+
+
+async def _thread(memory: Memory, thread: str) -> list[Record]:
+    """Return the records of a thread."""
+    found = [each for kind in (CHECKPOINT, VALUE) for each in await memory.latest(kind, ALL, episode=_episode(thread))]
+    found = [each for each in found if each.by == BY and _place(each)[0] == thread]
+    return found + await _writes(memory, found)
+
+
+async def _writes(memory: Memory, after: Iterable[Record]) -> list[Record]:
+    return [one for each in after for one in await memory.latest(WRITE, ALL, episode=f"after {each.id}")]
+
+
+async def _erase(memory: Memory, records: Sequence[Record]) -> None:
+    if records:
+        await memory.store.erase(memory.key, [each.id for each in records])
+
+
+def _place(record: Record) -> Place:
+    return tuple(record.data["place"])  # type: ignore[arg-type]
+
+
+def _key(kind: Kind, *place: Any) -> str:
+    """Return the id of the record that says what is there."""
+    return hashlib.blake2b(json.dumps([kind, *place]).encode(), digest_size=20).hexdigest()
+
+
+def _row(record: Record) -> Any:
+    return ormsgpack.unpackb(base64.b64decode(str(record.data["row"])))
+
+
+def _episode(thread: str) -> str:
+    """Return a thread's name as it may stand in a record; another one, the same each time, where it could not."""
+    name = str(thread)
+    plain = name.strip() == name and 0 < len(name) <= LONGEST and name.isprintable()
+    return name if plain else _key(CHECKPOINT, name)

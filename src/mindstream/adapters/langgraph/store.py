@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
+import contextlib
+import hashlib
+import json
 from collections.abc import Iterable, Mapping
-from functools import partial
+from datetime import UTC, datetime
+from operator import eq, ge, gt, le, lt, ne
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from langgraph.store.base import (
-    BaseStore,
-    GetOp,
-    IndexConfig,
-    Item,
-    ListNamespacesOp,
-    Op,
-    PutOp,
-    Result,
-    SearchItem,
-    SearchOp,
-    TTLConfig,
-    get_text_at_path,
-)
+from langgraph.store import base
 
 from mindstream.adapters.embeddings import as_embedder
-from mindstream.adapters.langgraph.items import BY, Items, Place, fields_of, passes, value_of
-from mindstream.adapters.loop import Handle
+from mindstream.adapters.loop import Handle, both
 from mindstream.errors import Conflict, InputError
 from mindstream.log.events import Corrected, Remembered
 from mindstream.memory.memory import Memory
@@ -33,11 +22,13 @@ from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.memory.store.store import Entry, Revision, Store
 from mindstream.models.embedders.embedder import Embedder
 
-PORTION, MORE = 64, 4
-"""So many are looked at together; so many times as many are recalled where a filter has let too few pass."""
+Place: TypeAlias = tuple[tuple[str, ...], str]
+BY, ALL, MORE = "langgraph", 1_000, 4
+"""So many times as many are looked at where a filter has let too few pass."""
+COMPARISONS = {"$eq": eq, "$ne": ne, "$gt": gt, "$gte": ge, "$lt": lt, "$lte": le}
 
 
-class MindstreamStore(BaseStore):
+class MindstreamStore(base.BaseStore):
     """A long-term store for LangGraph that is a memory: `builder.compile(store=MindstreamStore("data"))`.
 
     Args:
@@ -52,25 +43,12 @@ class MindstreamStore(BaseStore):
 
     def __init__(
         self, data: str | Path | Store, user: str = BY, *, embed: Embedder | Any = "wordllama",
-        index: IndexConfig | None = None, ttl: TTLConfig | None = None,
+        index: base.IndexConfig | None = None, ttl: base.TTLConfig | None = None,
     ) -> None:  # fmt: skip
         config: Mapping[str, Any] = index or {}
         self.handle = Handle(data, user, as_embedder(config.get("embed") or embed))
         self.ttl_config = ttl
         self._fields = config.get("fields") or ["$"]
-        self._items = Items()
-
-    def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Do several things, in one commit: first all that is read, then all that is written."""
-        return self.handle.wait(partial(self._batch, list(ops)))
-
-    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """Do several things, in one commit: first all that is read, then all that is written."""
-        return await self.handle.do(partial(self._batch, list(ops)))
-
-    def sweep_ttl(self) -> int:
-        """Put into the archive what is expired; return how many. Nothing depends on it: expired is not returned."""
-        return self.handle.wait(self._sweep)
 
     def purge(self) -> int:
         """Erase for good what was deleted, replaced or swept, with its words in the log; return how many records."""
@@ -80,85 +58,37 @@ class MindstreamStore(BaseStore):
         """Let the memory go; whoever uses the store again opens it again."""
         self.handle.close()
 
-    async def _batch(self, ops: list[Op], memory: Memory) -> list[Result]:
-        await self._items.catch_up(memory)
-        found: list[Result] = [None] * len(ops)
-        refreshed: dict[str, Record] = {}
-        puts: dict[Place, PutOp] = {}
-        for at, op in enumerate(ops):
-            if isinstance(op, GetOp):
-                records = await self._get(memory, op)
-                found[at] = Item(**fields_of(records[0])) if records else None
-            elif isinstance(op, SearchOp):
-                scored = await self._search(memory, op)
-                records = [record for record, _ in scored]
-                found[at] = [SearchItem(**fields_of(record), score=score) for record, score in scored]
-            elif isinstance(op, ListNamespacesOp):
-                now = memory.clock.now()
-                names = self._items.namespaces(op.match_conditions or (), op.max_depth, now)
-                found[at] = names[op.offset : op.offset + op.limit]
-                continue
-            elif isinstance(op, PutOp):
+    async def _batch(self, ops: Iterable[base.Op], memory: Memory) -> list[base.Result]:
+        """Do several things, in one commit: first all that is read, then all that is written."""
+        found: list[base.Result] = []
+        read: list[Record] = []
+        puts: dict[Place, base.PutOp] = {}
+        for op in ops:
+            if isinstance(op, base.PutOp):
                 puts[tuple(op.namespace), op.key] = op
-                continue
+                found.append(None)
+            elif isinstance(op, base.ListNamespacesOp):
+                found.append(await _namespaces(memory, op))
+            elif isinstance(op, base.GetOp):
+                held = await _held(memory, (tuple(op.namespace), op.key))
+                found.append(base.Item(**_fields_of(held[-1])) if held else None)
+                read += held if op.refresh_ttl else []
             else:
-                raise ValueError(f"there is no operation {type(op).__name__}")
-            if op.refresh_ttl:
-                refreshed |= {record.id: record for record in records if record.data.get("ttl")}
-        await self._write(memory, puts, refreshed)
+                scored = await _search(memory, op)
+                found.append([base.SearchItem(**_fields_of(record), score=score) for record, score in scored])
+                read += [record for record, _ in scored] if op.refresh_ttl else []
+        await self._write(memory, puts, {each.id: each for each in read if each.data.get("ttl")})
         return found
 
-    async def _get(self, memory: Memory, op: GetOp) -> list[Record]:
-        held = self._items.held((tuple(op.namespace), op.key))
-        there = held is not None and held.holds(memory.clock.now())
-        return await self._items.records(memory, [held.id]) if held and there else []
-
-    async def _search(self, memory: Memory, op: SearchOp) -> list[tuple[Record, float | None]]:
-        """Return what is below the namespace and passes the filter: by recall, or the newest first."""
-        prefix, end = tuple(op.namespace_prefix), op.offset + op.limit
-        if end <= 0 or op.limit <= 0:
-            return []
-        if op.query and op.query.strip():
-            return (await self._recall(memory, op, prefix, end))[op.offset : end]
-        ids, some = self._items.below(prefix, memory.clock.now()), list[tuple[Record, float | None]]()
-        for start in range(0, len(ids), PORTION):
-            records = await self._items.records(memory, ids[start : start + PORTION])
-            some += [(record, None) for record in records if passes(value_of(record), op.filter)]
-            if len(some) >= end:
-                break
-            await asyncio.sleep(0)
-        return some[op.offset : end]
-
-    async def _recall(
-        self, memory: Memory, op: SearchOp, prefix: tuple[str, ...], end: int
-    ) -> list[tuple[Record, float | None]]:
-        """Return the best; where a filter compares, more are recalled until enough pass or there are no more."""
-        where: dict[str, Any] = {f"in{at}": label for at, label in enumerate(prefix)} | {"indexed": True}
-        where |= {f"={name}": each for name, each in (op.filter or {}).items() if isinstance(each, str | int | float)}
-        k = end
-        while True:
-            found = await memory.recall(op.query or "", k, kinds=["document"], where=where, touch=False)
-            fitting: list[tuple[Record, float | None]] = [
-                (each.record, each.score) for each in found
-                if self._items.is_current(each.record) and passes(value_of(each.record), op.filter)
-            ]  # fmt: skip
-            if len(fitting) >= end or len(found) < k:
-                return fitting
-            k *= MORE
-
-    async def _write(self, memory: Memory, puts: Mapping[Place, PutOp], refreshed: Mapping[str, Record]) -> None:
-        """Write what was put and what was read anew, in one commit; deleted goes to the archive."""
+    async def _write(self, memory: Memory, puts: Mapping[Place, base.PutOp], refreshed: Mapping[str, Record]) -> None:
+        """Write what was put, and what was read anew, in one commit; what it replaces goes to the archive."""
         while puts or refreshed:
-            now = memory.clock.now()
+            now, held = memory.clock.now(), {place: await _held(memory, place) for place in puts}
             news = {place: op for place, op in puts.items() if op.value is not None}
-            drafts = [await self._draft(memory, place, op) for place, op in news.items()]
+            drafts = [self._draft(place, op, held[place], now) for place, op in news.items()]
             records = dict(zip(news, await memory.build_records(drafts), strict=True))
             revisions = [
-                Revision(
-                    id=held.id, forgotten=now, holds=held.holds(now),
-                    superseded_by=records[place].id if place in records else None,
-                )
-                for place in puts for held in self._items.all_held(place)
+                _ending(each, records.get(place), now) for place, there in held.items() for each in there
             ]  # fmt: skip
             deleted = [Entry(Corrected(old=each.id, new=""), BY) for each in revisions if not each.superseded_by]
             ended = {each.id for each in revisions}
@@ -166,35 +96,128 @@ class MindstreamStore(BaseStore):
                 Revision(id=id_, valid_until=now + 60 * float(str(record.data["ttl"])))
                 for id_, record in refreshed.items() if id_ not in ended
             ]  # fmt: skip
-            event = Remembered(count=len(records), kinds={"document": len(records)} if records else {})
+            event = Remembered(count=len(records), kinds={"document": len(records)})
             entries = [Entry(event, BY, tuple(records.values()))] if records else []
-            try:
+            with contextlib.suppress(Conflict):  # another process was first: what it wrote is replaced
                 if entries or revisions:
                     await memory.commit(*entries, *deleted, revisions=revisions)
+                for place in news:
+                    await _settle(memory, place, held[place])
                 return
-            except Conflict:  # another process was first: what it wrote is replaced
-                await self._items.catch_up(memory)
 
-    async def _draft(self, memory: Memory, place: Place, op: PutOp) -> RecordDraft:
-        (namespace, key), value, held = place, dict(op.value or {}), self._items.held(place)
+    def _draft(self, place: Place, op: base.PutOp, held: list[Record], now: float) -> RecordDraft:
+        (namespace, key), value = place, dict(op.value or {})
         fields = [] if op.index is False else op.index or self._fields
         try:
-            text = "\n".join(each for path in fields for each in get_text_at_path(value, path)).strip()
+            text = "\n".join(each for path in fields for each in base.get_text_at_path(value, path)).strip()
         except TypeError as error:
             raise InputError(f"the item {key!r} can hold what JSON can, and no more: {error}") from None
-        before, now = await self._items.records(memory, [held.id]) if held else [], memory.clock.now()
         data: dict[str, Any] = {"namespace": list(namespace), "key": key, "indexed": bool(text)}
         data |= {f"in{at}": label for at, label in enumerate(namespace)}
         data |= {f"={name}": each for name, each in value.items()}
-        data |= {"first": before[0].data.get("first", now) if before else now} | ({"ttl": op.ttl} if op.ttl else {})
+        data |= {"first": held[-1].data["first"] if held else now} | ({"ttl": op.ttl} if op.ttl else {})
         until, text = now + 60 * op.ttl if op.ttl else None, text or key or "-"
-        return RecordDraft(text=text, kind="document", by=BY, data=data, created=now, valid_until=until)
+        return RecordDraft(
+            text=text, kind="document", by=BY, episode=_episode(place), data=data, created=now, valid_until=until
+        )
 
-    async def _sweep(self, memory: Memory) -> int:
-        await self._items.catch_up(memory)
-        now = memory.clock.now()
-        expired = self._items.expired(now)
+    async def _sweep_ttl(self, memory: Memory) -> int:
+        """Put into the archive what is expired; return how many. Nothing depends on it: expired is not returned."""
+        now, found = memory.clock.now(), await memory.find(kinds=["document"], where={"by": BY}, over=True)
+        expired = [each for each in found if each.forgotten is None and (each.valid_until or now + 1) <= now]
         if expired:
-            told = [Entry(Corrected(old=id_, new=""), BY) for id_ in expired]
-            await memory.commit(*told, revisions=[Revision(id=id_, forgotten=now) for id_ in expired])
+            told = [Entry(Corrected(old=each.id, new=""), BY) for each in expired]
+            await memory.commit(*told, revisions=[Revision(id=each.id, forgotten=now) for each in expired])
         return len(expired)
+
+    batch, abatch = both(_batch)
+    sweep_ttl, _ = both(_sweep_ttl)
+
+
+async def _held(memory: Memory, place: Place) -> list[Record]:
+    """Return the record of an item, last; more than one where two processes have written it at the same moment."""
+    return await memory.latest("document", ALL, episode=_episode(place))
+
+
+async def _settle(memory: Memory, place: Place, before: list[Record]) -> None:
+    """Where two processes have written an item that is new, the later one holds."""
+    there = [] if before else await _held(memory, place)
+    for each in there[:-1]:
+        with contextlib.suppress(Conflict):  # the other process does it
+            await memory.commit(revisions=[_ending(each, there[-1], memory.clock.now())])
+
+
+def _ending(record: Record, by: Record | None, now: float) -> Revision:
+    return Revision(id=record.id, forgotten=now, holds=True, superseded_by=by and by.id)
+
+
+async def _search(memory: Memory, op: base.SearchOp) -> list[tuple[Record, float | None]]:
+    """Return what is below the namespace and passes the filter: by recall, or the newest first."""
+    where: dict[str, Any] = {"by": BY} | {f"in{at}": label for at, label in enumerate(op.namespace_prefix)}
+    where |= {f"={name}": each for name, each in (op.filter or {}).items() if isinstance(each, str | int | float)}
+    k = end = op.offset + op.limit
+    while op.limit > 0 and k > 0:
+        found: list[tuple[Record, float | None]]
+        if op.query and op.query.strip():
+            asked = {**where, "indexed": True}
+            recalled = await memory.recall(op.query, k, kinds=["document"], where=asked, touch=False)
+            found = [(each.record, each.score) for each in recalled]
+        else:
+            found = [(each, None) for each in await memory.find(k, kinds=["document"], where=where)]
+        fitting = [pair for pair in found if _passes(_value(pair[0]), op.filter or {})]
+        if len(fitting) >= end or len(found) < k:
+            return fitting[op.offset : end]
+        k *= MORE
+    return []
+
+
+async def _namespaces(memory: Memory, op: base.ListNamespacesOp) -> list[tuple[str, ...]]:
+    """Return the namespaces that hold something and meet all conditions, cut at a depth, in order."""
+    found = {_place(each)[0] for each in await memory.find(kinds=["document"], where={"by": BY})}
+    meet = [each for each in found if all(_meets(each, condition) for condition in op.match_conditions or ())]
+    return sorted({each[: op.max_depth] for each in meet})[op.offset : op.offset + op.limit]
+
+
+def _meets(namespace: tuple[str, ...], condition: base.MatchCondition) -> bool:
+    path = condition.path
+    part = namespace[: len(path)] if condition.match_type == "prefix" else namespace[-len(path) :] if path else ()
+    return len(part) == len(path) and all(wanted in ("*", there) for wanted, there in zip(path, part, strict=True))
+
+
+def _episode(place: Place) -> str:
+    return hashlib.blake2b(json.dumps(place).encode(), digest_size=16).hexdigest()
+
+
+def _place(record: Record) -> Place:
+    return tuple(record.data["namespace"]), str(record.data["key"])  # type: ignore[arg-type]
+
+
+def _value(record: Record) -> dict[str, Any]:
+    return {name[1:]: each for name, each in record.data.items() if name.startswith("=")}
+
+
+def _fields_of(record: Record) -> dict[str, Any]:
+    """Return what LangGraph's `Item` is made of."""
+    namespace, key = _place(record)
+    first, changed = (datetime.fromtimestamp(at, UTC) for at in (float(str(record.data["first"])), record.created))
+    return {"namespace": namespace, "key": key, "value": _value(record), "created_at": first, "updated_at": changed}
+
+
+def _passes(value: Any, wanted: Any) -> bool:
+    """Tell whether a value is what a filter asks for, field by field; what cannot be compared does not fit."""
+    if isinstance(wanted, Mapping):
+        if any(name.startswith("$") for name in wanted):
+            return all(_compares(value, name, other) for name, other in wanted.items())
+        return isinstance(value, Mapping) and all(_passes(value.get(name), each) for name, each in wanted.items())
+    if isinstance(wanted, list | tuple):
+        return isinstance(value, list) and len(value) == len(wanted) and all(map(_passes, value, wanted))
+    return bool(value == wanted)
+
+
+def _compares(value: Any, name: str, other: Any) -> bool:
+    if name not in COMPARISONS:
+        raise ValueError(f"there is no operator {name!r}; there are {', '.join(COMPARISONS)}")
+    try:
+        return bool(COMPARISONS[name](value, other))
+    except TypeError:
+        return False

@@ -17,6 +17,7 @@ from mindstream.errors import InputError
 from mindstream.memory.opening import is_begun
 from mindstream.service.importing import giving, writing
 from mindstream.service.importing.forms import MODULES, Form, reader
+from mindstream.service.importing.items import shown
 from mindstream.service.importing.reading import Source
 from mindstream.service.memory import open_user_memory
 from mindstream.settings import Settings
@@ -41,7 +42,12 @@ def import_from(settings: Settings, form: str, file: Path | None, how: How, json
     named = _known(form, MODULES)
     with files.open_bytes(file) as opened:
         run = asyncio.run(_run(settings, named, Source(files.source(file), opened), how))
-    done, lost = run.done, run.tally.lost
+    done, lost, read = run.done, run.tally.lost, [*run.tally.kept, *run.tally.lost]
+    if read and not (done.written or done.known or done.same):
+        raise InputError(
+            f"{files.source(file)}: nothing in it reads as an export of {named}; is it another program's?"
+            f" It has {clean(shown(', '.join(read)))}"
+        )
     tell(
         json,
         {"from": named, "written": done.written, "known": done.known, "same": done.same, "left_out": done.left_out,

@@ -29,6 +29,7 @@ class Filters:
         as_of: the stream as it stood then.
         where: what `by`, `episode`, `slot` or entries of `data` must be.
         asked_in: the id of the record in which the question itself was written down: it is not its own answer.
+        over: what holds no more, or is forgotten, passes too.
     """
 
     kinds: Sequence[Kind] | None = None
@@ -37,6 +38,7 @@ class Filters:
     as_of: Moment | None = None
     where: Mapping[str, JsonValue] = field(default_factory=dict)
     asked_in: str = ""
+    over: bool = False
 
 
 ALL = Filters()
@@ -45,7 +47,7 @@ ALL = Filters()
 def allowed_mask(columns: Columns, filters: Filters, now: Moment, alike: Mapping[str, Sequence[int]]) -> Mask:
     """Mark the records that pass; `alike`: where large values are what `where` asks for, as `compare_large` found."""
     at = now if filters.as_of is None else filters.as_of
-    mask: Mask = columns.held_at(at)
+    mask: Mask = columns.forgotten.values > -np.inf if filters.over else columns.held_at(at)  # all but what was erased
     if filters.as_of is not None:
         mask &= (columns.created.values <= at) & (columns.valid_from.values <= at)
     if filters.kinds is not None:

@@ -194,9 +194,7 @@ class Recaller:
     async def _recalled(self, columns: Columns, scored: Scored, ranking: Ranking, k: int) -> Recall:
         """Return the k best, from the store where they are not at hand, and tell which were passed over."""
         ids = [columns.id_at(at) for at in ranking.rows.tolist()]
-        records = {id_: columns.whole[id_] for id_ in ids[:k] if id_ in columns.whole}
-        if missing := [id_ for id_ in ids[:k] if id_ not in records]:
-            records |= {record.id: record for record in await self.store.records(columns.stream, missing)}
+        records = {record.id: record for record in await self._records(columns, ids[:k])}
         scores, parts = ranking.scores[:k].tolist(), scored.parts(ranking.rows[:k])
         parts |= {name: each[:k].tolist() for name, each in ranking.parts.items()}
         returned = [
@@ -205,6 +203,19 @@ class Recaller:
             if id_ in records
         ]
         return Recall(returned, ids[k:])
+
+    async def _records(self, columns: Columns, ids: Sequence[str]) -> list[Record]:
+        records = {id_: columns.whole[id_] for id_ in ids if id_ in columns.whole}
+        if missing := [id_ for id_ in ids if id_ not in records]:
+            records |= {record.id: record for record in await self.store.records(columns.stream, missing)}
+        return [records[id_] for id_ in ids if id_ in records]
+
+    async def find(self, stream: StreamKey, n: int | None, *, now: Moment, filters: Filters) -> list[Record]:
+        """Return the n records that pass the filters and were written last, newest first; None: all of them."""
+        columns = await self.shelf.columns(stream)
+        alike = await compare_large(self.store, columns, filters)
+        rows = np.flatnonzero(allowed_mask(columns, filters, now, alike))[::-1][:n]
+        return await self._records(columns, [columns.ids[at] for at in rows.tolist()])
 
     async def about(
         self,

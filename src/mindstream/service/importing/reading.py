@@ -22,7 +22,7 @@ MEMBERS = 100_000
 """So many files an archive may hold."""
 HOW = {"use_float": True, "multiple_values": True, "buf_size": 1 << 20}
 """How JSON is read: of a long string all that was read before is copied with each piece, so the pieces are large."""
-BOM = b"\xef\xbb\xbf"
+BOM, ZIP = b"\xef\xbb\xbf", b"PK\x03\x04"
 STAYS = "what came before it is imported; mended and imported again, nothing comes twice"
 
 
@@ -34,6 +34,7 @@ class _Counted:
     longest: int = LONGEST
     since: int = 0
     read_so_far: int = 0
+    given: int = 0
 
     def read(self, size: int = -1) -> bytes:
         chunk = self.file.read(size)
@@ -60,7 +61,7 @@ class Source:
     def members(self, wanted: Callable[[str], bool], tally: Tally) -> Iterator[Source]:
         """Yield the files of an archive that are wanted, by their names without folders; itself where it is none."""
         self.file.seek(0)
-        if self.file.read(4) != b"PK\x03\x04":
+        if self.file.read(len(ZIP)) != ZIP:
             yield self
             return
         with self._told(), zipfile.ZipFile(self.file) as archive:
@@ -84,7 +85,7 @@ class Source:
         with self._told(counted):
             for value in ijson.items(counted, prefix, **HOW):
                 yield value
-                counted.since = 0
+                counted.given, counted.since = counted.given + 1, 0
 
     def place(self, *lists: str) -> str:
         """Find where its objects stand: in a list, in one of these lists in an object, or one after another.
@@ -124,8 +125,10 @@ class Source:
 
     def _start(self, longest: int) -> _Counted:
         self.file.seek(0)
-        if self.file.read(len(BOM)) != BOM:
-            self.file.seek(0)
+        start = self.file.read(len(ZIP))
+        if start == ZIP:
+            raise InputError(f"{self.name}: it is a ZIP archive; unpack it, and import the file in it")
+        self.file.seek(len(BOM) if start.startswith(BOM) else 0)
         return _Counted(self.file, longest)
 
     @contextlib.contextmanager
@@ -145,6 +148,11 @@ class Source:
 
             if not isinstance(error, JSONError | ValueError | OverflowError):
                 raise
+            if counted and not counted.read_so_far:
+                raise InputError(f"{self.name}: not JSON: it is empty") from None
+            said = error.args[0] if error.args else ""
+            said = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
+            told = shown(said.splitlines()[0]) if said else type(error).__name__
             near = f" in the first {counted.read_so_far:,} bytes" if counted else ""
-            told = shown(str(error).splitlines()[0]) if str(error) else type(error).__name__
-            raise InputError(f"{self.name}: not JSON{near} ({told}); {STAYS}") from None
+            stays = f"; {STAYS}" if counted and counted.given else ""
+            raise InputError(f"{self.name}: not JSON{near} ({told}){stays}") from None
