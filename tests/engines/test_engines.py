@@ -12,7 +12,20 @@ import time
 from pathlib import Path
 
 import pytest
-from doing import ENGINES, bring, die, die_once, leave, meet, opened, refuse, wait_for, where, work_until_stopped
+from doing import (
+    ENGINES,
+    bring,
+    die,
+    die_once,
+    leave,
+    meet,
+    needs_ray,
+    opened,
+    refuse,
+    wait_for,
+    where,
+    work_until_stopped,
+)
 
 from mindstream.engines.engine import open_engine
 from mindstream.errors import RateLimited, SettingsError, WorkerLost
@@ -98,6 +111,29 @@ def test_workers_save_and_end_when_their_process_is_killed(tmp_path: Path) -> No
     worker = int((tmp_path / "begun").read_text())
     while Path(f"/proc/{worker}/cmdline").exists() and Path(f"/proc/{worker}/cmdline").read_bytes():
         time.sleep(0.02)
+
+
+@needs_ray
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="who began what is known by /proc")
+def test_a_ray_of_its_own_begins_what_is_used_and_no_more(tmp_path: Path) -> None:
+    code = (
+        "import asyncio, os; from pathlib import Path\n"
+        "from doing import where\n"
+        "from mindstream.engines.engine import open_engine\n"
+        "async def main():\n"
+        "    async with open_engine(True, 1) as engine:\n"
+        "        assert await engine.run(where) != os.getpid()\n"
+        "        for task in Path('/proc/self/task').iterdir():\n"
+        "            for child in (task / 'children').read_text().split():\n"
+        "                print(Path(f'/proc/{child}/cmdline').read_text().replace('\\0', ' '))\n"
+        "asyncio.run(main())\n"
+    )
+    paths = os.pathsep.join(each for each in sys.path if each)
+    asked = [sys.executable, "-c", code]
+    done = subprocess.run(asked, env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "raylet" in done.stdout and "gcs_server" in done.stdout
+    assert "monitor.py" not in done.stdout, "neither who scales a cluster nor who reads logs"
 
 
 async def test_without_ray_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, TypeVar
 
 from mindstream.engines.worker import carry_out
@@ -21,6 +21,8 @@ ADDRESS = "RAY_ADDRESS"
 """Ray's own variable: the cluster that is meant; without it one is begun here, and ended with this process."""
 
 NICENESS = "RAY_worker_niceness"
+UNUSED = ("start_monitor", "start_log_monitor")
+"""What Ray begins and a machine alone does not use: who scales a cluster, and who passes on what workers print."""
 
 
 class OnRay:
@@ -54,11 +56,14 @@ class OnRay:
 
     def _begin(self) -> None:
         quiet: dict[str, Any] = {"log_to_driver": False, "configure_logging": False, "logging_level": logging.ERROR}
-        if not os.environ.get(ADDRESS):
-            os.environ.setdefault(NICENESS, "0")  # else all others of the machine go first
-            processors = max(1, round(self.workers * self._cpus)) if self.workers else None
-            quiet |= {"num_cpus": processors, "include_dashboard": False, "object_store_memory": STORE}
-        self._ray.init(**quiet)
+        if os.environ.get(ADDRESS):
+            self._ray.init(**quiet)
+            return
+        os.environ.setdefault(NICENESS, "0")  # else all others of the machine go first
+        processors = max(1, round(self.workers * self._cpus)) if self.workers else None
+        own: dict[str, Any] = {"address": "local", "num_cpus": processors, "object_store_memory": STORE}
+        with _sparing(self._ray._private.node.Node):
+            self._ray.init(include_dashboard=False, **own, **quiet)
 
     async def __aexit__(self, *_: object) -> None:
         if self._is_own:
@@ -83,3 +88,19 @@ class OnRay:
         self._ray.cancel(doing)
         with contextlib.suppress(self._ray.exceptions.RayError):
             await doing
+
+
+@contextlib.contextmanager
+def _sparing(node: type) -> Iterator[None]:
+    """Have Ray begin without what is not used: a fifth of its beginning, and a second at its end.
+
+    `ray start` can leave it away, `ray.init` cannot. Where Ray calls it by other names, it is begun.
+    """
+    left = {name: method for name, method in vars(node).items() if name in UNUSED}
+    for name in left:
+        setattr(node, name, lambda _: None)
+    try:
+        yield
+    finally:
+        for name, method in left.items():
+            setattr(node, name, method)
