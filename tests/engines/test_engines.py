@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from doing import (
@@ -134,6 +136,15 @@ def test_a_ray_of_its_own_begins_what_is_used_and_no_more(tmp_path: Path) -> Non
     assert done.returncode == 0, done.stderr
     assert "raylet" in done.stdout and "gcs_server" in done.stdout
     assert "monitor.py" not in done.stdout, "neither who scales a cluster nor who reads logs"
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://[::1]:1"])
+async def test_a_cluster_that_is_not_there_is_said_at_once(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: False))
+    monkeypatch.setenv("RAY_ADDRESS", address)
+    with pytest.raises(SettingsError, match=re.escape(f"Ray cannot be had ({address})")):
+        async with open_engine(True):
+            pass
 
 
 async def test_without_ray_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import socket
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, TypeVar
 
@@ -17,6 +18,8 @@ TRIES = 4
 """So often a task is begun whose worker dies."""
 STORE = 100 << 20
 """Bytes that Ray keeps for results on this machine: ours are small."""
+REACH_S = 10.0
+"""So long a cluster may take to accept a connection."""
 ADDRESS = "RAY_ADDRESS"
 """Ray's own variable: the cluster that is meant; without it one is begun here, and ended with this process."""
 
@@ -47,7 +50,7 @@ class OnRay:
         if self._is_own:
             try:
                 await asyncio.to_thread(self._begin)
-            except (ConnectionError, RuntimeError, ValueError) as error:
+            except (OSError, RuntimeError, ValueError) as error:
                 raise SettingsError(f"Ray cannot be had ({os.environ.get(ADDRESS, 'begun here')}): {error}") from None
         self.workers = self.workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
         self._turn = asyncio.Semaphore(self.workers)
@@ -56,7 +59,8 @@ class OnRay:
 
     def _begin(self) -> None:
         quiet: dict[str, Any] = {"log_to_driver": False, "configure_logging": False, "logging_level": logging.ERROR}
-        if os.environ.get(ADDRESS):
+        if address := os.environ.get(ADDRESS):
+            _require_somebody(address)
             self._ray.init(**quiet)
             return
         os.environ.setdefault(NICENESS, "0")  # else all others of the machine go first
@@ -88,6 +92,17 @@ class OnRay:
         self._ray.cancel(doing)
         with contextlib.suppress(self._ray.exceptions.RayError):
             await doing
+
+
+def _require_somebody(address: str) -> None:
+    """Refuse an address where nobody listens: Ray tries it for minutes.
+
+    Raises:
+        OSError: nobody is there.
+    """
+    host, _, port = address.rpartition("//")[2].rpartition(":")
+    if port.isdigit():  # else it is one of Ray's words, as auto
+        socket.create_connection((host.strip("[]"), int(port)), REACH_S).close()
 
 
 @contextlib.contextmanager
