@@ -4,21 +4,23 @@
 
 A town is Smallville, 25 people by rules. Half of the towns live one after the other before the engines, half after
 them, in a process that is warm, so that a load that rises or falls favours nobody. Seconds are by the clock on the
-wall, with all that an engine takes to begin and to end; `load`: the machine's before and after, this work included.
-`ratio`: which share of one after the other an engine takes (expected: at most 0.6, where two processors are free).
-`cpu`: the processors' own seconds (Ray's workers cannot be counted); `ratio_of_cpu`: what the ratio would be if every
-worker had a processor for itself. With `--kept` a measure that was broken off goes on after its last whole part.
+wall, with all that an engine takes to begin and to end, the import of Ray too, as a person waits for it; `load`: the
+machine's before and after, this work included. `ratio`: which share of one after the other an engine takes (expected:
+at most 0.6, where two processors are free). `cpu`: the processors' own seconds, of all processes that an engine began,
+Ray's own too (Linux; else 0); `ratio_of_cpu`: what the ratio would be if every worker had a processor for itself and
+Ray nothing to wait for. With `--kept` a measure that was broken off goes on after its last whole part.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import json
 import os
-import resource
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -29,6 +31,8 @@ from mindstream.service.evaluation.ensemble import Wish, jobs_of, live_run, run_
 from mindstream.settings import Settings
 
 RULES = Settings(model="rules")
+LOOK_S = 0.25
+"""So often it is looked at what processes have used; what one uses after its last look is not counted."""
 Row = dict[str, Any]
 
 
@@ -38,10 +42,45 @@ def wish(into: Path, asked: argparse.Namespace, ray: bool = False) -> Wish:
     return Wish("smallville", seeds, lambda _: last, into, workers=asked.workers, ray=ray)
 
 
-def cpu() -> float:
-    """Return the processors' seconds of this process and of those that it has waited for."""
-    used = (resource.getrusage(each) for each in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(each.ru_utime + each.ru_stime for each in used)
+class Spent:
+    """The processors' seconds of this process and of all that descend from it, looked at again and again.
+
+    Not `RUSAGE_CHILDREN`: Ray does not wait for its workers.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[int, float] = {}
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look_on)
+
+    def __enter__(self) -> Spent:
+        self._own = time.process_time()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+        self.s = time.process_time() - self._own + sum(self._last.values())
+
+    def _look_on(self) -> None:
+        while not self._over.wait(LOOK_S):
+            self._last |= descendants(os.getpid())
+
+
+def descendants(of: int) -> dict[int, float]:
+    """Return the processors' seconds of all processes that a process began, and of those that they began."""
+    found, children = dict[int, float](), dict[int, list[int]]()
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            fields = file.read_text().rpartition(")")[2].split()
+            pid = int(file.parent.name)
+            found[pid] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+            children.setdefault(int(fields[1]), []).append(pid)
+    below = list(children.get(of, ()))
+    for pid in below:
+        below += children.get(pid, ())
+    return {pid: found[pid] for pid in below}
 
 
 async def live_here(folder: Path, asked: argparse.Namespace, half: int) -> list[str]:
@@ -59,10 +98,11 @@ async def live_there(folder: Path, asked: argparse.Namespace, ray: bool) -> list
 
 async def timed(work: Awaitable[list[str]]) -> Row:
     """Do it; return what it took."""
-    before, began, used = os.getloadavg()[0], time.perf_counter(), cpu()
-    digests = await work
-    s, spent = time.perf_counter() - began, cpu() - used
-    return {"s": s, "cpu": spent, "load": [round(before, 1), round(os.getloadavg()[0], 1)], "digests": digests}
+    before, began = os.getloadavg()[0], time.perf_counter()
+    with Spent() as spent:
+        digests = await work
+        s = time.perf_counter() - began
+    return {"s": s, "cpu": spent.s, "load": [round(before, 1), round(os.getloadavg()[0], 1)], "digests": digests}
 
 
 async def measure(asked: argparse.Namespace) -> Row:
@@ -96,9 +136,8 @@ def report(asked: argparse.Namespace, rows: dict[str, Row], engines: list[str]) 
         row = rows[name]
         found[name] = {"s": round(row["s"], 1), "load": row["load"], "ratio": round(row["s"] / s, 3)}
         found[name]["same_journals"] = sorted(row["digests"]) == digests
-        if name != "ray":
-            found[name]["cpu"] = round(row["cpu"], 1)
-            found[name]["ratio_of_cpu"] = round(row["cpu"] / asked.workers / spent, 3)
+        found[name]["cpu"] = round(row["cpu"], 1)
+        found[name]["ratio_of_cpu"] = round(row["cpu"] / asked.workers / spent, 3)
     return found
 
 

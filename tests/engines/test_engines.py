@@ -5,14 +5,29 @@ from __future__ import annotations
 import asyncio
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from doing import ENGINES, bring, die, die_once, leave, meet, opened, refuse, wait_for, where, work_until_stopped
+from doing import (
+    ENGINES,
+    bring,
+    die,
+    die_once,
+    leave,
+    meet,
+    needs_ray,
+    opened,
+    refuse,
+    wait_for,
+    where,
+    work_until_stopped,
+)
 
 from mindstream.engines.engine import open_engine
 from mindstream.errors import RateLimited, SettingsError, WorkerLost
@@ -116,6 +131,38 @@ def test_ctrl_c_does_not_end_a_worker_that_only_begins(tmp_path: Path) -> None:
         text=True,
     )  # fmt: skip
     assert done.returncode == 0 and int(done.stdout) and not done.stderr, done.stderr
+
+
+@needs_ray
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="who began what is known by /proc")
+def test_a_ray_of_its_own_begins_what_is_used_and_no_more(tmp_path: Path) -> None:
+    code = (
+        "import asyncio, os; from pathlib import Path\n"
+        "from doing import where\n"
+        "from mindstream.engines.engine import open_engine\n"
+        "async def main():\n"
+        "    async with open_engine(True, 1) as engine:\n"
+        "        assert await engine.run(where) != os.getpid()\n"
+        "        for task in Path('/proc/self/task').iterdir():\n"
+        "            for child in (task / 'children').read_text().split():\n"
+        "                print(Path(f'/proc/{child}/cmdline').read_text().replace('\\0', ' '))\n"
+        "asyncio.run(main())\n"
+    )
+    paths = os.pathsep.join(each for each in sys.path if each)
+    asked = [sys.executable, "-c", code]
+    done = subprocess.run(asked, env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "raylet" in done.stdout and "gcs_server" in done.stdout
+    assert "monitor.py" not in done.stdout, "neither who scales a cluster nor who reads logs"
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://[::1]:1"])
+async def test_a_cluster_that_is_not_there_is_said_at_once(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: False))
+    monkeypatch.setenv("RAY_ADDRESS", address)
+    with pytest.raises(SettingsError, match=re.escape(f"Ray cannot be had ({address})")):
+        async with open_engine(True):
+            pass
 
 
 async def test_without_ray_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,6 +26,7 @@ from mindstream.town.formats.town_tables import (
 )
 from mindstream.town.formats.whispers import read_whispers
 from mindstream.town.missing_keys import missing_keys
+from mindstream.town.packs.find import find_pack
 from mindstream.town.residents.appointment import Appointment
 from mindstream.town.source import setting_of
 from mindstream.town.world.address import parse_address
@@ -188,6 +190,13 @@ def test_a_bad_town_is_refused_with_place_and_reason(tmp_path: Path, old: str, n
     (tmp_path / "town.toml").write_text(TOWN.replace(old, new, 1))
     with pytest.raises(InputError, match=f"town.toml: .*{wrong}"):
         load_town(tmp_path / "town.toml")
+
+
+def test_what_is_looked_for_in_several_places_is_not_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(difflib, "get_close_matches", lambda *_: pytest.fail("a like name was looked for"))
+    assert find_pack("smallville").residents
+    with pytest.raises(pytest.fail.Exception, match="like name"):
+        parse_town(TOWN.replace("kitchen:stove", "kitchen:oven", 1), Path())
 
 
 def test_whispers_are_read(tmp_path: Path) -> None:

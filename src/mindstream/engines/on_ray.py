@@ -6,7 +6,8 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import Awaitable, Callable
+import socket
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, TypeVar
 
 from mindstream.engines.worker import carry_out
@@ -17,10 +18,14 @@ TRIES = 4
 """So often a task is begun whose worker dies."""
 STORE = 100 << 20
 """Bytes that Ray keeps for results on this machine: ours are small."""
+REACH_S = 10.0
+"""So long a cluster may take to accept a connection."""
 ADDRESS = "RAY_ADDRESS"
 """Ray's own variable: the cluster that is meant; without it one is begun here, and ended with this process."""
 
 NICENESS = "RAY_worker_niceness"
+UNUSED = ("start_monitor", "start_log_monitor")
+"""What Ray begins and a machine alone does not use: who scales a cluster, and who passes on what workers print."""
 
 
 class OnRay:
@@ -45,7 +50,7 @@ class OnRay:
         if self._is_own:
             try:
                 await asyncio.to_thread(self._begin)
-            except (ConnectionError, RuntimeError, ValueError) as error:
+            except (OSError, RuntimeError, ValueError) as error:
                 raise SettingsError(f"Ray cannot be had ({os.environ.get(ADDRESS, 'begun here')}): {error}") from None
         self.workers = self.workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
         self._turn = asyncio.Semaphore(self.workers)
@@ -54,11 +59,15 @@ class OnRay:
 
     def _begin(self) -> None:
         quiet: dict[str, Any] = {"log_to_driver": False, "configure_logging": False, "logging_level": logging.ERROR}
-        if not os.environ.get(ADDRESS):
-            os.environ.setdefault(NICENESS, "0")  # else all others of the machine go first
-            processors = max(1, round(self.workers * self._cpus)) if self.workers else None
-            quiet |= {"num_cpus": processors, "include_dashboard": False, "object_store_memory": STORE}
-        self._ray.init(**quiet)
+        if address := os.environ.get(ADDRESS):
+            _require_somebody(address)
+            self._ray.init(**quiet)
+            return
+        os.environ.setdefault(NICENESS, "0")  # else all others of the machine go first
+        processors = max(1, round(self.workers * self._cpus)) if self.workers else None
+        own: dict[str, Any] = {"address": "local", "num_cpus": processors, "object_store_memory": STORE}
+        with _sparing(self._ray._private.node.Node):
+            self._ray.init(include_dashboard=False, **own, **quiet)
 
     async def __aexit__(self, *_: object) -> None:
         if self._is_own:
@@ -83,3 +92,30 @@ class OnRay:
         self._ray.cancel(doing)
         with contextlib.suppress(self._ray.exceptions.RayError):
             await doing
+
+
+def _require_somebody(address: str) -> None:
+    """Refuse an address where nobody listens: Ray tries it for minutes.
+
+    Raises:
+        OSError: nobody is there.
+    """
+    host, _, port = address.rpartition("//")[2].rpartition(":")
+    if port.isdigit():  # else it is one of Ray's words, as auto
+        socket.create_connection((host.strip("[]"), int(port)), REACH_S).close()
+
+
+@contextlib.contextmanager
+def _sparing(node: type) -> Iterator[None]:
+    """Have Ray begin without what is not used: a fifth of its beginning, and a second at its end.
+
+    `ray start` can leave it away, `ray.init` cannot. Where Ray calls it by other names, it is begun.
+    """
+    left = {name: method for name, method in vars(node).items() if name in UNUSED}
+    for name in left:
+        setattr(node, name, lambda _: None)
+    try:
+        yield
+    finally:
+        for name, method in left.items():
+            setattr(node, name, method)

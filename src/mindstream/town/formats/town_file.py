@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import tomllib
 from collections import Counter
@@ -262,9 +261,8 @@ def _find_place(text: str, home: Address, world: TileWorld | PlaceWorld, where: 
     inner = address.names[1:]
     within = [Address((*at.names, *inner)) for at in (home, home.upto(SECTOR)) if at.level + len(inner) <= OBJECT]
     for each in (address, *within):
-        with contextlib.suppress(InputError):
-            if world.spots(each):
-                return str(each)
+        if each in world.places and world.spots(each):  # asking for one that is not there would look for a like name
+            return str(each)
     world.number(address)
     raise InputError(f"{where}: nobody can stand at {text!r}")
 
