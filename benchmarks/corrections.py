@@ -14,6 +14,7 @@ import asyncio
 import json
 import re
 import tempfile
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -60,13 +61,21 @@ async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--model", default="rules")
-    parser.add_argument("--json", action="store_true", help="the form of what is printed; there is no other")
+    parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     cases = json.loads(asked.data.read_text("utf-8"))
     async with Models.named({"default": asked.model}, patience_s=SILENCE_S) as models:
         results = await run(cases, models)
     good = [each for each in results if each["good"]]
-    print(json.dumps({"held": len(good), "of": len(results), "results": results}, ensure_ascii=False, indent=1))
+    if asked.json:
+        print(json.dumps({"held": len(good), "of": len(results), "results": results}, ensure_ascii=False))
+        return
+    for each in results:
+        if not each["good"]:
+            print(f"{each['kind']}: {' / '.join(each['lines'])} -> {each['correction']}")
+            print(f"    missing {each['missing']}, stays {each['stays']}; held {each['held']}")
+    by_kind = Counter(each["kind"] for each in good)
+    print(f"{len(good)} of {len(results)}: {dict(by_kind)}")
 
 
 if __name__ == "__main__":

@@ -100,10 +100,14 @@ def main() -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=100_000)
-    parser.add_argument("--json", action="store_true", help="the form of what is printed; there is no other")
+    parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     result = asyncio.run(measure(asked.count))
-    print(json.dumps(result, indent=1))
+    if asked.json:
+        print(json.dumps(result, indent=1))
+        return
+    for name, value in result.items():
+        print(f"{name:16} {value}")
 
 
 if __name__ == "__main__":

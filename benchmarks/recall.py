@@ -216,12 +216,19 @@ def main() -> None:
     parser.add_argument("--without-peers", action="store_true")
     parser.add_argument("--store", choices=("sqlite", "postgres"), default="sqlite")
     parser.add_argument("--url", default="", help="the server that is asked in place of one of its own")
-    parser.add_argument("--json", action="store_true", help="the form of what is printed; there is no other")
+    parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     with serving(asked.url) if asked.store == "postgres" else contextlib.nullcontext("") as admin:
         sizes = [int(size) for size in asked.sizes.split(",")]
         result = asyncio.run(run(sizes, not asked.without_peers, admin))
-    print(json.dumps(result, indent=1))
+    if asked.json:
+        print(json.dumps(result, indent=1))
+        return
+    for size, found in result["sizes"].items():
+        print(f"{'mindstream':26} {size:>8} {found}")
+    for name, rows in result["peers"].items():
+        for size, found in rows.items() if isinstance(rows, dict) else [("", rows)]:
+            print(f"{name:26} {size:>8} {found}")
 
 
 if __name__ == "__main__":

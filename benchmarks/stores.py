@@ -279,11 +279,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", default="1000,20000")
     parser.add_argument("--url", default="", help="a server in place of one of its own; a role that may do everything")
-    parser.add_argument("--json", action="store_true", help="the form of what is printed; there is no other")
+    parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     with serving(asked.url) as admin:
         result = asyncio.run(run(admin, [int(size) for size in asked.sizes.split(",")]))
-    print(json.dumps(result, indent=1))
+    if asked.json:
+        print(json.dumps(result, indent=1))
+        return
+    for name, figures in result.items():
+        print(f"{name:26} {figures}")
 
 
 if __name__ == "__main__":

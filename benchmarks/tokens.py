@@ -1,6 +1,6 @@
 """Tokens and seconds: ReWOO against ReAct on the six recorded HotpotQA questions of ReWOO's authors (Xu 2023).
 
-    python benchmarks/tokens.py --data FILE [--json] [--gguf-questions N]
+    python benchmarks/tokens.py --data FILE [--json] [--gguf-questions N] [--model NAME [--yes]]
 
 FILE is the authors' exemplars, {name: text}. For each question a model that plays back the recorded words answers
 through `solve`, by ReAct (native calls) and by ReWOO (planner, tools, the model as a tool, solver): with the other five
@@ -14,6 +14,7 @@ one from its beginning costs a tenth, what is written five times as much as what
 
 `seconds_ratio`: the same runs on the small model in this process, held to the recorded words by a grammar, with
 its prompt cache and without; one question takes some two minutes.
+With --model a real model answers, from the recorded observations alone; the price is told first, --yes spends it.
 """
 
 from __future__ import annotations
@@ -169,6 +170,9 @@ async def time_on_gguf(questions: Sequence[Question], name: str, shown: int) -> 
     return {"prompt_cache": ratio(True), "no_prompt_cache": ratio(False), "model": name, "runs": rows}
 
 
+# What is printed.
+
+
 async def measured(arguments: argparse.Namespace) -> dict[str, Any]:
     """Run what is wanted."""
     questions = read_questions(arguments.data)
@@ -176,7 +180,22 @@ async def measured(arguments: argparse.Namespace) -> dict[str, Any]:
     found["seconds_ratio"] = None
     if arguments.gguf_questions:
         found["seconds_ratio"] = await time_on_gguf(questions, arguments.gguf, arguments.gguf_questions)
+    if arguments.model:
+        from tokens_model import answer_by
+
+        read, written = (sum(row[key] for row in found["questions"]) for key in ("read", "written"))
+        found["model"] = await answer_by(arguments.model, questions, (read, written), arguments.yes)
     return found
+
+
+def show(found: Mapping[str, Any]) -> None:
+    """Print the figures for people."""
+    for row in found["questions"]:
+        print(
+            f"{row['task'][:48]:48} ReAct {row['react']:5} in {row['react_calls']} calls, ReWOO {row['rewoo']:5.0f} in "
+            f"{row['rewoo_calls']}: {row['ratio']:.2f}; without exemplars {row['ratio_zero_shot']:.2f}"
+        )
+    print(json.dumps({key: value for key, value in found.items() if key != "questions"}, indent=1))
 
 
 def main() -> None:
@@ -185,10 +204,15 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="the authors' exemplars: authors_exemplars.json")
     parser.add_argument("--gguf", default="local", help="local, or gguf:FILE")
     parser.add_argument("--gguf-questions", type=int, default=1, help="so many are timed on it; 0: none")
-    parser.add_argument("--json", action="store_true", help="the form of what is printed; there is no other")
+    parser.add_argument("--model", help="a real model answers, too")
+    parser.add_argument("--yes", action="store_true", help="spend what --model costs")
+    parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     found = asyncio.run(measured(arguments))
-    print(json.dumps(found, indent=1))
+    if arguments.json:
+        print(json.dumps(found))
+    else:
+        show(found)
 
 
 if __name__ == "__main__":

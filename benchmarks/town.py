@@ -1,9 +1,11 @@
-"""How quick and how large a town is, with rules: a day of 25, many in one town, many towns side by side.
+"""How quick and how large a town is, with rules: a day of 25, many in one town, many towns side by side; what it asks.
 
     python benchmarks/town.py [--town smallville] [--runs 3] [--copies 8] [--towns 40] [--json]
 
 `day`: 25 residents, 8,640 steps, rules and journal; the quickest of the runs, by CPU. `one_town`: copies of the town's
 people and map side by side on one map. `side_by_side`: towns of 25 in one process, each in a folder of its own.
+`asks`: calls and tokens of an agent-day by kind, in scenes and step by step as in Park 2023 (`paper`), found by
+stand-ins that answer at a mind's length; and what that costs at named prices, static words cached.
 
 Every run is a process of its own. Its memory is how much larger it is when the day is over than before its town was
 opened, by resident: state, stream, vectors, plans, caches, what SQLite holds. Code, map and the embedder's table of
@@ -22,16 +24,19 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from town_copies import copied_in_one
 
 from mindstream.models.embedders.wordllama import shared_embedder
+from mindstream.town.inspect.estimate import cost_usd, count_calls
 from mindstream.town.packs import open_setting
 from mindstream.town.setting import Setting
 from mindstream.town.town import Town
+
+PRICED = ("openai:gpt-5-nano", "openai:gpt-5-mini", "google:gemini-2.5-flash-lite")
 
 
 def rss_mb() -> float:
@@ -90,6 +95,27 @@ def measure_part(given: argparse.Namespace) -> dict[str, Any]:
         return asyncio.run(live(settings, Path(folder)))
 
 
+def count_asks(town: str, lives: str) -> dict[str, Any]:
+    """Count what a day asks of models, and what that costs; `lives`: in scenes, or as in the paper."""
+    setting = open_setting(town, seed=1)
+    setting = replace(setting, profile=setting.profile.model_copy(update={"lives": lives}))
+    counted = asyncio.run(count_calls(setting, setting.profile.a_day, models={"default": PRICED[0]}))
+    people, kinds = len(setting.people), counted.by_kind.values()
+    return {
+        "calls": sum(each.calls for each in kinds),
+        "calls_per_agent_day": round(sum(each.calls for each in kinds) / people, 1),
+        "tokens_per_agent_day": round(sum(each.tokens_in + each.tokens_out for each in kinds) / people),
+        "by_kind_per_agent_day": {
+            kind: {name: round(number / people, 1) for name, number in asdict(each).items()}
+            for kind, each in sorted(counted.by_kind.items())
+        },
+        "usd_per_agent_day": {
+            name: None if (cost := cost_usd(counted, {"default": name})) is None else round(cost / people, 4)
+            for name in PRICED
+        },
+    }
+
+
 def measure(given: argparse.Namespace) -> dict[str, Any]:
     """Measure all parts, one after the other."""
     report: dict[str, Any] = {"load": os.getloadavg()[0], "cores": os.cpu_count()}
@@ -101,6 +127,8 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
         report["one_town"] = measure_apart("one_town", given)
     if given.towns:
         report["side_by_side"] = measure_apart("side_by_side", given)
+    if given.runs:
+        report["asks"] = {lives: count_asks(given.town, lives) for lives in ("scenes", "paper")}
     report["load_after"] = os.getloadavg()[0]
     return report
 
