@@ -28,9 +28,16 @@ KEYS = (
     "WOLFRAM_APP_ID",
 )  # fmt: skip
 
-IN_MEMORY, ROOM = "/dev/shm", 3 << 30
-if "TMPDIR" not in os.environ and Path(IN_MEMORY).is_dir() and shutil.disk_usage(IN_MEMORY).free > ROOM:
-    os.environ["TMPDIR"] = tempfile.tempdir = IN_MEMORY  # no test cuts the power, and no commit waits for a disk
+IN_MEMORY, ROOM = Path("/dev/shm"), 3 << 30
+
+
+def has_room(folder: Path) -> bool:
+    """Tell whether all that tests write fits into a folder, and programs may be run there."""
+    return folder.is_dir() and shutil.disk_usage(folder).free > ROOM and not os.statvfs(folder).f_flag & os.ST_NOEXEC
+
+
+if "TMPDIR" not in os.environ and has_room(IN_MEMORY):
+    os.environ["TMPDIR"] = tempfile.tempdir = str(IN_MEMORY)  # no test cuts the power, and no commit waits for a disk
 
 settings.register_profile("no deadline", deadline=None)  # machines are shared: how long an example takes says nothing
 settings.load_profile("no deadline")

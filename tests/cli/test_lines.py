@@ -85,7 +85,7 @@ def test_a_reader_that_goes_away_is_no_error(folder: Path) -> None:
 def test_a_new_process_remembers_and_another_user_knows_nothing_of_it(folder: Path) -> None:
     run("chat", "--data", folder, "--user", "ann", said="The noise keeps me awake.\n")
     asked = run("chat", "--data", folder, "--user", "ann", said="What do you remember about me?\n")
-    assert "noise" in asked.out.partition("What do you remember")[2]
+    assert "noise" in asked.out.partition("What do you remember")[2], (asked.out, asked.err)
     other = run("chat", "--data", folder, "--user", "bob", said="What do you remember about me?\n")
     assert "noise" not in other.out
 

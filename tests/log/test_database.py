@@ -53,7 +53,7 @@ def test_many_processes_make_the_same_folders_at_once(tmp_path: Path) -> None:
         assert process.stdin
         process.stdin.write("go\n")
         process.stdin.flush()
-    assert [(process.communicate(timeout=60)[1], process.returncode) for process in running] == [("", 0)] * 4
+    assert [(process.communicate(timeout=200)[1], process.returncode) for process in running] == [("", 0)] * 4
 
 
 DIES = """

@@ -189,7 +189,7 @@ async def main():
 asyncio.run(main())
 print("ended")
 """
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=200)
     assert done.stdout.strip() == "ended" and done.returncode == 0, done.stderr
 
 

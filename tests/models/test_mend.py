@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from asking import Grade, Judge
 from fake_endpoint import FakeEndpoint, Says
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mindstream.clock import ManualClock, SystemClock
+from mindstream.clock import ManualClock
 from mindstream.errors import ReplyInvalid
 from mindstream.minds.calls import build_event
 from mindstream.models.ask import ask
@@ -88,9 +90,9 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_no_text_makes_it_fail_or_last(name: str) -> None:
-    began = SystemClock().elapsed()
+    began = time.thread_time()  # which other programs do not use up
     found = mend_json(HOSTILE[name])
-    assert SystemClock().elapsed() - began < 1
+    assert time.thread_time() - began < 1
     assert found is None or mend_json(found) is None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from functools import reduce
 from typing import Any
 
@@ -10,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mindstream.clock import SystemClock
 from mindstream.models.model import Call, ToolSpec
 from mindstream.models.schema import find_faults
 from mindstream.models.wrappers.repair import complaint
@@ -88,9 +88,9 @@ HOSTILE: dict[str, tuple[Any, Any]] = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_no_schema_and_no_value_makes_a_check_fail_or_last(name: str) -> None:
     schema, value = HOSTILE[name]
-    began = SystemClock().elapsed()
+    began = time.process_time()
     faults = find_faults(value, schema)
-    assert SystemClock().elapsed() - began < 20, "some of them would take for ever"
+    assert time.process_time() - began < 20, "some of them would take for ever"
     assert all(isinstance(fault, str) and len(fault) < 400 for fault in faults)
 
 

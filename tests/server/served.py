@@ -43,7 +43,7 @@ class Served:
 
     def client(self, **more: Any) -> httpx.Client:
         """Return a client that asks it."""
-        return httpx.Client(base_url=self.url, timeout=30, **more)
+        return httpx.Client(base_url=self.url, timeout=100, **more)
 
     def token(self, tenant: str = "acme", scopes: str = "read,write", **more: Any) -> dict[str, str]:
         """Make a token and return the header that holds it."""
@@ -68,7 +68,7 @@ class Served:
 
     def __exit__(self, *_: object) -> None:
         self._server.should_exit = True
-        self._thread.join(timeout=60)
+        self._thread.join(timeout=200)
         self._socket.close()
         assert not self._thread.is_alive()
 
@@ -88,7 +88,7 @@ class ServerProcess:
     def end(self, how: signal.Signals = signal.SIGTERM) -> int:
         """Send a signal and return the exit code."""
         self.process.send_signal(how)
-        return self.process.wait(timeout=60)
+        return self.process.wait(timeout=200)
 
     def __enter__(self) -> ServerProcess:
         assert self.url, self.said
@@ -97,7 +97,7 @@ class ServerProcess:
     def __exit__(self, *_: object) -> None:
         if self.process.poll() is None:
             self.process.kill()
-            self.process.wait(timeout=60)
+            self.process.wait(timeout=200)
         assert self.process.stderr is not None
         self.process.stderr.close()
 

@@ -245,7 +245,7 @@ def test_a_signal_ends_it_though_it_waits_for_input(folder: Path, number: signal
         process.stdin.flush()
         assert json.loads(process.stdout.readline())["result"]["serverInfo"]["name"] == "mindstream"
         process.send_signal(number)
-        assert process.wait(timeout=60) == 128 + number
+        assert process.wait(timeout=200) == 128 + number
 
 
 def test_a_set_of_tools_that_is_not_there_is_a_mistake(folder: Path) -> None:

@@ -62,7 +62,7 @@ def ask_cases(served: Served, cases: int) -> Counter[int]:
         )
         @given(case=st.one_of(*(operation.as_strategy(generation_mode=mode) for mode in schemathesis.GenerationMode)))
         def ask(case: Any) -> None:
-            answer = case.call_and_validate(base_url=served.url, checks=checks, timeout=60)
+            answer = case.call_and_validate(base_url=served.url, checks=checks, timeout=200)
             answers[answer.status_code] += 1
 
         ask()

@@ -12,7 +12,9 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "three_agents.py"
 
 def test_three_agents_share_a_pool_without_a_key(tmp_path: Path) -> None:
     env = {**os.environ, "PYTHONPATH": str(EXAMPLE.parents[1] / "src")}
-    done = subprocess.run([sys.executable, EXAMPLE], capture_output=True, cwd=tmp_path, env=env, timeout=60, check=True)
+    done = subprocess.run(
+        [sys.executable, EXAMPLE], capture_output=True, cwd=tmp_path, env=env, timeout=200, check=True
+    )
     offered, recalled, withdrawn = done.stdout.decode().split("\n\n")[1:]
     assert offered.count("  admitted, 70 points") == 2 and "nobody has read what it says" in offered
     assert "rejected, 0 points: the answer says one word over and over" in offered

@@ -67,7 +67,7 @@ TOOLS = [tool(add), tool(hang), tool(burst)]
 
 async def run(*lines: object) -> tuple[Answer, Watching, FakeModel]:
     model, watching = FakeModel({"sum": list(lines)}), Watching()  # type: ignore[arg-type]
-    return await run_tool_loop(model, Sum(task="1 + 2"), TOOLS, watching, tool_timeout_s=0.05), watching, model
+    return await run_tool_loop(model, Sum(task="1 + 2"), TOOLS, watching, tool_timeout_s=0.5), watching, model
 
 
 def results(model: FakeModel) -> list[Message]:

@@ -117,7 +117,7 @@ async def test_who_is_killed_has_lost_nothing_and_the_town_can_go_on_without(tmp
                 await me.say("Hello again, Ada!")
         if folder.name == "killed":
             words = [sys.executable, "-c", KILLED, str(folder)]
-            done = await asyncio.to_thread(subprocess.run, words, capture_output=True, text=True, timeout=60)
+            done = await asyncio.to_thread(subprocess.run, words, capture_output=True, text=True, timeout=200)
             assert done.returncode == -signal.SIGKILL, done.stderr
         async with Town.open(folder) as town:
             assert town.residents["Maya"].state.embodied == "Maya"

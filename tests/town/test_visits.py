@@ -115,7 +115,7 @@ async def test_a_process_that_is_killed_after_an_answer_loses_nothing(tmp_path: 
                 await act(town, "Maya")
         if folder.name == "killed":
             words = [sys.executable, "-c", KILLED, str(folder), *SAID]
-            done = await asyncio.to_thread(subprocess.run, words, capture_output=True, text=True, timeout=60)
+            done = await asyncio.to_thread(subprocess.run, words, capture_output=True, text=True, timeout=200)
             assert done.returncode == -signal.SIGKILL and len(done.stdout.splitlines()) == 3, done.stderr
         async with Town.open(folder) as town:
             await town.run(LATER)
