@@ -151,6 +151,9 @@ def test_a_town_lives_beside_what_people_say_in_a_database_and_alone_in_a_folder
     done("town", "whisper", "ben", "The bridge is closed on Sunday.", *where)
     done("town", "export", "--journal", journal, *where)
     assert len(journal.read_text().splitlines()) > 20
+    done("town", "fork", tmp_path / "fork", "--at", "Feb 13 08:00", *where)
+    (forked,) = done("town", "status", "--json", "--data", tmp_path / "fork").rows
+    assert forked["residents"] and 0 < forked["step"] < status["step"]
     talk = run("memory", "retain", "The tea is in the shed.", *where)
     assert (talk.code == 0) == data.startswith("postgresql://")
 

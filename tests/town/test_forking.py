@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import postgres_server
 import pytest
 from fake_endpoint import FakeEndpoint
 from hamlet import hamlet
 from over_http import over_http
 from paper_mind import PaperMind, village_of
 
+from mindstream import Memory
 from mindstream.errors import InputError
+from mindstream.location import Location
 from mindstream.memory.store.store import read_all
 from mindstream.town.forking import fork
 from mindstream.town.town import Town
@@ -19,13 +22,13 @@ from mindstream.town.town import Town
 EIGHT, NINE, NOON = (hour * 360 for hour in (8, 9, 12))
 
 
-async def lines(folder: Path, upto: int) -> list[str]:
+async def lines(folder: Path | Location, upto: int) -> list[str]:
     async with Town.open(folder) as town:
         told = [line.decode() async for line in town.journal()]
     return [line for line in told if json.loads(line)[0] <= upto]
 
 
-async def digest(folder: Path, until: int) -> str:
+async def digest(folder: Path | Location, until: int) -> str:
     async with Town.open(folder) as town:
         await town.run(until=until)
         return await town.digest()
@@ -53,6 +56,20 @@ async def test_up_to_the_step_it_is_the_same_town(lived: Path, tmp_path: Path, s
         )  # by noon it is mended
     assert await lines(tmp_path / "fork", NOON) == await lines(lived, step)
     assert await digest(lived, NOON) == before
+
+
+async def test_a_town_of_a_database_is_forked_into_a_folder_and_nobody_elses_words_are(tmp_path: Path) -> None:
+    database = Location.of(postgres_server.fresh_url())
+    async with Memory.open(database, "ann") as memory:
+        await memory.retain("The key is under the mat.")
+    place, target = database.part("town"), tmp_path / "fork"
+    async with Town.open(place, hamlet()) as town:
+        await town.run(until=NINE)
+    assert (await fork(place, target, EIGHT)).seed == 1
+    forked = Location(target, tenant=place.tenant)
+    assert await lines(forked, NOON) == await lines(place, EIGHT)
+    assert await digest(forked, NINE) == await digest(place, NINE)
+    assert not any(b"under the mat" in each.read_bytes() for each in target.iterdir())
 
 
 async def test_left_alone_it_lives_as_the_other_did(lived: Path, tmp_path: Path) -> None:

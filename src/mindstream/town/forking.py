@@ -8,6 +8,7 @@ step; they count as recalled at it, and a town that ranks by recency may go on a
 from __future__ import annotations
 
 import asyncio
+import tempfile
 from pathlib import Path
 
 from mindstream.errors import InputError
@@ -22,14 +23,26 @@ from mindstream.town.setting import Setting
 
 
 async def fork(source: AnyData, target: Path, step: int) -> Setting:
-    """Copy the town of a folder, as it was after a step, into another folder; return its setting.
+    """Copy the town of a place, as it was after a step, into a folder; return its setting.
+
+    A town of a database goes into the folder with its tenant's name; nobody else's rows do.
 
     Raises:
-        InputError: no town lives there, it has not lived so far, or something is in the other folder.
-        StorageError: a folder cannot be used.
+        InputError: no town lives there, it has not lived so far, or something is in the folder.
+        StorageError: one of them cannot be used.
     """
-    folder = Location.of(source).as_folder()
-    async with SqliteStore(folder) as store:
+    place = Location.of(source)
+    if place.folder is not None:
+        return await _fork(place.folder, place.tenant, target, step)
+    from mindstream.memory.store.postgres.copying import copy_part
+
+    with tempfile.TemporaryDirectory() as beside:
+        await asyncio.to_thread(copy_part, place, folder := Path(beside) / "town")
+        return await _fork(folder, place.tenant, target, step)
+
+
+async def _fork(folder: Path, tenant: str, target: Path, step: int) -> Setting:
+    async with SqliteStore(folder, tenant) as store:
         setting = await read_setting(store)
         now = (await read_town(store, setting.profile)).step
         if not 0 <= step <= now:
@@ -39,7 +52,7 @@ async def fork(source: AnyData, target: Path, step: int) -> Setting:
         cut, rated = await _later(store, setting, step)
     at = setting.moment(step)
     await asyncio.to_thread(copy_before, folder, target, cut, at, rated)
-    async with SqliteStore(target) as store:
+    async with SqliteStore(target, tenant) as store:
         key, rested = store.key(JOURNAL), Entry(TownRested(step=step), TOWN)
         await store.commit(Commit(mind=key, at=at, entries=(rested,)))
         return await read_setting(store)

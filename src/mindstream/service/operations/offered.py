@@ -117,7 +117,9 @@ class ForkedTowns:
         for file in self._folder.glob(f"*/{FORK}"):
             told = json.loads(file.read_text())
             if told["tenant"] == who.tenant:
-                found[told["name"]] = Fork(told["name"], told["of"], told["step"], Location(file.parent))
+                found[told["name"]] = Fork(
+                    told["name"], told["of"], told["step"], Location(file.parent, tenant=told.get("part", ""))
+                )
         return found
 
     async def add(self, who: Who, of: str, source: Location, step: int, taken: Collection[str]) -> Fork:
@@ -137,13 +139,13 @@ class ForkedTowns:
         folder = private_folder(private_folder(self._folder) / token(8))
         try:
             await fork(source, folder, step)
-            told = {"tenant": who.tenant, "name": name, "of": of, "step": step}
+            told = {"tenant": who.tenant, "name": name, "of": of, "step": step, "part": source.tenant}
             (folder / f"{FORK}.new").write_text(json.dumps(told))
             (folder / f"{FORK}.new").replace(folder / FORK)  # it is there whole, or not at all
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
-        return Fork(name, of, step, Location(folder))
+        return Fork(name, of, step, Location(folder, tenant=source.tenant))
 
     def drop(self, who: Who, name: str) -> None:
         """Let go of a fork, with all that it has lived.

@@ -44,6 +44,7 @@ COPIED = {
     "retention": "tenant, kinds, after_s, owner, lease, applied",
 }  # fmt: skip
 """The tables, with all columns; the one that names the stream first, where rows are a stream's."""
+OF_A_PART = ("log", "records", "checkpoints", "uniques", "streams")
 OF_NO_STREAM = ("streams", *tables.ACCOUNTS)
 NUMBERED = {"log": "seq", "records": "number", "work": "id", "erasures": "number", "audit": "number"}
 
@@ -76,6 +77,25 @@ def copy(source: Location, target: Location) -> list[Copied]:
             odd = ", ".join(one.table for one, other in zip(read, written, strict=True) if one != other)
             raise StorageError(f"what was written is not what was read ({odd}); nothing is kept of it")
     return read
+
+
+def copy_part(source: Location, folder: Path) -> None:
+    """Copy what one tenant has written and remembers in a database, as it stands now, into a folder; no other's rows.
+
+    Raises:
+        StorageError: one of them cannot be used.
+    """
+    with (
+        explain_errors(str(source)),
+        contextlib.closing(open_database_of(source.url, source.tenant, tables.MIGRATIONS)) as connection,
+        _writing(Location(folder)) as new,
+    ):
+        old = Rows(connection)
+        old.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        for table in OF_A_PART:
+            _copy_table(old, new, table)
+        _count_on(old, new)
+        connection.rollback()
 
 
 def _copy_table(old: Source, new: Source, table: str) -> Copied:
