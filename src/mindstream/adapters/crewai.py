@@ -24,18 +24,17 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.memory.store.store import Store
 from mindstream.memory.store.validation import fitted_text
-from mindstream.memory.store.vectors import Vectors
 from mindstream.models.embedders.embedder import Embedder
 
 EPISODE, PORTION = "crewai", 1_000
 
 
 class Held(NamedTuple):
-    """What is at hand of a record: all but its content, and the row of its vector."""
+    """What is at hand of a record: all but its content, and its vector, of length 1."""
 
     stored: str
     record: MemoryRecord
-    row: int
+    vector: NDArray[np.float16]
 
 
 class MindstreamStorage:
@@ -56,13 +55,13 @@ class MindstreamStorage:
 
     def forget(self, _: str) -> None:
         """Let go of what is at hand: something was erased."""
-        self._upto, self._held, self._vectors = 0, dict[str, Held](), Vectors(0)
+        self._upto, self._held = 0, dict[str, Held]()
 
     async def _save(self, records: list[MemoryRecord], memory: Memory) -> None:
         """Write records, in one transaction; of an id that is there already the new one takes the place."""
         async with self._alone:
             latest = {record.id: record for record in records}
-            known = {each.record.id: each.stored for each in await self._all(memory, record_ids=latest)}
+            known = {each.record.id: each.stored for each in await self._all(record_ids=latest, memory=memory)}
             await memory.retain_all([_draft(record) for id_, record in latest.items() if id_ not in known])
             for id_, stored in known.items():
                 await memory.replace(stored, _draft(latest[id_]))
@@ -72,23 +71,20 @@ class MindstreamStorage:
         metadata_filter: dict[str, Any] | None = None, limit: int = 10, min_score: float = 0.0, *, memory: Memory,
     ) -> list[tuple[MemoryRecord, float]]:  # fmt: skip
         """Return the records nearest to a vector, with the cosine (0 to 1), best first."""
-        passing = await self._all(memory, scope_prefix, categories, metadata_filter=metadata_filter)
-        asked, vectors = _unit(query_embedding), self._vectors
-        if vectors.width not in (0, len(asked)):
-            raise EmbeddingDimensionMismatchError(vectors.width, len(asked))
-        if not passing or not vectors.width:
-            return []
-        stored, among = {each.row: each.stored for each in passing}, np.zeros(len(vectors), np.bool_)
-        among[list(stored)] = True
-        rows, cosines = vectors.nearest(asked, among)
-        scores = {stored[row]: max(0.0, min(1.0, cosine)) for row, cosine in zip(rows, cosines.tolist(), strict=True)}
-        best = sorted((id_ for id_ in scores if scores[id_] >= min_score), key=lambda id_: -scores[id_])
-        found = await memory.store.records(memory.key, best[: max(0, limit)])
-        return [(_known(each), scores[each.id]) for each in found]
+        passing = await self._all(scope_prefix, categories, metadata_filter=metadata_filter, memory=memory)
+        asked = _unit(query_embedding)
+        for width in {len(each.vector) for each in passing} - {0, len(asked)}:
+            raise EmbeddingDimensionMismatchError(width, len(asked))
+        none = np.zeros(len(asked), np.float16)
+        vectors = np.array([each.vector if len(each.vector) else none for each in passing]).reshape(-1, len(asked))
+        scores = np.clip(vectors @ asked, 0, 1)
+        order = np.argsort(-scores, kind="stable")[: max(0, limit)]
+        best = {passing[at].stored: float(scores[at]) for at in order if scores[at] >= min_score}
+        return [(_known(each), best[each.id]) for each in await memory.store.records(memory.key, list(best))]
 
     async def _delete(self, *named: Any, memory: Memory, **filters: Any) -> int:
         """Forget for good what meets all that is named, with every version; return how many records that were."""
-        found = await self._all(memory, *named, **filters)
+        found = await self._all(*named, **filters, memory=memory)
         if found:
             await memory.forget(*(each.stored for each in found))
         return len(found)
@@ -136,21 +132,29 @@ class MindstreamStorage:
         """Forget a scope and those below it, or everything, for good."""
         self.delete(scope_prefix)
 
-    def _found(self, *args: Any, **filters: Any) -> list[Held]:
-        return self.handle.wait(lambda memory: self._all(memory, *args, **filters))
-
     def _read(self, held: Iterable[Held]) -> list[MemoryRecord]:
         ids = [each.stored for each in held]
         return [_known(each) for each in self.handle.wait(lambda memory: memory.store.records(memory.key, ids))]
 
     async def _all(
-        self, memory: Memory, scope_prefix: str | None = None, categories: list[str] | None = None,
+        self, scope_prefix: str | None = None, categories: list[str] | None = None,
         record_ids: Iterable[str] | None = None, older_than: datetime | None = None,
-        metadata_filter: dict[str, Any] | None = None,
+        metadata_filter: dict[str, Any] | None = None, *, memory: Memory,
     ) -> list[Held]:  # fmt: skip
         """Return what meets all that is named, in the order of writing, with all that anybody has written."""
         async with self._reading:
-            await self._catch_up(memory)
+            upto, after, more = 0, 0, True
+            while more:
+                changes = await memory.store.changes(memory.key, self._upto, after, PORTION)
+                upto, after, more = upto or changes.upto, changes.left, changes.left > 0
+                for id_ in (*changes.gone, *(each.id for each in changes.records)):
+                    self._held.pop(id_, None)
+                for each in changes.records:
+                    if each.episode == EPISODE and not each.valid_until and not each.forgotten:
+                        known = _known(each)
+                        bare = known.model_copy(update={"content": "", "embedding": None})
+                        self._held[each.id] = Held(each.id, bare, _unit(known.embedding or []).astype(np.float16))
+            self._upto = upto
         path = _path(scope_prefix or "/")
         return [
             each for each in self._held.values()
@@ -161,31 +165,7 @@ class MindstreamStorage:
             and all(each.record.metadata.get(name) == value for name, value in (metadata_filter or {}).items())
         ]  # fmt: skip
 
-    async def _catch_up(self, memory: Memory) -> None:
-        upto = after = 0
-        while True:
-            changes = await memory.store.changes(memory.key, self._upto, after, PORTION)
-            upto, after = upto or changes.upto, changes.left
-            for id_ in changes.gone:
-                self._held.pop(id_, None)
-            for each in changes.records:
-                if each.valid_until or each.forgotten:
-                    self._held.pop(each.id, None)
-                elif each.episode == EPISODE and each.id not in self._held:
-                    self._take(each)
-            if not after:
-                self._upto = upto
-                return
-
-    def _take(self, record: Record) -> None:
-        known = _known(record)
-        vector = _unit(known.embedding or [])
-        if len(vector) and not self._vectors.width:
-            self._vectors = Vectors(len(vector), [-1] * len(self._vectors))
-        row, fits = len(self._vectors), 0 < len(vector) == self._vectors.width
-        self._vectors.append(vector.astype(np.float16) if fits else None)
-        bare = known.model_copy(update={"content": "", "embedding": None})
-        self._held[record.id] = Held(record.id, bare, row)
+    _found = both(_all)[0]
 
 
 def _draft(record: MemoryRecord) -> RecordDraft:

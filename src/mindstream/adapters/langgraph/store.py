@@ -131,7 +131,7 @@ class MindstreamStore(base.BaseStore):
         return len(expired)
 
     batch, abatch = both(_batch)
-    sweep_ttl, _ = both(_sweep_ttl)
+    sweep_ttl = both(_sweep_ttl)[0]
 
 
 async def _held(memory: Memory, place: Place) -> list[Record]:
