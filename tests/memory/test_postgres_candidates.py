@@ -257,7 +257,10 @@ async def test_candidates_are_scored_as_among_all(url: str, monkeypatch: pytest.
     texts = Babble(1).sentences(600)
     questions = Babble(2).sentences(20, 4, 9)
     async with PostgresStore(url) as store, Memory(store, "ann", WordLlama(), ManualClock(NOW)) as memory:
-        drafts = [RecordDraft(text=t, kind="chat", by="Ann", episode=f"{at // 20}") for at, t in enumerate(texts)]
+        drafts = [
+            RecordDraft(text=t, kind="note" if at % 3 == 0 else "chat", by="Ann", episode=f"{at // 20}")
+            for at, t in enumerate(texts)
+        ]
         await memory.retain_all(drafts)
         await store.index(memory.key)
         whole = [{each.record.id for each in await memory.recall(question, 5, touch=False)} for question in questions]

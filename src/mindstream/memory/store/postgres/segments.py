@@ -25,6 +25,7 @@ import psycopg
 
 from mindstream.caches import remember
 from mindstream.log.names import StreamKey
+from mindstream.memory.store.columns import EPISODIC
 from mindstream.memory.store.postgres.connection import PostgresDatabase, Rows
 from mindstream.memory.store.postgres.lending import Connection
 from mindstream.memory.store.record import Record
@@ -217,8 +218,9 @@ def _write_postings(
     """
     postings: defaultdict[int, list[int]] = defaultdict(list)
     kinds = sorted({record.kind for _, record in found})
-    episodes = {name: at for at, name in enumerate(dict.fromkeys(each.episode for _, each in found if each.episode))}
-    episode = np.array([episodes.get(record.episode, -1) for _, record in found], np.int32)
+    inside = [record.episode if record.kind in EPISODIC else "" for _, record in found]
+    episodes = {name: at for at, name in enumerate(dict.fromkeys(name for name in inside if name))}
+    episode = np.array([episodes.get(name, -1) for name in inside], np.int32)
     lengths = np.zeros(len(found), np.int32)
     for at, (_, record) in enumerate(found):
         heed()

@@ -195,8 +195,13 @@ def _m008_no_words_in_statistics(connection: Connection) -> None:
             connection.execute(f"ALTER TABLE {table} ALTER COLUMN tenant SET STATISTICS 0".encode())
 
 
+def _m009_episodes_of_talk(connection: Connection) -> None:
+    """Have segments made anew: notes stood in their episodes, which are no part of them where records are ranked."""
+    connection.execute(b"TRUNCATE segments, postings")
+
+
 MIGRATIONS: list[Migration] = [
     _m001_tables, _m002_walls, _m003_kept, _m004_writers, _m005_best_held, _m006_segments, _m007_accounts,
-    _m008_no_words_in_statistics,
+    _m008_no_words_in_statistics, _m009_episodes_of_talk,
 ]  # fmt: skip
 """Append only: a database remembers how many of these it has seen."""
