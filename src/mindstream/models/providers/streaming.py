@@ -1,6 +1,6 @@
 """Replies that come piece by piece, straight from aiohttp: server-sent events, put together, counted and read.
 
-OpenAI's client hands each piece through three libraries, with an iterator in each: three in ten of an utterance's calls.
+OpenAI's client hands each piece through three libraries, an iterator in each: three in ten of an utterance's calls.
 """
 
 from __future__ import annotations
