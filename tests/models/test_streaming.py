@@ -51,6 +51,6 @@ async def test_an_error_within_a_stream_is_told_as_it_came(door: FakeEndpoint, s
     door.will(Streams(('data: {"choices": []}', "", 'data: {"error": {"message": "out of memory"}}', "")))
     answer = streams.ask("/chat/completions", {})
     assert await anext(answer) == {"choices": []}
-    with pytest.raises(streaming.Answered) as raised:
+    with pytest.raises(streaming.EndpointError) as raised:
         await anext(answer)
     assert raised.value.body == {"message": "out of memory"} and raised.value.status == 0

@@ -25,7 +25,7 @@ from mindstream.models.providers.failures import Fault, Kind, causes, failures, 
 from mindstream.models.providers.given_text import TextWeigher, Way, prompt_text
 from mindstream.models.providers.limits import CALLS, all_tokens
 from mindstream.models.providers.prices import price
-from mindstream.models.providers.streaming import Answered, Streams
+from mindstream.models.providers.streaming import EndpointError, Streams
 from mindstream.models.providers.typed_calls import UNKNOWN_TOOLS, in_words, read_calls
 from mindstream.models.providers.wire import BODY_ERRORS, http_client, kind_of
 from mindstream.models.shorten import estimate_tokens
@@ -258,7 +258,7 @@ def _said(error: Any) -> Fault:
     status, wait_s = next(filter(None, map(_status, codes)), 0), None
     if isinstance(error, APIStatusError):
         status, wait_s = error.status_code, retry_after_s(error.response.headers)
-    elif isinstance(error, Answered) and error.status:
+    elif isinstance(error, EndpointError) and error.status:
         status, wait_s = error.status, retry_after_s(error.headers)
     kind: Kind = "spent" if codes & SPENT or status == 402 else "answered"
     return Fault(words, "too_long" if "context_length_exceeded" in codes else kind, status, wait_s)
@@ -272,7 +272,7 @@ def _status(code: str) -> int:
 TOLD: dict[type[Exception], Callable[[Exception], Fault]] = {
     APIConnectionError: _unheard,
     APIError: _said,
-    Answered: _said,
+    EndpointError: _said,
     **dict.fromkeys(BODY_ERRORS, _unheard),
 }
 """How to read what OpenAI's client, or `streaming`, raises or lets through."""

@@ -1,6 +1,6 @@
 """Replies that come piece by piece, straight from aiohttp: server-sent events, put together, counted and read.
 
-OpenAI's client hands each piece through three libraries, with an iterator in each; that cost more than all else a talk does.
+OpenAI's client hands each piece through three libraries, an iterator in each: three in ten of an utterance's calls.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ REST_S = 0.1
 """So long the end of a stream whose last event was read may take: then its connection serves again."""
 
 
-class Answered(Exception):
+class EndpointError(Exception):
     """An error that an endpoint tells: of HTTP, or within a stream (then without a status)."""
 
     def __init__(self, body: object, status: int = 0, headers: Mapping[str, str] | None = None) -> None:
@@ -56,7 +56,7 @@ class Streams:
         """Yield the events of an answer as plain data, until it says [DONE] or ends.
 
         Raises:
-            Answered: the endpoint tells an error; Refusal: it sends what is not taken.
+            EndpointError: the endpoint tells an error; Refusal: it sends what is not taken.
             aiohttp.ClientError, HttpProcessingError, httpx2.HTTPError: the connection.
             ValueError: what is no event.
         """
@@ -70,7 +70,7 @@ class Streams:
             check_redirect(response.status, response.headers)
             check_coding(response.headers)
             if response.status >= 400:
-                raise Answered(await _error(response), response.status, response.headers)
+                raise EndpointError(await _error(response), response.status, response.headers)
             async with contextlib.aclosing(_events(response)) as events:
                 async for event in events:
                     if event.startswith("[DONE]"):
@@ -78,7 +78,7 @@ class Streams:
                         return
                     found = json.loads(event)
                     if isinstance(found, dict) and (error := found.get("error")):
-                        raise Answered(error)
+                        raise EndpointError(error)
                     yield found
         finally:
             response.close() if not response.content.at_eof() else response.release()
