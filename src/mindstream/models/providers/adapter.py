@@ -29,13 +29,7 @@ Arrival: TypeAlias = Delta | Call | Logprobs | TextLogprobs | Distribution | Usa
 
 
 class Adapter(Protocol):
-    """One client's way to one endpoint. Connections belong to one event loop; so does an adapter.
-
-    Attributes:
-        gap_s: so long the pieces of a reply are to be gathered, after its first words; 0: it gathers them itself.
-    """
-
-    gap_s: float
+    """One client's way to one endpoint. Connections belong to one event loop; so does an adapter."""
 
     def stream(self, request: Request) -> AsyncGenerator[Arrival]:
         """Ask once, and give what comes.

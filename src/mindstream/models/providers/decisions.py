@@ -27,8 +27,6 @@ QUESTION = "question"
 class Decisions:
     """An endpoint that takes a typed question and says how probable each answer is."""
 
-    gap_s = 0.0
-
     def __init__(self, at: Address) -> None:
         self._at = at
         self._client = openai_client(at, WHOLE_BYTES)

@@ -21,8 +21,7 @@ MOST = 256
 class Gathered:
     """A stream's arrivals, in order: the first characters as they come, then what came within GAP_S together."""
 
-    def __init__(self, gap_s: float = GAP_S) -> None:
-        self._gap_s = gap_s
+    def __init__(self) -> None:
         self._came: list[Arrival] = []
         self._something, self._room, self._ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._error: BaseException | None = None
@@ -34,9 +33,9 @@ class Gathered:
         Raises:
             BaseException: what the stream raised, behind what came before it.
         """
-        if self._gap_s and self._passed > AT_ONCE and not self._ended.is_set():
+        if self._passed > AT_ONCE and not self._ended.is_set():
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(self._gap_s):
+                async with asyncio.timeout(GAP_S):
                     await self._ended.wait()
         await self._something.wait()
         got, self._came = joined(self._came), []
@@ -68,9 +67,9 @@ class Gathered:
 
 
 @contextlib.asynccontextmanager
-async def gathered(stream: AsyncGenerator[Arrival], gap_s: float = GAP_S) -> AsyncIterator[Gathered]:
-    """Gather what a stream brings while the block runs; then close it. `gap_s` 0: it comes gathered."""
-    of = Gathered(gap_s)
+async def gathered(stream: AsyncGenerator[Arrival]) -> AsyncIterator[Gathered]:
+    """Gather what a stream brings while the block runs; then close it."""
+    of = Gathered()
     taking = asyncio.create_task(of.take(stream))
     try:
         yield of

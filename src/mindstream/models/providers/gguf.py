@@ -44,8 +44,6 @@ CHARACTERS_A_TOKEN = 1.6
 class Gguf:
     """Asks a model in this process; the first one who asks loads it, the last one who lets go frees it."""
 
-    gap_s = 0.0
-
     def __init__(self, at: Address) -> None:
         self._engine: Engine | None = engine(at)
         self._longest = LOCAL_TOKENS if at.name == "local" else 0

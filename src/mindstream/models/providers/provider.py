@@ -69,7 +69,7 @@ class Provider:
         tally = Tally(request)
         watch = _Watch(self.name, self.waits)
         thinking, used, withheld = Thinking(), None, None
-        async with gathered(adapter.stream(request), adapter.gap_s) as arrivals:
+        async with gathered(adapter.stream(request)) as arrivals:
             while not tally.full and (came := await watch.wait(arrivals.next(), tally)):
                 for arrival in came:
                     if isinstance(arrival, Usage):

@@ -18,7 +18,6 @@ from mindstream.models.model import Call, Message, Request, Usage
 from mindstream.models.providers.adapter import Arrival, Delta, Withheld
 from mindstream.models.providers.address import Address
 from mindstream.models.providers.failures import Fault, causes, failures, words_of
-from mindstream.models.providers.gathered import GAP_S
 from mindstream.models.providers.limits import all_tokens
 from mindstream.models.providers.prices import price
 from mindstream.models.providers.wire import HTTP_ERRORS, Refusal, http_client
@@ -28,8 +27,6 @@ DISCONNECTED = ("disconnected", "closed connection", "incomplete", "reset")
 
 class Vendor:
     """An endpoint that pydantic-ai has a model for."""
-
-    gap_s = GAP_S
 
     def __init__(self, at: Address) -> None:
         self._at = at

@@ -6,7 +6,7 @@ What is asked holds a user's words and a key; a redirect would carry both to a h
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from functools import cache
 from ssl import SSLContext
 from typing import Any
@@ -57,8 +57,7 @@ def http_client(whole_bytes: int = 0, *, quick: bool = True, here: bool = False)
     """
 
     async def check(response: httpx2.Response) -> None:
-        check_redirect(response.status_code, response.headers)
-        check_coding(response.headers)
+        _check(response)
         response.stream = _Counted(response.stream, whole_bytes)
 
     return (DefaultAioHttpClient if quick else DefaultAsyncHttpxClient)(
@@ -66,13 +65,13 @@ def http_client(whole_bytes: int = 0, *, quick: bool = True, here: bool = False)
         follow_redirects=False,
         trust_env=not here,
         headers={"connection": "close"} if here else None,
-        verify=certificates(),
+        verify=_certificates(),
         event_hooks={"request": [_ask_plain], "response": [check]},
     )
 
 
 @cache
-def certificates() -> SSLContext:
+def _certificates() -> SSLContext:
     """Load the authorities' certificates once: that takes longer than all the rest of a client."""
     return httpx2.create_ssl_context()
 
@@ -81,24 +80,11 @@ async def _ask_plain(request: httpx2.Request) -> None:
     request.headers["accept-encoding"] = "identity"
 
 
-def check_redirect(status: int, headers: Mapping[str, str]) -> None:
-    """Follow nobody elsewhere.
-
-    Raises:
-        Refusal: it is a redirect.
-    """
-    if 300 <= status < 400:
-        where = headers.get("location", "")[:200] or "elsewhere"
-        raise Refusal(f"HTTP {status}: it sends us on to {where}, and no redirect is followed: name that")
-
-
-def check_coding(headers: Mapping[str, str]) -> None:
-    """Take plain bytes alone.
-
-    Raises:
-        Refusal: they are packed.
-    """
-    coding = headers.get("content-encoding", "identity").strip().lower()
+def _check(response: httpx2.Response) -> None:
+    if 300 <= response.status_code < 400:
+        where = response.headers.get("location", "")[:200] or "elsewhere"
+        raise Refusal(f"HTTP {response.status_code}: it sends us on to {where}, and no redirect is followed: name that")
+    coding = response.headers.get("content-encoding", "identity").strip().lower()
     if coding not in ("", "identity"):  # a few bytes can unfold to gigabytes
         raise Refusal(f"it sent {coding[:40]!r} where plain text was asked for")
 
