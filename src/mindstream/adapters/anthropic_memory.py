@@ -159,7 +159,7 @@ async def _clear_all_memory(tool: _OverStream, memory: Memory) -> str:
 
 METHODS = [
     *map(_command, (_view, _create, _str_replace, _insert, _delete, _rename)),
-    *map(both, (_history, _forget, _clear_all_memory)),
+    *(both(_history), both(_forget), both(_clear_all_memory)),
 ]
 
 

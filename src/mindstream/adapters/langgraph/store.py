@@ -148,7 +148,7 @@ async def _settle(memory: Memory, place: Place, before: list[Record]) -> None:
 
 
 def _ending(record: Record, by: Record | None, now: float) -> Revision:
-    return Revision(id=record.id, forgotten=now, holds=True, superseded_by=by and by.id)
+    return Revision(id=record.id, forgotten=now, holds=True, superseded_by=by.id if by else None)
 
 
 async def _search(memory: Memory, op: base.SearchOp) -> list[tuple[Record, float | None]]:
