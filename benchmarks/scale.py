@@ -17,6 +17,7 @@ import logging
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -40,25 +41,24 @@ def recalled(given: argparse.Namespace, store: str) -> dict[str, Any]:
     return {size: {name: row[name] for name in FIELDS} for size, row in sizes.items()}
 
 
-def ratios(recall: dict[str, Any]) -> dict[str, dict[str, float]]:
-    """Return how many times as long PostgreSQL takes as SQLite, by size."""
-    if len(recall) < 2:
-        return {}
-    return {
-        size: {
-            name: round(recall["postgres"][size][name] / row[name], 2)
-            for name in FIELDS if name.endswith("_ms") and row[name]
-        }
-        for size, row in recall["sqlite"].items()
-    }  # fmt: skip
+def joined(stores: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    """Return by size what the first store takes; beside it what each other one takes, and how many times as long."""
+    first, *others = stores.values()
+    rows = {size: dict(row) for size, row in first.items()}
+    for name, other in zip([*stores][1:], others, strict=True):
+        for size, row in other.items():
+            times = {
+                each: round(rows[size][each] / row[each], 2) for each in FIELDS if each.endswith("_ms") and row[each]
+            }
+            rows[size] |= {name: row, f"times_{name}": times}
+    return rows
 
 
 def run(given: argparse.Namespace) -> dict[str, Any]:
     """Measure what was asked for."""
     row: dict[str, Any] = {"load": os.getloadavg()[0], "cores": os.cpu_count()}
     if given.recall:
-        row["recall"] = {store: recalled(given, store) for store in given.stores.split(",")}
-        row["postgres_to_sqlite"] = ratios(row["recall"])
+        row["recall"] = joined({store: recalled(given, store) for store in given.stores.split(",")})
     if given.processes:
         logging.getLogger("asyncio").setLevel(logging.ERROR)  # that a server was killed is no news
         found = asyncio.run(scale_processes.run(given))
@@ -77,7 +77,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cache", type=Path, help="where the memories of recall lie; without it there is no recall")
     parser.add_argument("--recall", action=argparse.BooleanOptionalAction, default=True)
-    parser.add_argument("--stores", default="sqlite,postgres")
+    parser.add_argument("--stores", default="postgres,sqlite", help="the first is told, the others stand beside it")
     parser.add_argument("--sizes", default="1000,100000,1000000")
     parser.add_argument("--scans", type=int, default=20, help="so many questions are compared with the full scan")
     parser.add_argument("--processes", action=argparse.BooleanOptionalAction, default=True)

@@ -115,11 +115,13 @@ def test_in_a_folder_that_is_there_only_our_own_files_change(folder: Path) -> No
 
 @pytest.mark.parametrize("name", [FILE, f"{FILE}-wal", f"{FILE}-journal"])
 @pytest.mark.parametrize("what", ["a pipe", "a folder", "a socket", "symbolic links"])
-def test_what_is_no_file_is_refused_at_once(folder: Path, name: str, what: str) -> None:
+def test_what_is_no_file_is_refused_at_once(
+    folder: Path, name: str, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     opened(folder)
     place = folder / name
     place.unlink(missing_ok=True)
-    os.chdir(folder)  # the name of a socket may not be long
+    monkeypatch.chdir(folder)  # the name of a socket may not be long
     with socket.socket(socket.AF_UNIX) as listener:
         match what:
             case "a pipe":
