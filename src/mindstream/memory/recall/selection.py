@@ -7,6 +7,7 @@ is, how much who says, what an episode says) is as in the whole; so what is chos
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -25,6 +26,9 @@ LONG = 20_000
 BY_WORDS, NEAR, NEWEST, DATED = 1_000, 1_000, 100, 400
 FOLLOWED = ("kind", "by", "group", "asks", "ends_asking", "created")
 """What scoring reads of a record, besides its neighbours; each is gathered when it is first asked for."""
+
+BESIDE = ThreadPoolExecutor(1, "vectors")
+"""Compares vectors while words are looked up: numpy lets go of the interpreter meanwhile."""
 
 
 class LookedUp(NamedTuple):
@@ -140,9 +144,10 @@ def select(
     """
     terms: Looked = {}
     inner = np.zeros(len(columns), np.bool_)
+    nearest = BESIDE.submit(_nearest, columns, vectors, passing)
     for rows in _by_words(columns, question, passing, weights, terms):
         _mark(inner, rows, columns)
-    for rows in _nearest(columns, vectors, passing):
+    for rows in nearest.result():
         inner[rows] = True
     latest = max(0, len(passing) - 10 * NEWEST)
     inner[latest + np.flatnonzero(passing[latest:])[-NEWEST:]] = True
