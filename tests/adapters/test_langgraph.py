@@ -58,7 +58,9 @@ async def test_the_saver_conforms(tmp_path: Path, needs: Callable[..., None]) ->
     report = await validate(checkpointer)
     failures = {name: result.failures for name, result in report.results.items() if result.failures}
     assert report.passed_all_base() and not failures, failures
-    assert {name for name, result in report.results.items() if not result.detected} == {"prune"}
+    assert {name for name, result in report.results.items() if not result.detected} == {
+        "copy_thread", "delete_for_runs", "prune",
+    }  # fmt: skip
 
 
 LESSONS = ("learners", "mona", "lessons")
