@@ -109,8 +109,8 @@ class MindstreamStore(base.BaseStore):
             text = "\n".join(each for path in fields for each in base.get_text_at_path(value, path)).strip()
         except TypeError as error:
             raise InputError(f"the item {key!r} can hold what JSON can, and no more: {error}") from None
-        first = held[-1].data["first"] if held else now
-        data = {"namespace": list(namespace), "key": key, "indexed": bool(text), "first": first, "ttl": op.ttl}
+        data: dict[str, Any] = {"namespace": list(namespace), "key": key, "indexed": bool(text), "ttl": op.ttl}
+        data["first"] = held[-1].data["first"] if held else now
         data |= {f"in{at}": label for at, label in enumerate(namespace)}
         data |= {f"={name}": each for name, each in value.items()}
         until, text = now + 60 * op.ttl if op.ttl else None, text or key or "-"
