@@ -121,7 +121,7 @@ class MindstreamStore(base.BaseStore):
     async def _sweep_ttl(self, memory: Memory) -> int:
         """Erase for good what is expired; return how many. Nothing depends on it: expired is not returned."""
         now, found = memory.clock.now(), await memory.find(kinds=["document"], where={"by": BY}, over=True)
-        expired = [each.id for each in found if each.data.get("ttl") and (each.valid_until or now) <= now]
+        expired = [each.id for each in found if each.data.get("ttl") and (each.valid_until or now + 1) <= now]
         return (await memory.forget(*expired)).records if expired else 0
 
     batch, abatch = both(_batch)
