@@ -156,7 +156,7 @@ class _OnFiles:
 
 
 NAMED = (_Files.view, _Files.create, _Files.str_replace, _Files.insert, _Files.delete, _Files.rename)
-METHODS = [*map(_command, NAMED), *map(both, (_OnFiles._history, _OnFiles._forget, _OnFiles._clear_all_memory))]
+METHODS = [*map(_command, NAMED), both(_OnFiles._history), both(_OnFiles._forget), both(_OnFiles._clear_all_memory)]
 
 
 class MindstreamMemoryTool(_OnFiles, BetaAbstractMemoryTool):
