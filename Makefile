@@ -21,7 +21,7 @@ test: .venv/tested
 gguf: .venv/tested
 	$(BIN)/python benchmarks/gguf.py
 
-adapters: .venv-adapters/installed .venv-adapters/adk .venv-adapters/crewai
+adapters: .venv-adapters/installed .venv-adapters/adk/installed .venv-adapters/crewai/installed
 	.venv-adapters/bin/python -m pytest -n 0 tests/adapters
 	.venv-adapters/adk/bin/python -m pytest -n 0 tests/adapters/test_google_adk.py tests/adapters/test_pages.py
 	.venv-adapters/crewai/bin/python -m pytest -n 0 tests/adapters/test_crewai.py tests/adapters/test_pages.py
@@ -60,15 +60,15 @@ clean:
 
 # two that live with nobody: ADK holds OpenTelemetry below 1.45; CrewAI holds openai and pydantic below what mindstream needs
 TESTING := httpx hypothesis pytest pytest-asyncio pytest-timeout pytest-xdist
-.venv-adapters/adk: pyproject.toml | .venv-adapters/installed
-	$(PYTHON) -m venv $@
-	$@/bin/python -m pip install --quiet -e '.[google-adk]' $(TESTING)
+.venv-adapters/adk/installed: pyproject.toml | .venv-adapters/installed
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet -e '.[google-adk]' $(TESTING)
 	@touch $@
 
-.venv-adapters/crewai: pyproject.toml | .venv-adapters/installed
-	$(PYTHON) -m venv $@
-	$@/bin/python -m pip install --quiet 'crewai>=1.15,<1.16'
-	$@/bin/python -m pip install --quiet --no-deps -e .
-	$@/bin/python -m pip install --quiet $(TESTING) genai-prices google-re2 jinja2 jsonschema-rs leather numpy prompt-toolkit \
-	    pyjson5 pypdf pystemmer rapidfuzz selectolax tomlkit wordllama
+.venv-adapters/crewai/installed: pyproject.toml | .venv-adapters/installed
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet 'crewai>=1.15,<1.16'
+	$(@D)/bin/python -m pip install --quiet --no-deps -e .
+	$(@D)/bin/python -m pip install --quiet $(TESTING) genai-prices google-re2 ijson jinja2 jsonschema-rs leather numpy \
+	    prompt-toolkit pyjson5 pypdf pystemmer rapidfuzz selectolax tomlkit wordllama
 	@touch $@

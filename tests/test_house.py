@@ -191,6 +191,12 @@ def test_rooms_are_small() -> None:
     assert large == {}
 
 
+def test_adapters_are_short() -> None:
+    files = [path for path in FILES if room(path) == "adapters"]
+    long = {path.name: n for path in files if (n := len(path.read_text("utf-8").splitlines())) > 200}
+    assert files and not long, "an adapter is a small module over the public interface"
+
+
 def test_functions_are_one_thought() -> None:
     lengths = []
     for path in FILES:

@@ -49,10 +49,11 @@ def test_each_version_stays_until_the_file_is_forgotten(tmp_path: Path) -> None:
         do(tool, "view", "/memories/old/trip.md")
     versions = tool.history("/memories/old/trip.md")
     texts = ["Lisbon in June\n", "Lisbon in JUNE\n", *["Lisbon in JUNE\nby train\n"] * 2]
-    assert [each.content for each in versions] == [*texts, None]
-    assert [each.path for each in versions[2:4]] == ["/memories/trip.md", "/memories/old/trip.md"]
+    assert [each.data["content"] for each in versions] == texts and versions[-1].valid_until
+    assert [each.data["path"] for each in versions[2:4]] == ["/memories/trip.md", "/memories/old/trip.md"]
     do(tool, "create", "/memories/old/trip.md", file_text="")  # and the path is free again
-    assert [each.content for each in tool.history("/memories/old/trip.md")] == [*texts, None, ""]
+    again = tool.history("/memories/old/trip.md")
+    assert [each.data["content"] for each in again] == [*texts, ""] and not again[-1].valid_until
     assert tool.forget("/memories/old/trip.md") == 5 and b"Lisbon" not in bytes_of(tmp_path)
     assert tool.history("/memories/old/trip.md") == []
 
@@ -61,7 +62,7 @@ def test_a_file_is_kept_to_the_letter(tmp_path: Path) -> None:
     tool = MindstreamMemoryTool(tmp_path)
     for n, content in enumerate(["", "  spaces \r\n\ttab\x00\n\n", "ä🌱" * 20_000, "no newline"]):
         do(tool, "create", f"/memories/{n}", file_text=content)
-        assert [each.content for each in tool.history(f"/memories/{n}")] == [content]
+        assert [each.data["content"] for each in tool.history(f"/memories/{n}")] == [content]
     with pytest.raises(ToolError, match="longer than"):
         do(tool, "create", "/memories/long", file_text="x" * 1_000_001)
 
@@ -87,13 +88,24 @@ def test_a_file_is_no_folder_and_a_folder_no_file(tmp_path: Path) -> None:
         do(tool, "str_replace", "/memories/a", old_str="x", new_str="y")
 
 
+def test_a_replacement_is_of_one_place(tmp_path: Path) -> None:
+    tool = MindstreamMemoryTool(tmp_path)
+    do(tool, "create", "/memories/a", file_text="one\ntwo\none\nthree\n")
+    for old, said in (("one", "in lines: 1, 3"), ("", "did not appear"), ("four", "did not appear")):
+        with pytest.raises(ToolError, match=said):
+            do(tool, "str_replace", "/memories/a", old_str=old, new_str="x")
+    snippet = do(tool, "str_replace", "/memories/a", old_str="\nthree", new_str="")
+    assert snippet.splitlines()[1:] == ["     1\tone", "     2\ttwo", "     3\tone", "     4\t"]
+    assert do(tool, "view", "/memories").splitlines()[1:] == ["12B\t/memories", "12B\t/memories/a"]
+
+
 async def test_the_async_tool_has_the_same_files_and_recall_finds_them(tmp_path: Path) -> None:
     tool = AsyncMindstreamMemoryTool(tmp_path, "ann")
     made = {"command": "create", "path": "/memories/keys.md", "file_text": "The spare key hangs behind the door."}
     assert "created" in str(await tool.call(made))
     with pytest.raises(ToolError, match="exists"):
         await tool.call(made)
-    assert (await tool.history("/memories/keys.md"))[0].content == "The spare key hangs behind the door."
+    assert (await tool.history("/memories/keys.md"))[0].data["content"] == "The spare key hangs behind the door."
     async with Memory.open(tmp_path, "ann") as memory:
         assert "spare key" in (await memory.recall("where is the key?", k=1))[0].record.text
     await tool.clear_all_memory()

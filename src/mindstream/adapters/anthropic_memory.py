@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
 
 from mindstream.adapters.loop import Handle, both
-from mindstream.clock import Moment
 from mindstream.errors import InputError
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record, RecordDraft
@@ -25,221 +23,167 @@ from mindstream.models.embedders.embedder import Embedder
 
 ROOT, MOST_FILES, MOST_BYTES = "/memories", 10_000, 1_000_000
 """So many files are seen, and so long may one be."""
-Files = dict[str, Record]
 
 
-@dataclass(frozen=True, slots=True)
-class FileVersion:
-    """How a file was, from a moment on; `content` None: it was deleted then."""
+class _Files:
+    """The files that a memory holds, and what commands do to them; a ToolError is for the model to read."""
 
-    path: str
-    at: Moment
-    content: str | None
+    def __init__(self, memory: Memory, records: Iterable[Record]) -> None:
+        self.memory, held = memory, {str(each.data["path"]): each for each in records}
+        self.ids = {path: each.id for path, each in held.items()}
+        self.contents = {path: str(each.data["content"]) for path, each in held.items()}
+
+    async def view(self, command: Any) -> str:
+        path, found = _checked(command.path), self._named(command.path)
+        if path in found:
+            shown = _numbered(self.contents[path], command.view_range)
+            return f"Here's the content of {path} with line numbers:\n{shown}"
+        sizes = Counter({path: 0})
+        for other in found:
+            parts, size = other[len(path) + 1 :].split("/"), len(self.contents[other].encode())
+            sizes[path] += size
+            if not any(part.startswith(".") for part in parts):
+                for deep in range(1, min(2, len(parts)) + 1):
+                    sizes["/".join([path, *parts[:deep]]) + ("/" if deep < len(parts) else "")] += size
+        head = f"Here're the files and directories up to 2 levels deep in {path}, excluding hidden items:"
+        return "\n".join([head, *(f"{size}B\t{name}" for name, size in sizes.items())])
+
+    async def create(self, command: Any) -> str:
+        path = self._free(command.path, "File {} already exists")
+        await self.memory.retain_all([_draft(path, command.file_text)])
+        return f"File created successfully at: {path}"
+
+    async def str_replace(self, command: Any) -> str:
+        path, old = self._file(command.path), command.old_str
+        parts = self.contents[path].split(old) if old else [""]
+        lines = [old.join(parts[:n]).count("\n") + 1 for n in range(1, len(parts))]
+        if len(lines) != 1:
+            none = f"No replacement was performed, old_str `{old}` did not appear verbatim in {command.path}."
+            many = f"Multiple occurrences of old_str `{old}` in lines: {', '.join(map(str, lines))}."
+            raise ToolError(f"No replacement was performed. {many} Please ensure it is unique" if lines else none)
+        content = (command.new_str or "").join(parts)
+        await self.memory.replace(self.ids[path], _draft(path, content))
+        shown = _numbered(content, [lines[0] - 2, lines[0] + 2])
+        return f"The memory file has been edited. Here is the snippet showing the change (with line numbers):\n{shown}"
+
+    async def insert(self, command: Any) -> str:
+        path, at = self._file(command.path), command.insert_line
+        lines = self.contents[path].removesuffix("\n").split("\n") if self.contents[path] else []
+        if not 0 <= at <= len(lines):
+            raise ToolError(f"Invalid `insert_line` parameter: {at}. It should be within the range [0, {len(lines)}].")
+        lines.insert(at, command.insert_text.rstrip("\n"))
+        await self.memory.replace(self.ids[path], _draft(path, "\n".join(lines) + "\n"))
+        return f"The file {command.path} has been edited."
+
+    async def delete(self, command: Any) -> str:
+        for path in self._named(command.path, "delete"):
+            await self.memory.replace(self.ids[path], None)
+        return f"Successfully deleted {command.path}"
+
+    async def rename(self, command: Any) -> str:
+        old, moved = _checked(command.old_path), self._named(command.old_path, "rename")
+        new = self._free(command.new_path, "The destination {} already exists", old)
+        for path in moved:
+            await self.memory.replace(self.ids[path], _draft(new + path[len(old) :], self.contents[path]))
+        return f"Successfully renamed {command.old_path} to {command.new_path}"
+
+    def _file(self, asked: str) -> str:
+        if (path := _checked(asked)) not in self.contents:
+            raise ToolError(f"The path {asked} does not exist. Please provide a valid path.")
+        return path
+
+    def _named(self, asked: str, verb: str = "") -> list[str]:
+        """Return the path of a file, or of those below a folder, which the root is even where it is empty."""
+        path = _checked(asked)
+        if verb and path == ROOT:
+            raise ToolError(f"Cannot {verb} the {ROOT} directory itself")
+        below = sorted(other for other in self.contents if other.startswith(f"{path}/"))
+        return below if below or path == ROOT else [self._file(asked)]
+
+    def _free(self, asked: str, says: str, *more: str) -> str:
+        """Return a path at which a file or a folder can be."""
+        path, taken = _checked(asked), [*self.contents, *more]
+        if path == ROOT or any(f"{other}/".startswith(f"{path}/") for other in taken):
+            raise ToolError(says.format(asked))
+        if any(path.startswith(f"{other}/") for other in taken):
+            raise ToolError(f"{asked} would lie within a file, or within what is renamed")
+        return path
 
 
-def _command(change: Callable[[Memory, Any, Files], Awaitable[str]]) -> tuple[Any, Any]:
-    """Return the methods that carry out a command of the tool, one after the other; a ToolError is for the model."""
+def _command(change: Callable[[_Files, Any], Awaitable[str]]) -> tuple[Any, Any]:
+    """Return the methods that carry out a command of the tool, one after the other."""
 
-    async def run(tool: _OverStream, command: Any, memory: Memory) -> str:
+    async def run(tool: _OnFiles, command: Any, memory: Memory) -> str:
         async with tool.alone:
-            files = {str(each.data["path"]): each for each in await memory.latest("document", MOST_FILES, episode=ROOT)}
+            files = _Files(memory, await memory.latest("document", MOST_FILES, episode=ROOT))
             try:
-                return await change(memory, command, files)
+                return await change(files, command)
             except InputError as error:
                 raise ToolError(str(error)) from None
 
     return both(run)
 
 
-async def _view(_: Memory, command: Any, files: Files) -> str:
-    path = _checked(command.path)
-    if path in files:
-        return f"Here's the content of {path} with line numbers:\n{_numbered(files[path], command.view_range)}"
-    if path != ROOT and not _below(path, files):
-        raise ToolError(f"The path {path} does not exist. Please provide a valid path.")
-    sizes = Counter({path: 0})
-    for other, record in sorted(_below(path, files).items()):
-        parts, size = other[len(path) + 1 :].split("/"), len(_content(record).encode())
-        sizes[path] += size
-        if not any(part.startswith(".") for part in parts):
-            for deep in range(1, min(2, len(parts)) + 1):
-                sizes["/".join([path, *parts[:deep]]) + ("/" if deep < len(parts) else "")] += size
-    head = f"Here're the files and directories up to 2 levels deep in {path}, excluding hidden items:"
-    return "\n".join([head, *(f"{_written(size)}\t{name}" for name, size in sizes.items())])
-
-
-async def _create(memory: Memory, command: Any, files: Files) -> str:
-    path = _free(command.path, [*files], "File {} already exists")
-    await memory.retain_all([_draft(path, command.file_text)])
-    return f"File created successfully at: {path}"
-
-
-async def _str_replace(memory: Memory, command: Any, files: Files) -> str:
-    record, old = _file(command.path, files), command.old_str
-    content = _content(record)
-    places = [at for at in range(len(content)) if content.startswith(old, at)] if old in content else []
-    if not places:
-        raise ToolError(f"No replacement was performed, old_str `{old}` did not appear verbatim in {command.path}.")
-    lines = [content[:at].count("\n") + 1 for at in places]
-    if len(places) > 1:
-        raise ToolError(
-            f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines:"
-            f" {', '.join(map(str, lines))}. Please ensure it is unique"
-        )
-    new = await memory.replace(record.id, _draft(_path(record), content.replace(old, command.new_str or "")))
-    shown = _numbered(new, [max(1, lines[0] - 2), lines[0] + 2]) if new else ""
-    return f"The memory file has been edited. Here is the snippet showing the change (with line numbers):\n{shown}"
-
-
-async def _insert(memory: Memory, command: Any, files: Files) -> str:
-    record = _file(command.path, files)
-    lines = _content(record).removesuffix("\n").split("\n") if _content(record) else []
-    if not 0 <= command.insert_line <= len(lines):
-        raise ToolError(
-            f"Invalid `insert_line` parameter: {command.insert_line}. It should be within the range [0, {len(lines)}]."
-        )
-    lines.insert(command.insert_line, command.insert_text.rstrip("\n"))
-    await memory.replace(record.id, _draft(_path(record), "\n".join(lines) + "\n"))
-    return f"The file {command.path} has been edited."
-
-
-async def _delete(memory: Memory, command: Any, files: Files) -> str:
-    for record in _named(command.path, files, "delete").values():
-        await memory.replace(record.id, None)
-    return f"Successfully deleted {command.path}"
-
-
-async def _rename(memory: Memory, command: Any, files: Files) -> str:
-    old, moved = _checked(command.old_path), _named(command.old_path, files, "rename")
-    new = _free(command.new_path, [*files, old], "The destination {} already exists")
-    for path, record in moved.items():
-        await memory.replace(record.id, _draft(new + path[len(old) :], _content(record)))
-    return f"Successfully renamed {command.old_path} to {command.new_path}"
-
-
-class _OverStream:
+class _OnFiles:
     """What both tools are: files in a memory.
 
     Args:
-        data: a folder, a database's URL, or a store.
-        user: whose memory.
-        cache_control: as the SDK's own tool has it.
-        embed: an embedder, or the name of one.
+        data, user: a folder, a database's URL, or a store; and whose memory it is.
+        embed: an embedder, or the name of one; sdk: what the SDK's own tool takes (`cache_control`).
     """
 
     def __init__(
-        self, data: str | Path | Store = "data", user: str = "you", *, cache_control: Any = None,
-        embed: Embedder | str = "wordllama",
-    ) -> None:  # fmt: skip
-        super().__init__(cache_control=cache_control)  # type: ignore[call-arg]
+        self, data: str | Path | Store = "data", user: str = "you", *, embed: Embedder | str = "wordllama", **sdk: Any
+    ) -> None:
+        super().__init__(**sdk)
         self.handle, self.alone = Handle(data, user, embed), asyncio.Lock()
 
+    async def _history(self, path: str, memory: Memory) -> list[Record]:
+        """Return the versions of a file, oldest first, under whatever name, deleted ones too: content is in `data`."""
+        lasts = [each for each in await _lasts(memory, path) if each.data["path"] == _checked(path)]
+        found = [each for last in lasts for each in await memory.history(last.id)]
+        return sorted(found, key=lambda each: each.created)
 
-async def _history(_: _OverStream, path: str, memory: Memory) -> list[FileVersion]:
-    """Return how a file was, oldest first, under whatever name, deleted ones too."""
-    versions = list[FileVersion]()
-    for last in [each for each in await _lasts(memory, path) if _path(each) == path]:
-        wordings = await memory.history(last.id)
-        versions += [FileVersion(_path(each), each.created, _content(each)) for each in wordings]
-        versions += [FileVersion(path, last.valid_until, None)] if last.valid_until else []
-    return sorted(versions, key=lambda version: version.at)
+    async def _forget(self, path: str = ROOT, *, memory: Memory) -> int:
+        """Erase a file, or all below a folder, for good, with every version; return how many records that were."""
+        ids = [each.id for each in await _lasts(memory, path)]
+        return (await memory.forget(*ids)).records if ids else 0
 
-
-async def _forget(_: _OverStream, path: str = ROOT, *, memory: Memory) -> int:
-    """Erase a file, or all below a folder, for good, with every version; return how many records that were."""
-    ids = [each.id for each in await _lasts(memory, path)]
-    return (await memory.forget(*ids)).records if ids else 0
-
-
-async def _clear_all_memory(tool: _OverStream, memory: Memory) -> str:
-    """Erase all files for good, with every version."""
-    await _forget(tool, memory=memory)
-    return "All memory cleared"
+    async def _clear_all_memory(self, memory: Memory) -> str:
+        """Erase all files for good, with every version."""
+        await self._forget(memory=memory)
+        return "All memory cleared"
 
 
-METHODS = [
-    *map(_command, (_view, _create, _str_replace, _insert, _delete, _rename)),
-    *(both(_history), both(_forget), both(_clear_all_memory)),
-]
+NAMED = (_Files.view, _Files.create, _Files.str_replace, _Files.insert, _Files.delete, _Files.rename)
+METHODS = [*map(_command, NAMED), both(_OnFiles._history), both(_OnFiles._forget), both(_OnFiles._clear_all_memory)]
 
 
-class MindstreamMemoryTool(_OverStream, BetaAbstractMemoryTool):
+class MindstreamMemoryTool(_OnFiles, BetaAbstractMemoryTool):
     """The memory tool for `Anthropic`: what Claude writes under /memories is in a user's memory."""
 
     view, create, str_replace, insert, delete, rename, history, forget, clear_all_memory = (each[0] for each in METHODS)
 
 
-class AsyncMindstreamMemoryTool(_OverStream, BetaAsyncAbstractMemoryTool):
+class AsyncMindstreamMemoryTool(_OnFiles, BetaAsyncAbstractMemoryTool):
     """The memory tool for `AsyncAnthropic`; see `MindstreamMemoryTool`."""
 
     view, create, str_replace, insert, delete, rename, history, forget, clear_all_memory = (each[1] for each in METHODS)
 
 
 def _checked(path: str) -> str:
-    """Return a path without what means nothing in it.
-
-    Raises:
-        ToolError: it leaves the memory.
-    """
+    """Return a path without what means nothing in it; a ToolError where it leaves the memory."""
     parts = [part for part in path.split("/") if part]
     if not path.startswith("/") or parts[:1] != [ROOT[1:]] or {".", ".."} & {*parts} or not path.isprintable():
         raise ToolError(f"Path must start with {ROOT} and stay within it, got: {path}")
     return "/" + "/".join(parts)
 
 
-def _below(path: str, files: Files) -> Files:
-    return {other: record for other, record in files.items() if other.startswith(f"{path}/")}
-
-
-def _file(asked: str, files: Files) -> Record:
-    if (record := files.get(_checked(asked))) is None:
-        raise ToolError(f"The path {asked} does not exist. Please provide a valid path.")
-    return record
-
-
-def _named(asked: str, files: Files, verb: str) -> Files:
-    """Return the file of a path, or those below it."""
-    path = _checked(asked)
-    if path == ROOT:
-        raise ToolError(f"Cannot {verb} the {ROOT} directory itself")
-    if not (found := {path: files[path]} if path in files else _below(path, files)):
-        raise ToolError(f"The path {asked} does not exist")
-    return found
-
-
-def _free(asked: str, taken: Collection[str], says: str) -> str:
-    """Return a path at which a file or a folder can be."""
-    path = _checked(asked)
-    if path == ROOT or any(f"{other}/".startswith(f"{path}/") for other in taken):
-        raise ToolError(says.format(asked))
-    if any(path.startswith(f"{other}/") for other in taken):
-        raise ToolError(f"{asked} would lie within a file, or within what is renamed")
-    return path
-
-
-def _path(record: Record) -> str:
-    return str(record.data["path"])
-
-
-def _content(record: Record) -> str:
-    return str(record.data["content"])
-
-
-def _numbered(record: Record, view_range: Sequence[int] | None = None) -> str:
+def _numbered(content: str, view_range: Sequence[int] | None) -> str:
     """Show a file with the numbers of its lines, or those from one to another (-1: the last)."""
-    lines = _content(record).split("\n")
     first, last = view_range if view_range and len(view_range) == 2 else (1, -1)
-    first = max(1, first)
-    shown = lines[first - 1 : len(lines) if last == -1 else last]
-    return "\n".join(f"{number:>6}\t{line}" for number, line in enumerate(shown, first))
-
-
-def _written(size: float) -> str:
-    for unit in ("B", "K"):
-        if size < 1024:
-            return f"{size:.1f}{unit}".replace(".0", "")
-        size /= 1024
-    return f"{size:.1f}M"
+    lines = list(enumerate(content.split("\n"), 1))[max(0, first - 1) : None if last == -1 else last]
+    return "\n".join(f"{number:>6}\t{line}" for number, line in lines)
 
 
 def _draft(path: str, content: str) -> RecordDraft:
@@ -253,4 +197,4 @@ async def _lasts(memory: Memory, asked: str) -> list[Record]:
     """Return the last versions of a file, or of those below a folder, deleted ones too."""
     path = _checked(asked)
     found = await memory.find(kinds=["document"], where={"episode": ROOT}, over=True)
-    return [each for each in found if not each.superseded_by and f"{_path(each)}/".startswith(f"{path}/")]
+    return [each for each in found if not each.superseded_by and f"{each.data['path']}/".startswith(f"{path}/")]

@@ -11,7 +11,7 @@ import base64
 import hashlib
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -84,7 +84,9 @@ class MindstreamSaver(BaseCheckpointSaver[str]):
         if not found:
             return None
         newest = max(found, key=_place)
-        values = await memory.store.records(memory.key, self._values(newest))
+        versions = self.serde.loads_typed(_row(newest)[0])["channel_versions"]
+        keys = [_key(VALUE, thread, namespace, channel, version) for channel, version in versions.items()]
+        values = await memory.store.records(memory.key, keys)
         return self._sheet([newest, *values, *await _writes(memory, [newest])]).get_tuple(config)
 
     async def _find(
@@ -108,30 +110,13 @@ class MindstreamSaver(BaseCheckpointSaver[str]):
         sheet.put_writes(config, *rest, **more)
         await _write(memory, _rows(sheet))
 
-    async def _copy_thread(self, source_thread_id: str, target_thread_id: str, memory: Memory) -> None:
-        """Write a thread down once more under another name, with all that was written after its checkpoints."""
-        found = await _thread(memory, source_thread_id)
-        await _write(memory, [(each.kind, (target_thread_id, *_place(each)[1:]), _row(each)) for each in found])
-
     async def _delete_thread(self, thread_id: str, memory: Memory) -> None:
         """Erase a thread for good, with its words in the log."""
-        await _erase(memory, await _thread(memory, thread_id))
-
-    async def _delete_for_runs(self, run_ids: Collection[str], memory: Memory) -> None:
-        """Erase the checkpoints that some runs have made, and the values that no other checkpoint has."""
-        found = [each for each in await memory.latest(CHECKPOINT, ALL) if each.by == BY]
-        gone = [each for each in found if self.serde.loads_typed(_row(each)[1]).get("run_id") in run_ids]
-        threads = {_place(each)[0] for each in gone}
-        kept = [each for each in found if _place(each)[0] in threads and each not in gone]
-        values = {id_ for each in gone for id_ in self._values(each)}.difference(*map(self._values, kept))
-        await _erase(
-            memory, [*gone, *await memory.store.records(memory.key, sorted(values)), *await _writes(memory, gone)]
-        )
-
-    def _values(self, checkpoint: Record) -> Sequence[str]:
-        """Return the ids of the values of a checkpoint's channels."""
-        versions = self.serde.loads_typed(_row(checkpoint)[0])["channel_versions"]
-        return [_key(VALUE, *_place(checkpoint)[:2], channel, version) for channel, version in versions.items()]
+        episode = _episode(thread_id)
+        found = [each for kind in (CHECKPOINT, VALUE) for each in await memory.latest(kind, ALL, episode=episode)]
+        found = [each for each in found if each.by == BY and _place(each)[0] == thread_id]
+        if found:
+            await memory.store.erase(memory.key, [each.id for each in [*found, *await _writes(memory, found)]])
 
     def _sheet(self, records: Iterable[Record] = ()) -> InMemorySaver:
         """Return a saver of LangGraph's that holds what some records say."""
@@ -151,16 +136,13 @@ class MindstreamSaver(BaseCheckpointSaver[str]):
     put, aput = both(_put)
     put_writes, aput_writes = both(_put_writes)
     delete_thread, adelete_thread = both(_delete_thread)
-    copy_thread, acopy_thread = both(_copy_thread)
-    delete_for_runs, adelete_for_runs = both(_delete_for_runs)
 
 
 def _rows(sheet: InMemorySaver) -> Iterator[tuple[Kind, Place, Any]]:
     """Yield what a saver of LangGraph's holds."""
     for thread, spaces in sheet.storage.items():
-        yield from (
-            (CHECKPOINT, (thread, name, id_), row) for name, there in spaces.items() for id_, row in there.items()
-        )
+        for name, checkpoints in spaces.items():
+            yield from ((CHECKPOINT, (thread, name, id_), row) for id_, row in checkpoints.items())
     yield from ((VALUE, place, row) for place, row in sheet.blobs.items())
     yield from ((WRITE, (*place, *at), row) for place, there in sheet.writes.items() for at, row in there.items())
 
@@ -189,24 +171,13 @@ async def _write(memory: Memory, rows: Iterable[tuple[Kind, Place, Any]]) -> Non
             if not there:
                 raise
             stay = {each.id for each in there if each.kind == VALUE or (each.kind == WRITE and _place(each)[4] >= 0)}
-            await _erase(memory, [each for each in there if each.id not in stay])
+            if anew := [each.id for each in there if each.id not in stay]:
+                await memory.store.erase(memory.key, anew)
             records = [each for each in records if each.id not in stay]
-
-
-async def _thread(memory: Memory, thread: str) -> list[Record]:
-    """Return the records of a thread."""
-    found = [each for kind in (CHECKPOINT, VALUE) for each in await memory.latest(kind, ALL, episode=_episode(thread))]
-    found = [each for each in found if each.by == BY and _place(each)[0] == thread]
-    return found + await _writes(memory, found)
 
 
 async def _writes(memory: Memory, after: Iterable[Record]) -> list[Record]:
     return [one for each in after for one in await memory.latest(WRITE, ALL, episode=f"after {each.id}")]
-
-
-async def _erase(memory: Memory, records: Sequence[Record]) -> None:
-    if records:
-        await memory.store.erase(memory.key, [each.id for each in records])
 
 
 def _place(record: Record) -> Place:

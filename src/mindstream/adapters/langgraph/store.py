@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from langgraph.store import base
+from langgraph.store.memory import InMemoryStore
 
 from mindstream.adapters.embeddings import as_embedder
 from mindstream.adapters.loop import Handle, both
@@ -51,7 +52,7 @@ class MindstreamStore(base.BaseStore):
         self._fields = config.get("fields") or ["$"]
 
     def purge(self) -> int:
-        """Erase for good what was deleted, replaced or swept, with its words in the log; return how many records."""
+        """Erase for good what was deleted or replaced, with its words in the log; return how many records."""
         return self.handle.wait(lambda memory: memory.purge())
 
     def close(self) -> None:
@@ -77,33 +78,29 @@ class MindstreamStore(base.BaseStore):
                 scored = await _search(memory, op)
                 found.append([base.SearchItem(**_fields_of(record), score=score) for record, score in scored])
                 read += [record for record, _ in scored] if op.refresh_ttl else []
-        await self._write(memory, puts, {each.id: each for each in read if each.data.get("ttl")})
+        lives = {each.id: float(str(each.data["ttl"])) for each in read if each.data.get("ttl")}
+        if lives:
+            now = memory.clock.now()
+            await memory.commit(revisions=[Revision(id=id_, valid_until=now + 60 * ttl) for id_, ttl in lives.items()])
+        await self._write(memory, puts)
         return found
 
-    async def _write(self, memory: Memory, puts: Mapping[Place, base.PutOp], refreshed: Mapping[str, Record]) -> None:
-        """Write what was put, and what was read anew, in one commit; what it replaces goes to the archive."""
-        while puts or refreshed:
+    async def _write(self, memory: Memory, puts: Mapping[Place, base.PutOp]) -> None:
+        """Write what was put, in one commit; what it replaces goes to the archive."""
+        while puts:
             now, held = memory.clock.now(), {place: await _held(memory, place) for place in puts}
             news = {place: op for place, op in puts.items() if op.value is not None}
             drafts = [self._draft(place, op, held[place], now) for place, op in news.items()]
             records = dict(zip(news, await memory.build_records(drafts), strict=True))
-            revisions = [
-                _ending(each, records.get(place), now) for place, there in held.items() for each in there
-            ]  # fmt: skip
-            deleted = [Entry(Corrected(old=each.id, new=""), BY) for each in revisions if not each.superseded_by]
-            ended = {each.id for each in revisions}
-            revisions += [
-                Revision(id=id_, valid_until=now + 60 * float(str(record.data["ttl"])))
-                for id_, record in refreshed.items() if id_ not in ended
-            ]  # fmt: skip
+            endings = [_ending(each, records.get(place), now) for place, there in held.items() for each in there]
+            deleted = [Entry(Corrected(old=each.id, new=""), BY) for each in endings if not each.superseded_by]
             event = Remembered(count=len(records), kinds={"document": len(records)})
             entries = [Entry(event, BY, tuple(records.values()))] if records else []
             with contextlib.suppress(Conflict):  # another process was first: what it wrote is replaced
-                if entries or revisions:
-                    await memory.commit(*entries, *deleted, revisions=revisions)
-                for place in news:
-                    await _settle(memory, place, held[place])
-                return
+                if entries or endings:
+                    await memory.commit(*entries, *deleted, revisions=endings)
+                fresh = [(place, op) for place, op in news.items() if not held[place]]
+                puts = {place: op for place, op in fresh if len(await _held(memory, place)) > 1}  # it was new to two
 
     def _draft(self, place: Place, op: base.PutOp, held: list[Record], now: float) -> RecordDraft:
         (namespace, key), value = place, dict(op.value or {})
@@ -112,23 +109,20 @@ class MindstreamStore(base.BaseStore):
             text = "\n".join(each for path in fields for each in base.get_text_at_path(value, path)).strip()
         except TypeError as error:
             raise InputError(f"the item {key!r} can hold what JSON can, and no more: {error}") from None
-        data: dict[str, Any] = {"namespace": list(namespace), "key": key, "indexed": bool(text)}
+        data: dict[str, Any] = {"namespace": list(namespace), "key": key, "indexed": bool(text), "ttl": op.ttl}
+        data["first"] = held[-1].data["first"] if held else now
         data |= {f"in{at}": label for at, label in enumerate(namespace)}
         data |= {f"={name}": each for name, each in value.items()}
-        data |= {"first": held[-1].data["first"] if held else now} | ({"ttl": op.ttl} if op.ttl else {})
         until, text = now + 60 * op.ttl if op.ttl else None, text or key or "-"
         return RecordDraft(
             text=text, kind="document", by=BY, episode=_episode(place), data=data, created=now, valid_until=until
         )
 
     async def _sweep_ttl(self, memory: Memory) -> int:
-        """Put into the archive what is expired; return how many. Nothing depends on it: expired is not returned."""
+        """Erase for good what is expired; return how many. Nothing depends on it: expired is not returned."""
         now, found = memory.clock.now(), await memory.find(kinds=["document"], where={"by": BY}, over=True)
-        expired = [each for each in found if each.forgotten is None and (each.valid_until or now + 1) <= now]
-        if expired:
-            told = [Entry(Corrected(old=each.id, new=""), BY) for each in expired]
-            await memory.commit(*told, revisions=[Revision(id=each.id, forgotten=now) for each in expired])
-        return len(expired)
+        expired = [each.id for each in found if each.data.get("ttl") and (each.valid_until or now + 1) <= now]
+        return (await memory.forget(*expired)).records if expired else 0
 
     batch, abatch = both(_batch)
     sweep_ttl = both(_sweep_ttl)[0]
@@ -137,14 +131,6 @@ class MindstreamStore(base.BaseStore):
 async def _held(memory: Memory, place: Place) -> list[Record]:
     """Return the record of an item, last; more than one where two processes have written it at the same moment."""
     return await memory.latest("document", ALL, episode=_episode(place))
-
-
-async def _settle(memory: Memory, place: Place, before: list[Record]) -> None:
-    """Where two processes have written an item that is new, the later one holds."""
-    there = [] if before else await _held(memory, place)
-    for each in there[:-1]:
-        with contextlib.suppress(Conflict):  # the other process does it
-            await memory.commit(revisions=[_ending(each, there[-1], memory.clock.now())])
 
 
 def _ending(record: Record, by: Record | None, now: float) -> Revision:
@@ -164,43 +150,32 @@ async def _search(memory: Memory, op: base.SearchOp) -> list[tuple[Record, float
             found = [(each.record, each.score) for each in recalled]
         else:
             found = [(each, None) for each in await memory.find(k, kinds=["document"], where=where)]
-        fitting = [pair for pair in found if _passes(_value(pair[0]), op.filter or {})]
+        fitting = [pair for pair in found if _passes(_fields_of(pair[0])["value"], op.filter or {})]
         if len(fitting) >= end or len(found) < k:
             return fitting[op.offset : end]
         k *= MORE
     return []
 
 
-async def _namespaces(memory: Memory, op: base.ListNamespacesOp) -> list[tuple[str, ...]]:
-    """Return the namespaces that hold something and meet all conditions, cut at a depth, in order."""
-    found = {_place(each)[0] for each in await memory.find(kinds=["document"], where={"by": BY})}
-    meet = [each for each in found if all(_meets(each, condition) for condition in op.match_conditions or ())]
-    return sorted({each[: op.max_depth] for each in meet})[op.offset : op.offset + op.limit]
-
-
-def _meets(namespace: tuple[str, ...], condition: base.MatchCondition) -> bool:
-    path = condition.path
-    part = namespace[: len(path)] if condition.match_type == "prefix" else namespace[-len(path) :] if path else ()
-    return len(part) == len(path) and all(wanted in ("*", there) for wanted, there in zip(path, part, strict=True))
+async def _namespaces(memory: Memory, op: base.ListNamespacesOp) -> Any:
+    """Return the namespaces that hold something, as LangGraph's store in memory lists them."""
+    found = {_fields_of(each)["namespace"] for each in await memory.find(kinds=["document"], where={"by": BY})}
+    sheet = InMemoryStore()
+    sheet.batch([base.PutOp(namespace, "there", {}) for namespace in found])
+    return sheet.batch([op])[0]
 
 
 def _episode(place: Place) -> str:
     return hashlib.blake2b(json.dumps(place).encode(), digest_size=16).hexdigest()
 
 
-def _place(record: Record) -> Place:
-    return tuple(record.data["namespace"]), str(record.data["key"])  # type: ignore[arg-type]
-
-
-def _value(record: Record) -> dict[str, Any]:
-    return {name[1:]: each for name, each in record.data.items() if name.startswith("=")}
-
-
 def _fields_of(record: Record) -> dict[str, Any]:
     """Return what LangGraph's `Item` is made of."""
-    namespace, key = _place(record)
-    first, changed = (datetime.fromtimestamp(at, UTC) for at in (float(str(record.data["first"])), record.created))
-    return {"namespace": namespace, "key": key, "value": _value(record), "created_at": first, "updated_at": changed}
+    data: Mapping[str, Any] = record.data
+    first, changed = (datetime.fromtimestamp(at, UTC) for at in (data["first"], record.created))
+    namespace = tuple(data["namespace"])
+    value = {name[1:]: each for name, each in data.items() if name.startswith("=")}
+    return {"namespace": namespace, "key": data["key"], "value": value, "created_at": first, "updated_at": changed}
 
 
 def _passes(value: Any, wanted: Any) -> bool:
@@ -217,7 +192,6 @@ def _passes(value: Any, wanted: Any) -> bool:
 def _compares(value: Any, name: str, other: Any) -> bool:
     if name not in COMPARISONS:
         raise ValueError(f"there is no operator {name!r}; there are {', '.join(COMPARISONS)}")
-    try:
+    with contextlib.suppress(TypeError):
         return bool(COMPARISONS[name](value, other))
-    except TypeError:
-        return False
+    return False
