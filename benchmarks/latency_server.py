@@ -63,7 +63,7 @@ class Door:
                 else:
                     await self._answer(json.loads(body), writer)
                 await writer.drain()
-        except (asyncio.IncompleteReadError, ConnectionError, RuntimeError):  # the last is uvloop's word for a closed one
+        except (asyncio.IncompleteReadError, ConnectionError, RuntimeError):  # the last: uvloop's, of a closed one
             pass
         finally:
             writer.close()
