@@ -67,8 +67,7 @@ class Postings:
         keys, hashes, parts = list(self._new), list[int](), list[Numbers]()
         for start in range(0, len(keys), PORTION):
             for key in keys[start : start + PORTION]:
-                numbers = _numbers(self._new[key])
-                parts.append(numbers[: np.searchsorted(numbers, below)].copy())
+                parts.append(_below(_numbers(self._new[key]), below))
                 hashes.append(int(hashed(key)))
             yield lambda: None
         kept = self._hashes, self._starts, self._kept
@@ -113,6 +112,11 @@ def _summed(at: NDArray[np.int64], counts: NDArray[np.int64], length: int) -> ND
 def hashed(key: str) -> np.uint64:
     """Return 64 bits of a key's hash."""
     return np.uint64(int.from_bytes(hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest()))
+
+
+def _below(numbers: Numbers, limit: int) -> Numbers:
+    """Copy the numbers below a limit: what looks into an array that grows is not kept."""
+    return numbers[: np.searchsorted(numbers, limit)].copy()
 
 
 def _numbers(numbers: int | array[int] | None) -> Numbers:

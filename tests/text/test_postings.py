@@ -1,0 +1,22 @@
+"""Numbers by key: what is copied in steps may grow between them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mindstream.text.postings import Postings
+
+
+def test_numbers_are_added_between_the_steps_of_a_copy() -> None:
+    postings, found = Postings(), dict[str, Any]()
+    for number in range(5):
+        postings.add("word", number)
+    steps = postings.copying(5, found)
+    next(steps)()
+    postings.add("word", 5)
+    for step in steps:
+        step()
+    copy = Postings()
+    copy.adopt(found)
+    assert postings.of("word").tolist() == [0, 1, 2, 3, 4, 5]
+    assert copy.of("word").tolist() == [0, 1, 2, 3, 4]
