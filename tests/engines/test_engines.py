@@ -93,6 +93,16 @@ async def test_a_task_that_dies_outside_of_python_s_errors_is_not_waited_for() -
             await engine.run(leave)
 
 
+def begin(folder: Path, code: str, *words: str) -> subprocess.Popen[str]:
+    """Begin a program that workers import, too: a file."""
+    (folder / "main.py").write_text(code)
+    paths = os.pathsep.join(each for each in sys.path if each)
+    return subprocess.Popen(
+        [sys.executable, str(folder / "main.py"), *words], env={**os.environ, "PYTHONPATH": paths}, cwd=folder,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
 def test_workers_save_and_end_when_their_process_is_killed(tmp_path: Path) -> None:
     code = (
         "import asyncio, sys; from pathlib import Path\n"
@@ -101,14 +111,10 @@ def test_workers_save_and_end_when_their_process_is_killed(tmp_path: Path) -> No
         "    async with opened(False) as engine: await engine.run(work_until_stopped, Path(sys.argv[1]))\n"
         "if __name__ == '__main__': asyncio.run(main())\n"
     )
-    (tmp_path / "main.py").write_text(code)
-    paths = os.pathsep.join(each for each in sys.path if each)
-    holder = subprocess.Popen(
-        [sys.executable, str(tmp_path / "main.py"), str(tmp_path)], env={**os.environ, "PYTHONPATH": paths}
-    )
+    holder = begin(tmp_path, code, str(tmp_path))
     wait_for(tmp_path / "begun")
     os.kill(holder.pid, signal.SIGKILL)
-    holder.wait()
+    holder.communicate()
     wait_for(tmp_path / "saved")
     worker = int((tmp_path / "begun").read_text())
     while Path(f"/proc/{worker}/cmdline").exists() and Path(f"/proc/{worker}/cmdline").read_bytes():
@@ -124,13 +130,9 @@ def test_ctrl_c_does_not_end_a_worker_that_only_begins(tmp_path: Path) -> None:
         "if __name__ == '__main__': asyncio.run(main())\n"
         "else: os.kill(os.getpid(), signal.SIGINT)\n"
     )
-    (tmp_path / "main.py").write_text(code)
-    paths = os.pathsep.join(each for each in sys.path if each)
-    done = subprocess.run(
-        [sys.executable, str(tmp_path / "main.py")], env={**os.environ, "PYTHONPATH": paths}, capture_output=True,
-        text=True,
-    )  # fmt: skip
-    assert done.returncode == 0 and int(done.stdout) and not done.stderr, done.stderr
+    program = begin(tmp_path, code)
+    out, err = program.communicate()
+    assert program.returncode == 0 and int(out) and not err, err
 
 
 @needs_ray
@@ -148,12 +150,11 @@ def test_a_ray_of_its_own_begins_what_is_used_and_no_more(tmp_path: Path) -> Non
         "                print(Path(f'/proc/{child}/cmdline').read_text().replace('\\0', ' '))\n"
         "asyncio.run(main())\n"
     )
-    paths = os.pathsep.join(each for each in sys.path if each)
-    asked = [sys.executable, "-c", code]
-    done = subprocess.run(asked, env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "raylet" in done.stdout and "gcs_server" in done.stdout
-    assert "monitor.py" not in done.stdout, "neither who scales a cluster nor who reads logs"
+    program = begin(tmp_path, code)
+    out, err = program.communicate()
+    assert program.returncode == 0, err
+    assert "raylet" in out and "gcs_server" in out
+    assert "monitor.py" not in out, "neither who scales a cluster nor who reads logs"
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://[::1]:1"])
