@@ -73,6 +73,26 @@ async def test_two_that_hear_at_once_answer_one_after_the_other(data: str) -> No
     assert answers == heard
 
 
+async def test_who_was_heard_first_is_answered_first_however_late_the_store_answers(
+    data: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Mind.open(data, user="ann", session="s", responder=Coach.using()) as mind:
+        turns = mind.reasoners.turns
+        look, asked = turns.find, list[int]()
+
+        async def look_late(heard: int) -> int | None:
+            asked.append(heard)
+            await asyncio.sleep(0.5 if asked[0] == heard else 0)
+            return await look(heard)
+
+        monkeypatch.setattr(turns, "find", look_late)
+        await asyncio.gather(mind.send("I sleep badly."), mind.send("It is the noise."))
+        await mind.settled()
+    rows = await rows_of(data)
+    heard = [row.seq for row in rows if isinstance(row.event, Heard)]
+    assert [row.event.answers for row in rows if isinstance(row.event, Said)] == heard == asked
+
+
 async def test_what_is_said_under_one_key_to_two_is_heard_once(data: str) -> None:
     async with (
         Mind.open(data, user="ann", session="s", responder=Coach.using()) as one,

@@ -57,17 +57,18 @@ class Turns:
         Raises:
             LeaseLost: another process answers it.
         """
-        own = await self.find(heard)
-        if own is None:
-            yield None
-            return
+        own: int | None = None
 
         def look(work: Sequence[Work]) -> None:
             if any(each.id == own and each.error == STOPPED for each in work):
                 stop()
 
-        self._on.add(heard)
+        self._on.add(heard)  # before the store is asked: whoever comes next sees it
         try:
+            own = await self.find(heard)
+            if own is None:
+                yield None
+                return
             store, clock = self._memory.store, self._memory.clock
             with (
                 renewing(store, clock, lambda: (own,), self.owner(heard), self._lease_s),
