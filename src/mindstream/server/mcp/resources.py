@@ -93,12 +93,12 @@ async def _plans(house: House, who: Who, _: str) -> tuple[list[wire.Resource], s
 
 
 async def _dreams(house: House, who: Who, at: str) -> tuple[list[wire.Resource], str]:
-    found, after = await _memories_of(house, who, at, "dream")
+    found, after = await _memories_of(house, who, at, ["dream"])
     return [_resource(f"dream://{each.id}", each.text, "dream", each.created) for each in found], after
 
 
 async def _memories(house: House, who: Who, at: str) -> tuple[list[wire.Resource], str]:
-    found, after = await _memories_of(house, who, at, "")
+    found, after = await _memories_of(house, who, at, [])
     return [
         _resource(f"memory://{each.id}", each.text, f"{each.kind}, {each.status}", each.created)
         for each in found
@@ -112,7 +112,7 @@ PARTS: dict[str, Callable[[House, Who, str], Awaitable[tuple[list[wire.Resource]
 """What is listed, in this order."""
 
 
-async def _memories_of(house: House, who: Who, cursor: str, kinds: str) -> tuple[list[MemoryShape], str]:
+async def _memories_of(house: House, who: Who, cursor: str, kinds: list[str]) -> tuple[list[MemoryShape], str]:
     if not who.may("memory", "read"):
         return [], ""
     page = await _ask(house, who, "memory.list", ListRequest(limit=PAGE, cursor=cursor, kinds=kinds))

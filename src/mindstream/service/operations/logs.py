@@ -17,7 +17,7 @@ from mindstream.service.cost import BROKEN_OFF, BYS, Bill, By, bill
 from mindstream.service.operations.cursors import read_number, write_cursor
 from mindstream.service.operations.house import House
 from mindstream.service.operations.refusals import NotFound
-from mindstream.service.operations.shapes import Ask, Page, Reply
+from mindstream.service.operations.shapes import Ask, Names, Page, Reply
 from mindstream.service.operations.table import operation
 from mindstream.service.operations.who import Who
 
@@ -28,12 +28,12 @@ A_WINDOW, LONGEST_WINDOW = 1_000, 64_000
 
 
 class RowsRequest(Page):
-    """A page of the log; `kinds` with commas between.
+    """A page of the log; `kinds`: only these, one by one or with commas between.
 
     `after`: it begins after that seq, where no cursor is given; `upto`: no row after that one; `newest`: those first.
     """
 
-    kinds: str = Field("", max_length=1_000)
+    kinds: Names = Field([])
     after: int = Field(0, ge=0, le=2**62)
     upto: int | None = Field(None, ge=0, le=2**62)
     newest: bool = False
@@ -159,7 +159,7 @@ class CallWords(Reply):
 async def rows(house: House, who: Who, ask: RowsRequest) -> Rows:
     """Return what happened to a user's mind, oldest first, or newest first."""
     memory, at = await house.memory(who), read_number(ask.cursor)
-    kinds = [name for name in ask.kinds.split(",") if name] or None
+    kinds = ask.kinds or None
     if ask.newest:
         end = 1 + (await house.ground(who).store.last_seq() if ask.upto is None else ask.upto)
         found = await _first(_newest(memory.store, memory.key, kinds, min(at or end, end)), ask.limit)

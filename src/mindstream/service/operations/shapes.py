@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from typing import Annotated, TypeAlias
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 MOST_PAGE = 200
 """So much is given at once, at most."""
+
+
+def _apart(names: object) -> object:
+    given = [names] if isinstance(names, str) else names
+    if not isinstance(given, list | tuple):
+        return given
+    parts = [part for each in given for part in (each.split(",") if isinstance(each, str) else [each])]
+    return [part.strip() if isinstance(part, str) else part for part in parts if part != ""]
+
+
+Names: TypeAlias = Annotated[list[str], BeforeValidator(_apart), Field(max_length=100)]
+"""Names: one by one, or with commas between."""
 
 
 class Ask(BaseModel):

@@ -16,7 +16,7 @@ from mindstream.service.operations.cursors import read_number, write_cursor
 from mindstream.service.operations.house import House
 from mindstream.service.operations.memories.receipts import MemoryShape, RecallResult, show_memory, show_recalled
 from mindstream.service.operations.refusals import NotFound
-from mindstream.service.operations.shapes import Ask, Page, Reply
+from mindstream.service.operations.shapes import Ask, Names, Page, Reply
 from mindstream.service.operations.table import operation
 from mindstream.service.operations.who import Who
 
@@ -83,9 +83,9 @@ class ForgetResult(Reply):
 
 
 class ListRequest(Page):
-    """A page of a memory, newest first; `kinds` with commas between."""
+    """A page of a memory, newest first; `kinds`: only these, one by one or with commas between."""
 
-    kinds: str = Field("", max_length=200)
+    kinds: Names = Field([])
     session: str = Field("", max_length=100)
 
 
@@ -127,7 +127,7 @@ async def list_memories(house: House, who: Who, ask: ListRequest) -> MemoryList:
     from mindstream.service.memory import parse_kinds
 
     memory = await house.memory(who)
-    kinds = parse_kinds([name for name in ask.kinds.split(",") if name]) if ask.kinds else None
+    kinds = parse_kinds(ask.kinds) if ask.kinds else None
     columns = await memory.columns()
     newest, found, now = len(columns) + 1, list[Record](), house.clock.now()
     before = min(read_number(ask.cursor) or newest, newest)
