@@ -32,6 +32,9 @@ def a_row(unique: str = "") -> Commit:
     return Commit(mind=ANN, at=THEN, entries=(Entry(build_event(), ANN),), unique=unique)
 
 
+WAITING = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'INSERT INTO writers%' AND wait_event_type = 'Lock'"
+
+
 def cut_all() -> None:
     postgres_server.ask(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'mind' AND pid <> pg_backend_pid()"
@@ -77,6 +80,21 @@ async def test_a_commit_of_which_nobody_knows_is_looked_up(
         (row,) = await store.commit(a_row())
         assert [each.seq for each in await store.events(ANN)] == [row.seq]
         assert not breaks
+
+
+async def test_a_first_commit_that_is_still_ending_is_waited_for(url: str) -> None:
+    """The server has not done with it when a new connection asks: that its row is not seen yet says nothing."""
+    async with PostgresStore(url) as store:
+        writer = store._database._writer
+        writer._batch = 1
+        with psycopg.connect(url) as ending:
+            ending.execute("INSERT INTO writers (id, batch) VALUES (%s, 1)", (writer._id,))
+            told = asyncio.ensure_future(asyncio.to_thread(writer._was_kept))
+            while not told.done() and not int(postgres_server.ask(WAITING)):
+                await asyncio.sleep(0.02)
+            ending.commit()
+        assert await told
+        await store.commit(a_row())
 
 
 @pytest.fixture

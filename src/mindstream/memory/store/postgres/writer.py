@@ -194,13 +194,19 @@ class Writer:
                 raise error
 
     def _was_kept(self) -> bool:
-        """Tell, on a new connection, whether the last transaction was kept; one that is still ending is waited for."""
+        """Tell, on a new connection, whether the last transaction was kept; one that is still ending is waited for.
+
+        To look for a row would not wait for the first one, which nobody sees yet: so a row is written, or found there.
+        """
         begun = self._clock.elapsed()
+        sql = (
+            f"INSERT INTO writers (id, batch) VALUES ('{self._id}', 0)"
+            " ON CONFLICT (id) DO UPDATE SET at = now() RETURNING batch"
+        )
         while True:
             self._let_go()
             try:
                 self._forget()
-                sql = f"SELECT batch FROM writers WHERE id = '{self._id}' FOR UPDATE"
                 row = self._take().execute(sql.encode()).fetchone()
             except psycopg.Error as error:
                 if not may_go_again(error) or self._clock.elapsed() - begun > GONE_S:
