@@ -97,6 +97,17 @@ async def test_a_first_commit_that_is_still_ending_is_waited_for(url: str) -> No
         await store.commit(a_row())
 
 
+async def test_rows_of_writers_that_were_killed_do_not_stay(url: str) -> None:
+    async with PostgresStore(url) as store, PostgresStore(url) as other:
+        await store.commit(a_row())
+        await other.commit(a_row())
+        with psycopg.connect(url) as connection:
+            connection.execute("INSERT INTO writers (id, batch, at) VALUES ('dead', 7, now() - interval '2 days')")
+        await store.close()
+        with psycopg.connect(url) as connection:
+            assert connection.execute("SELECT id FROM writers").fetchall() == [(other._database._writer._id,)]
+
+
 @pytest.fixture
 def failing(url: str) -> Iterator[str]:
     """Let the log refuse rows with an error, as often as is said in the table `refusals`."""

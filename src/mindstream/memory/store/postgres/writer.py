@@ -35,6 +35,8 @@ BEGIN = (
 )
 """A tenant's writers come one after the other: whoever reads "after" a number misses nothing that was numbered less."""
 FIRST = b"INSERT INTO counters (name, value) VALUES ('changed', 0) ON CONFLICT DO NOTHING"
+OF_THE_DEAD = "at < now() - interval '1 day'"
+"""Rows of writers that were killed; who lives writes its own with each commit."""
 Settled = tuple["Write[Any]", Any, BaseException | None]
 
 
@@ -92,7 +94,7 @@ class Writer:
             gathered.clear()
         with contextlib.suppress(psycopg.Error, StorageError):
             if self._batch:
-                self._take().execute(f"DELETE FROM writers WHERE id = '{self._id}'".encode())
+                self._take().execute(f"DELETE FROM writers WHERE id = '{self._id}' OR {OF_THE_DEAD}".encode())
         self._let_go()
 
     def _gather(self) -> list[Write[Any]]:
