@@ -125,7 +125,7 @@ def failing(url: str) -> Iterator[str]:
     yield set_up  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("state", ["40001", "40P01"])
+@pytest.mark.parametrize("state", ["40001", "40P01", "25P03"])
 async def test_what_others_were_before_is_tried_again(url: str, state: str, failing: Any) -> None:
     async with PostgresStore(url) as store:
         failing(state, 3)
