@@ -51,6 +51,19 @@ async def test_connections_that_are_cut_are_made_anew(url: str) -> None:
             assert len(await store.events(ANN)) == count
 
 
+async def test_a_walk_whose_connection_is_cut_ends_with_our_error(url: str) -> None:
+    async with PostgresStore(url) as store:
+        await store.commit(build_writing(*(build_record(f"note {n}") for n in range(300))))
+        with pytest.raises(StorageError):
+            async with store.walk(ANN) as (_, records):
+                await anext(records)
+                cut_all()
+                async for _ in records:
+                    pass
+        async with store.walk(ANN) as (count, _):
+            assert count == 300
+
+
 @pytest.mark.parametrize("kept", [True, False])
 async def test_a_commit_of_which_nobody_knows_is_looked_up(
     url: str, kept: bool, monkeypatch: pytest.MonkeyPatch

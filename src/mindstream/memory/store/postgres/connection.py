@@ -167,14 +167,22 @@ class PostgresDatabase:
 
     def run(self, look: Callable[[Rows], T], first: bytes = OF_ONE_MOMENT) -> T:
         """Read in the thread that calls; where the server goes away, once more when it is back."""
+
+        def read() -> T:
+            with self._connection() as connection:
+                return _look(connection, look, first)
+
+        return self._outlasting(read)
+
+    def _outlasting(self, do: Callable[[], T], within_s: float = WAIT_S) -> T:
+        """Do something again where the server goes away, for so long."""
         clock = SystemClock()
         begun = clock.elapsed()
         while True:
             try:
-                with self._connection() as connection:
-                    return _look(connection, look, first)
+                return do()
             except Gone as gone:
-                if clock.elapsed() - begun > WAIT_S:
+                if clock.elapsed() - begun > within_s:
                     raise StorageError(str(gone)) from None
                 self._lent.reading.forget()
                 if clock.elapsed() - begun > REST_S:
@@ -210,10 +218,17 @@ class PostgresDatabase:
 
     lent = _connection
 
+    def _begun(self) -> tuple[Connection, contextlib.ExitStack]:
+        """Lend a connection on which the database stands still until the stack is closed."""
+        with contextlib.ExitStack() as lent:
+            connection = lent.enter_context(self._connection(beyond=True))
+            connection.execute(OF_ONE_MOMENT)
+            return connection, lent.pop_all()
+
     @contextlib.asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Snapshot]:
         """Read on a connection of one's own, on which the database stands still until the block ends."""
-        snapshot = Snapshot(self.shown, self._connection(beyond=True))
+        snapshot = Snapshot(self.shown, lambda: self._outlasting(self._begun))
         try:
             yield snapshot
         finally:
@@ -247,8 +262,9 @@ def _look(connection: Connection, look: Callable[[Rows], T], first: bytes) -> T:
 class Snapshot:
     """A connection on which the database stands still; what is asked of it runs in a thread."""
 
-    def __init__(self, place: str, lent: contextlib.AbstractContextManager[Connection]) -> None:
-        self._place, self._lent = place, lent
+    def __init__(self, place: str, begin: Callable[[], tuple[Connection, contextlib.ExitStack]]) -> None:
+        self._place, self._begin = place, begin
+        self._lent: contextlib.ExitStack | None = None
         self._connection: Connection | None = None
         self._lock = threading.Lock()  # whoever gave up waiting has left its work behind
 
@@ -257,21 +273,16 @@ class Snapshot:
         return await asyncio.to_thread(self._look, look)
 
     def _look(self, look: Callable[[Connection], T]) -> T:
-        with self._lock:
+        with self._lock, explain_errors(self._place):
             if self._connection is None:
-                self._connection = self._lent.__enter__()
-                self._connection.execute(OF_ONE_MOMENT)
-            with explain_errors(self._place):
-                return look(self._connection)
+                self._connection, self._lent = self._begin()
+            return look(self._connection)
 
     def close(self) -> None:
-        """Wait for what is running and give the connection back."""
+        """Wait for what is running and give the connection back, which ends what it had begun."""
         with self._lock:
-            if self._connection is not None:
-                try:
-                    self._connection.rollback()
-                finally:
-                    self._lent.__exit__(None, None, None)
+            if self._lent is not None:
+                self._lent.close()
 
 
 @contextlib.contextmanager
