@@ -64,6 +64,25 @@ async def test_a_walk_whose_connection_is_cut_ends_with_our_error(url: str) -> N
             assert count == 300
 
 
+async def test_a_store_that_cannot_be_opened_is_not_waited_for_and_holds_no_connection(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries = list[int]()
+
+    def away() -> Any:
+        tries.append(1)
+        raise psycopg.OperationalError("connection refused")
+
+    async with PostgresStore(url) as store:
+        lent = store._database._lent
+        lent.reading.forget()
+        monkeypatch.setattr(lent.reading, "_connect", away)
+        with pytest.raises(StorageError, match="refused"):
+            PostgresStore(url, "acme")
+        assert len(tries) < 9, "the loop of a server stands still meanwhile"
+        assert lent.users == 1
+
+
 @pytest.mark.parametrize("kept", [True, False])
 async def test_a_commit_of_which_nobody_knows_is_looked_up(
     url: str, kept: bool, monkeypatch: pytest.MonkeyPatch

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -165,28 +166,29 @@ class PostgresDatabase:
         """Run `look`, each of its statements on what is committed then; for one that an index answers."""
         return await asyncio.to_thread(self.run, look, AT_ONCE)
 
-    def run(self, look: Callable[[Rows], T], first: bytes = OF_ONE_MOMENT) -> T:
-        """Read in the thread that calls; where the server goes away, once more when it is back."""
+    def run(self, look: Callable[[Rows], T], first: bytes = OF_ONE_MOMENT, within_s: float = WAIT_S) -> T:
+        """Read in the thread that calls; where the server goes away, once more when it is back, for so long."""
 
         def read() -> T:
             with self._connection() as connection:
                 return _look(connection, look, first)
 
-        return self._outlasting(read)
+        return self._outlasting(read, within_s)
 
     def _outlasting(self, do: Callable[[], T], within_s: float = WAIT_S) -> T:
         """Do something again where the server goes away, for so long."""
         clock = SystemClock()
         begun = clock.elapsed()
-        while True:
+        for again in itertools.count():
             try:
                 return do()
             except Gone as gone:
                 if clock.elapsed() - begun > within_s:
                     raise StorageError(str(gone)) from None
                 self._lent.reading.forget()
-                if clock.elapsed() - begun > REST_S:
+                if again:
                     threading.Event().wait(REST_S)
+        raise AssertionError("unreachable")
 
     def change(self, change: Callable[[Rows], T]) -> T:
         """Run `change` in a transaction beside the tenant's commits, in the thread that calls, and nobody is told.
@@ -241,6 +243,11 @@ class PostgresDatabase:
     def _vacuum(self, sql: str) -> None:
         with self._connection() as connection:
             connection.execute(sql.encode())
+
+    def abandon(self) -> None:
+        """Let the connections go of what could not be opened whole."""
+        self._closed = True
+        _lendings.leave(self._url)
 
     async def close(self) -> None:
         """Finish what is running and let the connections go."""

@@ -30,7 +30,7 @@ from mindstream.memory.store import queries, registry
 from mindstream.memory.store.kept.columns_file import delete_kept
 from mindstream.memory.store.postgres.candidates import Finder
 from mindstream.memory.store.postgres.connection import AT_ONCE, PostgresDatabase, Rows
-from mindstream.memory.store.postgres.lending import Connection
+from mindstream.memory.store.postgres.lending import REST_S, Connection
 from mindstream.memory.store.postgres.segments import SMALLEST, Indexing
 from mindstream.memory.store.postgres.tables import ACCOUNTS, MIGRATIONS, TABLES
 from mindstream.memory.store.record import KINDS, Kind, Record, Vector
@@ -78,7 +78,11 @@ class PostgresStore(SqlStore):
         self._place = Location.of(url)
         self._database = PostgresDatabase(url, tenant, MIGRATIONS)
         self.columns_folder = cache_folder(url, tenant)
-        self._typed = self._database.run(registry.typed_keys, AT_ONCE)
+        try:  # an event loop may stand still meanwhile: a server that is away is not waited for
+            self._typed = self._database.run(registry.typed_keys, AT_ONCE, REST_S)
+        except BaseException:
+            self._database.abandon()
+            raise
         self._finder = Finder()
         self._unindexed: Counter[StreamKey] = Counter()
         self._indexing: dict[StreamKey, asyncio.Task[None]] = {}
