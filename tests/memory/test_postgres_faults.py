@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -20,6 +21,7 @@ from mindstream.memory.store.store import Commit, Entry
 psycopg = pytest.importorskip("psycopg", reason="PostgreSQL is not tried: psycopg is not installed")
 
 from mindstream.memory.store.postgres import connection as connections  # noqa: E402
+from mindstream.memory.store.postgres.listening import Listening  # noqa: E402
 from mindstream.memory.store.postgres.postgres import PostgresStore  # noqa: E402
 
 
@@ -195,6 +197,33 @@ async def test_who_heeds_is_told_of_what_others_write(url: str) -> None:
                             await asyncio.wait_for(told.wait(), 0.3)
                 told.clear()
                 cut_all()
+
+
+async def test_a_listener_that_is_about_to_end_leaves_it_to_the_one_begun_meanwhile(url: str) -> None:
+    """Whoever heeds begins a new thread while the connection of the old one closes: both would go on."""
+    listening, newer = Listening(url), threading.Thread(target=threading.Event().wait, daemon=True)
+    listening._heeding, listening._thread = {"digest": {lambda: None}}, newer
+    older = threading.Thread(target=listening._listen)
+    older.start()
+    await asyncio.to_thread(older.join)
+    assert listening._thread is newer
+
+
+async def test_a_connection_that_comes_back_while_all_are_let_go_of_is_let_go_of(url: str) -> None:
+    async with PostgresStore(url) as store:
+        await store.version()
+        lending = store._database._lent.reading
+        (held,) = lending._idle
+        lent, since = lending.lend(""), held.since
+        connection = lent.__enter__()
+        with lending._lock:
+            back = threading.Thread(target=lent.__exit__, args=(None, None, None))
+            back.start()
+            while held.since == since:  # it is at the lock
+                await asyncio.sleep(0)
+            lending._closed = True
+        back.join()
+        assert connection.closed and not lending._idle
 
 
 async def test_clocks_that_differ_agree_on_the_servers(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
