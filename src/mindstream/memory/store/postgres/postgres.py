@@ -49,6 +49,11 @@ NEWEST = (
     " (SELECT coalesce(max(changed), 0) FROM erased WHERE stream = ?)"
 )
 NEXT = f"SELECT {COLUMNS}, number FROM records WHERE stream = ? AND changed > ? AND number > ? ORDER BY number LIMIT ?"
+COMPACTED = (
+    "UPDATE counters SET value = 0 WHERE name IN ('erased', 'unindexed')"
+    " AND EXISTS (SELECT 1 FROM counters WHERE name = 'erased' AND value = ?)"
+)
+"""Nothing was erased while the tables were written anew; else both are due yet."""
 CANCELS_S = 0.1
 """How often a filling that is broken off is told so: it may have been between two statements."""
 TEXT, DATA = FIELDS.index("text"), FIELDS.index("data")
@@ -227,8 +232,7 @@ class PostgresStore(SqlStore):
         await self._database.vacuum("nearness", full=vectors is not None)  # which makes the graph anew: only where due
         if due is not None:
             await asyncio.to_thread(delete_kept, self.columns_folder)
-            done = "UPDATE counters SET value = 0 WHERE (name = 'erased' AND value = ?) OR name = 'unindexed'"
-            await self._database.write(lambda rows: rows.execute(done, due))
+            await self._database.write(lambda rows: rows.execute(COMPACTED, due))
 
     async def forget_tenant(self) -> None:
         if self.tenant.name:
