@@ -99,6 +99,22 @@ async def test_a_server_closes_the_minds_of_a_person_whom_another_process_erased
     assert b"Zibeth" not in b"".join(path.read_bytes() for path in folder.glob("mindstream.db*"))  # noqa: ASYNC240
 
 
+async def test_a_worker_closes_the_minds_of_a_person_whom_another_process_erased(folder: Path) -> None:
+    store = opener("sqlite", folder)()
+    async with Memory(store, "ann", Words(), ManualClock()) as ann:
+        await ann.retain("The parrot Zibeth sings.", "note")
+    async with House.beside(Settings(data=folder), part="thinks") as house:
+        key = house.own_store().key(StreamName("user", "ann"))
+        async with house.mind(LOCAL_PEOPLE.of("ann"), "talk"):
+            pass
+        assert house.minds.of("", key)
+        erasing = await asyncio.create_subprocess_exec(sys.executable, "-c", ERASE, str(folder))
+        assert await erasing.wait() == 0
+        while house.minds.of("", key):
+            await asyncio.sleep(LOOK_S / 10)
+    await store.close()
+
+
 async def test_whoever_was_erased_here_may_begin_anew(folder: Path) -> None:
     store = opener("sqlite", folder)()
     async with Memory(store, "ann", Words(), ManualClock()) as ann:
