@@ -12,7 +12,8 @@ from world import Words
 
 from mindstream import ManualClock, Memory, caches
 from mindstream.log.names import StreamName
-from mindstream.memory.privacy_watch import LOOK_S, ErasureWatch
+from mindstream.memory import privacy_watch
+from mindstream.memory.privacy_watch import LOOK_S, ErasureWatch, watching
 from mindstream.service.operations.house import House
 from mindstream.service.operations.hub import Line
 from mindstream.service.operations.who import LOCAL_PEOPLE
@@ -69,6 +70,28 @@ async def test_one_look_lets_go_of_what_another_process_erased(kind: str, folder
         assert await watch.look() == [ann.key] and held.ended == [ann.key]
         assert await watch.look() == [], "each once"
         assert ann.key not in caches.streams() and bob.key in caches.streams()
+    for store in (here, there):
+        await store.close()
+
+
+async def test_a_file_that_cannot_be_deleted_ends_no_watch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    open_one, held, failed = opener("sqlite", folder), Held(), list[str]()
+
+    def fail(*_: object) -> None:
+        failed.append("once")
+        monkeypatch.undo()
+        raise PermissionError("not yours")
+
+    here, there = open_one(), open_one()
+    async with Memory(here, "ann", Words(), ManualClock()) as ann:
+        note = await ann.retain("The parrot Zibeth sings.", "note")
+        with watching(here):
+            await asyncio.sleep(LOOK_S / 10)
+            monkeypatch.setattr(privacy_watch, "delete_erased", fail)
+            await there.erase(ann.key, [note.id])
+            while len(held.forgotten) < 3:  # by the erasure itself, by the look that failed, and by the next
+                await asyncio.sleep(LOOK_S / 10)
+    assert failed == ["once"]
     for store in (here, there):
         await store.close()
 
