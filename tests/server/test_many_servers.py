@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import contextlib
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from served import ServerProcess
 from mindstream import ManualClock
 from mindstream.memory.opening import open_store
 from mindstream.models.model import Usage
+from mindstream.server import budgets
 from mindstream.server.budgets import Budgets
 from mindstream.server.ledger import Ledger
 from mindstream.server.limits import PORTIONS, Limits
@@ -74,6 +76,24 @@ async def test_what_is_spent_is_counted_together(folder: Path) -> None:
         last = Budgets(Ledger(lambda: store, clock), clock, tokens)
         found = await last.of(TOKEN)
         assert found is not None and found.spent_tokens == spent
+
+
+async def test_what_was_spent_is_known_to_others_though_nothing_more_is_asked(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(budgets, "KEPT_S", 0.01)
+    clock = ManualClock()
+    async with open_store(folder) as store:
+        tokens = Tokens(lambda: store, clock)
+        one, other = (Budgets(Ledger(lambda: store, clock), clock, tokens) for _ in range(2))
+        async with one.running():
+            budget = await one.of(TOKEN)
+            assert budget is not None
+            budget.spend(Usage(60, 40))
+            while (found := await other.of(TOKEN)) is not None and not found.spent_tokens:
+                clock.advance(1)
+                await asyncio.sleep(0.01)
+            assert found is not None and found.spent_tokens == 100
 
 
 async def test_kills_lose_and_double_nothing() -> None:

@@ -98,7 +98,7 @@ class Doors:
             await take_in(self.house.settings.data, self.house.own_store(), self.house.clock)
             for each in self._more:
                 await stack.enter_async_context(each)
-            stack.push_async_callback(self._budgets.keep)
+            await stack.enter_async_context(self._budgets.running())
             if self._receiver is not None:
                 await stack.enter_async_context(self._webhook(self._receiver))
             for answers in (True, False)[: 1 if self.house.part == "talks" else 2]:
