@@ -18,6 +18,7 @@ from scale_processes import run
 from served import ServerProcess
 
 from mindstream import ManualClock
+from mindstream.clock import DAY_S
 from mindstream.memory.opening import open_store
 from mindstream.models.model import Usage
 from mindstream.server import budgets
@@ -26,6 +27,7 @@ from mindstream.server.ledger import Ledger
 from mindstream.server.limits import PORTIONS, Limits
 from mindstream.server.problems import Refusal
 from mindstream.server.tokens import Token, Tokens
+from mindstream.service.operations.own import SERVER
 
 USER = "/api/v1/users/ann"
 TOKEN = Token(id="t", hash="h", tenant="acme", scopes=["write"], made=0.0, ends=9e9, a_minute=1_200, tokens=1_000)
@@ -94,6 +96,19 @@ async def test_what_was_spent_is_known_to_others_though_nothing_more_is_asked(
                 clock.advance(1)
                 await asyncio.sleep(0.01)
             assert found is not None and found.spent_tokens == 100
+
+
+async def test_what_servers_count_does_not_grow_with_all_who_ever_asked(folder: Path) -> None:
+    clock = ManualClock()
+    async with open_store(folder) as store:
+        ledger = Ledger(lambda: store, clock)
+        for number in range(20):
+            await ledger.draw(f"iss-{number}", 60, 1)
+            await ledger.spend(f"iss-{number}", number, 1, 100, 0.0)
+        await ledger.deliver("receiver", 7)
+        clock.advance(4 * DAY_S)
+        assert await ledger.draw("iss-1", 60, 1) == 1
+        assert sorted(each.name for each in await store.kept(SERVER)) == ["delivered:receiver", "rate:iss-1"]
 
 
 async def test_kills_lose_and_double_nothing() -> None:
