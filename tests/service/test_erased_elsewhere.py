@@ -89,7 +89,7 @@ async def test_a_file_that_cannot_be_deleted_ends_no_watch(folder: Path, monkeyp
             await asyncio.sleep(LOOK_S / 10)
             monkeypatch.setattr(privacy_watch, "delete_erased", fail)
             await there.erase(ann.key, [note.id])
-            while len(held.forgotten) < 3:  # by the erasure itself, by the look that failed, and by the next
+            while len(held.forgotten) < 3:  # noqa: ASYNC110 (by the erasure itself, by the look that failed, and by the next)
                 await asyncio.sleep(LOOK_S / 10)
     assert failed == ["once"]
     for store in (here, there):
@@ -133,7 +133,7 @@ async def test_a_worker_closes_the_minds_of_a_person_whom_another_process_erased
         assert house.minds.of("", key)
         erasing = await asyncio.create_subprocess_exec(sys.executable, "-c", ERASE, str(folder))
         assert await erasing.wait() == 0
-        while house.minds.of("", key):
+        while house.minds.of("", key):  # noqa: ASYNC110
             await asyncio.sleep(LOOK_S / 10)
     await store.close()
 

@@ -15,8 +15,7 @@ from starlette.responses import Response
 import mindstream as package
 from mindstream.errors import MindstreamError
 from mindstream.location import AnyData
-from mindstream.memory.opening import open_store
-from mindstream.memory.store.tenant import EVERYONE
+from mindstream.memory.opening import open_everyone
 from mindstream.models.roles import Models
 from mindstream.server.asgi import Receive, Scope, Send
 from mindstream.server.budgets import Budgets
@@ -109,7 +108,7 @@ class Doors:
     def _webhook(self, receiver: Receiver) -> contextlib.AbstractAsyncContextManager[None]:
         from mindstream.server.webhook import Webhook
 
-        log = open_store(self.house.settings.data, EVERYONE)
+        log = open_everyone(self.house.settings.data)
         alone = self.house.settings.data.folder is not None
         return Webhook(receiver, log, self._ledger, self.house.clock, self.metrics, is_alone=alone).run()
 
