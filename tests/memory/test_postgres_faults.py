@@ -124,7 +124,7 @@ async def test_a_first_commit_that_is_still_ending_is_waited_for(url: str) -> No
         with psycopg.connect(url) as ending:
             ending.execute("INSERT INTO writers (id, batch) VALUES (%s, 1)", (writer._id,))
             told = asyncio.ensure_future(asyncio.to_thread(writer._was_kept))
-            while not told.done() and not int(postgres_server.ask(WAITING)):
+            while not told.done() and not int(postgres_server.ask(WAITING)):  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
             ending.commit()
         assert await told
@@ -219,7 +219,7 @@ async def test_a_connection_that_comes_back_while_all_are_let_go_of_is_let_go_of
         with lending._lock:
             back = threading.Thread(target=lent.__exit__, args=(None, None, None))
             back.start()
-            while held.since == since:  # it is at the lock
+            while held.since == since:  # noqa: ASYNC110 (it is at the lock)
                 await asyncio.sleep(0)
             lending._closed = True
         back.join()
