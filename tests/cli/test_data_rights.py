@@ -81,6 +81,15 @@ def test_a_user_of_a_tenant_is_erased_and_the_namesake_here_is_not(said: Path) -
     assert [row["did"] for row in rows] == ["erased"]
 
 
+def test_this_machines_own_people_are_meant_by_the_name_that_tokens_have_for_them(said: Path, tmp_path: Path) -> None:
+    local = ("--tenant", "local", "--data", said)
+    run("data", "retain", "--after", "12w", *local)
+    assert run("data", "retain", "--data", said, "--json").rows[0]["days"] == 84
+    run("data", "export-person", tmp_path / "ann.zip", "--user", "ann", *local)
+    run("memory", "erase", "--user", "ann", "--yes", *local)
+    assert "nobody is called 'ann'" in mistaken(run("memory", "list", "--data", said, "--user", "ann"))
+
+
 @pytest.mark.parametrize(
     ("words", "said_of_it"),
     [
@@ -88,6 +97,8 @@ def test_a_user_of_a_tenant_is_erased_and_the_namesake_here_is_not(said: Path) -
         (["retain", "--after", "0d"], "a day at least"),
         (["retain", "--after", "9d", "--kinds", "chats"], "there is no kind of record 'chats'"),
         (["delete-tenant", "acme", "--yes"], "nothing is kept of a tenant 'acme'"),
+        (["delete-tenant", "local", "--yes"], "are no tenant"),
+        (["delete-tenant", "*", "--yes"], "tenant '*'"),
         (["export-person", "carla.zip", "--user", "carla"], "nobody is called 'carla'"),
     ],
 )

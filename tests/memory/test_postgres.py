@@ -33,6 +33,8 @@ from mindstream.memory.store.postgres.lending import MOST, NOBODY  # noqa: E402
 from mindstream.memory.store.postgres.postgres import PostgresStore  # noqa: E402
 from mindstream.memory.store.postgres.tables import MIGRATIONS, TABLES  # noqa: E402
 
+MARKED = "INSERT INTO counters (name, value) VALUES ('unindexed', 1) ON CONFLICT (tenant, name) DO UPDATE SET value = 1"
+
 
 @pytest.fixture
 def url() -> str:
@@ -198,6 +200,30 @@ async def test_nothing_of_what_was_erased_stays_in_the_tables_after_compact(url:
     tables = await asyncio.to_thread(postgres_server.tables)
     assert any(b"what stays of the harbour" in each for each in tables)
     assert not any(b"lighthouse keeper" in each for each in tables)
+
+
+async def test_what_is_erased_while_tables_are_written_anew_is_due_yet(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with PostgresStore(url) as store:
+        records = [build_record("one"), build_record("two")]
+        await store.commit(build_writing(*records))
+        vacuum = store._database.vacuum
+
+        async def beside(tables: str, *, full: bool) -> None:
+            await vacuum(tables, full=full)
+            if tables == "nearness" and records:
+                await store.erase(ANN, [records.pop().id])
+                await store.write(lambda rows: rows.execute(MARKED))
+
+        await store.erase(ANN, [records.pop().id])
+        await store.write(lambda rows: rows.execute(MARKED))
+        monkeypatch.setattr(store._database, "vacuum", beside)
+        await store.compact()
+        due = "SELECT count(*) FROM counters WHERE name IN ('erased', 'unindexed') AND value > 0"
+        assert await store.read(lambda rows: rows.execute(due).fetchone()) == (2,)
+        await store.compact()
+        assert await store.read(lambda rows: rows.execute(due).fetchone()) == (0,)
 
 
 async def test_a_memory_recalls_the_same_from_both(url: str, tmp_path: Path) -> None:

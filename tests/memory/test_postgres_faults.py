@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -20,6 +21,7 @@ from mindstream.memory.store.store import Commit, Entry
 psycopg = pytest.importorskip("psycopg", reason="PostgreSQL is not tried: psycopg is not installed")
 
 from mindstream.memory.store.postgres import connection as connections  # noqa: E402
+from mindstream.memory.store.postgres.listening import Listening  # noqa: E402
 from mindstream.memory.store.postgres.postgres import PostgresStore  # noqa: E402
 
 
@@ -30,6 +32,9 @@ def url() -> str:
 
 def a_row(unique: str = "") -> Commit:
     return Commit(mind=ANN, at=THEN, entries=(Entry(build_event(), ANN),), unique=unique)
+
+
+WAITING = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'INSERT INTO writers%' AND wait_event_type = 'Lock'"
 
 
 def cut_all() -> None:
@@ -46,6 +51,38 @@ async def test_connections_that_are_cut_are_made_anew(url: str) -> None:
             await store.commit(a_row())
             cut_all()
             assert len(await store.events(ANN)) == count
+
+
+async def test_a_walk_whose_connection_is_cut_ends_with_our_error(url: str) -> None:
+    async with PostgresStore(url) as store:
+        await store.commit(build_writing(*(build_record(f"note {n}") for n in range(300))))
+        with pytest.raises(StorageError):
+            async with store.walk(ANN) as (_, records):
+                await anext(records)
+                cut_all()
+                async for _ in records:
+                    pass
+        async with store.walk(ANN) as (count, _):
+            assert count == 300
+
+
+async def test_a_store_that_cannot_be_opened_is_not_waited_for_and_holds_no_connection(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries = list[int]()
+
+    def away() -> Any:
+        tries.append(1)
+        raise psycopg.OperationalError("connection refused")
+
+    async with PostgresStore(url) as store:
+        lent = store._database._lent
+        lent.reading.forget()
+        monkeypatch.setattr(lent.reading, "_connect", away)
+        with pytest.raises(StorageError, match="refused"):
+            PostgresStore(url, "acme")
+        assert len(tries) < 9, "the loop of a server stands still meanwhile"
+        assert lent.users == 1
 
 
 @pytest.mark.parametrize("kept", [True, False])
@@ -79,6 +116,32 @@ async def test_a_commit_of_which_nobody_knows_is_looked_up(
         assert not breaks
 
 
+async def test_a_first_commit_that_is_still_ending_is_waited_for(url: str) -> None:
+    """The server has not done with it when a new connection asks: that its row is not seen yet says nothing."""
+    async with PostgresStore(url) as store:
+        writer = store._database._writer
+        writer._batch = 1
+        with psycopg.connect(url) as ending:
+            ending.execute("INSERT INTO writers (id, batch) VALUES (%s, 1)", (writer._id,))
+            told = asyncio.ensure_future(asyncio.to_thread(writer._was_kept))
+            while not told.done() and not int(postgres_server.ask(WAITING)):  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+            ending.commit()
+        assert await told
+        await store.commit(a_row())
+
+
+async def test_rows_of_writers_that_were_killed_do_not_stay(url: str) -> None:
+    async with PostgresStore(url) as store, PostgresStore(url) as other:
+        await store.commit(a_row())
+        await other.commit(a_row())
+        with psycopg.connect(url) as connection:
+            connection.execute("INSERT INTO writers (id, batch, at) VALUES ('dead', 7, now() - interval '2 days')")
+        await store.close()
+        with psycopg.connect(url) as connection:
+            assert connection.execute("SELECT id FROM writers").fetchall() == [(other._database._writer._id,)]
+
+
 @pytest.fixture
 def failing(url: str) -> Iterator[str]:
     """Let the log refuse rows with an error, as often as is said in the table `refusals`."""
@@ -96,7 +159,7 @@ def failing(url: str) -> Iterator[str]:
     yield set_up  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("state", ["40001", "40P01"])
+@pytest.mark.parametrize("state", ["40001", "40P01", "25P03"])
 async def test_what_others_were_before_is_tried_again(url: str, state: str, failing: Any) -> None:
     async with PostgresStore(url) as store:
         failing(state, 3)
@@ -134,6 +197,33 @@ async def test_who_heeds_is_told_of_what_others_write(url: str) -> None:
                             await asyncio.wait_for(told.wait(), 0.3)
                 told.clear()
                 cut_all()
+
+
+async def test_a_listener_that_is_about_to_end_leaves_it_to_the_one_begun_meanwhile(url: str) -> None:
+    """Whoever heeds begins a new thread while the connection of the old one closes: both would go on."""
+    listening, newer = Listening(url), threading.Thread(target=threading.Event().wait, daemon=True)
+    listening._heeding, listening._thread = {"digest": {lambda: None}}, newer
+    older = threading.Thread(target=listening._listen)
+    older.start()
+    await asyncio.to_thread(older.join)
+    assert listening._thread is newer
+
+
+async def test_a_connection_that_comes_back_while_all_are_let_go_of_is_let_go_of(url: str) -> None:
+    async with PostgresStore(url) as store:
+        await store.version()
+        lending = store._database._lent.reading
+        (held,) = lending._idle
+        lent, since = lending.lend(""), held.since
+        connection = lent.__enter__()
+        with lending._lock:
+            back = threading.Thread(target=lent.__exit__, args=(None, None, None))
+            back.start()
+            while held.since == since:  # noqa: ASYNC110 (it is at the lock)
+                await asyncio.sleep(0)
+            lending._closed = True
+        back.join()
+        assert connection.closed and not lending._idle
 
 
 async def test_clocks_that_differ_agree_on_the_servers(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,9 +14,12 @@ from elsewhere import SOON, Idle, never
 from keys import key_of
 from test_parts import data, rows_of
 
-from mindstream import Mind, answer_with
+from mindstream import Memory, Mind, answer_with
+from mindstream.errors import StorageError
 from mindstream.log.events import Heard, Said, Thought
+from mindstream.log.work import Work
 from mindstream.memory.opening import open_store
+from mindstream.minds import left_open
 from mindstream.minds.responder import Host
 from mindstream.reasoners.reasoner import RunContext, RunResult
 from mindstream.reasoners.stopping import stop_elsewhere
@@ -206,6 +209,28 @@ async def test_what_a_dead_process_left_unanswered_is_answered_once_when_the_min
     answers = [row.event for row in await rows_of(data) if isinstance(row.event, Said)]
     assert [each.answers for each in answers] == acknowledged
     assert [each.text for each in answers] == ["You said: one", "You said: two"]
+
+
+async def test_a_look_that_fails_does_not_leave_it_unanswered(data: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The database is away for the moment in which the mind is opened."""
+
+    async def answer(text: str, _: Host) -> AsyncIterator[str]:
+        yield f"You said: {text}"
+
+    (said,) = killed_after(data, "answers", "one", line="ack")
+    look, failed = left_open._answers, list[str]()
+
+    async def away(memory: Memory) -> list[Work]:
+        if not failed:
+            failed.append("once")
+            raise StorageError("it is away")
+        return await look(memory)
+
+    monkeypatch.setattr(left_open, "_answers", away)
+    async with Mind.open(data, user="ann", responder=answer_with(answer), timeouts=SOON) as mind:
+        await until(lambda: nothing_is_open(mind))
+    answers = [row.event.answers for row in await rows_of(data) if isinstance(row.event, Said)]
+    assert answers == [int(said.split()[1])] and failed
 
 
 async def test_what_was_stopped_before_its_process_died_is_not_answered(data: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import contextlib
 import subprocess
 import sys
@@ -17,13 +18,16 @@ from scale_processes import run
 from served import ServerProcess
 
 from mindstream import ManualClock
+from mindstream.clock import DAY_S
 from mindstream.memory.opening import open_store
 from mindstream.models.model import Usage
+from mindstream.server import budgets
 from mindstream.server.budgets import Budgets
 from mindstream.server.ledger import Ledger
 from mindstream.server.limits import PORTIONS, Limits
 from mindstream.server.problems import Refusal
 from mindstream.server.tokens import Token, Tokens
+from mindstream.service.operations.own import SERVER
 
 USER = "/api/v1/users/ann"
 TOKEN = Token(id="t", hash="h", tenant="acme", scopes=["write"], made=0.0, ends=9e9, a_minute=1_200, tokens=1_000)
@@ -74,6 +78,37 @@ async def test_what_is_spent_is_counted_together(folder: Path) -> None:
         last = Budgets(Ledger(lambda: store, clock), clock, tokens)
         found = await last.of(TOKEN)
         assert found is not None and found.spent_tokens == spent
+
+
+async def test_what_was_spent_is_known_to_others_though_nothing_more_is_asked(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(budgets, "KEPT_S", 0.01)
+    clock = ManualClock()
+    async with open_store(folder) as store:
+        tokens = Tokens(lambda: store, clock)
+        one, other = (Budgets(Ledger(lambda: store, clock), clock, tokens) for _ in range(2))
+        async with one.running():
+            budget = await one.of(TOKEN)
+            assert budget is not None
+            budget.spend(Usage(60, 40))
+            while (found := await other.of(TOKEN)) is not None and not found.spent_tokens:
+                clock.advance(1)
+                await asyncio.sleep(0.01)
+            assert found is not None and found.spent_tokens == 100
+
+
+async def test_what_servers_count_does_not_grow_with_all_who_ever_asked(folder: Path) -> None:
+    clock = ManualClock()
+    async with open_store(folder) as store:
+        ledger = Ledger(lambda: store, clock)
+        for number in range(20):
+            await ledger.draw(f"iss-{number}", 60, 1)
+            await ledger.spend(f"iss-{number}", number, 1, 100, 0.0)
+        await ledger.deliver("receiver", 7)
+        clock.advance(4 * DAY_S)
+        assert await ledger.draw("iss-1", 60, 1) == 1
+        assert sorted(each.name for each in await store.kept(SERVER)) == ["delivered:receiver", "rate:iss-1"]
 
 
 async def test_kills_lose_and_double_nothing() -> None:

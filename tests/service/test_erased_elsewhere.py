@@ -12,7 +12,8 @@ from world import Words
 
 from mindstream import ManualClock, Memory, caches
 from mindstream.log.names import StreamName
-from mindstream.memory.privacy_watch import LOOK_S, ErasureWatch
+from mindstream.memory import privacy_watch
+from mindstream.memory.privacy_watch import LOOK_S, ErasureWatch, watching
 from mindstream.service.operations.house import House
 from mindstream.service.operations.hub import Line
 from mindstream.service.operations.who import LOCAL_PEOPLE
@@ -73,6 +74,28 @@ async def test_one_look_lets_go_of_what_another_process_erased(kind: str, folder
         await store.close()
 
 
+async def test_a_file_that_cannot_be_deleted_ends_no_watch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    open_one, held, failed = opener("sqlite", folder), Held(), list[str]()
+
+    def fail(*_: object) -> None:
+        failed.append("once")
+        monkeypatch.undo()
+        raise PermissionError("not yours")
+
+    here, there = open_one(), open_one()
+    async with Memory(here, "ann", Words(), ManualClock()) as ann:
+        note = await ann.retain("The parrot Zibeth sings.", "note")
+        with watching(here):
+            await asyncio.sleep(LOOK_S / 10)
+            monkeypatch.setattr(privacy_watch, "delete_erased", fail)
+            await there.erase(ann.key, [note.id])
+            while len(held.forgotten) < 3:  # noqa: ASYNC110 (by the erasure itself, by the look that failed, and by the next)
+                await asyncio.sleep(LOOK_S / 10)
+    assert failed == ["once"]
+    for store in (here, there):
+        await store.close()
+
+
 async def test_a_server_closes_the_minds_of_a_person_whom_another_process_erased(folder: Path) -> None:
     async with House(Settings(data=folder)) as house:
         who = LOCAL_PEOPLE.of("ann")
@@ -97,6 +120,22 @@ async def test_a_server_closes_the_minds_of_a_person_whom_another_process_erased
         assert heard == ["A new beginning."]
         await store.compact()
     assert b"Zibeth" not in b"".join(path.read_bytes() for path in folder.glob("mindstream.db*"))  # noqa: ASYNC240
+
+
+async def test_a_worker_closes_the_minds_of_a_person_whom_another_process_erased(folder: Path) -> None:
+    store = opener("sqlite", folder)()
+    async with Memory(store, "ann", Words(), ManualClock()) as ann:
+        await ann.retain("The parrot Zibeth sings.", "note")
+    async with House.beside(Settings(data=folder), part="thinks") as house:
+        key = house.own_store().key(StreamName("user", "ann"))
+        async with house.mind(LOCAL_PEOPLE.of("ann"), "talk"):
+            pass
+        assert house.minds.of("", key)
+        erasing = await asyncio.create_subprocess_exec(sys.executable, "-c", ERASE, str(folder))
+        assert await erasing.wait() == 0
+        while house.minds.of("", key):  # noqa: ASYNC110
+            await asyncio.sleep(LOOK_S / 10)
+    await store.close()
 
 
 async def test_whoever_was_erased_here_may_begin_anew(folder: Path) -> None:

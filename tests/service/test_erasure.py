@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import postgres_server
 import pytest
 from keys import key_of
 
@@ -17,6 +18,7 @@ from mindstream import Coach, ManualClock, Memory, Mind, SqliteStore
 from mindstream.errors import InputError, StorageError
 from mindstream.log import erasure
 from mindstream.log.database import FILE
+from mindstream.memory.opening import open_store
 from mindstream.memory.store.record import RecordDraft
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.service import erasing
@@ -180,3 +182,25 @@ async def test_a_row_that_is_left_in_any_table_is_told(both: Path, table: str) -
             )
         with pytest.raises(StorageError, match=f"1 rows in {table}"):
             await erasing.erase(zorro, both, await erasing.list_kept(zorro, both))
+
+
+async def test_in_a_database_a_person_is_erased_whole_or_not_at_all(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The last statement of it fails: all that came before is there still, and it is asked for again."""
+    url = postgres_server.fresh_url()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    async with open_store(url) as store, Memory(store, "zorro", WordLlama(), ManualClock()) as memory:
+        first, _ = await memory.retain_all([RecordDraft(text=f"{SECRET} {n}", kind="note") for n in range(2)])
+        await store.erase(memory.key, [first.id])
+        refuse = "CREATE RULE refuse AS ON DELETE TO erased DO ALSO SELECT 1 / 0"
+        await store.write(lambda rows: rows.execute(refuse))
+        found = UserMemory(store, "zorro", "wordllama", ManualClock())
+        kept = await erasing.list_kept(found, url)
+        with pytest.raises(StorageError, match="division"):
+            await erasing.erase(found, url, kept)
+        assert (await erasing.list_kept(found, url)).rows == kept.rows
+        await store.write(lambda rows: rows.execute("DROP RULE refuse ON erased"))
+        await erasing.erase(found, url, kept)
+        with pytest.raises(InputError, match="nobody is called"):
+            await erasing.list_kept(found, url)

@@ -8,6 +8,9 @@ import pytest
 
 from mindstream import Coach, FakeModel, Life, ManualClock, Memory, Mind, Models, Planner, tool
 from mindstream.errors import InputError, StorageError
+from mindstream.log.events import ModelCalled
+from mindstream.memory.store.redaction import MARK
+from mindstream.memory.store.store import Erasure
 from mindstream.models.model import Call
 from mindstream.service.traces.otlp import endpoint, send
 from mindstream.service.traces.replay import replay
@@ -69,6 +72,17 @@ async def test_words_are_sent_only_where_they_are_asked_for(folder: Path, collec
     await send_log(folder, collector, content=True)
     (turn,) = [span for span in collector.spans if "secret" in attributes(span).get(genai.ASKED, "")]
     assert json.loads(attributes(turn)[genai.ASKED])[0]["parts"][0]["content"] == "My secret is the noise at night."
+
+
+async def test_a_call_whose_words_were_erased_is_told_without_them(folder: Path, collector: Collector) -> None:
+    async with Memory.open(folder, "ann") as memory:
+        asked = json.dumps([["user", "The parrot Zibeth sings."]])
+        called = ModelCalled(role="talker", prompt="talk", model="rules", seconds=1.0, asked=asked, answered="It does.")
+        (row,) = await memory.commit(called)
+        await memory.store.erase(memory.key, Erasure(ids=(), rows=frozenset({row.seq})))
+    assert await send_log(folder, collector, content=True) == 1
+    (chat,) = collector.spans
+    assert json.loads(attributes(chat)[genai.ASKED])[0]["parts"][0]["content"] == MARK
 
 
 async def test_the_same_log_gives_the_same_ids(folder: Path, collector: Collector) -> None:

@@ -21,6 +21,7 @@ from mindstream.log.folder import history
 from mindstream.log.kept import RESULT
 from mindstream.log.names import StreamName
 from mindstream.log.retention import Rule
+from mindstream.memory.opening import open_store
 from mindstream.memory.store.checkpoints import Checkpoint
 from mindstream.memory.store.record import RecordDraft, Triple
 from mindstream.memory.store.sql_store import SqlStore
@@ -179,3 +180,11 @@ async def test_a_mind_that_is_open_elsewhere_writes_nothing_back(kind: str, fold
     assert [row.event.kind for row in await here.events(key, kinds=["heard", Opened.kind])] == [Opened.kind, "heard"]
     for store in (here, there):
         await store.close()
+
+
+def test_no_name_that_is_typed_means_all_tenants(folder: Path) -> None:
+    """A store that sees all is there for servers; behind a name it would be everybody who is deleted."""
+    for name in ("*", "%", "../acme", "acme\n"):
+        with pytest.raises(InputError, match="tenant"):
+            open_store(folder, name)
+    assert not folder.exists()

@@ -15,8 +15,9 @@ from hamlet import hamlet
 from mindstream import Coach, ManualClock, Memory, Mind, SqliteStore, intake
 from mindstream.errors import SettingsError
 from mindstream.intake import Cleaned
-from mindstream.log.events import Heard, Redacted
-from mindstream.memory.store.record import RecordDraft
+from mindstream.log.events import Heard, Logged, Redacted
+from mindstream.memory.store.record import RecordDraft, Triple
+from mindstream.memory.store.store import Commit
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.models.providers.provider import provider
 from mindstream.service.export_file import Header, read_export
@@ -24,7 +25,11 @@ from mindstream.service.importing.forms import reader
 from mindstream.service.importing.reading import Source
 from mindstream.service.importing.writing import Import
 from mindstream.service.memory import UserMemory
+from mindstream.service.operations.house import House
+from mindstream.service.operations.memories.memory import RetainRequest, retain
+from mindstream.service.operations.who import LOCAL_PEOPLE
 from mindstream.service.transfer import export, take_in
+from mindstream.settings import Settings
 from mindstream.sharing.admission import Pair, lay_in
 from mindstream.sharing.pool import Pool
 from mindstream.text.personal import open_redactor
@@ -76,7 +81,10 @@ async def test_so_it_is_with_what_is_retained_imported_and_observed(folder: Path
     intake.switch_on(None)
     async with SqliteStore(tmp_path / "before") as store:
         ann = UserMemory(store, "ann", "wordllama", clock)
-        await ann.memory.retain("It was 4711 before.", "note", data={"said": ["4711"]})
+        about = Triple("ann", "dials", "4711")
+        await ann.memory.retain(
+            "It was 4711 before.", "note", data={"said": ["4711"]}, keywords=("code 4711",), about=about
+        )
         lines = [line.encode() async for line in export(ann)]
     intake.switch_on(Numbers())
     passage = {"id": "1", "text": "Ann's code is 4711", "metadata": {"code": ["4711"]}, "tags": ["4711"]}
@@ -95,6 +103,39 @@ async def test_so_it_is_with_what_is_retained_imported_and_observed(folder: Path
     assert records[2].data == {"said": ["[phone]"]} and records[3].data["metadata"] == {"code": ["[phone]"]}
     assert records[3].keywords == ("[phone]",) and b"4711" not in bytes_of(folder)
     assert observe_text("found: 4711").text == "found: [phone]"
+
+
+@pytest.mark.usefixtures("switched_on")
+async def test_so_it_is_with_what_stands_beside_a_text_that_a_program_retains(folder: Path) -> None:
+    async with House(Settings(data=folder)) as house:
+        ask = RetainRequest(text="It is 4711.", keywords=["code 4711"], data={"code": {"door": ["4711"]}})
+        told = await retain(house, LOCAL_PEOPLE.of("ann"), ask)
+        assert told.redacted == {"phone": 1}
+        (record,) = await (await house.memory(LOCAL_PEOPLE.of("ann"))).latest("note")
+    assert (record.text, record.keywords, record.data) == (
+        "It is [phone].",
+        ("code [phone]",),
+        {"code": {"door": ["[phone]"]}},
+    )
+    assert b"4711" not in bytes_of(folder)
+
+
+@pytest.mark.usefixtures("switched_on")
+async def test_what_was_taken_out_is_told_with_what_was_heard_or_neither_is(folder: Path) -> None:
+    """Else what was heard would be held for an answer that nobody gives, and all that comes after it."""
+    async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
+        commits = list[Commit]()
+        commit = mind.memory.store.commit
+
+        async def watched(*given: Commit) -> list[Logged]:
+            commits.extend(given)
+            return await commit(*given)
+
+        mind.memory.store.commit = watched  # type: ignore[method-assign]
+        await anext(rows := mind.hear("Call 4711."))
+        await rows.aclose()
+    (first,) = [[type(each.event) for each in one.entries] for one in commits if one.wake and one.entries]
+    assert first == [Heard, Redacted]
 
 
 @pytest.mark.usefixtures("switched_on")

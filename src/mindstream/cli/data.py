@@ -21,7 +21,7 @@ from mindstream.models.embedders.named import embedder
 from mindstream.server.old_files import take_in
 from mindstream.server.tokens import Tokens
 from mindstream.service.operations.offered import ForkedTowns
-from mindstream.service.operations.who import Who
+from mindstream.service.operations.who import LOCAL, Who, wall_of
 from mindstream.service.privacy import erase, person, retention
 from mindstream.service.privacy.audit import note
 from mindstream.settings import Settings
@@ -73,7 +73,7 @@ async def retain(
     What is older is erased for good, with what was drawn from it alone, whether it is held well or not. A server
     applies each rule once a day, in one process. Pools, towns, documents and a life that goes on keep what is theirs.
     """
-    clock = SystemClock()
+    clock, tenant = SystemClock(), wall_of(tenant)
     async with open_store(settings.data, tenant) as store:
         place = retention.Kept(store, embedder(settings.embedder), clock, settings.data.beside)
         rule = next(iter(await retention.rules_of(store, tenant)), None)
@@ -125,7 +125,7 @@ async def export_person(
     What was heard, noted, believed and planned, the log, work, checkpoints, typed history, results of operations,
     spending, what was left in pools, in others' minds and in towns, and who did something to it.
     """
-    at, folder = SystemClock().now(), settings.data.beside
+    at, folder, tenant = SystemClock().now(), settings.data.beside, wall_of(tenant)
     async with open_store(settings.data) as ours, open_store(settings.data, tenant) as store:
         async with AsyncExitStack() as opened:
             others = [await opened.enter_async_context(open_store(Location.of(each), tenant)) for each in also or ()]
@@ -147,6 +147,8 @@ async def delete_tenant(
 
     The files are written anew. Of a PostgreSQL server the write-ahead log, replicas and backups are its operator's.
     """
+    if tenant == LOCAL:
+        raise InputError("this machine's own people are no tenant: `memory erase` takes each of them by name")
     if not yes:
         await asyncio.to_thread(confirm_name, f"All that is kept of the tenant {tenant} will be gone.", tenant)
     clock, folder = SystemClock(), settings.data.beside

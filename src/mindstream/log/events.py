@@ -9,6 +9,7 @@ versions wrote.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from operator import not_
 from typing import Any, ClassVar, Literal
@@ -185,6 +186,14 @@ class ModelCalled(Event):
     """Where it is kept: the reply, word by word."""
 
     long = frozenset({"asked", "answered"})
+
+    def messages(self) -> list[tuple[str, str]]:
+        """Return what was asked, as pairs of role and text; words that were erased may have left no JSON behind."""
+        try:
+            found = json.loads(self.asked) if self.asked else []
+        except ValueError:
+            return [("", self.asked)]
+        return [(str(each[0]), str(each[1])) for each in found if isinstance(each, list) and len(each) == 2]
 
 
 class ToolCalled(Event):

@@ -11,10 +11,11 @@ from mindstream.errors import StorageError
 from mindstream.location import AnyData, Location
 from mindstream.log.database import FILE
 from mindstream.log.erasure import finish_all
-from mindstream.log.names import StreamKey
+from mindstream.log.names import StreamKey, checked_tenant
 from mindstream.memory.store.sql_store import SqlStore
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Store
+from mindstream.memory.store.tenant import EVERYONE
 
 if TYPE_CHECKING:
     from mindstream.memory.store.postgres.copying import Copied
@@ -28,17 +29,31 @@ def open_store(data: AnyData, tenant: str = "") -> SqlStore:
     """Open the store that a folder or a URL names.
 
     Args:
-        tenant: whose streams are seen; "": the location's own part. EVERYONE: all, only to be read.
+        tenant: whose streams are seen; "": the location's own part.
 
     Raises:
+        InputError: no tenant can be called so.
         StorageError: it cannot be used, or the driver for it is not installed.
     """
     where = Location.of(data)
+    return _opened(where, checked_tenant(tenant) or where.tenant)
+
+
+def open_everyone(data: AnyData) -> SqlStore:
+    """Open the store of all tenants together: only to be read.
+
+    Raises:
+        StorageError: see `open_store`.
+    """
+    return _opened(Location.of(data), EVERYONE)
+
+
+def _opened(where: Location, tenant: str) -> SqlStore:
     if where.folder is not None:
-        return SqliteStore(where.folder, tenant or where.tenant)
+        return SqliteStore(where.folder, tenant)
     with _needs_driver():
         from mindstream.memory.store.postgres.postgres import PostgresStore
-    return PostgresStore(where.url, tenant or where.tenant)
+    return PostgresStore(where.url, tenant)
 
 
 def clock_of(data: AnyStore) -> Clock:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
@@ -58,16 +58,19 @@ class ErasureWatch:
         salt, erased = await self._store.erased_since(upto)
         if not erased:
             return []
-        self._upto = erased[-1].number
-        kept = kept or await asyncio.to_thread(kept_beside, self._folder)
-        await asyncio.to_thread(delete_erased, kept, salt, erased)
-        if is_first:
-            return []
-        whole = {each.digest: False for each in erased} | {each.digest: True for each in erased if each.whole}
-        found = {stream: whole[digest] for stream in caches.streams() if (digest := digest_of(salt, stream)) in whole}
+        found = {} if is_first else _known(salt, erased)
         for stream, is_whole in found.items():
             caches.empty(stream, whole=is_whole)
+        kept = kept or await asyncio.to_thread(kept_beside, self._folder)
+        await asyncio.to_thread(delete_erased, kept, salt, erased)  # where it fails it is tried again
+        self._upto = erased[-1].number
         return list(found)
+
+
+def _known(salt: str, erased: Sequence[Erased]) -> dict[str, bool]:
+    """Return the streams that are known here of which something was erased, and whether that was all."""
+    whole = {each.digest: False for each in erased} | {each.digest: True for each in erased if each.whole}
+    return {stream: whole[digest] for stream in caches.streams() if (digest := digest_of(salt, stream)) in whole}
 
 
 @contextlib.contextmanager
@@ -79,7 +82,7 @@ def watching(store: TellsErasures) -> Iterator[None]:
         with store.heeding(ERASURES, told.set):
             while True:
                 told.clear()
-                with contextlib.suppress(StorageError):  # it is looked at again
+                with contextlib.suppress(StorageError, OSError):  # it is looked at again
                     await watch.look()
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(told.wait(), LOOK_S)

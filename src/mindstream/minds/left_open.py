@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mindstream.errors import MindstreamError
+from mindstream.errors import MindstreamError, StorageError
 from mindstream.log.events import Heard, Logged
 from mindstream.log.work import ANSWER, Work
 from mindstream.memory.lease import renewing
@@ -36,14 +36,16 @@ async def answer_left_open(
         of_session: opens the mind in a conversation.
     """
     HOLDER.set(owner)  # in this task, and those that it begins
-    left = {work.id for work in await _answers(memory) if work.owner != owner}
-    while left:
-        now, found = memory.clock.now(), [work for work in await _answers(memory) if work.id in left]
-        for work in found:
-            if work.is_open_to("", now):
-                left -= {each.id for each in await _take(memory, owner, lease_s, work, of_session)} | {work.id}
-        left &= {work.id for work in found}
-        if left:
+    left: set[int] | None = None
+    while left is None or left:
+        with contextlib.suppress(StorageError):  # it is looked again
+            found = await _answers(memory)
+            left = {work.id for work in found if work.owner != owner} if left is None else left
+            left &= {work.id for work in found}
+            for work in found:
+                if work.id in left and work.is_open_to("", memory.clock.now()):
+                    left -= {each.id for each in await _take(memory, owner, lease_s, work, of_session)} | {work.id}
+        if left is None or left:
             await asyncio.sleep(LOOK_S)
 
 

@@ -222,13 +222,10 @@ class Mind:
             StorageError: it could not be kept, or the answer could not.
         """
         text = checked_text(text)
-        taken_in = await intake.cleaned(text) if intake.is_on() else intake.Cleaned(text)
-        text = taken_in.text
+        taken_in = await intake.cleaned(text)
         async with self._taking_in:
-            attention = await self.responder.attend(text, one_answer=one_answer)
-            heard = await self._write_down(text, attention, by or attention.by or self.memory.name, once)
-            told = Entry(Redacted(kinds=dict(taken_in.taken)), "mindstream", system=True) if taken_in.taken else None
-            redacted = await self.memory.commit(told) if told else []
+            attention = await self.responder.attend(taken_in.text, one_answer=one_answer)
+            heard, *redacted = await self._write_down(taken_in, attention, by or attention.by or self.memory.name, once)
         try:
             async with self._taking_in:  # whoever spoke meanwhile is heard before anything is answered
                 pass
@@ -303,27 +300,29 @@ class Mind:
         """Return when the reasoners have nothing left that could come to something now."""
         await self.reasoners.settled()
 
-    async def _write_down(self, text: str, attention: Attention, by: str, once: str) -> Logged:
-        """Write down what the user says, its record and the work that it causes in one commit."""
-        memory = self.memory
+    async def _write_down(self, said: intake.Cleaned, attention: Attention, by: str, once: str) -> list[Logged]:
+        """Write down what the user says, its record, what was taken out, and the work that it causes in one commit."""
+        memory, text = self.memory, said.text
         with self.reasoners.hearing():
             new = RecordDraft(text=text, kind="chat", by=by, episode=self.session, data={"by_user": True})
             record = (await memory.build_records([new]))[0]
             before, turn = self._turn, Occurrence(self._turn.number + 1, attention.phase, self._turn.phase)
             wake = self.reasoners.claims(turn, besides=attention.besides, answered=attention.hold)
             self._turn = turn
-            event = Heard(text=text, session=self.session, record=record.id)
+            entries = [Entry(Heard(text=text, session=self.session, record=record.id), by, (record,))]
+            if said.taken:
+                entries.append(Entry(Redacted(kinds=dict(said.taken)), "mindstream", system=True))
             try:
                 unique = f"{SAID_ONCE}{once}" if once else ""
-                (heard,) = await memory.commit(Entry(event, by, (record,)), wake=wake, unique=unique)
+                rows = await memory.commit(*entries, wake=wake, unique=unique)
             except StorageError as error:
                 self._turn = before  # what was not heard does not count
                 if once and isinstance(error, Conflict) and (seq := await memory.store.taken_by(memory.key, unique)):
                     raise HeardAlready(seq) from None
                 raise
             if attention.hold:
-                self.reasoners.hold(heard.seq)
-        return heard
+                self.reasoners.hold(rows[0].seq)
+        return rows
 
     async def notice(self, event: Event, news: Sequence[RecordDraft] = (), *, by: str = "") -> Logged:
         """Let something happen to the mind that is not talk: log it, remember it, and wake whoever it concerns.

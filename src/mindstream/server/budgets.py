@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
 from mindstream.clock import DAY_S, Clock
+from mindstream.errors import StorageError
 from mindstream.models.wrappers.budget import Budget
 from mindstream.server.ledger import Ledger
 from mindstream.server.tokens import Token, Tokens
@@ -65,10 +70,30 @@ class Budgets:
         budget.spent_tokens += others[1]
         budget.spent_usd += others[2]
 
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Write down what is spent every KEPT_S while the block runs, and at its end: a kill loses no more."""
+        over = asyncio.Event()
+        going = asyncio.ensure_future(self._keep_until(over))
+        try:
+            yield
+        finally:
+            over.set()  # not cancelled: what is just being written would count twice
+            await going
+            await self.keep()
+
+    async def _keep_until(self, over: asyncio.Event) -> None:
+        while not over.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(over.wait(), KEPT_S)
+            with contextlib.suppress(StorageError):  # it is written down the next time
+                await self.keep()
+
     async def keep(self) -> None:
-        """Write down what was spent, and let go of days that are over."""
+        """Write down what was spent since, and let go of days that are over."""
         today = int(self._clock.now() // DAY_S)
         for key, each in list(self._held.items()):
-            await self._exchange(key, each)
+            if (each.spent_calls, each.spent_tokens, each.spent_usd) != self._kept[key]:
+                await self._exchange(key, each)
             if key[1] < today - 1:
                 del self._held[key], self._kept[key], self._at[key]

@@ -15,8 +15,7 @@ from starlette.responses import Response
 import mindstream as package
 from mindstream.errors import MindstreamError
 from mindstream.location import AnyData
-from mindstream.memory.opening import open_store
-from mindstream.memory.store.tenant import EVERYONE
+from mindstream.memory.opening import open_everyone
 from mindstream.models.roles import Models
 from mindstream.server.asgi import Receive, Scope, Send
 from mindstream.server.budgets import Budgets
@@ -98,7 +97,7 @@ class Doors:
             await take_in(self.house.settings.data, self.house.own_store(), self.house.clock)
             for each in self._more:
                 await stack.enter_async_context(each)
-            stack.push_async_callback(self._budgets.keep)
+            await stack.enter_async_context(self._budgets.running())
             if self._receiver is not None:
                 await stack.enter_async_context(self._webhook(self._receiver))
             for answers in (True, False)[: 1 if self.house.part == "talks" else 2]:
@@ -109,7 +108,7 @@ class Doors:
     def _webhook(self, receiver: Receiver) -> contextlib.AbstractAsyncContextManager[None]:
         from mindstream.server.webhook import Webhook
 
-        log = open_store(self.house.settings.data, EVERYONE)
+        log = open_everyone(self.house.settings.data)
         alone = self.house.settings.data.folder is not None
         return Webhook(receiver, log, self._ledger, self.house.clock, self.metrics, is_alone=alone).run()
 

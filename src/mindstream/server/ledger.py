@@ -14,6 +14,8 @@ from mindstream.service.operations.own import SERVER
 
 WRITE, SPENT, DELIVERED, RATE, BYTES = "write:", "spent:", "delivered:", "rate:", "bytes:"
 POSTS = "posts:"
+LAST = {WRITE: DAY_S, SPENT: 3 * DAY_S, RATE: HOUR_S}
+"""So long, in seconds, what stands there means anything: what is older says the same as nothing."""
 
 
 class Ledger:
@@ -28,9 +30,6 @@ class Ledger:
         Keys are kept for a day.
         """
         now, found = self._clock.now(), list[tuple[str, int, str]]()
-        if now - self._swept > HOUR_S:
-            self._swept = now
-            await self._store().drop_kept(SERVER, WRITE, now - DAY_S)
 
         def take(before: str | None) -> str:
             found.clear()  # it may be run again
@@ -39,8 +38,16 @@ class Ledger:
                 return before
             return json.dumps([now, request, 0, ""])
 
-        await self._store().keep(SERVER, WRITE + key, now, take)
+        await self._keep(WRITE + key, take)
         return found[-1] if found else None
+
+    async def _keep(self, name: str, change: Callable[[str | None], str | None]) -> None:
+        now = self._clock.now()
+        if now - self._swept > HOUR_S:
+            self._swept = now
+            for prefix, lasts_s in LAST.items():
+                await self._store().drop_kept(SERVER, prefix, now - lasts_s)
+        await self._store().keep(SERVER, name, now, change)
 
     async def done(self, key: str, status: int, answer: str) -> None:
         """Keep what a request was answered with."""
@@ -48,11 +55,11 @@ class Ledger:
         def fill(before: str | None) -> str | None:
             return None if before is None else json.dumps([*json.loads(before)[:2], status, answer])
 
-        await self._store().keep(SERVER, WRITE + key, self._clock.now(), fill)
+        await self._keep(WRITE + key, fill)
 
     async def drop(self, key: str) -> None:
         """Let a key be taken again: nothing was done."""
-        await self._store().keep(SERVER, WRITE + key, self._clock.now(), lambda _: None)
+        await self._keep(WRITE + key, lambda _: None)
 
     async def spend(self, token: str, day: int, calls: int, tokens: int, usd: float) -> tuple[int, int, float]:
         """Add to what a token has spent on a day; return what that is then, by whatever server."""
@@ -64,7 +71,7 @@ class Ledger:
             spent = int(was[0]) + calls, int(was[1]) + tokens, float(was[2]) + usd
             return json.dumps(spent) if any(spent) else None
 
-        await self._store().keep(SERVER, f"{SPENT}{token}:{day}", self._clock.now(), add)
+        await self._keep(f"{SPENT}{token}:{day}", add)
         return spent
 
     async def draw(self, key: str, a_minute: float, most: int) -> float:
@@ -78,7 +85,7 @@ class Ledger:
             drawn = min(most, int(left)) if left >= 1 else left - 1
             return json.dumps([left - max(0.0, drawn), now])
 
-        await self._store().keep(SERVER, RATE + key, now, take)
+        await self._keep(RATE + key, take)
         return drawn
 
     async def weigh(self, key: str, a_day: float, taken: int) -> float:
@@ -91,7 +98,7 @@ class Ledger:
             rest = min(a_day, left + max(0.0, now - at) * a_day / DAY_S) - taken
             return json.dumps([rest, now])
 
-        await self._store().keep(SERVER, BYTES + key, now, take)
+        await self._keep(BYTES + key, take)
         return rest
 
     async def delivered(self, receiver: str) -> int | None:
@@ -105,7 +112,7 @@ class Ledger:
         def forward(before: str | None) -> str:
             return str(max(seq, int(before or 0)))
 
-        await self._store().keep(SERVER, DELIVERED + receiver, self._clock.now(), forward)
+        await self._keep(DELIVERED + receiver, forward)
 
     async def hold(self, receiver: str, owner: str, lease_s: float) -> bool:
         """Take it on to post to a receiver, for so many seconds from now (0: let go); tell whether nobody else has."""
@@ -119,5 +126,5 @@ class Ledger:
                 return before
             return json.dumps([owner, now + lease_s]) if lease_s else None
 
-        await self._store().keep(SERVER, POSTS + receiver, now, take)
+        await self._keep(POSTS + receiver, take)
         return holder == owner

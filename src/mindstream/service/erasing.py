@@ -31,7 +31,7 @@ from mindstream.memory.store import elsewhere
 from mindstream.memory.store.elsewhere import Left
 from mindstream.memory.store.sql_store import SqlStore
 from mindstream.service.memory import UserMemory, nobody
-from mindstream.service.privacy.erase import count_rows, take_elsewhere, withdraw
+from mindstream.service.privacy.erase import count_rows, erase_person, take_elsewhere, withdraw
 from mindstream.sharing.events import PoolCreated
 from mindstream.town.events import TownBegan
 
@@ -105,18 +105,14 @@ async def erase(
     Raises:
         StorageError: something could not be erased; the message says what.
     """
-    store, user, key = _rows(opened), opened.user, opened.key
+    store, user, key, where = _rows(opened), opened.user, opened.key, Location.of(data)
+    if (folder := where.folder) is None:
+        await erase_person(store, user, opened.clock, where.beside)
+        await _prove_rows(opened)
+        return
     await withdraw(store, user, key, opened.clock)  # first: until this is done, the user is there, and asked for again
     for left in await store.write(lambda rows: take_elsewhere(rows, user, key), [ERASURES]):
         caches.empty(left.stream)
-    if (folder := Location.of(data).folder) is None:
-        await store.erase(key)
-        names = "DELETE FROM erased WHERE stream = ?"  # it names the user
-        await store.write(lambda connection: connection.execute(names, (key,)))
-        await store.compact()
-        erasure.delete(what.files)
-        await _prove_rows(opened)
-        return
     with erasure.declare_intent(folder, key) as intent:
         await store.erase(key)
         await asyncio.to_thread(erasure.finish, folder, intent)

@@ -21,7 +21,7 @@ from mindstream import intake
 from mindstream.clock import format_iso
 from mindstream.errors import InputError
 from mindstream.log.events import Remembered
-from mindstream.memory.store.record import Record
+from mindstream.memory.store.record import Record, Triple
 from mindstream.memory.store.store import Entry
 from mindstream.service.export_file import Export, Header
 from mindstream.service.memory import UserMemory, plain
@@ -88,7 +88,11 @@ async def _write(opened: UserMemory, records: list[Record]) -> None:
 
 
 def _cleaned(record: Record) -> Record:
-    return replace(record, text=intake.clean(record.text).text, data=intake.clean_within(dict(record.data)))
+    return replace(
+        record, text=intake.clean(record.text).text, data=intake.clean_within(dict(record.data)),
+        keywords=tuple(intake.clean_within([*record.keywords])),
+        about=record.about and Triple(*intake.clean_within([*record.about])),
+    )  # fmt: skip
 
 
 async def _check_owners(opened: UserMemory, export: Export[Header]) -> None:

@@ -118,10 +118,10 @@ async def open_reading(settings: Settings, *, recorded: bool = False) -> AsyncIt
             folder = Path(stack.enter_context(TemporaryDirectory(prefix="mindstream-recorded-")))
             house = await stack.enter_async_context(await open_recorded(folder))
             settings = settings.model_copy(update={"data": house.settings.data})
-        else:
-            house = await stack.enter_async_context(House.beside(settings))
         async with open_user_memory(settings, known=True):
             pass
+        if not recorded:
+            house = await stack.enter_async_context(House.beside(settings))
         yield Reading(house, READER.of(settings.user))
 
 

@@ -81,7 +81,7 @@ async def _work(settings: Settings, minds: int, at_once: int, teller: _Teller) -
         budgets = Budgets(ledger, house.clock, tokens)
         taking_up = TakingUp(house, answers=False, at_once=minds, budgets=budgets.of_id)
         async with contextlib.AsyncExitStack() as stack:
-            stack.push_async_callback(budgets.keep)
+            await stack.enter_async_context(budgets.running())
             await stack.enter_async_context(taking_up.running())
             teller.tell("ready")
             gc.freeze()

@@ -237,11 +237,6 @@ class SqlStore(Store):
             once=True,
         )
 
-    async def streams_with_work(self) -> list[StreamKey]:
-        """Name the streams that have unfinished work."""
-        sql = f"SELECT DISTINCT mind FROM work WHERE done IS NULL AND {self.tenant.owned('mind')} ORDER BY mind"
-        return await self._database.read(lambda connection: [row[0] for row in connection.execute(sql)], once=True)
-
     async def open_work(self, mind: StreamKey) -> list[work.Work]:
         open_ones = f"SELECT {work.COLUMNS} FROM {self.open_work_table} WHERE mind = ? AND done IS NULL ORDER BY id"
         return await self._database.glance(

@@ -127,7 +127,7 @@ class House:
             await refuse_town(self.ground(LOCAL_PEOPLE).store, self.settings.data)
             await self.running.restore(alone=self.settings.data.folder is not None)
             self._closing.callback(asyncio.ensure_future(self.running.beat()).cancel)
-            self._closing.enter_context(watching(self.store_of("")))
+            self._closing.enter_context(watching(self.own_store()))
             self._closing.callback(asyncio.ensure_future(self._keep_rules()).cancel)
         return self
 
@@ -166,10 +166,14 @@ class House:
     async def beside(
         cls, settings: Settings, clock: Clock | None = None, at_once: int = AT_ONCE, part: Part = "whole"
     ) -> AsyncIterator[House]:
-        """Open a house that only reads, or thinks: beside the servers that may have the data."""
+        """Open a house that only reads, or thinks: beside the servers that may have the data.
+
+        What these erase is let go of here, too.
+        """
         house = cls(settings, clock=clock, at_once=at_once, part=part)
         try:
-            yield house
+            with watching(house.own_store()):
+                yield house
         finally:
             await house.close()
 

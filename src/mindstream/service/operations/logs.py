@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 from typing import Literal
@@ -242,7 +241,7 @@ async def find_call(store: LogStore, key: StreamKey, seq: int) -> CallWords:
     if not found or found[0].seq != seq or not isinstance(called := found[0].event, ModelCalled):
         raise NotFound(f"no call of a model stands at {seq} here")
     about = [row for each in called.about for row in await store.events(key, each - 1, limit=1) if row.seq == each]
-    said = [MessageShape(role=role, text=text) for role, text in _messages(called)]
+    said = [MessageShape(role=role, text=text) for role, text in called.messages()]
     return CallWords(
         call=_show(found[0], called), messages=said, answered=called.answered, about=_rows(about, "").rows
     )  # fmt: skip
@@ -287,15 +286,6 @@ def _show(row: Logged, called: ModelCalled) -> CallShape:
         error=called.error, mended=called.mended, about=list(called.about), resident=called.resident, step=called.step,
         kept=bool(called.asked),
     )  # fmt: skip
-
-
-def _messages(called: ModelCalled) -> Iterable[tuple[str, str]]:
-    """Return what was asked, as pairs of role and text; words that were forgotten may have left no JSON behind."""
-    try:
-        found = json.loads(called.asked) if called.asked else []
-    except ValueError:
-        return [("", called.asked)]
-    return [(str(each[0]), str(each[1])) for each in found if isinstance(each, list) and len(each) == 2]
 
 
 def _limits(house: House, who: Who) -> Limits | None:

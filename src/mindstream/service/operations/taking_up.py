@@ -19,8 +19,7 @@ from mindstream.log.events import Heard, Opened
 from mindstream.log.names import name_of, tenant_of
 from mindstream.log.work import Taken
 from mindstream.memory.lease import renewing
-from mindstream.memory.opening import open_store
-from mindstream.memory.store.tenant import EVERYONE
+from mindstream.memory.opening import open_everyone
 from mindstream.minds.left_open import take_all
 from mindstream.minds.timeouts import Timeouts
 from mindstream.models.wrappers.budget import Budget
@@ -69,7 +68,7 @@ class TakingUp:
 
     async def run(self) -> None:
         """Take up until cancelled."""
-        async with open_store(self._house.settings.data, EVERYONE) as everyone:
+        async with open_everyone(self._house.settings.data) as everyone:
             with everyone.heeding(None, self._changed.set):
                 try:
                     while True:

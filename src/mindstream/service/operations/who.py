@@ -61,8 +61,8 @@ class Who:
 
     @property
     def wall(self) -> str:
-        """The tenant as stores know it: this machine's own people are none's."""
-        return "" if self.tenant == LOCAL else self.tenant
+        """The tenant as stores know it."""
+        return wall_of(self.tenant)
 
     @property
     def name(self) -> StreamName:
@@ -78,6 +78,11 @@ class Who:
 
 LOCAL_PEOPLE = Who(LOCAL, frozenset({"admin"}), key=LOCAL)
 """Whoever asks from this machine, where no token is asked for."""
+
+
+def wall_of(tenant: str) -> str:
+    """Return a tenant as stores know it: this machine's own people, LOCAL, are none's."""
+    return "" if tenant == LOCAL else tenant
 
 
 def checked_scopes(names: str) -> frozenset[str]:

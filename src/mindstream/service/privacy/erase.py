@@ -65,8 +65,7 @@ async def erase_person(store: SqlStore, person: str, clock: Clock, folder: Path 
         return Gone(there, sum(len(each.rows) + len(each.ids) for each in left), streams=(key,))
 
     beside = [] if folder is None else files.files_of(folder, key)
-    if folder is not None:
-        await asyncio.to_thread(_delete, folder, beside, ())
+    await asyncio.to_thread(files.delete, beside)
     gone = replace(await store.write(erase, [key, ERASURES]), files=len(beside))
     for left in found:
         caches.empty(left.stream)
@@ -117,8 +116,8 @@ async def delete_tenant(
     beside = [] if folder is None else _files(folder, streams)
     if not (streams or beside or known) and not await store.read(lambda rows: rules.read(rows, tenant)):
         raise InputError(f"nothing is kept of a tenant {tenant!r} here")
-    if folder is not None:
-        await asyncio.to_thread(_delete, folder, beside, forks)
+    await asyncio.to_thread(files.delete, beside)
+    await asyncio.to_thread(_delete_forks, forks)
     counted = await store.write(lambda rows: _erase_all(rows, tenant, streams), [*streams, ERASURES])
     await _let_go(store, streams)
     await store.compact()
@@ -176,12 +175,8 @@ def _files(folder: Path, streams: Iterable[StreamKey]) -> list[Path]:
     return sorted({path for key in streams for path in files.files_of(folder, key)})
 
 
-def _delete(folder: Path, beside: list[Path], forks: Iterable[Path]) -> None:
+def _delete_forks(forks: Iterable[Path]) -> None:
     try:
-        for path in beside:
-            path.unlink(missing_ok=True)
-            if path.parent != folder and not any(path.parent.iterdir()):
-                path.parent.rmdir()
         for fork in forks:
             shutil.rmtree(fork)
     except OSError as error:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from mindstream.log.events import Logged, ModelCalled
 from mindstream.service.traces.told import Told, failure
 from mindstream.tracing import genai
@@ -23,7 +21,7 @@ def told_call(row: Logged, event: ModelCalled, trace: tuple[str, ...], parent: s
     if event.cost_usd is not None:
         told["mindstream.cost_usd"] = event.cost_usd
     if event.asked:
-        told[genai.ASKED] = genai.write_messages(json.loads(event.asked))
+        told[genai.ASKED] = genai.write_messages(event.messages())
     if event.answered:
         told[genai.ANSWERED] = genai.write_answer(event.answered)
     return Told(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -165,20 +166,29 @@ class PostgresDatabase:
         """Run `look`, each of its statements on what is committed then; for one that an index answers."""
         return await asyncio.to_thread(self.run, look, AT_ONCE)
 
-    def run(self, look: Callable[[Rows], T], first: bytes = OF_ONE_MOMENT) -> T:
-        """Read in the thread that calls; where the server goes away, once more when it is back."""
+    def run(self, look: Callable[[Rows], T], first: bytes = OF_ONE_MOMENT, within_s: float = WAIT_S) -> T:
+        """Read in the thread that calls; where the server goes away, once more when it is back, for so long."""
+
+        def read() -> T:
+            with self._connection() as connection:
+                return _look(connection, look, first)
+
+        return self._outlasting(read, within_s)
+
+    def _outlasting(self, do: Callable[[], T], within_s: float = WAIT_S) -> T:
+        """Do something again where the server goes away, for so long."""
         clock = SystemClock()
         begun = clock.elapsed()
-        while True:
+        for again in itertools.count():
             try:
-                with self._connection() as connection:
-                    return _look(connection, look, first)
+                return do()
             except Gone as gone:
-                if clock.elapsed() - begun > WAIT_S:
+                if clock.elapsed() - begun > within_s:
                     raise StorageError(str(gone)) from None
                 self._lent.reading.forget()
-                if clock.elapsed() - begun > REST_S:
+                if again:
                     threading.Event().wait(REST_S)
+        raise AssertionError("unreachable")
 
     def change(self, change: Callable[[Rows], T]) -> T:
         """Run `change` in a transaction beside the tenant's commits, in the thread that calls, and nobody is told.
@@ -210,10 +220,17 @@ class PostgresDatabase:
 
     lent = _connection
 
+    def _begun(self) -> tuple[Connection, contextlib.ExitStack]:
+        """Lend a connection on which the database stands still until the stack is closed."""
+        with contextlib.ExitStack() as lent:
+            connection = lent.enter_context(self._connection(beyond=True))
+            connection.execute(OF_ONE_MOMENT)
+            return connection, lent.pop_all()
+
     @contextlib.asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Snapshot]:
         """Read on a connection of one's own, on which the database stands still until the block ends."""
-        snapshot = Snapshot(self.shown, self._connection(beyond=True))
+        snapshot = Snapshot(self.shown, lambda: self._outlasting(self._begun))
         try:
             yield snapshot
         finally:
@@ -226,6 +243,11 @@ class PostgresDatabase:
     def _vacuum(self, sql: str) -> None:
         with self._connection() as connection:
             connection.execute(sql.encode())
+
+    def abandon(self) -> None:
+        """Let the connections go of what could not be opened whole."""
+        self._closed = True
+        _lendings.leave(self._url)
 
     async def close(self) -> None:
         """Finish what is running and let the connections go."""
@@ -247,8 +269,9 @@ def _look(connection: Connection, look: Callable[[Rows], T], first: bytes) -> T:
 class Snapshot:
     """A connection on which the database stands still; what is asked of it runs in a thread."""
 
-    def __init__(self, place: str, lent: contextlib.AbstractContextManager[Connection]) -> None:
-        self._place, self._lent = place, lent
+    def __init__(self, place: str, begin: Callable[[], tuple[Connection, contextlib.ExitStack]]) -> None:
+        self._place, self._begin = place, begin
+        self._lent: contextlib.ExitStack | None = None
         self._connection: Connection | None = None
         self._lock = threading.Lock()  # whoever gave up waiting has left its work behind
 
@@ -257,21 +280,16 @@ class Snapshot:
         return await asyncio.to_thread(self._look, look)
 
     def _look(self, look: Callable[[Connection], T]) -> T:
-        with self._lock:
+        with self._lock, explain_errors(self._place):
             if self._connection is None:
-                self._connection = self._lent.__enter__()
-                self._connection.execute(OF_ONE_MOMENT)
-            with explain_errors(self._place):
-                return look(self._connection)
+                self._connection, self._lent = self._begin()
+            return look(self._connection)
 
     def close(self) -> None:
-        """Wait for what is running and give the connection back."""
+        """Wait for what is running and give the connection back, which ends what it had begun."""
         with self._lock:
-            if self._connection is not None:
-                try:
-                    self._connection.rollback()
-                finally:
-                    self._lent.__exit__(None, None, None)
+            if self._lent is not None:
+                self._lent.close()
 
 
 @contextlib.contextmanager

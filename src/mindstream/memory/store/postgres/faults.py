@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import psycopg
 
-PASSING = ("08", "40", "57P")
+PASSING = ("08", "40", "57P", "25P03")
 """Classes of SQLSTATE: a connection's exceptions, a transaction that was rolled back (serialization, deadlock), a
-server that is being stopped or started."""
+server that is being stopped or started; and one that ended a transaction in which it was asked nothing for long, as
+where a machine slept."""
 
 
 def may_go_again(error: psycopg.Error) -> bool:

@@ -104,14 +104,15 @@ class Lending:
             with contextlib.suppress(psycopg.Error):
                 held.connection.rollback()
         fit = not held.connection.closed and held.connection.info.transaction_status == IDLE
-        if self._closed or not fit or not held.connection.autocommit or held.tenant == UNKNOWN:
-            _close([held])
-            return
+        fit = fit and held.connection.autocommit and held.tenant != UNKNOWN
         held.since = self._clock.elapsed()
         with self._lock:
-            self._idle.append(held)
-            if self._sweep is None:
-                self._sweep_later()
+            if fit and not self._closed:
+                self._idle.append(held)
+                if self._sweep is None:
+                    self._sweep_later()
+                return
+        _close([held])
 
     def _sweep_later(self) -> None:
         self._sweep = threading.Timer(IDLE_S / 2, self._let_go_of_old)

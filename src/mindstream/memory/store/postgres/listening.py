@@ -64,10 +64,12 @@ class Listening:
                 threading.Event().wait(REST_S)
 
     def _is_over(self) -> bool:
+        """Tell whether this thread has ended: nobody heeds, or another one was begun when it was about to."""
         with self._lock:
-            if not self._heeding:
+            is_ours = self._thread is threading.current_thread()
+            if is_ours and not self._heeding:
                 self._thread = None
-            return self._thread is None
+            return not (is_ours and self._heeding)
 
     def _tell(self, digest: str) -> None:
         with self._lock:

@@ -30,7 +30,7 @@ from mindstream.memory.store import queries, registry
 from mindstream.memory.store.kept.columns_file import delete_kept
 from mindstream.memory.store.postgres.candidates import Finder
 from mindstream.memory.store.postgres.connection import AT_ONCE, PostgresDatabase, Rows
-from mindstream.memory.store.postgres.lending import Connection
+from mindstream.memory.store.postgres.lending import REST_S, Connection
 from mindstream.memory.store.postgres.segments import SMALLEST, Indexing
 from mindstream.memory.store.postgres.tables import ACCOUNTS, MIGRATIONS, TABLES
 from mindstream.memory.store.record import KINDS, Kind, Record, Vector
@@ -49,6 +49,11 @@ NEWEST = (
     " (SELECT coalesce(max(changed), 0) FROM erased WHERE stream = ?)"
 )
 NEXT = f"SELECT {COLUMNS}, number FROM records WHERE stream = ? AND changed > ? AND number > ? ORDER BY number LIMIT ?"
+COMPACTED = (
+    "UPDATE counters SET value = 0 WHERE name IN ('erased', 'unindexed')"
+    " AND EXISTS (SELECT 1 FROM counters WHERE name = 'erased' AND value = ?)"
+)
+"""Nothing was erased while the tables were written anew; else both are due yet."""
 CANCELS_S = 0.1
 """How often a filling that is broken off is told so: it may have been between two statements."""
 TEXT, DATA = FIELDS.index("text"), FIELDS.index("data")
@@ -78,7 +83,11 @@ class PostgresStore(SqlStore):
         self._place = Location.of(url)
         self._database = PostgresDatabase(url, tenant, MIGRATIONS)
         self.columns_folder = cache_folder(url, tenant)
-        self._typed = self._database.run(registry.typed_keys, AT_ONCE)
+        try:  # an event loop may stand still meanwhile: a server that is away is not waited for
+            self._typed = self._database.run(registry.typed_keys, AT_ONCE, REST_S)
+        except BaseException:
+            self._database.abandon()
+            raise
         self._finder = Finder()
         self._unindexed: Counter[StreamKey] = Counter()
         self._indexing: dict[StreamKey, asyncio.Task[None]] = {}
@@ -223,8 +232,7 @@ class PostgresStore(SqlStore):
         await self._database.vacuum("nearness", full=vectors is not None)  # which makes the graph anew: only where due
         if due is not None:
             await asyncio.to_thread(delete_kept, self.columns_folder)
-            done = "UPDATE counters SET value = 0 WHERE (name = 'erased' AND value = ?) OR name = 'unindexed'"
-            await self._database.write(lambda rows: rows.execute(done, due))
+            await self._database.write(lambda rows: rows.execute(COMPACTED, due))
 
     async def forget_tenant(self) -> None:
         if self.tenant.name:

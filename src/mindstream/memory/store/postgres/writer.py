@@ -35,6 +35,8 @@ BEGIN = (
 )
 """A tenant's writers come one after the other: whoever reads "after" a number misses nothing that was numbered less."""
 FIRST = b"INSERT INTO counters (name, value) VALUES ('changed', 0) ON CONFLICT DO NOTHING"
+OF_THE_DEAD = "at < now() - interval '1 day'"
+"""Rows of writers that were killed; who lives writes its own with each commit."""
 Settled = tuple["Write[Any]", Any, BaseException | None]
 
 
@@ -92,7 +94,7 @@ class Writer:
             gathered.clear()
         with contextlib.suppress(psycopg.Error, StorageError):
             if self._batch:
-                self._take().execute(f"DELETE FROM writers WHERE id = '{self._id}'".encode())
+                self._take().execute(f"DELETE FROM writers WHERE id = '{self._id}' OR {OF_THE_DEAD}".encode())
         self._let_go()
 
     def _gather(self) -> list[Write[Any]]:
@@ -194,13 +196,19 @@ class Writer:
                 raise error
 
     def _was_kept(self) -> bool:
-        """Tell, on a new connection, whether the last transaction was kept; one that is still ending is waited for."""
+        """Tell, on a new connection, whether the last transaction was kept; one that is still ending is waited for.
+
+        To look for a row would not wait for the first one, which nobody sees yet: so a row is written, or found there.
+        """
         begun = self._clock.elapsed()
+        sql = (
+            f"INSERT INTO writers (id, batch) VALUES ('{self._id}', 0)"
+            " ON CONFLICT (id) DO UPDATE SET at = now() RETURNING batch"
+        )
         while True:
             self._let_go()
             try:
                 self._forget()
-                sql = f"SELECT batch FROM writers WHERE id = '{self._id}' FOR UPDATE"
                 row = self._take().execute(sql.encode()).fetchone()
             except psycopg.Error as error:
                 if not may_go_again(error) or self._clock.elapsed() - begun > GONE_S:

@@ -16,9 +16,8 @@ from mindstream.errors import StorageError
 from mindstream.location import Location
 from mindstream.log.kept import RESULT
 from mindstream.log.names import StreamKey, tenant_of
-from mindstream.memory.opening import open_store
+from mindstream.memory.opening import open_everyone
 from mindstream.memory.store.store import KeptStore
-from mindstream.memory.store.tenant import EVERYONE
 from mindstream.service.operations.lasting.shape import OperationShape
 
 KEPT_S = DAY_S
@@ -88,7 +87,7 @@ class KeptOperations:
     async def read(self, now: Moment) -> list[KeptOperation]:
         """Return all of all tenants, the oldest first; those of more than a day ago are deleted, and what is odd."""
         found = list[KeptOperation]()
-        async with open_store(self._data, EVERYONE) as everyone:
+        async with open_everyone(self._data) as everyone:
             held = await everyone.kept(None, RESULT)
         for each in held:
             try:

@@ -105,8 +105,9 @@ async def retain(house: House, who: Who, ask: RetainRequest) -> Retained:
     memory = await house.memory(who)
     taken_in = await intake.cleaned(ask.text)
     record = await memory.retain(
-        taken_in.text, ask.kind, episode=ask.session, importance=ask.importance, keywords=ask.keywords, data=ask.data
-    )
+        taken_in.text, ask.kind, episode=ask.session, importance=ask.importance,
+        keywords=intake.clean_within(ask.keywords), data=intake.clean_within(ask.data),
+    )  # fmt: skip
     return Retained(id=record.id, kind=record.kind, redacted=dict(taken_in.taken))
 
 
