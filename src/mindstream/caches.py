@@ -26,14 +26,14 @@ class Holder(Protocol):
 class Opener(Protocol):
     """An object that has streams open."""
 
-    def end(self, stream: str, /) -> None:
-        """Close what is open of a stream: all of it was erased."""
+    def end(self, stream: str, before: int | None, /) -> None:
+        """Close what was opened of a stream before that erasure, None: whenever: all of it was erased."""
 
 
 _functions: WeakSet[Any] = WeakSet()
 _holders: WeakSet[Any] = WeakSet()
 _openers: WeakSet[Any] = WeakSet()
-_opened: set[str] = set()
+_opened: dict[str, int] = {}
 
 
 def remember(most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -57,9 +57,9 @@ def watch_end(opener: Opener) -> None:
     _openers.add(opener)
 
 
-def note(stream: str) -> None:
-    """Note that this process has opened a stream."""
-    _opened.add(stream)
+def note(stream: str, upto: int = 0) -> None:
+    """Note that this process has opened a stream, when erasures were known up to that number."""
+    _opened[stream] = max(upto, _opened.get(stream, 0))
 
 
 def streams() -> list[str]:
@@ -67,16 +67,19 @@ def streams() -> list[str]:
     return list(_opened)
 
 
-def empty(stream: str, *, whole: bool = False) -> None:
+def empty(stream: str, *, whole: bool = False, before: int | None = None) -> None:
     """Forget what is remembered of a stream's words; of functions, which cannot tell whose words they saw, all.
 
-    `whole`: all of the stream was erased, and what is open of it is closed.
+    Args:
+        whole: all of the stream was erased, and what is open of it is closed.
+        before: the number of that erasure, where it is heard of later: what was opened since is a new beginning.
     """
     for function in list(_functions):
         function.cache_clear()
     for holder in list(_holders):
         holder.forget(stream)
     if whole:
-        _opened.discard(stream)
+        if before is None or _opened.get(stream, 0) < before:
+            _opened.pop(stream, None)
         for opener in list(_openers):
-            opener.end(stream)
+            opener.end(stream, before)

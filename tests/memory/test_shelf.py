@@ -18,6 +18,7 @@ from mindstream.memory.store.columns import PORTION, Columns
 from mindstream.memory.store.index_cache import IndexCache
 from mindstream.memory.store.record import Record, new_id
 from mindstream.memory.store.store import Changes, Commit, Entry, Revision
+from mindstream.service.privacy.erase import erase_person
 
 NOW = 1e9
 PORTIONS = 10
@@ -147,6 +148,20 @@ async def test_what_is_erased_between_portions_is_not_found(store: CountingStore
     assert records[-1].id not in columns.position
     await like_new(await shelf.columns(key_of("ann")), store)
     assert not (await shelf.columns(key_of("ann"))).traces
+    await other.close()
+
+
+async def test_columns_of_whom_was_erased_while_they_were_filled_are_held_no_more(
+    store: CountingStore, folder: Path
+) -> None:
+    shelf, other = IndexCache(store, "plain", 8), SqliteStore(folder)
+    filling = asyncio.create_task(shelf.columns(key_of("ann")))
+    await reached(store, PORTIONS // 2)
+    erasing = threading.Thread(target=asyncio.run, args=(erase_person(other, "ann", ManualClock()),))
+    erasing.start()
+    erasing.join()  # nothing is read meanwhile
+    assert len(await filling) == 0
+    assert len(await shelf.columns(key_of("ann"))) == 0
     await other.close()
 
 
