@@ -174,7 +174,7 @@ async def test_constant_erasing_does_not_keep_a_recall_from_its_answer(store: Co
             await other.erase(key_of("ann"), [left.pop(0)])
 
     erasing = asyncio.create_task(erase())
-    found = await asyncio.wait_for(stream.recall("thing3", touch=False), 20)
+    found = await asyncio.wait_for(stream.recall("thing3", touch=False), 100)
     assert found
     erasing.cancel()
     await asyncio.gather(erasing, return_exceptions=True)

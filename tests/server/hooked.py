@@ -56,7 +56,7 @@ class LocalReceiver:
 
     def next(self) -> dict[str, Any]:
         """Return the next post when it is there."""
-        return self.posts.get(timeout=60)
+        return self.posts.get(timeout=100)
 
     def __enter__(self) -> LocalReceiver:
         threading.Thread(target=self._server.serve_forever, daemon=True).start()

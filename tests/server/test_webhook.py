@@ -149,7 +149,7 @@ def test_what_was_left_unsaid_comes_at_once_and_with_the_next_message(
     with (
         LocalReceiver() as receiver,
         Served(folder, model=f"{door.url}#any", webhook=Receiver(receiver.url, SECRET)) as served,
-        OpenAI(base_url=f"{served.url}/v1", api_key="none", max_retries=0, timeout=60) as ask,
+        OpenAI(base_url=f"{served.url}/v1", api_key="none", max_retries=0, timeout=100) as ask,
     ):
         talk = Talk(ask, "sleep", user="ann", chat="c-1")
         assert talk.say("I have a cat.") == "I see."
