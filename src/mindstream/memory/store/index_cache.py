@@ -273,8 +273,9 @@ class IndexCache:
 
     def _leave(self, stream: str) -> None:
         self._drop(stream)
-        for id_ in [id_ for id_, record in self._whole.items() if record.stream == stream]:
-            del self._whole[id_]
+        for id_, record in list(self._whole.items()):  # at once: another thread may have erased something
+            if record.stream == stream:
+                self._whole.pop(id_, None)
 
     def _drop(self, stream: str) -> None:
         self._held.pop(stream, None)
