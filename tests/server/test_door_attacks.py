@@ -375,7 +375,7 @@ def test_a_key_is_kept_over_a_restart(folder: Path) -> None:
         with ServerProcess(folder) as server, httpx.Client(base_url=server.url, timeout=100) as client:
             answers.append(client.post(f"{USER}/memories", json={"text": "x"}, headers=key).json())
             server.process.kill()
-            server.process.wait(30)
+            server.process.wait(100)
     assert answers[0] == answers[1]
 
 

@@ -81,9 +81,9 @@ def test_pieces_are_shown_live_and_have_no_id(served: Served, client: httpx.Clie
 
     thread = threading.Thread(target=listen)
     thread.start()
-    ready.wait(30)
+    ready.wait(100)
     client.post("/api/v1/users/ann/send", json={"text": "Hello!", "session": "s"})
-    thread.join(30)
+    thread.join(100)
     assert any(row["event"] == "piece" and row["seq"] is None for row in found)
 
 
