@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import sqlite3
+import sys
+import threading
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -141,3 +143,27 @@ async def test_one_users_erasing_leaves_anothers_recent_recalls(store: SqliteSto
     assert not ann._lately._recalls
     assert bob._lately._recalls
     assert "bob" in bob._recaller.shelf._held
+
+
+def test_one_thread_opens_while_another_lets_go() -> None:
+    class Opened:
+        def forget(self, stream: str) -> None: ...
+
+    held, over, before = [Opened() for _ in range(2_000)], threading.Event(), sys.getswitchinterval()
+    for each in held:
+        caches.watch(each)
+
+    def open_more() -> None:
+        while not over.is_set():
+            caches.watch(Opened())
+
+    opening = threading.Thread(target=open_more)
+    sys.setswitchinterval(1e-6)
+    opening.start()
+    try:
+        for _ in range(100):
+            caches.empty("ann")
+    finally:
+        sys.setswitchinterval(before)
+        over.set()
+        opening.join()

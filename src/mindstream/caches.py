@@ -7,6 +7,7 @@ what another one has erased (memory/privacy_watch): for that it is known here wh
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, ParamSpec, Protocol, TypeVar
@@ -26,14 +27,26 @@ class Holder(Protocol):
 class Opener(Protocol):
     """An object that has streams open."""
 
-    def end(self, stream: str, /) -> None:
-        """Close what is open of a stream: all of it was erased."""
+    def end(self, stream: str, before: int | None, /) -> None:
+        """Close what was opened of a stream before that erasure, None: whenever: all of it was erased."""
 
 
 _functions: WeakSet[Any] = WeakSet()
 _holders: WeakSet[Any] = WeakSet()
 _openers: WeakSet[Any] = WeakSet()
-_opened: set[str] = set()
+_opened: dict[str, int] = {}
+_changing = threading.Lock()
+"""Held where one of these sets grows or is copied: event loops of several threads have streams open."""
+
+
+def _each(of: WeakSet[Any]) -> list[Any]:
+    with _changing:
+        return list(of)
+
+
+def _add(to: WeakSet[Any], one: object) -> None:
+    with _changing:
+        to.add(one)
 
 
 def remember(most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -41,7 +54,7 @@ def remember(most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
     def remembering(function: Callable[P, R]) -> Callable[P, R]:
         cached = lru_cache(most)(function)
-        _functions.add(cached)
+        _add(_functions, cached)
         return cached  # type: ignore[return-value]
 
     return remembering
@@ -49,17 +62,17 @@ def remember(most: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 def watch(holder: Holder) -> None:
     """Have an object told when words of a stream were erased, for as long as it lives."""
-    _holders.add(holder)
+    _add(_holders, holder)
 
 
 def watch_end(opener: Opener) -> None:
     """Have an object told when all of a stream was erased, for as long as it lives."""
-    _openers.add(opener)
+    _add(_openers, opener)
 
 
-def note(stream: str) -> None:
-    """Note that this process has opened a stream."""
-    _opened.add(stream)
+def note(stream: str, upto: int = 0) -> None:
+    """Note that this process has opened a stream, when erasures were known up to that number."""
+    _opened[stream] = max(upto, _opened.get(stream, 0))
 
 
 def streams() -> list[str]:
@@ -67,16 +80,19 @@ def streams() -> list[str]:
     return list(_opened)
 
 
-def empty(stream: str, *, whole: bool = False) -> None:
+def empty(stream: str, *, whole: bool = False, before: int | None = None) -> None:
     """Forget what is remembered of a stream's words; of functions, which cannot tell whose words they saw, all.
 
-    `whole`: all of the stream was erased, and what is open of it is closed.
+    Args:
+        whole: all of the stream was erased, and what is open of it is closed.
+        before: the number of that erasure, where it is heard of later: what was opened since is a new beginning.
     """
-    for function in list(_functions):
+    for function in _each(_functions):
         function.cache_clear()
-    for holder in list(_holders):
+    for holder in _each(_holders):
         holder.forget(stream)
     if whole:
-        _opened.discard(stream)
-        for opener in list(_openers):
-            opener.end(stream)
+        if before is None or _opened.get(stream, 0) < before:
+            _opened.pop(stream, None)
+        for opener in _each(_openers):
+            opener.end(stream, before)

@@ -84,7 +84,7 @@ class Line:
         await self.session.run(user_input=text)
 
     async def until(self, text: str, times: int = 1, ended: int = 0) -> None:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(100):
             while sum(each.count(text) for each in self.heard) < times or self.ended < ended:
                 self._more.clear()
                 await self._more.wait()

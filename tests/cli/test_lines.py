@@ -1,9 +1,14 @@
 from __future__ import annotations
 
+import contextlib
 import subprocess
 from pathlib import Path
 
+import pytest
 from running import COMMAND, PATIENCE_S, run, run_process
+
+from mindstream.cli.conversation import Conversation
+from mindstream.log.events import Failed, Logged
 
 THREE = "I sleep badly because of the noise.\nAlso the light.\nMake me a plan, step by step.\n"
 
@@ -41,6 +46,19 @@ def test_json_lines_are_the_log_in_its_order(folder: Path) -> None:
     assert done.rows[0]["event"] == "opened" and done.rows[0]["pack"] == "sleep"
 
 
+def test_what_happens_while_a_talk_is_being_opened_is_shown(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    find = Conversation.find_opening
+
+    async def find_late(talk: Conversation) -> Logged | None:
+        await talk.mind.memory.commit(Failed(text="it was quick", where="night"))
+        return await find(talk)
+
+    monkeypatch.setattr(Conversation, "find_opening", find_late)
+    done = run("chat", "--data", folder, "--json", said="Hello.\n")
+    kept = [row["seq"] for row in done.rows if row["seq"] is not None]
+    assert kept == [row["seq"] for row in run("log", "--data", folder, "--json").rows]
+
+
 def test_people_get_plain_text(folder: Path) -> None:
     done = run("chat", "--data", folder, said="The noise keeps me awake.\n")
     assert "you: The noise keeps me awake.\n" in done.out
@@ -75,8 +93,11 @@ def test_a_reader_that_goes_away_is_no_error(folder: Path) -> None:
     process.stdin.flush()
     process.stdout.readline()
     process.stdout.close()
-    process.stdin.write(b"Is anybody there?\n" * 20)
-    process.stdin.close()
+    with contextlib.suppress(BrokenPipeError):  # it may have noticed already
+        process.stdin.write(b"Is anybody there?\n" * 20)
+        process.stdin.flush()
+    with contextlib.suppress(BrokenPipeError):
+        process.stdin.close()
     assert process.wait(PATIENCE_S) == 141
     assert process.stderr.read() == b""
     process.stderr.close()

@@ -16,7 +16,7 @@ import pytest
 from doing import begin_ray, needs_ray
 from fake_endpoint import Asked, FakeEndpoint, Says
 from hamlet import HAMLET
-from running import COMMAND, mistaken, run_here
+from running import COMMAND, interruptible, mistaken, run_here
 from test_town_evaluate import mind as judge
 
 
@@ -81,7 +81,9 @@ STOPS = [((), signal.SIGINT), ((), signal.SIGTERM), pytest.param(("--ray",), sig
 
 def stop(into: Path, asked: list[str], sent: signal.Signals) -> tuple[int, str]:
     """Begin a command, stop it when its first town has lived a while; return its code and what it said."""
-    process = subprocess.Popen([*COMMAND, *asked], stderr=subprocess.PIPE, text=True, start_new_session=True)
+    process = subprocess.Popen(
+        [*COMMAND, *asked], stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=interruptible
+    )
     database = into / "full" / "seed-1" / "mindstream.db"
     written = (database, database.with_name(f"{database.name}-wal"))
     while process.poll() is None and sum(path.stat().st_size for path in written if path.exists()) < 150_000:

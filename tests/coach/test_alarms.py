@@ -186,7 +186,7 @@ async def follow_ups(mind: Mind) -> list[FollowUp]:
 
 
 async def followed(mind: Mind) -> str:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(100):
         while not (found := await follow_ups(mind)):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     return found[-1].text
@@ -299,7 +299,7 @@ async def test_what_it_hears_while_the_talker_waits_ends_the_answer(folder: Path
     models = Models(Rules(), {"safety": model, "reasoner": Silent()})
     async with (
         Mind.open(folder, user="ann", models=models, responder=Coach.using(gate=Waits())) as mind,
-        asyncio.timeout(60),
+        asyncio.timeout(100),
     ):
         heard = await answer(mind, VEILED)
         assert heard.text.endswith(words("hint_ask", "en")) and heard.waited
@@ -312,7 +312,7 @@ async def test_a_second_listener_that_fails_is_logged_and_nothing_more(folder: P
     model.let.set()
     async with Mind.open(folder, user="ann", models=listening(model), responder=Coach.using()) as mind:
         assert (await answer(mind, VEILED)).model == "rules"
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(100):
             while not (failed := await mind.memory.store.events(key_of("ann"), kinds=["error"])):  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         assert isinstance(failed[0].event, Failed) and await follow_ups(mind) == []

@@ -125,10 +125,11 @@ async def test_what_the_user_says_meanwhile_is_told_in_the_same_turn(tmp_path: P
         told.append(request.messages[-1].text)
         return "ok"
 
-    noticed = asyncio.Event()
+    asked, noticed = asyncio.Event(), asyncio.Event()
 
     class Slow(FakeModel):
         async def reply(self, request: Request) -> AsyncGenerator[Part]:
+            asked.set()
             await noticed.wait()
             async with aclosing(super().reply(request)) as parts:
                 async for part in parts:
@@ -136,7 +137,7 @@ async def test_what_the_user_says_meanwhile_is_told_in_the_same_turn(tmp_path: P
 
     async with living(tmp_path, Slow({"live": [[call("R", query="x")], listens]})) as life:
         turn = asyncio.ensure_future(life.run(turns=1))
-        await asyncio.sleep(0.1)
+        await asked.wait()
         await commands.notice(life.memory, "come home")
         noticed.set()
         await turn

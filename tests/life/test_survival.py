@@ -130,7 +130,7 @@ async def test_a_mind_talks_and_lives_on_one_stream(tmp_path: Path) -> None:
     life = LifeReasoner(Models(script([FINISH, "tidied"])), goal="Tidy the notes.")
     async with Mind.open(tmp_path, user="keeper", reasoners=[life], responder=Coach.using()) as mind:
         answer = await mind.send("Hello!")
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(100):
             thoughts: list[str] = []
             while not thoughts:
                 await asyncio.sleep(0.05)

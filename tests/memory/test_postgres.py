@@ -328,7 +328,7 @@ async def test_work_is_taken_up_beside_commits_and_what_another_is_taking_is_pas
             first.execute("SET mindstream.tenant = ''")
             first.execute("SELECT value FROM counters WHERE name = 'changed' FOR UPDATE")
             first.execute("SELECT id FROM work WHERE slot = 'slot 0' FOR UPDATE")
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(100):
                 both = await asyncio.gather(
                     *(each.take_work(f"w{n}", NOW, NOW + 60, 1, answers=False) for n, each in enumerate((store, other)))
                 )

@@ -206,7 +206,7 @@ async def test_closing_breaks_the_filling_off_and_the_next_one_goes_on(
             await filled(store, 100)
             await store.erase(ANN)
         other.execute("SET mindstream.tenant = ''")
-        async with asyncio.timeout(60), PostgresStore(url) as store:
+        async with asyncio.timeout(100), PostgresStore(url) as store:
             other.execute(f"LOCK TABLE {table} IN EXCLUSIVE MODE")
             await store.commit(build_writing(*records))
             oid = other.execute("SELECT %s::regclass::oid", (table,)).fetchone()

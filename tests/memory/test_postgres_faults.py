@@ -189,7 +189,7 @@ async def test_who_heeds_is_told_of_what_others_write(url: str) -> None:
     async with PostgresStore(url) as store, PostgresStore(url) as other:
         with store.heeding(ANN, told.set), store.heeding(BOB, of_bob.set):
             for _ in range(3):
-                async with asyncio.timeout(60):
+                async with asyncio.timeout(100):
                     while not told.is_set():  # it may not stand yet
                         of_bob.clear()
                         await other.commit(a_row())

@@ -18,6 +18,7 @@ from mindstream.memory.store.columns import PORTION, Columns
 from mindstream.memory.store.index_cache import IndexCache
 from mindstream.memory.store.record import Record, new_id
 from mindstream.memory.store.store import Changes, Commit, Entry, Revision
+from mindstream.service.privacy.erase import erase_person
 
 NOW = 1e9
 PORTIONS = 10
@@ -150,6 +151,20 @@ async def test_what_is_erased_between_portions_is_not_found(store: CountingStore
     await other.close()
 
 
+async def test_columns_of_whom_was_erased_while_they_were_filled_are_held_no_more(
+    store: CountingStore, folder: Path
+) -> None:
+    shelf, other = IndexCache(store, "plain", 8), SqliteStore(folder)
+    filling = asyncio.create_task(shelf.columns(key_of("ann")))
+    await reached(store, PORTIONS // 2)
+    erasing = threading.Thread(target=asyncio.run, args=(erase_person(other, "ann", ManualClock()),))
+    erasing.start()
+    erasing.join()  # nothing is read meanwhile
+    assert len(await filling) == 0
+    assert len(await shelf.columns(key_of("ann"))) == 0
+    await other.close()
+
+
 async def test_constant_erasing_does_not_keep_a_recall_from_its_answer(store: CountingStore, folder: Path) -> None:
     stream, other = Memory(store, "ann", Words(), ManualClock()), SqliteStore(folder)
     left = [record.id for record in (await store.changes("ann", 0)).records]
@@ -159,7 +174,7 @@ async def test_constant_erasing_does_not_keep_a_recall_from_its_answer(store: Co
             await other.erase(key_of("ann"), [left.pop(0)])
 
     erasing = asyncio.create_task(erase())
-    found = await asyncio.wait_for(stream.recall("thing3", touch=False), 20)
+    found = await asyncio.wait_for(stream.recall("thing3", touch=False), 100)
     assert found
     erasing.cancel()
     await asyncio.gather(erasing, return_exceptions=True)

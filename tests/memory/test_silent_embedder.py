@@ -73,7 +73,7 @@ async def test_what_is_said_is_kept_while_the_embedder_is_silent(store: SqliteSt
     moody = Moody()
     async with Mind.open(store, user="ann", embed=moody, responder=Coach.using()) as mind:
         for text in ("I wake at three because of noise.", "What do you know about me?"):
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(100):
                 events = [logged.event.kind async for logged in mind.hear(text)]
             assert events[0] == "heard"
             assert events[-1] == "said"
@@ -222,7 +222,7 @@ async def test_what_is_erased_meanwhile_is_not_embedded(store: SqliteStore) -> N
 async def test_closing_does_not_wait_for_it(store: SqliteStore) -> None:
     stream = a_stream(store, Moody())
     await stream.retain("trams")
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(100):
         await stream.close()
     assert not [task for task in asyncio.all_tasks() if "MissingVectors" in repr(task)]
 

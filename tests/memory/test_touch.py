@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,11 @@ from world import LAWS, World
 
 from mindstream import SystemClock
 from mindstream.clock import DAY_S
-from mindstream.log.events import Remembered
+from mindstream.log.events import Logged, RecallMade, Remembered
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.touch import LATER_S
 from mindstream.memory.store.record import KINDS, Kind, RecordDraft
+from mindstream.memory.store.store import Commit
 
 
 async def test_found_but_not_returned_fades_to_the_archive(world: World) -> None:
@@ -55,6 +57,42 @@ async def test_protected_kinds_never_fade(world: World, kind: Kind) -> None:
     await world.stream.recall("tomatoes", k=2)
     now = await world.now(record)
     assert (now.level, now.accessed) == (0, world.clock.now())
+
+
+@pytest.mark.parametrize("how", ["whoever waits is broken off", "the stream is closed"])
+async def test_touches_that_are_being_written_are_written_once_whatever_ends(
+    how: str, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = await world.stream.retain("Ann saw tomatoes once.")
+    await world.stream.recall("tomatoes")
+    commit, begun, on = world.store.commit, asyncio.Event(), asyncio.Event()
+
+    async def late(*commits: Commit) -> list[Logged]:
+        begun.set()
+        await on.wait()
+        return await commit(*commits)
+
+    monkeypatch.setattr(world.store, "commit", late)
+    if how == "the stream is closed":
+        await asyncio.sleep(0)
+        world.clock.advance(LATER_S)  # it writes by itself
+        ending = asyncio.ensure_future(_after(begun, world.stream.close()))
+    else:
+        ending = asyncio.ensure_future(world.stream.settle())
+        await begun.wait()
+        ending.cancel()
+    await begun.wait()
+    await asyncio.sleep(0)
+    asyncio.get_running_loop().call_later(0.05, on.set)
+    await asyncio.gather(ending, return_exceptions=True)
+    await world.stream.settle()
+    made = [row.event async for row in world.stream.log(kinds=[RecallMade.kind])]
+    assert [each.returned for each in made if isinstance(each, RecallMade)] == [(old.id,)]
+
+
+async def _after(event: asyncio.Event, doing: Awaitable[None]) -> None:
+    await event.wait()
+    await doing
 
 
 async def test_a_stream_without_strength_only_remembers_when(folder: Path) -> None:

@@ -44,7 +44,7 @@ class Passing(ManualClock):
 async def say(mind: Mind, text: str) -> int:
     """Say something and wait for what can come of it; return its row."""
     heard, *_ = [row.seq async for row in mind.hear(text)]
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(100):
         await mind.settled()
     return heard
 
@@ -80,7 +80,7 @@ async def test_the_talk_goes_on_and_nothing_is_thought_by_rule(folder: Path, doo
     models = Models.named({"default": name}, retry=2, repair=1, patience_s=0.3)
     async with models, Mind.open(folder, user="ann", models=models, timeouts=QUICKLY, responder=Coach.using()) as mind:
         (heard, *_, said) = [row async for row in mind.hear(HEARD)]
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(100):
             await mind.settled()
         assert isinstance(heard.event, Heard) and heard.event.text == HEARD
         assert isinstance(said.event, Said) and said.event.model == "unavailable" and "is kept" in said.event.text
@@ -109,7 +109,7 @@ async def test_an_endpoint_that_dies_for_five_minutes_in_a_talk_loses_nothing(
         assert len(await mind.reasoners.work()) == 3
         door.otherwise = THINKS
         clock.advance(60)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(100):
             while await mind.reasoners.work():  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         events = await events_of(mind)

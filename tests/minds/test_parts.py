@@ -51,7 +51,7 @@ async def test_a_talk_waits_for_a_thought_of_another_process(data: str) -> None:
             thinks.reasoners.wake()  # as whoever takes up work does
             await asyncio.sleep(0.05)
         assert await answer
-        await asyncio.wait_for(talks.settled(), 20)
+        await asyncio.wait_for(talks.settled(), 100)
     rows = await rows_of(data)
     heard = [row.seq for row in rows if isinstance(row.event, Heard)]
     about = Counter(seq for row in rows if isinstance(row.event, Thought) for seq in row.event.about)

@@ -22,7 +22,7 @@ from mindstream.service.export_file import Header, read_export
 from mindstream.service.memory import UserMemory
 
 TIMEOUTS = Timeouts(lease_s=1.0, deadline_s=5.0)
-GENEROUS_S = 20
+GENEROUS_S = 100
 
 
 @pytest.fixture

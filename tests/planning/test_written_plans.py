@@ -120,11 +120,11 @@ async def test_a_plan_that_was_given_is_in_the_log_and_another_one_keeps_what_st
     first = read_any("#E1 = look[a]\n#E2 = look[b]", [look.spec]).plan
     with pytest.raises(ModelRefused):  # the solver has nothing to say
         await Planner(models=FakeModel({}), tools=[look], memory=stream).solve("t", first, run="r")
-    assert (begun := await read_run(stream, "r")) and begun.plan == first and calls == ["a", "b"]
+    assert (begun := await read_run(stream, "r")) and begun.plan == first and sorted(calls) == ["a", "b"]
     second = first.edited("E2", arguments={"query": "c"})
     mind = FakeModel({"answer_from_evidence": ["done"]})
     solution = await Planner(models=mind, tools=[look], memory=stream).solve("t", second, run="r")
-    assert calls == ["a", "b", "c"] and solution.evidence["E2"].text == "found c"
+    assert calls[2:] == ["c"] and solution.evidence["E2"].text == "found c"
     mind = FakeModel({"answer_from_evidence": ["x"]})
     await Planner(models=mind, tools=[look], memory=stream).solve("u", second, run="s")
     assert [(run.task, run.answer) for run in (await read_runs(stream)).values()] == [("t", "done"), ("u", "x")]

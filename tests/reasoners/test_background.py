@@ -43,7 +43,7 @@ class Thinks:
 
 
 async def until(so: Callable[[], object]) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(100):
         while not ((await found) if isawaitable(found := so()) else found):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 

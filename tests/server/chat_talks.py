@@ -72,7 +72,7 @@ class Talk:
 def wait_for(served: Served, user: str, kind: str) -> dict[str, Any]:
     """Return the first row of a kind in a user's log, when it is there."""
     params: dict[str, Any] = {"user": user, "kind": kind, "after": 0}
-    with httpx.stream("GET", f"{served.url}/api/v1/events", params=params, timeout=30) as answer:
+    with httpx.stream("GET", f"{served.url}/api/v1/events", params=params, timeout=100) as answer:
         told = next(line for line in answer.iter_lines() if line.startswith("data: "))
     row: dict[str, Any] = json.loads(told.removeprefix("data: "))
     return row

@@ -56,7 +56,13 @@ class LocalReceiver:
 
     def next(self) -> dict[str, Any]:
         """Return the next post when it is there."""
-        return self.posts.get(timeout=60)
+        return self.posts.get(timeout=100)
+
+    def take_anything(self) -> None:
+        """Forget what came and was refused; from here on all is taken."""
+        self.statuses = []
+        while not self.posts.empty():
+            self.posts.get()
 
     def __enter__(self) -> LocalReceiver:
         threading.Thread(target=self._server.serve_forever, daemon=True).start()

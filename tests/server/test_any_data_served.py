@@ -80,9 +80,9 @@ def test_what_was_spent_and_what_came_of_operations_outlives_the_server(data: st
         id_ = client.post(f"{USER}/plans/run", json={"plan": PLAN}, headers=poor).json()["id"]
         before = until_done(client, id_, poor)
         assert before["result"]["answer"] == "It is 42."
-        for _ in range(8):
-            client.post(f"{USER}/plans/run", json={"plan": PLAN}, headers=poor)
-        time.sleep(0.5)
+        begun = [client.post(f"{USER}/plans/run", json={"plan": PLAN}, headers=poor).json() for _ in range(8)]
+        for each in begun:
+            until_done(client, each["id"], poor)
     asked = len(door.asked)
     with Served(data, model=f"{door.url}#any") as served, served.client() as client:
         assert client.get(f"/api/v1/operations/{id_}", headers=poor).json() == before
@@ -122,7 +122,7 @@ def test_an_operation_is_seen_at_another_server_and_its_end_too(
             assert elsewhere.get(path).json()["state"] == "cancelled"
         flags = ("--model", f"{door.url}#any")
         with ServerProcess(url, *flags) as killed:
-            later = httpx.post(f"{killed.url}{USER}/plans/run", json={"plan": PLAN}, timeout=60).json()["id"]
+            later = httpx.post(f"{killed.url}{USER}/plans/run", json={"plan": PLAN}, timeout=100).json()["id"]
             assert elsewhere.get(f"/api/v1/operations/{later}").json()["state"] == "running"
             killed.end(signal.SIGKILL)
         monkeypatch.setattr(running, "DEAD_S", 0.5)

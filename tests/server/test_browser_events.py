@@ -55,7 +55,7 @@ def origin() -> Iterator[str]:
 
 def send(server: ServerProcess, *texts: str) -> None:
     for text in texts:
-        httpx.post(f"{server.url}/api/v1/users/ann/send", json={"text": text}, timeout=30).raise_for_status()
+        httpx.post(f"{server.url}/api/v1/users/ann/send", json={"text": text}, timeout=100).raise_for_status()
 
 
 async def heard(page: BrowserPage, texts: list[str]) -> None:

@@ -20,7 +20,7 @@ from mindstream.coach.packs.load import shipped_packs
 @pytest.fixture
 def ask(served: Served) -> Iterator[OpenAI]:
     """OpenAI's client, without a token: it must send some key."""
-    with OpenAI(base_url=f"{served.url}/v1", api_key="none", max_retries=0, timeout=30) as client:
+    with OpenAI(base_url=f"{served.url}/v1", api_key="none", max_retries=0, timeout=100) as client:
         yield client
 
 

@@ -22,7 +22,7 @@ def test_kill_9_in_mid_stream(folder: Path, door: FakeEndpoint, monkeypatch: pyt
     with (
         ServerProcess(folder, *model) as server,
         pytest.raises(httpx.HTTPError),
-        httpx.stream("POST", f"{server.url}/v1/chat/completions", json=body, timeout=30) as answer,
+        httpx.stream("POST", f"{server.url}/v1/chat/completions", json=body, timeout=100) as answer,
     ):
         for line in answer.iter_lines():
             if "One" in line:

@@ -13,7 +13,7 @@ from served import Served
 
 @pytest.fixture
 def ask(served: Served) -> OpenAI:
-    return OpenAI(base_url=f"{served.url}/v1", api_key="none", max_retries=0, timeout=60)
+    return OpenAI(base_url=f"{served.url}/v1", api_key="none", max_retries=0, timeout=100)
 
 
 def test_a_life_is_a_model_for_whoever_has_one(ask: OpenAI, client: httpx.Client, door: FakeEndpoint) -> None:

@@ -14,7 +14,7 @@ from served import Served
 
 @pytest.fixture
 def ask(served: Served) -> OpenAI:
-    return OpenAI(base_url=f"{served.url}/v1", api_key="none", max_retries=0, timeout=30)
+    return OpenAI(base_url=f"{served.url}/v1", api_key="none", max_retries=0, timeout=100)
 
 
 def test_a_response_comes_whole_and_the_next_goes_on(ask: OpenAI, served: Served, door: FakeEndpoint) -> None:

@@ -61,16 +61,16 @@ def test_what_a_killed_server_was_at_is_interrupted(folder: Path, door: FakeEndp
     door.otherwise = Stalls()
     flags = ("--model", f"{door.url}#any")
     with ServerProcess(folder, *flags) as server:
-        id_ = httpx.post(f"{server.url}{USER}/plans/run", json={"plan": PLAN}, timeout=60).json()["id"]
+        id_ = httpx.post(f"{server.url}{USER}/plans/run", json={"plan": PLAN}, timeout=100).json()["id"]
         for _ in range(4_000):
-            if run := httpx.get(f"{server.url}/api/v1/operations/{id_}", timeout=60).json()["run"]:
+            if run := httpx.get(f"{server.url}/api/v1/operations/{id_}", timeout=100).json()["run"]:
                 break
             time.sleep(0.05)
         server.end(signal.SIGKILL)
     with ServerProcess(folder, *flags) as server:
-        found = httpx.get(f"{server.url}/api/v1/operations/{id_}", timeout=60).json()
+        found = httpx.get(f"{server.url}/api/v1/operations/{id_}", timeout=100).json()
         assert found["state"] == "interrupted" and found["ended"], found
         assert run and found["run"] == run and f"resume the run {run!r}" in found["problem"]
         door.otherwise = Says("It is 42.")
-        on = httpx.post(f"{server.url}{USER}/plans/{run}/resume", json={}, timeout=60)
+        on = httpx.post(f"{server.url}{USER}/plans/{run}/resume", json={}, timeout=100)
         assert on.status_code == 202, on.text

@@ -26,7 +26,7 @@ def test_answers_end_after_sigterm_and_streams_are_told(
         ended: list[str] = []
 
         def listen() -> None:
-            with httpx.stream("GET", f"{server.url}/api/v1/events", timeout=60) as answer:
+            with httpx.stream("GET", f"{server.url}/api/v1/events", timeout=100) as answer:
                 ended.extend(line for line in answer.iter_lines() if line.startswith("event: "))
 
         thread = threading.Thread(target=listen)
@@ -51,11 +51,11 @@ def test_what_was_left_open_is_taken_up_by_the_next_server(
     door.otherwise = Stalls()
     flags = ("--model", f"{door.url}#any")
     with ServerProcess(folder, *flags) as server:
-        sent = httpx.post(f"{server.url}{USER}/send", json={"text": "Noise keeps me awake."}, timeout=60)
+        sent = httpx.post(f"{server.url}{USER}/send", json={"text": "Noise keeps me awake."}, timeout=100)
         assert sent.status_code == 202
         server.end(signal.SIGKILL)
     door.otherwise = lambda asked: Says("no" if "max_tokens" in asked.body else '{"thought": "noted", "patch": {}}')
-    with ServerProcess(folder, *flags) as server, httpx.Client(base_url=server.url, timeout=60) as client:
+    with ServerProcess(folder, *flags) as server, httpx.Client(base_url=server.url, timeout=100) as client:
         for _ in range(1_200):  # its lease has to run out
             if client.get(f"{USER}/log", params={"kinds": "thought,set_aside"}).json()["rows"]:
                 break

@@ -46,7 +46,7 @@ class Held:
     def forget(self, stream: str) -> None:
         self.forgotten.append(stream)
 
-    def end(self, stream: str) -> None:
+    def end(self, stream: str, before: int | None) -> None:
         self.ended.append(stream)
 
 
@@ -85,7 +85,7 @@ async def test_a_file_that_cannot_be_deleted_ends_no_watch(folder: Path, monkeyp
     here, there = open_one(), open_one()
     async with Memory(here, "ann", Words(), ManualClock()) as ann:
         note = await ann.retain("The parrot Zibeth sings.", "note")
-        with watching(here):
+        async with watching(here):
             await asyncio.sleep(LOOK_S / 10)
             monkeypatch.setattr(privacy_watch, "delete_erased", fail)
             await there.erase(ann.key, [note.id])
@@ -94,6 +94,49 @@ async def test_a_file_that_cannot_be_deleted_ends_no_watch(folder: Path, monkeyp
     assert failed == ["once"]
     for store in (here, there):
         await store.close()
+
+
+@pytest.mark.parametrize("kind", STORES)
+async def test_what_is_erased_before_the_first_look_is_let_go_of_too(kind: str, folder: Path) -> None:
+    open_one = opener(kind, folder)
+    here, there = open_one(), open_one()
+    looking, held = asyncio.Event(), Held()
+    look = here.erased_since
+
+    async def look_late(number: int) -> object:
+        await looking.wait()
+        return await look(number)
+
+    here.erased_since = look_late  # type: ignore[method-assign, assignment]
+    async with watching(here), Memory(here, "ann", Words(), ManualClock()) as ann:
+        await ann.retain("The parrot Zibeth sings.", "note")
+        await there.erase(ann.key)
+        held.ended.clear()
+        caches.note(ann.key)  # the other process, which is this one here, knows it no more
+        looking.set()
+        while not held.ended:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        assert held.ended == [ann.key]
+    for store in (here, there):
+        await store.close()
+
+
+async def test_a_new_beginning_is_not_ended_by_an_erasure_before_it_that_is_heard_of_late(folder: Path) -> None:
+    async with House(Settings(data=folder)) as house:
+        who, store = LOCAL_PEOPLE.of("ann"), house.store_of("")
+        key, watch = store.key(StreamName("user", "ann")), ErasureWatch(store)
+        await watch.begin()
+        async with house.mind(who) as opened:
+            old = opened
+        await erase_person(store, "ann", ManualClock())
+        async with house.mind(who) as opened:
+            assert opened is not old
+            assert await watch.look() == [key]
+            await house.finish_errands(10.0)
+            assert house.minds.of("", key) == [opened] and key in caches.streams()
+            await erase_person(store, "ann", ManualClock())
+            await house.finish_errands(10.0)
+            assert house.minds.of("", key) == []
 
 
 async def test_a_server_closes_the_minds_of_a_person_whom_another_process_erased(folder: Path) -> None:

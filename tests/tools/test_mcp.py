@@ -333,7 +333,7 @@ async def test_what_a_server_asks_for_it_does_not_get(how: str, pins: Pins) -> N
 )
 async def test_what_a_server_says_is_text(how: str, found: str, pins: Pins) -> None:
     async with opened(raw(how), pins=pins) as tools:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(100):
             assert await tools[0](called(tools, text="hello")) == found
 
 

@@ -239,9 +239,9 @@ async def conversing(settings: Settings, screen: Screen, options: TalkOptions) -
                 screen.watch(conversation)
                 if settings.budget_usd is not None and (why := unpriced(settings)):
                     screen.note(why)
+                events = stack.enter_context(mind.memory.feed.listening())  # first: reasoners are at work already
                 if (began := await conversation.find_opening()) is not None:
                     screen.show_opening(began)
-                events = stack.enter_context(mind.memory.feed.listening())
                 showing = asyncio.create_task(conversation.follow(events))
                 showing.add_done_callback(shown)
                 yield conversation

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
@@ -41,44 +41,47 @@ class ErasureWatch:
     def __init__(self, store: TellsErasures) -> None:
         self._store = store
         self._folder: Path | None = getattr(store, "columns_folder", None)
+        self._began: int | None = None
         self._upto: int | None = None
 
-    async def look(self) -> list[str]:
-        """Have all that was erased since the last look let go of; return whose it was, of those known here.
+    async def begin(self) -> int:
+        """Note how far erasures are: nobody here holds more of what was erased before, but in files that are kept."""
+        if self._began is None:
+            self._began = await self._store.last_erasure()
+        return self._began
 
-        The first look only notes how far it is, and takes files that this machine has kept: nobody holds more of what
-        was erased before.
+    async def look(self) -> list[str]:
+        """Have all that was erased since it began let go of; return whose it was, of those known here.
+
+        The first look takes files, too, of which something was erased before.
         """
-        upto, kept = self._upto, {}
-        if is_first := upto is None:
+        began, upto, kept = await self.begin(), self._upto, {}
+        if upto is None:
             kept = await asyncio.to_thread(kept_beside, self._folder)
-            last = await self._store.last_erasure()
-            upto = min([last, *(reached for _, reached in kept.values())])
+            upto = min([began, *(reached for _, reached in kept.values())])
         self._upto = upto
         salt, erased = await self._store.erased_since(upto)
         if not erased:
             return []
-        found = {} if is_first else _known(salt, erased)
-        for stream, is_whole in found.items():
-            caches.empty(stream, whole=is_whole)
+        new = [each for each in erased if each.number > began]
+        last = {each.digest: 0 for each in new} | {each.digest: each.number for each in new if each.whole}
+        found = {stream: last[digest] for stream in caches.streams() if (digest := digest_of(salt, stream)) in last}
+        for stream, number in found.items():
+            caches.empty(stream, whole=number > 0, before=number)
         kept = kept or await asyncio.to_thread(kept_beside, self._folder)
         await asyncio.to_thread(delete_erased, kept, salt, erased)  # where it fails it is tried again
         self._upto = erased[-1].number
         return list(found)
 
 
-def _known(salt: str, erased: Sequence[Erased]) -> dict[str, bool]:
-    """Return the streams that are known here of which something was erased, and whether that was all."""
-    whole = {each.digest: False for each in erased} | {each.digest: True for each in erased if each.whole}
-    return {stream: whole[digest] for stream in caches.streams() if (digest := digest_of(salt, stream)) in whole}
-
-
-@contextlib.contextmanager
-def watching(store: TellsErasures) -> Iterator[None]:
+@contextlib.asynccontextmanager
+async def watching(store: TellsErasures) -> AsyncIterator[None]:
     """Look whenever it is told of an erasure, and every LOOK_S, while the block runs."""
+    watch, told = ErasureWatch(store), asyncio.Event()
+    with contextlib.suppress(StorageError):  # it begins with the first look
+        await watch.begin()  # before anything is read here
 
     async def go_on() -> None:
-        watch, told = ErasureWatch(store), asyncio.Event()
         with store.heeding(ERASURES, told.set):
             while True:
                 told.clear()

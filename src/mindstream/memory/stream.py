@@ -222,7 +222,14 @@ class Stream:
         worth it.
         """
         if self._since is None:
-            self._since = await self.store.last_erasure()
+            since = await self.store.last_erasure()
+            if self._since is None:  # else another one began it meanwhile
+                self._since = since
+                caches.note(self.key, since)
+
+    def was_opened_before(self, erasure: int) -> bool:
+        """Tell whether it may hold something of what that erasure took."""
+        return self._since is None or self._since < erasure
 
     @classmethod
     @contextlib.asynccontextmanager

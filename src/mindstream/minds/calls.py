@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 from mindstream.log.events import ModelCalled
 from mindstream.memory.memory import Memory
@@ -18,6 +18,7 @@ class CallLog:
 
     def __init__(self) -> None:
         self._calls: asyncio.Queue[Metered] = asyncio.Queue()
+        self._under_way: asyncio.Future[None] | None = None
 
     def take(self, call: Metered) -> None:
         """Note a call; returns at once."""
@@ -41,15 +42,22 @@ class CallLog:
             await self.flush(stream)
 
     async def flush(self, stream: Memory) -> None:
-        """Write what is left."""
+        """Write what is left, and wait for what was being written as `run` was cancelled."""
+        if self._under_way is not None:
+            await asyncio.wait([self._under_way])
         await self._write(stream, [])
 
     async def _write(self, stream: Memory, calls: list[Metered]) -> None:
         while not self._calls.empty():
             calls.append(self._calls.get_nowait())
         if calls:
-            with contextlib.suppress(Exception):  # whatever the store does, the talk goes on without its bill
-                await stream.commit(*(Entry(build_event(call), "mindstream", system=True) for call in calls))
+            self._under_way = asyncio.ensure_future(_commit(stream, calls))
+            await asyncio.shield(self._under_way)
+
+
+async def _commit(stream: Memory, calls: Sequence[Metered]) -> None:
+    with contextlib.suppress(Exception):  # whatever the store does, the talk goes on without its bill
+        await stream.commit(*(Entry(build_event(call), "mindstream", system=True) for call in calls))
 
 
 def build_event(call: Metered) -> ModelCalled:

@@ -150,7 +150,7 @@ class Mind:
             shared = await opened_here.enter_async_context(open_models(models, clock))
             store = await opened_here.enter_async_context(opened_store(data))
             if store is not data:
-                opened_here.enter_context(watching(store))
+                await opened_here.enter_async_context(watching(store))
             kept = await open_policy(store, store.key(name), policy)
             second = second_stage(kept.reranker, kept.reranked, shared.with_listener(calls.take))
             memory = Memory(store, name, embed, clock, Feed(), strength=kept.laws, second=second)

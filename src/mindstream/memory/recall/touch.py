@@ -78,11 +78,14 @@ class Touches:
             await self.settle()
 
     async def settle(self) -> None:
-        """Write all that waits.
+        """Write all that waits; where whoever waits for it is broken off, it is written none the less.
 
         Raises:
             StorageError: it could not be written, and goes on waiting.
         """
+        await asyncio.shield(asyncio.ensure_future(self._settle()))
+
+    async def _settle(self) -> None:
         async with self._writing:
             while self._waiting:
                 some, self._waiting = self._waiting[:AT_ONCE], self._waiting[AT_ONCE:]

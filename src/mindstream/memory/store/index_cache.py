@@ -175,10 +175,10 @@ class IndexCache:
             count = len(columns)
             sample = [columns.ids[at] for at in sorted({*range(0, count, count // SAMPLE + 1), count - 1})]
             there = await self._store.records(stream, sample)
-            if await self._is_erased(stream, file.meta["erased"]):
-                raise DamagedFileError(f"{path} is of somebody who was erased")
             if [record.id for record in there] != sample or await self._store.version() < columns.upto:
                 raise DamagedFileError(f"{path} is of another store")
+            if await self._is_erased(stream, file.meta["erased"]):  # last: from here on `forget` finds it
+                raise DamagedFileError(f"{path} is of somebody who was erased")
         except (DamagedFileError, OSError, ValueError, KeyError, TypeError, IndexError):
             path.unlink(missing_ok=True)
             return None
@@ -230,6 +230,8 @@ class IndexCache:
         """Put columns where the most recently used are, and keep them in a file where that is due."""
         stream, count = columns.stream, len(columns)
         self._drop(stream)
+        if columns.traces:  # something was erased while they were filled: whoever comes next begins anew
+            return columns
         self._held[stream] = columns
         self._weights[stream] = count - columns.kept + columns.kept // MAPPED
         while len(self._held) > 1 and (len(self._held) > self._streams or sum(self._weights.values()) > self._records):
@@ -249,6 +251,8 @@ class IndexCache:
             for step in steps:
                 await asyncio.to_thread(step)
                 if self._held.get(stream) is not columns:  # something was erased, or nobody uses them any more
+                    if columns.traces:
+                        delete_kept(self._folder, stream)
                     return
         gone = (await self._store.changes(stream, upto, 0, 1)).gone
         if gone or await self._is_erased(stream, known) or self._held.get(stream) is not columns:
@@ -257,18 +261,21 @@ class IndexCache:
         async with self._lock(stream):
             if self._held.get(stream) is columns and (fresh := await self._kept(stream)):
                 await self._fill(fresh)
-                self._held[stream] = fresh
-        self._used(self._held[stream])
+                if self._held.get(stream) is columns:  # as above
+                    self._used(fresh)
 
     def forget(self, stream: str) -> None:
         """Let a stream's columns go, the kept ones too; they are filled anew when they are asked for."""
         delete_kept(self._folder, StreamKey(stream))
+        if (columns := self._held.get(stream)) is not None:
+            columns.traces = True  # who is filling them holds them no more
         self._leave(stream)
 
     def _leave(self, stream: str) -> None:
         self._drop(stream)
-        for id_ in [id_ for id_, record in self._whole.items() if record.stream == stream]:
-            del self._whole[id_]
+        for id_, record in list(self._whole.items()):  # at once: another thread may have erased something
+            if record.stream == stream:
+                self._whole.pop(id_, None)
 
     def _drop(self, stream: str) -> None:
         self._held.pop(stream, None)

@@ -127,7 +127,7 @@ class House:
             await refuse_town(self.ground(LOCAL_PEOPLE).store, self.settings.data)
             await self.running.restore(alone=self.settings.data.folder is not None)
             self._closing.callback(asyncio.ensure_future(self.running.beat()).cancel)
-            self._closing.enter_context(watching(self.own_store()))
+            await self._closing.enter_async_context(watching(self.own_store()))
             self._closing.callback(asyncio.ensure_future(self._keep_rules()).cancel)
         return self
 
@@ -138,20 +138,23 @@ class House:
             await rules.apply_due()
             await asyncio.sleep(LOOK_S)
 
-    def end(self, stream: str) -> None:
-        """Close what is open of a stream, by whatever process all of it was erased."""
+    def end(self, stream: str, before: int | None = None) -> None:
+        """Close what is open of a stream, by whatever process all of it was erased; what was opened since stays."""
         key = StreamKey(stream)
-        known = any(each.key.stream == key for each in self.minds.each()) or any(at[1] == key for at in self._memories)
+        opened = [each.mind.memory for each in self.minds.each()] + list(self._memories.values())
+        known = any(each.key == key and (before is None or each.was_opened_before(before)) for each in opened)
         ground = self._grounds.get(tenant_of(stream))
         if ground is not None:
             ground.hub.show_erased(key)
         if known:
-            self.begin(self._end(key))
+            self.begin(self._end(key, before))
 
-    async def _end(self, key: StreamKey) -> None:
-        await self.minds.drop(key)
-        for place in [place for place in self._memories if place[1] == key]:
-            await self._memories.pop(place).close()
+    async def _end(self, key: StreamKey, before: int | None) -> None:
+        await self.minds.drop(key, before)
+        for place, memory in [each for each in self._memories.items() if each[0][1] == key]:
+            if before is None or memory.was_opened_before(before):
+                del self._memories[place]
+                await memory.close()
         self.running.forget(Who(tenant_of(key) or LOCAL, frozenset(), user=name_of(key).id))
         for forget in self.on_forget:
             forget()
@@ -172,7 +175,7 @@ class House:
         """
         house = cls(settings, clock=clock, at_once=at_once, part=part)
         try:
-            with watching(house.own_store()):
+            async with watching(house.own_store()):
                 yield house
         finally:
             await house.close()

@@ -165,9 +165,13 @@ class OpenMinds:
             await one.close()
         self._opening.pop(one.key, None)
 
-    async def drop(self, stream: StreamKey) -> None:
-        """Close a stream's minds at once, whoever talks to them: all of it was erased."""
-        for one in [each for key, each in self._open.items() if key.stream == stream]:
+    async def drop(self, stream: StreamKey, before: int | None = None) -> None:
+        """Close a stream's minds at once, whoever talks to them: all of it was erased.
+
+        `before`: the number of that erasure; those that were opened since stay.
+        """
+        of_it = [each for key, each in self._open.items() if key.stream == stream]
+        for one in [each for each in of_it if before is None or each.mind.memory.was_opened_before(before)]:
             one.break_off()
             if self._open.get(one.key) is one:
                 del self._open[one.key]
