@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 from pathlib import Path
@@ -15,25 +16,29 @@ class Ledger:
     """Rows by a key that stands for all that was asked, and of whom; each is written as it comes, a line of JSON.
 
     Args:
-        is_copy: the file is another process's: what is kept here is gathered in `new`, for that process to write.
+        part: another process has the file: what is kept here lies beside it, under this name, until that takes it in.
 
     Raises:
         InputError: the file cannot be used, or holds something else.
     """
 
-    def __init__(self, file: Path | None, *, is_copy: bool = False) -> None:
-        self.file = None if is_copy else file
-        self.new: dict[str, dict[str, Any]] = {}
-        self._rows: dict[str, dict[str, Any]] = {}
+    def __init__(self, file: Path | None, *, part: str = "") -> None:
+        self.file = file.with_name(f"{file.name}.{part}.part") if file and part else file
+        self.rows: dict[str, dict[str, Any]] = {}
+        if file is None or self.file is None:
+            return
         try:
-            if file is not None and file.exists():
-                self._read(file)
+            if part:
+                self.rows |= _read(file)
+            self.rows |= _read(self.file, mend=True)
         except OSError as error:
             raise InputError(f"{file} cannot be used: {error.strerror}") from None
+        if not part:
+            self.take_in()
 
     def find(self, key: str) -> dict[str, Any] | None:
         """Return what is kept under a key."""
-        return self._rows.get(key)
+        return self.rows.get(key)
 
     def keep(self, key: str, row: dict[str, Any]) -> None:
         """Keep a row.
@@ -41,9 +46,8 @@ class Ledger:
         Raises:
             InputError: it cannot be written.
         """
-        self._rows[key] = row
+        self.rows[key] = row
         if self.file is None:
-            self.new[key] = row
             return
         try:
             with append_private(self.file) as out:
@@ -51,14 +55,33 @@ class Ledger:
         except OSError as error:
             raise InputError(f"{self.file} cannot be written: {error.strerror}") from None
 
-    def _read(self, file: Path) -> None:
-        """Read what is there; a last line that was broken off is cut away."""
-        whole = file.read_bytes()
-        *lines, rest = whole.split(b"\n")
-        try:
-            for row in map(json.loads, lines):
-                self._rows[row.pop("key")] = row
-        except (ValueError, LookupError, TypeError, AttributeError):
-            raise InputError(f"{file} is no evaluation's file; name another one with --out") from None
-        if rest and self.file is not None:
-            os.truncate(file, len(whole) - len(rest))
+    def take_in(self) -> None:
+        """Take in what other processes kept beside the file, when none of them is at it any more.
+
+        Raises:
+            InputError: a file cannot be used.
+        """
+        if self.file is None:
+            return
+        for part in sorted(self.file.parent.glob(f"{glob.escape(self.file.name)}.*.part")):
+            try:
+                for key, row in _read(part).items():
+                    self.keep(key, row)
+                part.unlink()
+            except OSError as error:
+                raise InputError(f"{part} cannot be used: {error.strerror}") from None
+
+
+def _read(file: Path, *, mend: bool = False) -> dict[str, dict[str, Any]]:
+    """Read what is there, but for a last line that was broken off; `mend`: that is cut away."""
+    if not file.exists():
+        return {}
+    whole = file.read_bytes()
+    *lines, rest = whole.split(b"\n")
+    try:
+        found = {row.pop("key"): row for row in map(json.loads, lines)}
+    except (ValueError, LookupError, TypeError, AttributeError):
+        raise InputError(f"{file} is no evaluation's file; name another one with --out") from None
+    if rest and mend:
+        os.truncate(file, len(whole) - len(rest))
+    return found

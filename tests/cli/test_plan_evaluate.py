@@ -107,7 +107,10 @@ def test_a_model_that_fails_or_a_limit_stops_it_and_the_same_command_goes_on(
 
 
 @pytest.mark.parametrize("ended", [signal.SIGKILL, signal.SIGTERM])
-def test_a_run_that_is_killed_goes_on_where_it_was(ended: signal.Signals, door: FakeEndpoint, tmp_path: Path) -> None:
+@pytest.mark.parametrize("ray", [(), pytest.param(("--ray",), marks=needs_ray)], ids=["here", "ray"])
+def test_a_run_that_is_killed_goes_on_where_it_was(
+    ended: signal.Signals, ray: tuple[str, ...], door: FakeEndpoint, tmp_path: Path
+) -> None:
     def stalls(asked: Asked) -> Says | Calls | Stalls:
         return Stalls("It") if len(door.chats) == 6 else mind(asked)
 
@@ -115,13 +118,15 @@ def test_a_run_that_is_killed_goes_on_where_it_was(ended: signal.Signals, door: 
     data = write_set(tmp_path, "hotpotqa")
     where = ["--data", data, "--out", tmp_path / "out", "--model", f"{door.url}#m", "--tools", "", "--yes"]
     flags = ["--how", "rewoo,react", "--at-once", "1"]
-    process = subprocess.Popen([*COMMAND, "plan", "evaluate", *map(str, [*where, *flags])], stderr=subprocess.PIPE)
+    words = [*COMMAND, "plan", "evaluate", *map(str, [*where, *flags, *ray])]
+    process = subprocess.Popen(words, stderr=subprocess.PIPE)
     while len(door.chats) < 6:
         assert process.poll() is None
         time.sleep(0.02)
     process.send_signal(ended)
     told = process.communicate()[1].decode()
     assert ended == signal.SIGKILL or "stopped; what was asked is kept in" in told
+    assert "received" not in told, "Ray says nothing of signals"
     row = found(evaluate(door, tmp_path, *flags, "--json"))
     assert [each["exact"]["hits"] for each in row["ways"].values()] == [3, 3]
     assert len(door.chats) == 3 * (2 + 2) + 1 and row["spent"]["calls"] == 3 * (2 + 2) - 5

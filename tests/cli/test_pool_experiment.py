@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from doing import begin_ray, needs_ray
-from fake_endpoint import FakeEndpoint, Says
+from fake_endpoint import Fails, FakeEndpoint, Says
 from running import mistaken, run
 
 QUICK = ("--agents", "limerick,fitness", "--tests", "1", "--form", "bare")
@@ -27,6 +27,7 @@ def test_mistakes_are_one_sentence(tmp_path: Path) -> None:
     assert "the studies are shots, pools" in mistaken(run("pool", "experiment", "--studies", "nix"))
     assert "shots are numbers" in mistaken(run("pool", "experiment", "--shots", "1,x"))
     assert "no agent 'nix'" in mistaken(run("pool", "experiment", "--agents", "nix"))
+    assert "--out FILE.jsonl" in mistaken(run("pool", "experiment", *QUICK, "--ray"))
     assert "has no agents" in mistaken(run("pool", "experiment", "--data", tmp_path))
 
 
@@ -58,3 +59,17 @@ def test_pools_that_are_tasks_of_ray_leave_the_same_rows_and_answers(tmp_path: P
     assert here.code == there.code == 0 and here.rows == there.rows
     kept = [sorted((tmp_path / name).read_text().splitlines()) for name in ("here.jsonl", "there.jsonl")]
     assert kept[0] == kept[1] and len(kept[0]) > 2
+
+
+@needs_ray
+def test_what_a_task_answered_before_its_model_failed_is_kept(door: FakeEndpoint, tmp_path: Path) -> None:
+    begin_ray()
+    door.otherwise = lambda _: Fails(401, "wrong key") if len(door.chats) > 3 else Says("A parrot was partial to tea.")
+    few = ("--agents", "limerick", "--tests", "2", "--form", "bare", "--studies", "shots", "--shots", "0,2")
+    wanted = ("pool", "experiment", *few, "--models", f"{door.url}#any", "--scorer", "rules")
+    failed = run(*wanted, "--out", tmp_path / "cells.jsonl", "--ray")
+    assert failed.code == 1 and "wrong key" in failed.err and "the same command goes on" in failed.err
+    door.otherwise, asked = Says("A parrot was partial to tea."), len(door.chats)
+    assert run(*wanted, "--out", tmp_path / "cells.jsonl").code == 0
+    assert len(door.chats) == asked + 1, "of four answers three were kept"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cells.jsonl", "cells.jsonl.pools"]

@@ -26,6 +26,7 @@ from doing import (
     refuse,
     wait_for,
     where,
+    whereabouts,
     work_until_stopped,
 )
 
@@ -43,6 +44,15 @@ async def test_tasks_are_done_elsewhere_several_at_a_time(ray: bool, tmp_path: P
         with pytest.raises(RateLimited, match="wait a little") as refused:
             await engine.run(refuse)
         assert refused.value.retry_after_s == 7.5
+
+
+@ENGINES
+async def test_paths_are_told_from_the_folder_of_whoever_gives_a_task(
+    ray: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(ray) as engine:
+        monkeypatch.chdir(tmp_path)
+        assert await engine.run(whereabouts) == str(tmp_path)
 
 
 @ENGINES
@@ -140,10 +150,11 @@ def test_ctrl_c_does_not_end_a_worker_that_only_begins(tmp_path: Path) -> None:
 def test_a_ray_of_its_own_begins_what_is_used_and_no_more(tmp_path: Path) -> None:
     code = (
         "import asyncio, os; from pathlib import Path\n"
-        "from doing import where\n"
+        "from doing import die_once, where\n"
         "from mindstream.engines.engine import open_engine\n"
         "async def main():\n"
         "    async with open_engine(True, 1) as engine:\n"
+        "        assert await engine.run(die_once, Path('died')) != os.getpid()\n"
         "        assert await engine.run(where) != os.getpid()\n"
         "        for task in Path('/proc/self/task').iterdir():\n"
         "            for child in (task / 'children').read_text().split():\n"
@@ -155,11 +166,13 @@ def test_a_ray_of_its_own_begins_what_is_used_and_no_more(tmp_path: Path) -> Non
     assert program.returncode == 0, err
     assert "raylet" in out and "gcs_server" in out
     assert "monitor.py" not in out, "neither who scales a cluster nor who reads logs"
+    assert "(raylet)" not in out, "nor does Ray speak among our results, of the worker that died"
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://[::1]:1"])
 async def test_a_cluster_that_is_not_there_is_said_at_once(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: False))
+    errors = SimpleNamespace(RayError=RuntimeError)
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: False, exceptions=errors))
     monkeypatch.setenv("RAY_ADDRESS", address)
     with pytest.raises(SettingsError, match=re.escape(f"Ray cannot be had ({address})")):
         async with open_engine(True):

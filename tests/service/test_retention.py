@@ -113,6 +113,43 @@ async def test_a_rule_is_a_tenants_and_one_process_applies_it(kind: str, folder:
         await store.close()
 
 
+@pytest.mark.parametrize("kind", STORES)
+async def test_a_rule_stays_with_the_process_that_applies_it_however_long_that_takes(
+    kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, open_one = ManualClock(1e9), opener(kind, folder)
+    ours, theirs = open_one(), open_one()
+    async with Memory(ours, "ann", Words(), clock) as ann:
+        await ann.retain("The parrot Zibeth sings.", "note")
+    clock.advance(91 * DAY_S)
+    await set_rule(ours, RULE)
+    begun, going_on, minds = asyncio.Event(), asyncio.Event(), ours.minds
+
+    async def slow() -> list[str]:
+        begun.set()
+        await going_on.wait()
+        return list(await minds())
+
+    async def lease() -> float:
+        rows = await theirs.read(lambda rows: rows.execute("SELECT lease FROM retention").fetchall())
+        return float(rows[0][0])
+
+    monkeypatch.setattr(ours, "minds", slow)
+    first = asyncio.ensure_future(KeepRules(lambda _: ours, Words, clock, None, lease_s=0.2).apply_due())
+    await begun.wait()
+    for _ in range(3):
+        clock.advance(0.2)
+        while await lease() <= clock.now():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        await KeepRules(lambda _: theirs, Words, clock, None).apply_due()
+    assert await theirs.audit() == [] and (await rules_of(theirs))[0].applied == 0
+    going_on.set()
+    await first
+    assert len(await theirs.audit()) == 1 and (await rules_of(theirs))[0].applied > 0
+    for store in (ours, theirs):
+        await store.close()
+
+
 async def test_a_rule_that_cannot_be_is_refused(folder: Path) -> None:
     store = opener("sqlite", folder)()
     with pytest.raises(InputError, match="a day at least"):

@@ -12,11 +12,13 @@ import typer
 
 from mindstream.cli.pool import ME, Name
 from mindstream.cli.shell import asking
+from mindstream.cli.shell.evaluating import run_kept
 from mindstream.cli.shell.files import write_text
 from mindstream.cli.shell.flags import AsJson, Svg, Yes, command, flag, group, split_names, switch
 from mindstream.cli.shell.output import complain, print_json, print_table, say, tell
 from mindstream.cli.shell.plot import Axes, fitting_top, picture, plot
 from mindstream.cli.shell.progress import progress
+from mindstream.models.asked_once import Told
 from mindstream.service import pools
 from mindstream.service.opening import answering
 from mindstream.service.pool_experiment import (
@@ -250,7 +252,9 @@ matching over wordllama's token vectors; BERTScore itself with --bertscore).
 
 Without a model rules copy the nearest exemplar's answer: what recall alone is
 worth. Nine agents come with the package; --data DIR reads your own, in the
-same form (NAME.toml), or the published folders."""
+same form (NAME.toml), or the published folders.
+
+Exit code: 0; 1 where a model failed; 2 a mistake; 130 after Ctrl-C."""
 
 
 @command(
@@ -282,9 +286,11 @@ def experiment(
     ] = None,
     price: Annotated[bool, switch("--price", "Only say what it will take at most.")] = False,
     out: Annotated[Path | None, flag("FILE.jsonl", "Keep each answer; the same command goes on behind them.")] = None,
-    ray: Annotated[bool, switch("--ray", "What is answered from one pool is a task of Ray's (docs/ray.md).")] = False,
+    ray: Annotated[
+        bool, switch("--ray", "What is answered from one pool is a task of Ray's (docs/ray.md); wants --out.")
+    ] = False,
     json: AsJson = False,
-) -> None:
+) -> int:
     """Measure what sharing is worth: the studies of memory sharing (Gao 2024), with any model."""
     forms: tuple[Form, ...] = ("composed", "bare") if form == "both" else (form,)
     design = Design(named_studies(_names(studies)), split_shots(shots), forms, tests, seed, own_answers)
@@ -292,24 +298,17 @@ def experiment(
     expected = experiment_estimate(settings, wish)
     if price:
         tell(json, {"calls": expected.calls, "tokens": expected.tokens, "cost_usd": expected.cost_usd}, str(expected))
-        return
+        return 0
     if expected.calls:
         complain(f"at most {str(expected).removeprefix('about ')}")
 
-    async def run() -> Report:
-        with progress("answering") as told:
-            return await run_experiment(settings, wish, told)
+    async def work(told: Told) -> Report:
+        return await run_experiment(settings, wish, lambda done, total: told(done, total, "answering"))
 
-    try:
-        found = asyncio.run(run())
-    except KeyboardInterrupt:
-        if out:
-            complain(f"what was answered is kept in {out}; the same command goes on")
-        raise
-    if json:
-        print_json({"experiment": found.how}, *found.rows)
-    else:
-        _print(found)
+    def show(found: Report) -> None:
+        print_json({"experiment": found.how}, *found.rows) if json else _print(found)
+
+    return run_kept("answering", work, f"what was answered is kept in {out}" if out else "", show)
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -6,8 +6,10 @@ import asyncio
 import contextlib
 import logging
 import os
+import signal
 import socket
 from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
 from typing import Any, TypeVar
 
 from mindstream.engines.worker import carry_out
@@ -23,6 +25,10 @@ REACH_S = 10.0
 ADDRESS = "RAY_ADDRESS"
 """Ray's own variable: the cluster that is meant; without it one is begun here, and ended with this process."""
 
+TOKEN = "RAY_AUTH_MODE=token"
+"""How Ray is told to show its token to a cluster that is named."""
+SKIPPED = "RAY_DEDUP_LOGS_SKIP_REGEX"
+"""What Ray does not print of what it hears: else that a worker died stands among our results."""
 NICENESS = "RAY_worker_niceness"
 UNUSED = ("start_monitor", "start_log_monitor")
 """What Ray begins and a machine alone does not use: who scales a cluster, and who passes on what workers print."""
@@ -40,6 +46,7 @@ class OnRay:
         self.workers, self._cpus = workers, cpus
 
     async def __aenter__(self) -> OnRay:
+        os.environ.setdefault(SKIPPED, ".")  # read as Ray is imported
         try:
             import ray
         except ImportError:
@@ -50,8 +57,9 @@ class OnRay:
         if self._is_own:
             try:
                 await asyncio.to_thread(self._begin)
-            except (OSError, RuntimeError, ValueError) as error:
+            except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
                 raise SettingsError(f"Ray cannot be had ({os.environ.get(ADDRESS, 'begun here')}): {error}") from None
+            _heed_again()
         self.workers = self.workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
         self._turn = asyncio.Semaphore(self.workers)
         self._task = ray.remote(carry_out).options(num_cpus=self._cpus, max_retries=TRIES - 1)
@@ -61,7 +69,10 @@ class OnRay:
         quiet: dict[str, Any] = {"log_to_driver": False, "configure_logging": False, "logging_level": logging.ERROR}
         if address := os.environ.get(ADDRESS):
             _require_somebody(address)
-            self._ray.init(**quiet)
+            try:
+                self._ray.init(**quiet)
+            except ConnectionError as error:
+                raise OSError(f"{error}; if it wants a token, set {TOKEN}") from None
             return
         os.environ.setdefault(NICENESS, "0")  # else all others of the machine go first
         processors = max(1, round(self.workers * self._cpus)) if self.workers else None
@@ -75,7 +86,7 @@ class OnRay:
 
     async def run(self, do: Callable[..., Awaitable[R]], *given: object) -> R:
         async with self._turn:
-            doing = self._task.remote(do, given)
+            doing = self._task.remote(do, given, str(Path.cwd()))
             try:
                 found: R = await doing
             except asyncio.CancelledError:
@@ -103,6 +114,12 @@ def _require_somebody(address: str) -> None:
     host, _, port = address.rpartition("//")[2].rpartition(":")
     if port.isdigit():  # else it is one of Ray's words, as auto
         socket.create_connection((host.strip("[]"), int(port)), REACH_S).close()
+
+
+def _heed_again() -> None:
+    """Have SIGTERM go where it went: Ray would write its stack first."""
+    with contextlib.suppress(ValueError, TypeError):  # not the main thread, or nobody's
+        signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGTERM))
 
 
 @contextlib.contextmanager

@@ -29,8 +29,10 @@ def _loop() -> asyncio.Runner:
     return asyncio.Runner()  # connections live from one task to the next
 
 
-def carry_out(do: Callable[..., Awaitable[Any]], given: tuple[Any, ...]) -> Any:
-    """Do a task in this process."""
+def carry_out(do: Callable[..., Awaitable[Any]], given: tuple[Any, ...], folder: str) -> Any:
+    """Do a task in this process, in the folder of whoever gives it: paths may be told from there."""
+    with suppress(OSError):  # on another machine it need not be there
+        os.chdir(folder)
     return _loop().run(_doing(do, given))
 
 

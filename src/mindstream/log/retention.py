@@ -52,6 +52,12 @@ def claim(connection: Sql, tenant: str, owner: str, now: Moment, lease: Moment, 
     return bool(connection.execute(sql, (owner, lease, tenant, now, now - every_s)).rowcount)
 
 
+def renew(connection: Sql, tenant: str, owner: str, lease: Moment) -> None:
+    """Hold on to it until `lease`, where it is not another one's by now."""
+    sql = "UPDATE retention SET lease = ? WHERE tenant = ? AND owner = ?"
+    connection.execute(sql, (lease, tenant, owner))
+
+
 def done(connection: Sql, tenant: str, owner: str, now: Moment) -> None:
     """Note that it was applied, and let go."""
     sql = "UPDATE retention SET owner = '', lease = 0, applied = ? WHERE tenant = ? AND owner = ?"

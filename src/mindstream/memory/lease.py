@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 
 from mindstream import chance
 from mindstream.clock import Clock, Moment
@@ -44,14 +44,21 @@ def renewing(
     store: WorkStore, clock: Clock, work: Callable[[], Sequence[int]], owner: str, lease_s: float
 ) -> Iterator[None]:
     """Hold on to work while the block runs; whether it is lost, the next commit says."""
+    with renewing_by(lambda until: store.renew(work(), owner, until), clock, lease_s):
+        yield
 
-    async def renew() -> None:
+
+@contextlib.contextmanager
+def renewing_by(renew: Callable[[Moment], Awaitable[object]], clock: Clock, lease_s: float) -> Iterator[None]:
+    """Renew a lease while the block runs: until when it is held is what `renew` takes."""
+
+    async def go_on() -> None:
         while True:
             await asyncio.sleep(max(lease_s / 3, min(LEAST_S, lease_s / 2)))
             with contextlib.suppress(Exception):
-                await store.renew(work(), owner, clock.now() + lease_s)
+                await renew(clock.now() + lease_s)
 
-    going = asyncio.ensure_future(renew())
+    going = asyncio.ensure_future(go_on())
     try:
         yield
     finally:

@@ -64,6 +64,7 @@ class AskedOnce:
             self._told(done, len(todo), doing)
             return found
 
+        self._told(0, len(todo), doing)
         tasks = [asyncio.ensure_future(one(each)) for each in todo]
         try:
             return list(await asyncio.gather(*tasks))

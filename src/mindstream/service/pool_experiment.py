@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mindstream.engines.engine import Engine, open_engine
-from mindstream.errors import InputError, ModelError
+from mindstream.errors import InputError
 from mindstream.models.embedders.named import embedder
 from mindstream.models.shorten import estimate_tokens
 from mindstream.planning.estimate import Estimate, RoleEstimate, priced
@@ -39,7 +39,7 @@ class ExperimentSettings:
     Attributes:
         data: a folder of one's own agents, or the published pairs.
         models: who answers, given to the agents in turn; scorer: who grades what streams in, "": the first of them.
-        ray: what is answered from one pool is a task of Ray's, so many at a time as there are processors.
+        ray: what is answered from one pool is a task of Ray's, so many at a time as there are processors; needs `out`.
         blind: a folder for answers with exemplars and without, for readers who do not know which is which.
         bert_model: by whom BERTScore is measured; "": it is not.
     """
@@ -79,12 +79,14 @@ async def run_experiment(settings: Settings, wish: ExperimentSettings, answered:
         "seed": wish.design.seed, "shots of the stream": wish.design.most,
     }  # fmt: skip
     how |= {"answers of the stream": "their own"} if wish.design.own_answers else {}
+    if wish.ray and wish.out is None:
+        raise InputError("--ray needs a file beside which workers keep what they answer: --out FILE.jsonl")
     ledger = Ledger(wish.out, how)
     score_answers([], wish.bert_model)  # what is missing is missed before anything is answered
     async with _open(settings, wish, cast, ledger, answered) as experiment:
         with _pools_folder(wish) as folder:
             if wish.ray:
-                await _run_as_tasks(settings, wish, experiment, folder)
+                await _run_as_tasks(settings, wish, how, experiment, folder)
             else:
                 await experiment.run(folder)
     if wish.blind:
@@ -116,51 +118,45 @@ async def _open(
         )
 
 
-@dataclass(frozen=True)
-class Answered:
-    """What was answered from a pool in another process, what became of the pairs offered there, what ended it."""
-
-    answers: dict[str, CellAnswer]
-    verdicts: dict[str, int]
-    error: ModelError | None = None
-
-
 async def answer_arm(
-    settings: Settings, wish: ExperimentSettings, arm: Arm, known: dict[str, CellAnswer], folder: Path
-) -> Answered:
-    """Answer from one pool, in a worker; `known`: what is answered already."""
-    ledger, error = Ledger(None, {}), None
-    ledger.answers |= known
+    settings: Settings, wish: ExperimentSettings, how: dict[str, Any], arm: Arm, folder: Path
+) -> dict[str, int]:
+    """Answer from one pool, in a worker, beside the file; return what became of the pairs that were offered."""
+    ledger = Ledger(wish.out, how, "-".join(map(str, arm)))
     async with _open(settings, wish, load_cast(wish.agents, wish.data), ledger) as experiment:
-        try:
-            await experiment.answer(arm, folder)
-        except ModelError as failed:
-            error = failed
-    new = {key: each for key, each in ledger.answers.items() if key not in known}
-    return Answered(new, experiment.verdicts, error)
+        await experiment.answer(arm, folder)
+    return experiment.verdicts
 
 
-async def _run_as_tasks(settings: Settings, wish: ExperimentSettings, experiment: Experiment, folder: Path) -> None:
-    """Answer from each pool as a task; what came of one is kept as it ends."""
-    ledger, wanted = experiment.ledger, len(cells(wish.design, experiment.cast.agents))
-    known, arms = dict(ledger.answers), experiment.arms()
-    left = sum(map(len, arms.values()))
+async def _run_as_tasks(
+    settings: Settings, wish: ExperimentSettings, how: dict[str, Any], experiment: Experiment, folder: Path
+) -> None:
+    """Answer from each pool as a task; what was answered is taken in when all have ended, or are stopped.
 
-    async def one(engine: Engine, arm: Arm) -> ModelError | None:
-        nonlocal left
-        found = await engine.run(answer_arm, settings, wish, arm, known, folder)
-        for key, each in found.answers.items():
-            ledger.keep(key, each)
-        for verdict, n in found.verdicts.items():
+    Raises:
+        InputError: workers have another folder.
+        ModelError: a model cannot be had.
+    """
+    wanted, arms = len(cells(wish.design, experiment.cast.agents)), experiment.arms()
+    done = wanted - sum(map(len, arms.values()))
+    experiment.answered(done, wanted)
+
+    async def one(engine: Engine, arm: Arm) -> None:
+        nonlocal done
+        for verdict, n in (await engine.run(answer_arm, settings, wish, how, arm, folder)).items():
             experiment.verdicts[verdict] += n
-        left -= sum(cell.key in found.answers for cell in arms[arm])
-        experiment.answered(wanted - left, wanted)
-        return found.error
+        done += len(arms[arm])
+        experiment.answered(done, wanted)
 
-    async with open_engine(True) as engine:
-        errors = await asyncio.gather(*(one(engine, arm) for arm in arms))
-    if failed := [error for error in errors if error]:
-        raise failed[0]
+    try:
+        async with open_engine(True) as engine:
+            ended = await asyncio.gather(*(one(engine, arm) for arm in arms), return_exceptions=True)
+    finally:
+        experiment.ledger.take_in()
+    if failed := next(filter(None, ended), None):
+        raise failed
+    if experiment.arms():
+        raise InputError(f"{wish.out} lacks what workers answered: every machine needs its folder")
 
 
 @contextlib.contextmanager

@@ -33,7 +33,7 @@ def has_leave(settings: Settings, price: str) -> bool:
 def run_kept(doing: str, work: Callable[[Told], Awaitable[R]], kept: str, show: Callable[[R], None]) -> int:
     """Do work that tells how far it is, and show what came of it; return the exit code.
 
-    `kept` says where what was done is kept: it is said where Ctrl-C or a model ends the work.
+    `kept` says where what was done is kept, "": nowhere; it is said where Ctrl-C or a model ends the work.
     """
     found: list[R] = []
 
@@ -42,11 +42,11 @@ def run_kept(doing: str, work: Callable[[Told], Awaitable[R]], kept: str, show: 
             found.append(await work(told))
         return 0
 
-    kept = f"{kept}; the same command goes on"
+    goes_on = f"; {kept}; the same command goes on" if kept else ""
     try:
-        code = run_until_stopped(run(), lambda: f"stopped; {kept}")
+        code = run_until_stopped(run(), lambda: f"stopped{goes_on}")
     except ModelError as error:
-        complain(f"{error}; {kept}")
+        complain(f"{error}{goes_on}")
         return 1
     for each in found:
         show(each)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mindstream.engines.engine import open_engine
-from mindstream.errors import InputError, ModelError, SettingsError
+from mindstream.errors import InputError, SettingsError
 from mindstream.ledger import Ledger
 from mindstream.models.asked_once import AskedOnce, Told
 from mindstream.models.model import Request
@@ -132,9 +132,9 @@ class Expected:
 @asynccontextmanager
 async def open_evaluation(
     settings: Settings, wish: Wish, told: Told = lambda *_: None, approve: Approve | None = None,
-    is_copy: bool = False,
+    part: str = "",
 ) -> AsyncIterator[Opened]:  # fmt: skip
-    """Open questions, models, tools and what is kept. `is_copy`: for another process, which writes what is kept.
+    """Open questions, models, tools and what is kept. `part`: see `Ledger`.
 
     Raises:
         UserError: a file, a model, a tool, a folder, a server that cannot be used.
@@ -157,7 +157,7 @@ async def open_evaluation(
             settings, [each for each in names if each != LLM], wish.docs, wish.mcp, means, approve, opened
         )
         _folder(wish)
-        asked = AskedOnce(models, Ledger(wish.kept, is_copy=is_copy), told, wish.at_once)
+        asked = AskedOnce(models, Ledger(wish.kept, part=part), told, wish.at_once)
         evaluation = Evaluation(
             asked, ways, tools, LLM in names, not wish.docs, wish.failures, wish.seed, wish.replans,
             wish.own_knowledge, settings.embedder, f"{[*map(str, wish.docs)]} {wish.mcp} {settings.prompts}",
@@ -236,52 +236,37 @@ def _answers(opened: Opened, role: str) -> bool:
     return True
 
 
-@dataclass(frozen=True)
-class Solved:
-    """What a question came to in another process: its outcomes, what is to be kept, what it took, what ended it."""
-
-    outcomes: list[Outcome]
-    kept: Mapping[str, dict[str, Any]]
-    spent: Spent
-    error: ModelError | None = None
-
-
-async def solve_question(settings: Settings, wish: Wish, number: int) -> Solved:
-    """Solve one of the questions, in a worker."""
-    async with open_evaluation(settings, wish, is_copy=True) as opened:
-        ledger = opened.evaluation.asked.ledger
-        try:
-            outcomes = await opened.evaluation.solve_one(opened.questions[number])
-        except ModelError as error:
-            return Solved([], ledger.new, opened.spent, error)
-        return Solved(outcomes, ledger.new, opened.spent)
+async def solve_question(settings: Settings, wish: Wish, number: int) -> tuple[list[Outcome], Spent]:
+    """Solve one of the questions, in a worker; what is asked is kept beside the file."""
+    async with open_evaluation(settings, wish, part=str(number)) as opened:
+        return await opened.evaluation.solve_one(opened.questions[number]), opened.spent
 
 
 @asynccontextmanager
 async def _as_tasks(settings: Settings, opened: Opened) -> AsyncIterator[None]:
     """Have each question solved as a task while the block runs, where that is wished for.
 
-    What a limit leaves is told to each task as it begins: those that are under way may come on top.
+    What a limit leaves is told to each task as it begins: those that are under way may come on top. What is kept is
+    taken in when all have ended, or are stopped.
     """
     wish, evaluation = opened.wish, opened.evaluation
     if not wish.ray:
         yield
         return
     number = {each.id: at for at, each in enumerate(opened.questions)}
-    async with open_engine(True, wish.at_once, 1 / wish.at_once) as engine:
+    try:
+        async with open_engine(True, wish.at_once, 1 / wish.at_once) as engine:
 
-        async def solve(question: Question) -> list[Outcome]:
-            left = opened.spent.rest(settings)
-            solved = await engine.run(solve_question, left, wish, number[question.id])
-            for key, row in solved.kept.items():
-                evaluation.asked.ledger.keep(key, row)
-            opened.spent.add(solved.spent)
-            if solved.error is not None:
-                raise solved.error
-            return solved.outcomes
+            async def solve(question: Question) -> list[Outcome]:
+                left = opened.spent.rest(settings)
+                outcomes, spent = await engine.run(solve_question, left, wish, number[question.id])
+                opened.spent.add(spent)
+                return outcomes
 
-        evaluation.elsewhere = solve
-        yield
+            evaluation.elsewhere = solve
+            yield
+    finally:
+        evaluation.asked.ledger.take_in()
 
 
 async def evaluate(opened: Opened, settings: Settings) -> Evaluated:

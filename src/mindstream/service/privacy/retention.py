@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import get_args
 
 from mindstream import chance, rooms
-from mindstream.clock import DAY_S, HOUR_S, Clock, Moment
+from mindstream.clock import DAY_S, Clock, Moment
 from mindstream.errors import InputError, MindstreamError
 from mindstream.log import retention
 from mindstream.log.audit import Deed
@@ -24,6 +24,7 @@ from mindstream.log.events import Event
 from mindstream.log.names import id_of, name_of
 from mindstream.log.retention import Rule
 from mindstream.memory.curation.forgetting import ForgetRequest, find_removal, remove
+from mindstream.memory.lease import LEASE_S, renewing_by
 from mindstream.memory.memory import Memory
 from mindstream.memory.store import erasure
 from mindstream.memory.store.record import Kind
@@ -32,8 +33,8 @@ from mindstream.memory.store.store import Erasure, read_log
 from mindstream.models.embedders.embedder import Embedder
 
 LOG = logging.getLogger("mindstream.server")
-EVERY_S, LOOK_S, LEASE_S = DAY_S, 600.0, HOUR_S
-"""How often a rule is applied, how often it is looked whether one is due, how long a process that died holds one."""
+EVERY_S, LOOK_S = DAY_S, 600.0
+"""How often a rule is applied, how often it is looked whether one is due."""
 SHORTEST_S = DAY_S
 
 
@@ -156,9 +157,11 @@ class KeepRules:
     """Applies the rules that are due, of all tenants, in one process at a time: others see that it is being done."""
 
     def __init__(
-        self, store_of: Callable[[str], SqlStore], embedder: Callable[[], Embedder], clock: Clock, folder: Path | None
-    ) -> None:
+        self, store_of: Callable[[str], SqlStore], embedder: Callable[[], Embedder], clock: Clock,
+        folder: Path | None, lease_s: float = LEASE_S,
+    ) -> None:  # fmt: skip
         self._store_of, self._embedder, self._clock, self._folder = store_of, embedder, clock, folder
+        self._lease_s = lease_s
         self._owner = f"{os.getpid()}-{chance.token()}"
 
     async def apply_due(self) -> None:
@@ -173,13 +176,17 @@ class KeepRules:
         store, clock = self._store_of(rule.tenant), self._clock
         now = clock.now()
         ours = await store.write(
-            lambda rows: retention.claim(rows, rule.tenant, self._owner, now, now + LEASE_S, EVERY_S)
+            lambda rows: retention.claim(rows, rule.tenant, self._owner, now, now + self._lease_s, EVERY_S)
         )
         if not ours:
             return
+
+        async def renew(until: Moment) -> None:
+            await store.write(lambda rows: retention.renew(rows, rule.tenant, self._owner, until))
+
         try:
-            place = Kept(store, self._embedder(), clock, self._folder)
-            past = await take_past(place, rule)
+            with renewing_by(renew, clock, self._lease_s):
+                past = await take_past(Kept(store, self._embedder(), clock, self._folder), rule)
         except BaseException:
             await store.write(lambda rows: retention.let_go(rows, rule.tenant, self._owner))
             raise

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from mindstream import ledger
 from mindstream.errors import InputError
-from mindstream.private_files import append_private
 from mindstream.sharing.events import Form
 
 STAGES = 5
+HEADER = "experiment"
+"""The first row of a file: what its answers depend on."""
 PoolKind = Literal["none", "domain", "single"]
 Control = Literal["", "random", "shuffled"]
 
@@ -67,47 +68,38 @@ class Ledger:
 
     Args:
         header: what the answers depend on: a file of another experiment is refused.
+        part: see `mindstream.ledger.Ledger`.
+
+    Raises:
+        InputError: the file cannot be used, or is another experiment's.
     """
 
-    def __init__(self, file: Path | None, header: Mapping[str, Any]) -> None:
-        self.file = file
-        self.answers: dict[str, CellAnswer] = {}
-        if file is None:
-            return
-        header = json.loads(json.dumps(header))
-        try:
-            if not self._read(file, header):
-                self._write({"experiment": header})
-        except OSError as error:
-            raise InputError(f"{file} cannot be used: {error.strerror}") from None
+    def __init__(self, file: Path | None, header: Mapping[str, Any], part: str = "") -> None:
+        self._kept = ledger.Ledger(file, part=part)
+        header, there = json.loads(json.dumps(header)), self._kept.find(HEADER)
+        if there is None and self._kept.rows:
+            raise InputError(f"{file} is no experiment's file; name another one with --out")
+        if there is None:
+            self._kept.keep(HEADER, header)
+        elif there != header:
+            raise InputError(f"{file}: {_difference(there, header)}; name another file with --out")
+        self.answers = dict[str, CellAnswer]()
+        self._read()
 
     def keep(self, key: str, answer: CellAnswer) -> None:
         """Keep an answer: a cell's, or what an agent gave to what streamed in."""
         self.answers[key] = answer
-        self._write({"cell": key, "text": answer.text, "model": answer.model, "shown": answer.shown})
+        self._kept.keep(key, asdict(answer))
 
-    def _read(self, file: Path, header: Mapping[str, Any]) -> bool:
-        """Read what is there; whether anything was. A last line that was broken off is cut away."""
-        if not file.exists():
-            return False
-        whole = file.read_bytes()
-        lines = whole.split(b"\n")
-        try:
-            rows = [json.loads(line) for line in lines[:-1]]
-            if rows and rows[0]["experiment"] != header:
-                raise InputError(f"{file}: {_difference(rows[0]['experiment'], header)}; name another file with --out")
-            for row in rows[1:]:
-                self.answers[row["cell"]] = CellAnswer(row["text"], row["model"], tuple(row["shown"]))
-        except (ValueError, LookupError, TypeError):
-            raise InputError(f"{file} is no experiment's file; name another one with --out") from None
-        if lines[-1]:
-            os.truncate(file, len(whole) - len(lines[-1]))
-        return bool(rows)
+    def take_in(self) -> None:
+        """Take in what workers kept beside the file, when none of them is at it any more."""
+        self._kept.take_in()
+        self._read()
 
-    def _write(self, row: Mapping[str, Any]) -> None:
-        if self.file is not None:
-            with append_private(self.file) as out:
-                out.write(json.dumps(row, ensure_ascii=False) + "\n")
+    def _read(self) -> None:
+        for key, row in self._kept.rows.items():
+            if key != HEADER:
+                self.answers[key] = CellAnswer(row["text"], row["model"], tuple(row["shown"]))
 
 
 def _difference(there: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
