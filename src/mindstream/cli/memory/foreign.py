@@ -44,9 +44,10 @@ def import_from(settings: Settings, form: str, file: Path | None, how: How, json
         run = asyncio.run(_run(settings, named, Source(files.source(file), opened), how))
     done, lost, read = run.done, run.tally.lost, [*run.tally.kept, *run.tally.lost]
     if read and not (done.written or done.known or done.same):
+        why = next((f"; {clean(name)}: {each.why}" for name, each in lost.items()), "")
         raise InputError(
             f"{files.source(file)}: nothing in it reads as an export of {named}; is it another program's?"
-            f" It has {clean(shown(', '.join(read)))}"
+            f" It has {clean(shown(', '.join(read)))}{why}"
         )
     tell(
         json,
