@@ -10,7 +10,7 @@ from foreign_samples import NOW, SAMPLES, held, take_in
 from mindstream import SqliteStore
 from mindstream.clock import parse_iso
 from mindstream.memory.store.record import Triple, is_tainted
-from mindstream.service.importing.forms import MODULES, Form
+from mindstream.service.importing.forms import FORMS, Form
 
 
 async def test_memories_of_mem0_keep_date_user_and_metadata(store: SqliteStore) -> None:
@@ -155,7 +155,7 @@ def sample(form: Form) -> str:
     return next(file.name for file in sorted(SAMPLES.iterdir()) if file.stem == stem)
 
 
-@pytest.mark.parametrize("form", MODULES)
+@pytest.mark.parametrize("form", FORMS)
 async def test_a_second_import_adds_nothing(form: Form, store: SqliteStore) -> None:
     first = await take_in(store, form, sample(form), each_user=True)
     again = await take_in(store, form, sample(form), each_user=True)

@@ -47,10 +47,9 @@ def _passage(raw: dict[str, Any], tally: Tally) -> Iterator[Item]:
     if raw.get("is_deleted"):
         tally.lose("items", raw.get("text"), "it was deleted there")
         return
-    tags = fields.list("tags")
     yield Item(
         text=fields.text("text", "content"), source_id=fields.name("id"), created=fields.moment("created_at"),
-        by="Letta", keywords=tuple(each for each in tags if isinstance(each, str)),
+        by="Letta", keywords=fields.texts("tags"),
         data=present(metadata=fields.mapping("metadata"), updated_at=fields.name("updated_at"),
                      more=fields.rest(embedding_config="vectors are made anew")),
     )  # fmt: skip

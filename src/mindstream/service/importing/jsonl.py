@@ -48,6 +48,6 @@ def _line(raw: dict[str, Any], tally: Tally) -> Item:
         by=by or ("" if role in OWN else role),
         user=fields.name("user"),
         episode=fields.name("episode"),
-        keywords=tuple(each for each in fields.list("keywords") if isinstance(each, str)),
+        keywords=fields.texts("keywords"),
         data=present(role=role, metadata=fields.mapping("metadata"), more=fields.rest()),
     )
