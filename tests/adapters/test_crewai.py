@@ -8,6 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip("crewai", reason="crewai is not installed (docs/adapters/crewai.md says how)")
@@ -24,6 +25,8 @@ OURS = {
         "from mindstream.adapters.crewai import MindstreamStorage",
     "storage = LanceDBStorage(path=tempfile.mkdtemp())": "storage = MindstreamStorage(tempfile.mkdtemp())",
 }  # fmt: skip
+COUNT = 2_500
+"""More than are all compared in full."""
 
 
 @pytest.mark.parametrize("replaced", [False, True], ids=["its own", "ours"])
@@ -90,3 +93,42 @@ async def test_the_async_methods_do_the_same(tmp_path: Path) -> None:
     ((kept, _),) = await storage.asearch([1, 0], limit=5)
     assert kept.id == "same" and await storage.adelete(record_ids=["same"]) == 1
     assert await storage.asearch([1, 0]) == []
+
+
+def test_of_many_the_nearest_are_found_below_a_scope_and_of_a_category_too(tmp_path: Path) -> None:
+    storage, chance = MindstreamStorage(tmp_path), np.random.default_rng(1)
+    vectors = chance.standard_normal((COUNT, 16))
+    saved = [
+        record(f"fact {n}", *vector, scope=f"/s{n % 3}", categories=[f"c{n % 2}"], metadata={"n": n % 5})
+        for n, vector in enumerate(vectors.tolist())
+    ]
+    storage.save(saved)
+    nearness = vectors @ vectors[0] / np.linalg.norm(vectors, axis=1)
+    for filters, passing in (
+        ({}, range(COUNT)),
+        ({"scope_prefix": "s2"}, range(2, COUNT, 3)),
+        ({"categories": ["c1", "none"]}, range(1, COUNT, 2)),
+        ({"metadata_filter": {"n": 4}, "scope_prefix": "/s1"}, range(4, COUNT, 15)),
+    ):
+        best = sorted(passing, key=lambda n: -nearness[n])[:3]
+        found = storage.search(vectors[0].tolist(), limit=3, **filters)  # type: ignore[arg-type]
+        assert [each.content for each, _ in found] == [f"fact {n}" for n in best]
+    assert len(storage.search(vectors[0].tolist(), limit=COUNT)) == COUNT
+
+
+def test_what_was_forgotten_anywhere_is_not_at_hand_and_the_rest_is(tmp_path: Path) -> None:
+    storage, other = MindstreamStorage(tmp_path), MindstreamStorage(tmp_path)
+    kept = [record(f"kept {n}", n, 1, scope="/kept", categories=["a"]) for n in range(3)]
+    gone = [record(f"gone {n}", 1, n, scope=f"/gone/{n}", categories=["b"]) for n in range(3)]
+    storage.save([*kept, *gone])
+    assert other.count() == 6 and storage.delete(record_ids=[gone[0].id]) == 1
+    assert storage.list_scopes("/gone") == other.list_scopes("/gone") == ["/gone/1", "/gone/2"]
+    assert other.delete("/gone/1") == 1
+    storage.handle.wait(lambda memory: memory.forget(about="gone 2"))
+    for each in (storage, other):
+        assert each.list_categories() == {"a": 3} and each.list_scopes() == ["/kept"]
+        assert [one.content for one, _ in each.search([9, 1], limit=9)] == ["kept 2", "kept 1", "kept 0"]
+    storage.save([record("wider", 1, 0, 0, scope="/wide")])
+    assert texts(other.search([2, 0, 0], "/wide")) == [("wider", 1.0)]
+    with pytest.raises(EmbeddingDimensionMismatchError):
+        other.search([1, 0, 0])

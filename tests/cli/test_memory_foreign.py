@@ -63,6 +63,8 @@ def test_mistakes_are_named(file: Path, tmp_path: Path) -> None:
     file.write_text('[{"uuid": "1", "name": "Strings", "chat_messages": []}]', "utf-8")
     another = mistaken(run("memory", "import", "--from", "mem0", file, *data))
     assert "nothing in it reads as an export of mem0" in another and "uuid, name" in another
+    file.write_text('{"body": "Tea at four."}', "utf-8")
+    assert "text or content or memory" in mistaken(run("memory", "import", "--from", "jsonl", file, *data))
     file.write_text("[]", "utf-8")
     assert "0 records taken in" in run("memory", "import", "--from", "mem0", file, *data).out
     assert "the forms are mem0, langmem, jsonl" in mistaken(run("memory", "export", "--as", "zep", *data))

@@ -15,8 +15,8 @@ from mindstream.errors import InputError
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.validation import MAX_BYTES
 from mindstream.models.embedders.wordllama import WordLlama
-from mindstream.service.importing.forms import MODULES, Form, reader
-from mindstream.service.importing.giving import FORMS, Given
+from mindstream.service.importing.forms import FORMS, Form, reader
+from mindstream.service.importing.giving import WRITERS, Given
 from mindstream.service.importing.reading import Source
 from mindstream.service.importing.writing import BATCH, Import
 from mindstream.service.memory import UserMemory
@@ -121,7 +121,7 @@ ODD: list[Any] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("form", MODULES)
+@pytest.mark.parametrize("form", FORMS)
 async def test_no_form_fails_over_odd_objects(form: Form, store: SqliteStore) -> None:
     names = ("agents", "blocks", "messages", "nodes", "episodes", "edges", "items", "results", "relations")
     await take_in(store, form, "\n".join(json.dumps(each) for each in ODD if isinstance(each, dict)).encode())
@@ -131,7 +131,7 @@ async def test_no_form_fails_over_odd_objects(form: Form, store: SqliteStore) ->
         await take_in(store, form, json.dumps({"agents": [{"messages": ODD}]}).encode())
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", WRITERS)
 async def test_what_is_given_back_is_taken_in_alike(form: Any, store: SqliteStore, tmp_path: Path) -> None:
     first = mem0(
         {"id": "1", "memory": "Rows “far”", "created_at": "2024-01-01T10:00:00.25Z", "metadata": {"n": 1},
@@ -140,7 +140,7 @@ async def test_what_is_given_back_is_taken_in_alike(form: Any, store: SqliteStor
     )  # fmt: skip
     await take_in(store, "mem0", first)
     given = Given()
-    lines = [line async for line in FORMS[form](UserMemory(store, "ann", "wordllama", ManualClock(NOW)), given)]
+    lines = [line async for line in WRITERS[form](UserMemory(store, "ann", "wordllama", ManualClock(NOW)), given)]
     assert (given.records, given.left_out) == (1, 1)
     other = SqliteStore(tmp_path / "other")
     run = Import(form, other, WordLlama(), ManualClock(NOW), "ann")

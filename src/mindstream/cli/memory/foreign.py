@@ -16,7 +16,7 @@ from mindstream.clock import SystemClock
 from mindstream.errors import InputError
 from mindstream.memory.opening import is_begun
 from mindstream.service.importing import giving, writing
-from mindstream.service.importing.forms import MODULES, Form, reader
+from mindstream.service.importing.forms import FORMS, Form, reader
 from mindstream.service.importing.items import shown
 from mindstream.service.importing.reading import Source
 from mindstream.service.memory import open_user_memory
@@ -39,14 +39,15 @@ class How:
 
 def import_from(settings: Settings, form: str, file: Path | None, how: How, json: bool) -> None:
     """Import a file of another program, and say what was kept of it and what was not."""
-    named = _known(form, MODULES)
+    named = _known(form, FORMS)
     with files.open_bytes(file) as opened:
         run = asyncio.run(_run(settings, named, Source(files.source(file), opened), how))
     done, lost, read = run.done, run.tally.lost, [*run.tally.kept, *run.tally.lost]
     if read and not (done.written or done.known or done.same):
+        why = next((f"; {clean(name)}: {each.why}" for name, each in lost.items()), "")
         raise InputError(
             f"{files.source(file)}: nothing in it reads as an export of {named}; is it another program's?"
-            f" It has {clean(shown(', '.join(read)))}"
+            f" It has {clean(shown(', '.join(read)))}{why}"
         )
     tell(
         json,
@@ -90,7 +91,7 @@ def _told(run: writing.Import, how: How) -> Iterable[str]:
 
 async def export_as(settings: Settings, form: str, file: Path | None) -> None:
     """Write a memory in the form of another program."""
-    write = giving.FORMS[_known(form, giving.FORMS)]
+    write = giving.WRITERS[_known(form, giving.WRITERS)]
     given = giving.Given()
     async with open_user_memory(settings) as opened:
         await files.write_lines(file, write(opened, given))

@@ -15,6 +15,8 @@ from mindstream.service.importing.reading import Source
 SPOKEN = ("text", "multimodal_text")
 BY = {"user": "", "assistant": "ChatGPT"}
 """Who speaks, by role; other roles are machinery."""
+EVERYBODY = "all"
+"""To whom is spoken; to anybody else, a tool is called."""
 
 
 def is_talks(name: str) -> bool:
@@ -66,24 +68,32 @@ def _message(node: dict[str, Any], episode: str, title: str, began: Moment | Non
         return  # the root has none
     author, content, metadata = (_object(message.get(name)) for name in ("author", "content", "metadata"))
     role, form, text = str(author.get("role")), content.get("content_type"), _words(message)
+    to = message.get("recipient") or EVERYBODY
     if form == "user_editable_context":
         yield from _instructions(content, tally)
     elif role not in BY or form not in SPOKEN or metadata.get("is_visually_hidden_from_conversation"):
         tally.lose(f"messages: {role}, {form}", text or content, "it was not said in the talk")
+    elif to != EVERYBODY:
+        tally.lose(f"messages: {role} to {to}", text, "it was said to a tool")
     else:
-        fields = Fields(message, tally, "message.")
-        about = Fields(fields.mapping("metadata"), tally, "message.metadata.")
-        data = present(role=str(fields.mapping("author")["role"]), title=title, model=about.name("model_slug"))
-        about.lose_rest("only the model is kept")
-        created, id_ = fields.moment("create_time") or began, fields.name("id")
-        for part in fields.mapping("content")["parts"] if text else []:
+        for part in _parts(message):
             if not isinstance(part, str) and not _part(part):
                 tally.lose("message.content.parts", part, "pictures and files are not read")
-        fields.lose_rest("it says how the message was shown")
         if text:
-            yield Item(
-                text=text, source_id=id_, kind="observation", created=created, by=BY[role], episode=episode, data=data
-            )
+            yield _said(message, text, episode, title, began, tally)
+
+
+def _said(message: dict[str, Any], text: str, episode: str, title: str, began: Moment | None, tally: Tally) -> Item:
+    fields = Fields(message, tally, "message.")
+    about = Fields(fields.mapping("metadata"), tally, "message.metadata.")
+    role, model = str(fields.mapping("author")["role"]), about.name("model_slug")
+    files = [str(each["name"]) for each in about.list("attachments") if isinstance(each, dict) and each.get("name")]
+    created, id_ = fields.moment("create_time") or began, fields.name("id")
+    fields.value("content")
+    about.lose_rest("only the model and names of files are kept")
+    fields.lose_rest("it says how the message was shown")
+    data = present(role=role, title=title, model=model, files=[*files])
+    return Item(text=text, source_id=id_, kind="observation", created=created, by=BY[role], episode=episode, data=data)
 
 
 def _instructions(content: Mapping[str, Any], tally: Tally) -> Iterator[Item]:
@@ -97,9 +107,13 @@ def _instructions(content: Mapping[str, Any], tally: Tally) -> Iterator[Item]:
 
 
 def _words(message: Mapping[str, Any]) -> str:
-    parts = _object(message.get("content")).get("parts")
-    found = [part if isinstance(part, str) else _part(part) for part in parts] if isinstance(parts, list) else []
+    found = [part if isinstance(part, str) else _part(part) for part in _parts(message)]
     return "\n".join(each for each in found if each).strip()
+
+
+def _parts(message: Mapping[str, Any]) -> list[Any]:
+    parts = _object(message.get("content")).get("parts")
+    return parts if isinstance(parts, list) else []
 
 
 def _part(part: object) -> str:

@@ -40,7 +40,7 @@ async def to_json_lines(opened: UserMemory, given: Given) -> AsyncIterator[str]:
         yield json.dumps(_line(record, opened.user), ensure_ascii=False)
 
 
-FORMS: Mapping[Literal["mem0", "langmem", "jsonl"], Callable[[UserMemory, Given], AsyncIterator[str]]] = {
+WRITERS: Mapping[Literal["mem0", "langmem", "jsonl"], Callable[[UserMemory, Given], AsyncIterator[str]]] = {
     "mem0": to_mem0, "langmem": to_langmem, "jsonl": to_json_lines,
 }  # fmt: skip
 

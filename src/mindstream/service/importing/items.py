@@ -142,6 +142,10 @@ class Fields:
         """Take a list; []: there is none."""
         return self.value(name) if isinstance(self._left.get(name), list) else []
 
+    def texts(self, name: str) -> tuple[str, ...]:
+        """Take the texts of a list; (): there is none."""
+        return tuple(each for each in self.list(name) if isinstance(each, str))
+
     def lose(self, name: str, why: str) -> None:
         """Leave a field out, if it is there."""
         if name in self._left:

@@ -12,7 +12,7 @@ from typing import Any
 from mindstream.service.importing.items import Fields, Item, Tally, objects, present
 from mindstream.service.importing.reading import WHOLE, Source
 
-MACHINERY = ("tools", "sources", "files", "groups", "mcp_servers")
+MACHINERY = ("tools", "sources", "files", "groups", "mcp_servers", "skills", "archives")
 """Of an agent file; they say how the agent works, and nothing that it remembers."""
 SPEAKS = "send_message"
 """The tool by which older agents speak."""
@@ -21,9 +21,10 @@ SPEAKS = "send_message"
 def read(source: Source, tally: Tally) -> Iterator[Item]:
     """Yield what an agent file, or a list of passages, remembers."""
     place = source.place("agents", "core_memory", "messages", "blocks", "passages", *MACHINERY)
-    if place in ("", "item", "passages.item"):
-        for raw in objects(source.values(place), tally, "passage"):
-            yield from _passage(raw, tally)
+    alone = place in ("", "item")
+    for raw in objects(source.values(*((place,) if alone else ("passages.item", WHOLE))), tally, "passage"):
+        yield from _passage(raw, tally)
+    if alone:
         return
     for name in ("blocks", "core_memory"):
         for raw in objects(source.values(f"{name}.item", WHOLE), tally, "block"):
@@ -46,10 +47,9 @@ def _passage(raw: dict[str, Any], tally: Tally) -> Iterator[Item]:
     if raw.get("is_deleted"):
         tally.lose("items", raw.get("text"), "it was deleted there")
         return
-    tags = fields.list("tags")
     yield Item(
         text=fields.text("text", "content"), source_id=fields.name("id"), created=fields.moment("created_at"),
-        by="Letta", keywords=tuple(each for each in tags if isinstance(each, str)),
+        by="Letta", keywords=fields.texts("tags"),
         data=present(metadata=fields.mapping("metadata"), updated_at=fields.name("updated_at"),
                      more=fields.rest(embedding_config="vectors are made anew")),
     )  # fmt: skip
@@ -68,8 +68,11 @@ def _block(raw: dict[str, Any], tally: Tally) -> Iterator[Item]:
 def _message(raw: dict[str, Any], agent: str, tally: Tally) -> Iterator[Item]:
     role, said = str(raw.get("role")), _said(raw)
     if role not in ("user", "assistant") or not said:
-        tally.lose(f"messages: {role}", raw.get("content") or raw, "nothing was said in it")
+        tally.lose(f"messages: {role}", raw.get("content") or raw, "neither user nor agent says anything in it")
         return
+    for part in objects(iter(_parts(raw)), tally, "message.content"):
+        if part.get("type") != "text":
+            tally.lose(f"message.content: {part.get('type')}", part, "it was not said in the talk")
     fields = Fields(raw, tally, "message.")
     fields.value("role")
     fields.value("content" if "content" in raw else "text")
@@ -86,11 +89,14 @@ def _said(raw: dict[str, Any]) -> str:
         function = call.get("function") if isinstance(call, dict) else None
         if isinstance(function, dict) and function.get("name") == SPEAKS:
             return _within(function.get("arguments"))
-    content = raw.get("content") or raw.get("text")
-    parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
-    texts = [part.get("text") for part in parts if isinstance(part, dict) and part.get("type") == "text"]
+    texts = [part.get("text") for part in _parts(raw) if isinstance(part, dict) and part.get("type") == "text"]
     text = "\n".join(each for each in texts if isinstance(each, str)).strip()
     return _within(text) if text.startswith('{"type"') or text.startswith('{\n  "type"') else text
+
+
+def _parts(raw: dict[str, Any]) -> list[Any]:
+    content = raw.get("content") or raw.get("text")
+    return content if isinstance(content, list) else [{"type": "text", "text": content}]
 
 
 def _within(text: object) -> str:

@@ -27,7 +27,6 @@ def read(source: Source, tally: Tally) -> Iterator[Item]:
 
 def _memory(raw: dict[str, Any], tally: Tally) -> Item:
     fields = Fields(raw, tally)
-    keywords = tuple(each for each in fields.list("categories") if isinstance(each, str))
     return Item(
         text=fields.text("memory", "text", "content", "data"),
         source_id=fields.name("id"),
@@ -36,7 +35,7 @@ def _memory(raw: dict[str, Any], tally: Tally) -> Item:
         by=fields.name("actor_id") or "mem0",
         user=fields.name("user_id"),
         episode=fields.name("run_id"),
-        keywords=keywords,
+        keywords=fields.texts("categories"),
         data=present(
             metadata=fields.mapping("metadata"),
             agent_id=fields.name("agent_id"),

@@ -112,7 +112,9 @@ class Import:
 
     def _drafts(self, item: Item, user: str) -> Iterator[Record]:
         key, now, created = self._key(user), self.clock.now(), item.created
-        if created is not None and not 0 <= created <= now + AHEAD_S:
+        if created is None:
+            self.tally.lose("missing dates", item.text, "the time of the import stands instead")
+        elif not 0 <= created <= now + AHEAD_S:
             self.tally.lose("dates", created, "it is before 1970 or to come; the time of the import stands instead")
             created = None
         named = item.source_id or (item.created, item.by, item.episode, item.text)

@@ -1,7 +1,7 @@
 """Plain JSON Lines: {"text": …} a line, with what else is known of it.
 
 Known besides: id, kind (note, observation or chat), created_at, user, by, episode, keywords, valid_from, valid_until,
-metadata.
+metadata. Of others' names for text, date and speaker those are known that most of them use.
 """
 
 from __future__ import annotations
@@ -16,14 +16,19 @@ from mindstream.service.importing.reading import Source
 KINDS: frozenset[Kind] = FADING | {"chat"}
 """What may be written without a mind: the others have a form of their own."""
 
+TEXTS = ("text", "content", "memory", "message")
+DATES = ("created_at", "timestamp", "created", "date")
+OWN = ("user", "human")
+"""Roles that are the user's own."""
+
 
 def read(source: Source, tally: Tally) -> Iterator[Item]:
     """Yield what the lines say."""
     for number, raw in source.lines():
-        if isinstance(raw, dict):
+        if isinstance(raw, dict) and any(isinstance(raw.get(name), str) for name in TEXTS):
             yield _line(raw, tally)
         else:
-            tally.lose("line", raw, f"an object is wanted, first in line {number}")
+            tally.lose("line", raw, f"an object with words in {' or '.join(TEXTS)} is wanted, first in line {number}")
 
 
 def _line(raw: dict[str, Any], tally: Tally) -> Item:
@@ -32,16 +37,17 @@ def _line(raw: dict[str, Any], tally: Tally) -> Item:
     if kind is not None:
         fields.value("kind")
     fields.lose("kind", f"only {', '.join(each for each in get_args(Kind) if each in KINDS)} can be imported")
+    by, role = fields.name("by"), fields.name("role")
     return Item(
-        text=fields.text("text"),
+        text=fields.text(*TEXTS),
         source_id=fields.name("id"),
         kind=kind or "note",
-        created=fields.moment("created_at"),
+        created=fields.moment(next((name for name in DATES if name in raw), "")),
         valid_from=fields.moment("valid_from"),
         valid_until=fields.moment("valid_until"),
-        by=fields.name("by"),
+        by=by or ("" if role in OWN else role),
         user=fields.name("user"),
         episode=fields.name("episode"),
-        keywords=tuple(each for each in fields.list("keywords") if isinstance(each, str)),
-        data=present(metadata=fields.mapping("metadata"), more=fields.rest()),
+        keywords=fields.texts("keywords"),
+        data=present(role=role, metadata=fields.mapping("metadata"), more=fields.rest()),
     )

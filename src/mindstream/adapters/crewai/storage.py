@@ -9,32 +9,21 @@ import asyncio
 import base64
 from collections import Counter
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from crewai.memory.storage.backend import EmbeddingDimensionMismatchError
 from crewai.memory.types import MemoryRecord, ScopeInfo
-from numpy.typing import NDArray
 
 from mindstream import caches
+from mindstream.adapters.crewai.at_hand import EPISODE, AtHand, Facts, aware, numbers_of, path_of
 from mindstream.adapters.loop import Handle, both
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.memory.store.store import Store
 from mindstream.memory.store.validation import fitted_text
 from mindstream.models.embedders.embedder import Embedder
-
-EPISODE, PORTION = "crewai", 1_000
-
-
-class Held(NamedTuple):
-    """What is at hand of a record: all but its content, and its vector, of length 1."""
-
-    stored: str
-    record: MemoryRecord
-    vector: NDArray[np.float16]
 
 
 class MindstreamStorage:
@@ -50,18 +39,19 @@ class MindstreamStorage:
         self, data: str | Path | Store = "data", user: str = "crew", *, embed: Embedder | str = "wordllama"
     ) -> None:
         self.handle, self._alone, self._reading = Handle(data, user, embed), asyncio.Lock(), asyncio.Lock()
-        self.forget("")
+        self._at_hand, self._stream = AtHand(), ""
         caches.watch(self)
 
-    def forget(self, _: str) -> None:
-        """Let go of what is at hand: something was erased."""
-        self._upto, self._held = 0, dict[str, Held]()
+    def forget(self, stream: str) -> None:
+        """Let go of what is at hand: something of it was erased."""
+        if stream == self._stream:
+            self._at_hand = AtHand()
 
     async def _save(self, records: list[MemoryRecord], memory: Memory) -> None:
         """Write records, in one transaction; of an id that is there already the new one takes the place."""
         async with self._alone:
             latest = {record.id: record for record in records}
-            known = {each.record.id: each.stored for each in await self._all(record_ids=latest, memory=memory)}
+            known = {each.id: each.stored for each in await self._all(record_ids=latest, memory=memory)}
             await memory.retain_all([_draft(record) for id_, record in latest.items() if id_ not in known])
             for id_, stored in known.items():
                 await memory.replace(stored, _draft(latest[id_]))
@@ -71,22 +61,23 @@ class MindstreamStorage:
         metadata_filter: dict[str, Any] | None = None, limit: int = 10, min_score: float = 0.0, *, memory: Memory,
     ) -> list[tuple[MemoryRecord, float]]:  # fmt: skip
         """Return the records nearest to a vector, with the cosine (0 to 1), best first."""
-        passing = await self._all(scope_prefix, categories, metadata_filter=metadata_filter, memory=memory)
-        asked = _unit(query_embedding)
-        for width in {len(each.vector) for each in passing} - {0, len(asked)}:
-            raise EmbeddingDimensionMismatchError(width, len(asked))
-        none = np.zeros(len(asked), np.float16)
-        vectors = np.array([each.vector if len(each.vector) else none for each in passing]).reshape(-1, len(asked))
-        scores = np.clip(vectors @ asked, 0, 1)
-        order = np.argsort(-scores, kind="stable")[: max(0, limit)]
-        best = {passing[at].stored: float(scores[at]) for at in order if scores[at] >= min_score}
+        at_hand = await self._caught_up(memory)
+        rows = at_hand.find(scope_prefix, categories, metadata_filter=metadata_filter)
+        for width in at_hand.widths(rows) - {len(query_embedding)}:
+            raise EmbeddingDimensionMismatchError(width, len(query_embedding))
+        rows, scores = at_hand.nearest(query_embedding, rows, limit)
+        pairs = zip(rows.tolist(), scores.tolist(), strict=True)
+        best = {at_hand.facts[at].stored: score for at, score in pairs if score >= min_score}
         return [(_known(each), best[each.id]) for each in await memory.store.records(memory.key, list(best))]
 
     async def _delete(self, *named: Any, memory: Memory, **filters: Any) -> int:
         """Forget for good what meets all that is named, with every version; return how many records that were."""
         found = await self._all(*named, **filters, memory=memory)
         if found:
+            at_hand = self._at_hand
             await memory.forget(*(each.stored for each in found))
+            self._at_hand = at_hand  # what was erased is taken out of it at once; it is not all read again
+            await self._caught_up(memory)
         return len(found)
 
     save, asave = both(_save)
@@ -103,26 +94,26 @@ class MindstreamStorage:
 
     def list_records(self, scope_prefix: str | None = None, limit: int = 200, offset: int = 0) -> list[MemoryRecord]:
         """Return records, newest first."""
-        found = sorted(self._found(scope_prefix), key=lambda each: _aware(each.record.created_at))[::-1]
+        found = sorted(self._found(scope_prefix), key=lambda each: aware(each.made))[::-1]
         return self._read(found[max(0, offset) :][: max(0, limit)])
 
     def get_scope_info(self, scope: str) -> ScopeInfo:
         """Return what a scope and those below it hold."""
-        made = sorted((each.record.created_at for each in self._found(scope)), key=_aware)
+        found = self._found(scope)
+        made = sorted((each.made for each in found), key=aware)
         return ScopeInfo(
-            path=_path(scope) or "/", record_count=len(made), categories=sorted(self.list_categories(scope)),
+            path=path_of(scope) or "/", record_count=len(made), categories=sorted(_categories(found)),
             oldest_record=made[0] if made else None, newest_record=made[-1] if made else None,
-            child_scopes=self.list_scopes(scope),
+            child_scopes=_below(scope, found),
         )  # fmt: skip
 
     def list_scopes(self, parent: str = "/") -> list[str]:
         """Return the scopes just below one."""
-        prefix, paths = f"{_path(parent)}/", {_path(each.record.scope) for each in self._found(parent)}
-        return sorted({prefix + each[len(prefix) :].split("/")[0] for each in paths if each.startswith(prefix)})
+        return _below(parent, self._found(parent))
 
     def list_categories(self, scope_prefix: str | None = None) -> dict[str, int]:
         """Count records by category."""
-        return Counter(name for each in self._found(scope_prefix) for name in each.record.categories)
+        return _categories(self._found(scope_prefix))
 
     def count(self, scope_prefix: str | None = None) -> int:
         """Count records."""
@@ -132,40 +123,25 @@ class MindstreamStorage:
         """Forget a scope and those below it, or everything, for good."""
         self.delete(scope_prefix)
 
-    def _read(self, held: Iterable[Held]) -> list[MemoryRecord]:
-        ids = [each.stored for each in held]
+    def _read(self, found: Iterable[Facts]) -> list[MemoryRecord]:
+        ids = [each.stored for each in found]
         return [_known(each) for each in self.handle.wait(lambda memory: memory.store.records(memory.key, ids))]
 
-    async def _all(
-        self, scope_prefix: str | None = None, categories: list[str] | None = None,
-        record_ids: Iterable[str] | None = None, older_than: datetime | None = None,
-        metadata_filter: dict[str, Any] | None = None, *, memory: Memory,
-    ) -> list[Held]:  # fmt: skip
-        """Return what meets all that is named, in the order of writing, with all that anybody has written."""
-        async with self._reading:
-            upto, after, more = 0, 0, True
-            while more:
-                changes = await memory.store.changes(memory.key, self._upto, after, PORTION)
-                upto, after, more = upto or changes.upto, changes.left, changes.left > 0
-                for id_ in (*changes.gone, *(each.id for each in changes.records)):
-                    self._held.pop(id_, None)
-                for each in changes.records:
-                    if each.episode == EPISODE and not each.valid_until and not each.forgotten:
-                        known = _known(each)
-                        bare = known.model_copy(update={"content": "", "embedding": None})
-                        self._held[each.id] = Held(each.id, bare, _unit(known.embedding or []).astype(np.float16))
-            self._upto = upto
-        path = _path(scope_prefix or "/")
-        return [
-            each for each in self._held.values()
-            if (not path or f"{_path(each.record.scope)}/".startswith(f"{path}/"))
-            and (not categories or {*categories} & {*each.record.categories})
-            and (record_ids is None or each.record.id in record_ids)
-            and (older_than is None or _aware(each.record.created_at) < _aware(older_than))
-            and all(each.record.metadata.get(name) == value for name, value in (metadata_filter or {}).items())
-        ]  # fmt: skip
+    async def _all(self, *named: Any, memory: Memory, **filters: Any) -> list[Facts]:
+        """Return what meets all that is named, in the order of writing."""
+        at_hand = await self._caught_up(memory)
+        return [at_hand.facts[at] for at in at_hand.find(*named, **filters).tolist()]
 
     _found = both(_all)[0]
+
+    async def _caught_up(self, memory: Memory) -> AtHand:
+        """Return what is at hand, with all that anybody has written."""
+        async with self._reading:
+            self._stream, before = memory.key, self._at_hand
+            at_hand = await before.catch_up(memory)
+            if self._at_hand is before:  # nothing was erased meanwhile
+                self._at_hand = at_hand
+            return at_hand
 
 
 def _draft(record: MemoryRecord) -> RecordDraft:
@@ -174,26 +150,22 @@ def _draft(record: MemoryRecord) -> RecordDraft:
     return RecordDraft(
         text=fitted_text(record.content if record.content.strip() else "(no words)"),
         kind="document", episode=EPISODE, by=(record.source or "")[:500], data=data,
-        importance=1 + 9 * record.importance, created=_aware(record.created_at).timestamp(),
+        importance=1 + 9 * record.importance, created=aware(record.created_at).timestamp(),
     )  # fmt: skip
 
 
 def _known(record: Record) -> MemoryRecord:
     """Return a record as CrewAI knows it."""
-    numbers = np.frombuffer(base64.b64decode(str(record.data["vector"])), np.float32).tolist()
-    return MemoryRecord.model_validate(record.data["record"]).model_copy(update={"embedding": numbers or None})
+    given: Any = record.data["record"]
+    return MemoryRecord.model_validate({**given, "embedding": numbers_of(record).tolist() or None})
 
 
-def _unit(numbers: list[float]) -> NDArray[np.float32]:
-    vector = np.asarray(numbers, np.float32)
-    return np.asarray(vector / max(float(np.linalg.norm(vector)), 1e-9), np.float32)
+def _categories(found: Iterable[Facts]) -> dict[str, int]:
+    return Counter(name for each in found for name in each.categories)
 
 
-def _aware(at: datetime) -> datetime:
-    return at.replace(tzinfo=UTC) if at.tzinfo is None else at
-
-
-@caches.remember(4_096)
-def _path(scope: str) -> str:
-    """Return a scope as a path, the root as nothing."""
-    return "".join(f"/{part}" for part in scope.split("/") if part)
+def _below(scope: str, found: Iterable[Facts]) -> list[str]:
+    """Return the scopes just below one in which something stands."""
+    prefix = f"{path_of(scope)}/"
+    paths = {each.scope for each in found}
+    return sorted({prefix + each[len(prefix) :].split("/")[0] for each in paths if each.startswith(prefix)})
