@@ -147,10 +147,18 @@ class Recaller:
         if k < 1:
             raise InputError(f"k says how many records to return, at least 1, not {k}")
         policy = policy or self.policy
-        columns = await self._columns(stream, query, now, filters, policy)
+        with self.shelf.answering():
+            columns = await self._columns(stream, query, now, filters, policy)
+            if not len(columns):
+                return Recall(by_candidates=columns.behind)
+            return await self._ranked(columns, query, k, now, filters, policy, floor, second)
+
+    async def _ranked(
+        self, columns: Columns, query: str, k: int, now: Moment, filters: Filters, policy: Policy, floor: float,
+        second: SecondStage | None,
+    ) -> Recall:  # fmt: skip
+        """Return the best of these records."""
         by_candidates = columns.behind
-        if not len(columns):
-            return Recall(by_candidates=by_candidates)
         question = understood(query, columns, now)
         embedded = await self.embedding.soon(question.wordings)
         vectors = np.zeros((1, columns.width), np.float32) if embedded is None else embedded

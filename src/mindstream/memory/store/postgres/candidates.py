@@ -20,10 +20,12 @@ from mindstream.memory.store.store import Candidates, Told
 from mindstream.text.dates import DateSpan
 from mindstream.text.lexical import GROUP_B, GROUP_K1, K1, B, resisting, saturated, telling_all
 
-AROUND = 2
-"""So many records before and after one in its episode come with it: ranking has words count there, too."""
-MOST = 300
-"""So many by each way of finding: more are read more slowly, and recall finds hardly more."""
+AROUND, NEXT = 2, 1
+"""So many records before and after one in its episode come with it, by words and by vectors: ranking has them count
+there, too."""
+MOST, NEAR, NEWEST = 300, 150, 100
+"""So many by words, so many of the nearest, so many of the newest and the best held: more are read more slowly, and
+recall finds hardly more."""
 SAMPLE = 64
 """So many, evenly spread over the stream, tell what is usual in it."""
 NEXT_TO, ANSWER, IN_EPISODE = np.float32(0.3), np.float32(1.3), np.float32(1.25)
@@ -78,22 +80,23 @@ class Finder:
         places = self._places.of(rows, [row[0] for row in held])
         numbers = np.concatenate([np.empty(0, np.int64), *(place.numbers for place in places)])
         asked = [row[0] for row in rows.execute(UNHELD, (stream, stream, 2 * SMALLEST))]
-        asked += queries.number_newest_and_best_held(rows, stream, n, kinds)
+        asked += queries.number_newest_and_best_held(rows, stream, min(n, NEWEST) if places else n, kinds)
         count, terms = (sum(row[at] for row in held) for at in (1, 2))
-        best = np.empty(0, np.int64)
+        near = np.empty(0, np.int64)
         if vector is not None and np.any(vector):
-            best = _nearest(rows, stream, count, vector, n, kinds)
+            near = _nearest(rows, stream, count, vector, min(n, NEAR), kinds)
         if not places:
-            return Candidates(record for _, record in _read(rows, [*asked, *best.tolist()], kinds))
+            return Candidates(record for _, record in _read(rows, [*asked, *near.tolist()], kinds))
         found = _found(rows, [row[0] for row in held], places, {hashed(word): at for at, word in enumerate(words)})
         scoring = _Scoring(found, len(words), count, terms / count)
         inside = written_in(rows, numbers, spans)
-        best = np.concatenate([best, _by_words(found, scoring, n, kinds, None)])
+        best = _by_words(found, scoring, n, kinds, None)
         if np.any(inside):
             best = np.concatenate([best, _by_words(found, scoring, n, kinds, inside), numbers[inside][-n:]])
         sample = numbers[np.unique(np.linspace(0, len(numbers) - 1, SAMPLE).astype(np.int64))]
-        around = [place.around(place.find(some), to) for place in places for some, to in ((best, AROUND), (sample, 1))]
-        read = _read(rows, [*asked, *np.concatenate([best, *around]).tolist()], kinds)
+        reach = ((best, AROUND), (np.concatenate([near, sample]), NEXT))
+        around = [place.around(place.find(some), to) for place in places for some, to in reach]
+        read = _read(rows, [*asked, *np.concatenate([best, near, *around]).tolist()], kinds)
         there = np.array([number for number, _ in read], np.int64)
         told = Told(
             records=count, terms=terms, holding=dict(zip(words, scoring.holds.tolist(), strict=True)),
