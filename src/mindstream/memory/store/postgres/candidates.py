@@ -23,7 +23,7 @@ from mindstream.text.lexical import GROUP_B, GROUP_K1, K1, B, resisting, saturat
 AROUND, NEXT = 2, 1
 """So many records before and after one in its episode come with it, by words and by vectors: ranking has them count
 there, too."""
-MOST, NEAR, NEWEST = 300, 150, 100
+MOST, NEAR, NEWEST = 200, 150, 100
 """So many by words, so many of the nearest, so many of the newest and the best held: more are read more slowly, and
 recall finds hardly more."""
 SAMPLE = 64
