@@ -15,10 +15,11 @@ from babble import Babble
 from mindstream.clock import ManualClock
 from mindstream.conformance.samples import ANN, BOB, LATER, NOW, build_record, build_writing
 from mindstream.memory.memory import Memory
-from mindstream.memory.recall import recall
+from mindstream.memory.recall import part, recall
 from mindstream.memory.store.record import Record, RecordDraft, Vector
 from mindstream.memory.store.store import Commit, Revision
 from mindstream.models.embedders.wordllama import WordLlama
+from mindstream.text.dates import DateSpan
 from mindstream.text.words import terms
 
 psycopg = pytest.importorskip("psycopg", reason="PostgreSQL is not tried: psycopg is not installed")
@@ -41,6 +42,7 @@ def url(monkeypatch: pytest.MonkeyPatch) -> str:
     for module, name, value in (
         (segments, "SEARCHED_FROM", 40), (segments, "SMALLEST", 8), (segments, "SEVERAL", 4),
         (segments, "LARGEST", 128), (candidates, "SMALLEST", 8), (postgres, "SMALLEST", 8),
+        (candidates, "SAMPLE", 4),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, value)
     return postgres_server.fresh_url()
@@ -104,7 +106,7 @@ async def test_words_find_what_is_neither_new_nor_held_well(store: PostgresStore
     newest = [each.text for each in records[-3:]]
     assert records[17].text in await found(store, "number17", n=1)
     assert set(newest) <= set(await found(store, "number17"))
-    assert len(await found(store, "number17 number31", records[23].vector)) <= 4 * 3 + 16
+    assert len(await found(store, "number17 number31", records[23].vector)) <= 4 * 3 + 16 + 4 * 3
     assert not await store.candidates(BOB, None, ["number17"], 3)
 
 
@@ -241,9 +243,13 @@ async def test_no_other_tenant_is_found_by_words_or_vectors(url: str) -> None:
         assert [connection.execute(f"SELECT count(*) FROM {each}").fetchone() for each in SEARCHED] == [(0,)] * 3
 
 
-async def test_a_filled_database_of_the_schema_before_is_indexed(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("seen", [5, 9])
+async def test_a_filled_database_of_a_schema_before_is_indexed(
+    url: str, seen: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     records = talk(60)
-    monkeypatch.setattr(postgres, "MIGRATIONS", MIGRATIONS[:5])
+    monkeypatch.setattr(postgres, "MIGRATIONS", MIGRATIONS[:seen])
+    monkeypatch.setattr(postgres, "SMALLEST", 1000)  # what fills the index knows the last schema alone
     async with PostgresStore(url) as before:
         await before.commit(build_writing(*records))
     monkeypatch.setattr(postgres, "MIGRATIONS", MIGRATIONS)
@@ -270,10 +276,65 @@ async def test_candidates_are_scored_as_among_all(url: str, monkeypatch: pytest.
 
         monkeypatch.setattr(memory._recaller.shelf, "at_hand", nothing)
         monkeypatch.setattr(recall, "CANDIDATES", 50)
-        part = [{each.record.id for each in await memory.recall(question, 5, touch=False)} for question in questions]
-        monkeypatch.setattr(recall, "PartLexical", lambda columns, told: columns.lexical)
+        some = [{each.record.id for each in await memory.recall(question, 5, touch=False)} for question in questions]
+        monkeypatch.setattr(part, "PartLexical", lambda columns, told: columns.lexical)
         alone = [{each.record.id for each in await memory.recall(question, 5, touch=False)} for question in questions]
-    assert shared(whole, part) > 0.9 > shared(whole, alone)
+    assert shared(whole, some) > 0.9 > shared(whole, alone)
+
+
+async def test_the_stream_tells_who_says_how_much_and_when(store: PostgresStore) -> None:
+    by = ["Ann" if at % 3 else "Coach" for at in range(150)]
+    records = [
+        replace(each, by=name, created=NOW + at) for at, (each, name) in enumerate(zip(talk(150), by, strict=True))
+    ]
+    for start in range(0, 150, 10):
+        await store.commit(build_writing(*records[start : start + 10]))
+    await store.index(ANN)
+    spans = [DateSpan(NOW + 20, NOW + 33), DateSpan(NOW + 30, NOW + 36)]
+    candidates = await store.candidates(ANN, None, ["number90"], 20, spans=spans)
+    told, there = candidates.told, [each.text for each in candidates]
+    assert told and told.written == 16 and {each.text for each in records[20:36]} <= set(there)
+    held = records[: told.records]
+    assert told.said == {
+        name: (sum(each.by == name for each in held), sum(len(terms(each.text)) for each in held if each.by == name))
+        for name in ("Ann", "Coach")
+    }
+    assert 0 <= told.groups - len({each.episode for each in held}) < 5, "some stand in two segments"
+    drawn = [there[at] for at in told.sample]
+    assert {records[0].text, held[-1].text} <= set(drawn) <= {each.text for each in held}
+
+
+async def test_who_is_often_spoken_of_in_what_is_found_is_not_taken_for_who_speaks(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(candidates, "MOST", 20)  # Tom is in all that is found
+    said = [f"{'Tom' if at % 30 == 4 else 'somebody'} watered the garden number{at}" for at in range(900)]
+    async with PostgresStore(url) as store, Memory(store, "ann", WordLlama(), ManualClock(NOW)) as memory:
+        await memory.retain_all(
+            [
+                RecordDraft(text=text, kind="chat", by="Ann" if at % 2 == 0 else "Coach", episode=f"{at // 10}")
+                for at, text in enumerate(said)
+            ]
+        )
+        await store.index(memory.key)
+        whole = await memory.recall("What did Tom do in the garden?", 5, touch=False)
+
+        async def nothing(stream: str) -> None:
+            return None
+
+        monkeypatch.setattr(memory._recaller.shelf, "at_hand", nothing)
+        some = await memory.recall("What did Tom do in the garden?", 5, touch=False)
+    assert some.by_candidates and not whole.by_candidates
+    assert "who" not in whole[0].parts and "who" not in some[0].parts
+
+
+async def test_how_much_is_ahead_is_known_without_a_count(store: PostgresStore) -> None:
+    records = await filled(store)
+    first = await store.changes(ANN, 0, 0, 20)
+    assert len(first.records) + first.ahead == len(records)
+    await store.commit(build_writing(*talk(30, 500)))
+    later = await store.changes(ANN, first.upto, 0, 20)
+    assert len(later.records) + later.ahead == 30
 
 
 def shared(some: list[set[str]], others: list[set[str]]) -> float:

@@ -117,6 +117,11 @@ class Lexical:
         """Return how many groups there are."""
         return len(self.group_sizes)
 
+    @property
+    def all_groups(self) -> int:
+        """Return how many groups there are in the whole, of which this may be a part."""
+        return self.groups
+
     def group_scores(self, found: Matches) -> Floats:
         """Return BM25 of every group, taken as one text, for the terms that were looked up."""
         of = self.group.values[found.documents]

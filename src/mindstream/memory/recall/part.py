@@ -1,14 +1,43 @@
-"""Candidates scored as they would be among all: the index of some records, with what the whole stream tells."""
+"""Candidates scored as they would be among all: columns of some records, with what the whole stream tells."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from mindstream.log.names import StreamKey
+from mindstream.memory.recall.selection import SelectedVectors
 from mindstream.memory.store.columns import Columns
-from mindstream.memory.store.store import Told
+from mindstream.memory.store.store import Candidates, Changes, Told
+from mindstream.text.dates import DateSpan
 from mindstream.text.lexical import Floats, Ints, Lexical, Matches
+
+
+class Part(Columns):
+    """The records of a stream that a store found."""
+
+    def __init__(self, stream: StreamKey, embedder: str, width: int, found: Candidates) -> None:
+        super().__init__(stream, embedder, width)
+        self.take(Changes(found))
+        self.behind, self._told = True, found.told
+        if found.told:
+            self.lexical = PartLexical(self, found.told)
+            if found.told.sample:
+                self.vectors.centre_on(np.array(found.told.sample, np.int64))
+            self._hear(found.told.said)
+        self.vectors = SelectedVectors(self.vectors, np.arange(len(self)))
+
+    def written_in(self, spans: Sequence[DateSpan]) -> int:
+        return super().written_in(spans) if self._told is None else self._told.written
+
+    def _hear(self, said: Mapping[str, tuple[int, int]]) -> None:
+        """Take how much each one says from the whole stream."""
+        for name in said:
+            self.number(name)
+        messages, words = ([said.get(name, (0, 0))[at] for name in self.names] for at in (0, 1))
+        _, _, users, agents = self.speakers.state()
+        self.speakers.begin_with([messages, words, users, agents])
 
 
 class PartLexical(Lexical):
@@ -31,6 +60,10 @@ class PartLexical(Lexical):
     @property
     def documents(self) -> int:
         return len(self.sizes)
+
+    @property
+    def all_groups(self) -> int:
+        return self._told.groups
 
     def matches_of(self, terms: Sequence[str]) -> Matches:
         found = super().matches_of(terms)

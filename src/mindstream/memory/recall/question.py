@@ -123,8 +123,9 @@ def find_bearer(word: str, columns: Columns, begins_sentence: bool = False) -> i
     lower = word.lower()
     if lower in STOP or lower in columns.named:
         return -1
-    holds = columns.lexical.matches(next(iter(terms(word)), ""))[0]
-    if len(holds) >= OFTEN and not begins_sentence and (called := _find_called(holds, columns)) >= 0:
+    term = next(iter(terms(word)), "")
+    holds = columns.lexical.matches(term)[0]
+    if len(holds) >= OFTEN and not begins_sentence and (called := _find_called(term, holds, columns)) >= 0:
         return called
     return _find_resembling(lower, columns, is_used=bool(len(holds)))
 
@@ -139,7 +140,7 @@ def _find_resembling(word: str, columns: Columns, is_used: bool) -> int:
     return bearers.pop() if len(bearers) == 1 else -1
 
 
-def _find_called(holds: NDArray[np.int64], columns: Columns) -> int:
+def _find_called(term: str, holds: NDArray[np.int64], columns: Columns) -> int:
     """Return whom of two the other calls by a word: nobody else says it, and that one does whenever they talk."""
     talk = columns.kind.values == CHAT
     by, group = columns.by.values, columns.group.values
@@ -149,7 +150,9 @@ def _find_called(holds: NDArray[np.int64], columns: Columns) -> int:
     caller, called = sorted(two, key=lambda each: -int(np.count_nonzero(said == each)))
     if np.count_nonzero(said == caller) < BY_ONE * len(holds):
         return -1
-    episodes = len(np.unique(group[talk & (by == caller)]))
+    episodes, index = len(np.unique(group[talk & (by == caller)])), columns.lexical
+    if index.counts([term])[0] * index.groups < EPISODES * episodes * index.all_groups:  # found by it: all here have it
+        return -1
     if episodes < 2 or len(np.unique(group[holds])) < EPISODES * episodes:
         return -1
     return called

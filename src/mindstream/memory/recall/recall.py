@@ -19,7 +19,7 @@ from mindstream.errors import InputError
 from mindstream.log.names import StreamKey
 from mindstream.memory.recall.embedding import Embedding
 from mindstream.memory.recall.filters import ALL, Filters, allowed_mask, compare_large
-from mindstream.memory.recall.part import PartLexical
+from mindstream.memory.recall.part import Part
 from mindstream.memory.recall.policies import Bounded, Candidates, Floats, Policy, Ranking, Signals
 from mindstream.memory.recall.question import understood
 from mindstream.memory.recall.relevance import Positions, Scored, Weights, certainty, relevance, weights_for
@@ -29,8 +29,9 @@ from mindstream.memory.recall.touch import Touch
 from mindstream.memory.store.columns import Columns
 from mindstream.memory.store.index_cache import IndexCache
 from mindstream.memory.store.record import FADING, KINDS, Kind, Record
-from mindstream.memory.store.store import Changes, Store
+from mindstream.memory.store.store import Store
 from mindstream.models.embedders.embedder import Embedder
+from mindstream.text.dates import spans
 from mindstream.text.postings import NONE
 from mindstream.text.words import terms
 
@@ -146,17 +147,26 @@ class Recaller:
         if k < 1:
             raise InputError(f"k says how many records to return, at least 1, not {k}")
         policy = policy or self.policy
-        columns = await self._columns(stream, query, filters, policy)
+        with self.shelf.answering():
+            columns = await self._columns(stream, query, now, filters, policy)
+            if not len(columns):
+                return Recall(by_candidates=columns.behind)
+            return await self._ranked(columns, query, k, now, filters, policy, floor, second)
+
+    async def _ranked(
+        self, columns: Columns, query: str, k: int, now: Moment, filters: Filters, policy: Policy, floor: float,
+        second: SecondStage | None,
+    ) -> Recall:  # fmt: skip
+        """Return the best of these records."""
         by_candidates = columns.behind
-        if not len(columns):
-            return Recall(by_candidates=by_candidates)
         question = understood(query, columns, now)
         embedded = await self.embedding.soon(question.wordings)
         vectors = np.zeros((1, columns.width), np.float32) if embedded is None else embedded
         alike = await compare_large(self.store, columns, filters)
         passing = allowed_mask(columns, filters, now, alike)
         written_down = filters.asked_in in columns.position
-        if getattr(policy, "by_relevance", False) and len(columns) > self.scanned and k <= SELECTS_UP_TO:
+        selects = getattr(policy, "by_relevance", False) and not isinstance(columns, Part)
+        if selects and len(columns) > self.scanned and k <= SELECTS_UP_TO:
             columns, passing = select(columns, question, vectors, passing, self.weights)
         scored = relevance(columns, question, vectors, passing, self.weights)
         certain = certainty(columns, question, scored, passing, embedded is None, written_down)
@@ -171,7 +181,9 @@ class Recaller:
             found = await _reranked(found, second, query, k)
         return replace(found, without_vectors=without, by_candidates=by_candidates, certainty=certain)
 
-    async def _columns(self, stream: StreamKey, query: str, filters: Filters, policy: Policy) -> Columns:
+    async def _columns(
+        self, stream: StreamKey, query: str, now: Moment, filters: Filters, policy: Policy
+    ) -> Columns:  # fmt: skip
         """Return a stream's columns; where they are not there at once, those of the store's candidates."""
         if not getattr(policy, "by_relevance", False):
             return await self.shelf.columns(stream)
@@ -179,13 +191,10 @@ class Recaller:
             return columns
         embedded = await self.embedding.soon([query])
         vector = None if embedded is None else embedded[0].astype(np.float16)
-        found = await self.store.candidates(stream, vector, terms(query), CANDIDATES, kinds=filters.kinds)
-        columns = Columns(stream, self.embedding.embedder.name, self.embedding.embedder.width)
-        columns.take(Changes(found))
-        if found.told:
-            columns.lexical = PartLexical(columns, found.told)
-        columns.behind = True
-        return columns
+        found = await self.store.candidates(
+            stream, vector, terms(query), CANDIDATES, kinds=filters.kinds, spans=spans(query, now)
+        )
+        return Part(stream, self.embedding.embedder.name, self.embedding.embedder.width, found)
 
     def _without_vectors(self) -> str:
         failing = self.embedding

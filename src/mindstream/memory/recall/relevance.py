@@ -90,7 +90,7 @@ def relevance(
     """Score all records of a stream; `vectors` are those of the question's wordings."""
     parts = _by_words(columns, question, weights)
     if question.who >= 0:
-        parts["who"] = _said(columns, question) * np.float32(weights.who * telling(1, len(columns.entire) + OTHERS))
+        parts["who"] = _said(columns, question) * np.float32(weights.who * telling(1, len(columns.lexical) + OTHERS))
     if question.spans:
         parts["dates"] = np.float32(weights.dates) * _dated(columns, question)
     if weights.question:
@@ -213,15 +213,7 @@ def _dated(columns: Columns, question: RecallQuery) -> Floats:
         later = span.until + min(max(span.until - span.since, DAY_S), 7 * DAY_S)
         inside[(created >= span.until) & (created < later) & (inside < 0.5)] = 0.5
         inside[(created >= span.since) & (created < span.until)] = 1
-    return inside * np.float32(telling(written_in(columns.entire, question), len(columns.entire)))
-
-
-def written_in(columns: Columns, question: RecallQuery) -> int:
-    """Return how many records were written in the time that a question names."""
-    created, inside = columns.created.values, np.zeros(len(columns), np.bool_)
-    for span in question.spans:
-        inside |= (created >= span.since) & (created < span.until)
-    return int(np.count_nonzero(inside))
+    return inside * np.float32(telling(columns.entire.written_in(question.spans), len(columns.lexical)))
 
 
 def _nearness(columns: Columns, vectors: Floats, candidates: NDArray[np.bool_], total: Floats) -> Floats:

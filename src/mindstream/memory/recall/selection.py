@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mindstream.memory.recall.question import RecallQuery
-from mindstream.memory.recall.relevance import CHAT, OTHERS, TERMS_AT_ONCE, Resistance, Weights, written_in
+from mindstream.memory.recall.relevance import CHAT, OTHERS, TERMS_AT_ONCE, Resistance, Weights
 from mindstream.memory.store.columns import Columns
 from mindstream.memory.store.vectors import Floats, Vectors
 from mindstream.text.growing_array import GrowingArray
@@ -205,7 +205,7 @@ def _besides(columns: Columns, question: RecallQuery, rows: Ints, weights: Weigh
     for span in question.spans:
         created = columns.created.values[rows]
         inside = (created >= span.since) & (created < span.until)
-        gains += inside * np.float32(weights.dates * telling(written_in(columns, question), len(columns)))
+        gains += inside * np.float32(weights.dates * telling(columns.written_in(question.spans), len(columns)))
     return gains
 
 

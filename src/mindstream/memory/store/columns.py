@@ -7,7 +7,7 @@ portions and asks for what is new before each recall, so that another process's 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from mindstream.memory.store.record import KINDS, Kind, Record, Vector
 from mindstream.memory.store.store import Changes, Store
 from mindstream.memory.store.validation import is_finite
 from mindstream.memory.store.vectors import Vectors
+from mindstream.text.dates import DateSpan
 from mindstream.text.growing_array import GrowingArray
 from mindstream.text.lexical import Lexical
 from mindstream.text.postings import Postings
@@ -189,7 +190,7 @@ class Columns:
             self.last.values[group] = at
         if before >= 0:
             self.after.values[before] = at
-        ending = record.text[-ASKS_WITHIN:].rstrip()
+        ending = _ending(record.text)
         self.kind.append(KIND_CODES[record.kind])
         self.only_talk &= record.kind == "chat"
         self.by.append(by)
@@ -197,7 +198,7 @@ class Columns:
         self.group.append(group)
         self.before.append(before)
         self.after.append(-1)
-        self.asks.append("?" in ending or "？" in ending)
+        self.asks.append(is_asking(record.text))
         self.ends_asking.append(ending.endswith(("?", "？")))
         self.created.append(record.created)
         for column in (self.level, self.lasting, self.importance, self.accessed, self.open):
@@ -262,6 +263,13 @@ class Columns:
         held[ending] = (self.valid_until.values[ending] > now) & (self.forgotten.values[ending] > now)
         return held
 
+    def written_in(self, spans: Sequence[DateSpan]) -> int:
+        """Return how many records were written in any of these stretches of time."""
+        created, inside = self.created.values, np.zeros(len(self), np.bool_)
+        for span in spans:
+            inside |= (created >= span.since) & (created < span.until)
+        return int(np.count_nonzero(inside))
+
     def holding(self, kinds: Collection[Kind], now: Moment) -> NDArray[np.bool_]:
         """Mark the records of these kinds that hold and are not forgotten; `now` LATEST: that hold for good."""
         held: NDArray[np.bool_] = np.isin(self.kind.values, [KIND_CODES[kind] for kind in kinds])
@@ -291,6 +299,16 @@ class Columns:
         self.valid_until.values[at] = OPEN if record.valid_until is None else record.valid_until
         self.forgotten.values[at] = OPEN if record.forgotten is None else record.forgotten
         self.open.values[at] = record.valid_until is None and record.forgotten is None
+
+
+def is_asking(text: str) -> bool:
+    """Tell whether a question stands in the last characters of a text."""
+    ending = _ending(text)
+    return "?" in ending or "？" in ending
+
+
+def _ending(text: str) -> str:
+    return text[-ASKS_WITHIN:].rstrip()
 
 
 def _terms(record: Record) -> list[str]:

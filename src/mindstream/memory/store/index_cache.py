@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -39,8 +39,8 @@ GROWN = 16
 SAMPLE = 32
 """So many ids of a kept file are looked for in the store."""
 Behind = Callable[[StreamKey], Coroutine[Any, Any, None]]
-REST_S = 0.5
-"""Whoever could not wait for columns is answered before they are filled behind."""
+REST_S, RESTS = 0.5, 10
+"""Whoever could not wait for columns is answered before they are filled behind, but they do not wait for ever."""
 
 
 class IndexCache:
@@ -65,9 +65,19 @@ class IndexCache:
         self._behind: dict[str, asyncio.Task[None]] = {}
         self._keeping: dict[str, asyncio.Task[None]] = {}
         self._users: dict[str, WeakSet[object]] = {}
+        self._answering = 0
         caches.watch(self)
         at_work: WeakSet[Any] = getattr(store, "at_work", WeakSet())
         at_work.add(self)
+
+    @contextlib.contextmanager
+    def answering(self) -> Iterator[None]:
+        """Say that somebody is answered while the block runs: what is filled behind begins after it."""
+        self._answering += 1
+        try:
+            yield
+        finally:
+            self._answering -= 1
 
     def use(self, stream: StreamKey, user: object) -> None:
         """Note that somebody has a stream open."""
@@ -213,7 +223,10 @@ class IndexCache:
         columns.vectors.behind = False
 
     async def _fill_behind(self, stream: StreamKey) -> None:
-        await asyncio.sleep(REST_S)
+        for _ in range(RESTS):
+            await asyncio.sleep(REST_S)
+            if not self._answering:
+                break
         await self.columns(stream)
 
     def _begin(self, tasks: dict[str, asyncio.Task[None]], stream: StreamKey, work: Behind) -> None:

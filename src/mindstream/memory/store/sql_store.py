@@ -25,6 +25,7 @@ from mindstream.memory.store.store import Candidates, Commit, Kept, Store
 from mindstream.memory.store.tenant import Tenant
 from mindstream.memory.store.validation import MAX_VERSION, checked_commit
 from mindstream.memory.store.writing import HOLDS
+from mindstream.text.dates import DateSpan
 
 T = TypeVar("T")
 MOST = 2**62
@@ -156,6 +157,7 @@ class SqlStore(Store):
         n: int,
         *,
         kinds: Sequence[Kind] | None = None,
+        spans: Sequence[DateSpan] = (),  # noqa: ARG002
     ) -> Candidates:
         self.tenant.own(stream)
         return Candidates(

@@ -24,6 +24,7 @@ from mindstream.log.work import Work
 from mindstream.memory.fading import StrengthState
 from mindstream.memory.store.checkpoints import Checkpoint
 from mindstream.memory.store.record import Kind, Record, Vector
+from mindstream.text.dates import DateSpan
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,13 +270,21 @@ class Told:
     Attributes:
         records, terms: how many records it has, and how many terms these have together.
         holding: how many records have each of the words that were asked for.
+        groups: about how many episodes it has.
         episodes: for each episode how much each of these words counts in it (BM25 of the episode as one text).
+        written: how many records were written in the stretches of time that were asked for.
+        said: how many messages each one who talks has written, and how many terms these have together.
+        sample: places of some of the candidates, drawn evenly from all: what is usual among them is in the stream.
     """
 
     records: int
     terms: int
     holding: Mapping[str, int]
+    groups: int
     episodes: Mapping[str, NDArray[np.float32]]
+    written: int
+    said: Mapping[str, tuple[int, int]]
+    sample: Sequence[int]
 
 
 class Candidates(list[Record]):
@@ -297,6 +306,7 @@ class CandidateStore(Protocol):
         n: int,
         *,
         kinds: Sequence[Kind] | None = None,
+        spans: Sequence[DateSpan] = (),
     ) -> Candidates:
         """Return records that may answer, in the order of writing, each once; ranking is not the store's business.
 
@@ -307,6 +317,7 @@ class CandidateStore(Protocol):
             vector: the question's, of length 1; None: there is none.
             words: of the question, as the lexical index knows them (text/words.terms).
             kinds: of these kinds only; None: of any.
+            spans: stretches of time that the question names: where there is an index, more of what was written then.
         """
 
 

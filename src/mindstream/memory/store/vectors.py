@@ -210,6 +210,11 @@ class Vectors:
         lengths = np.maximum(self.lengths.values[rows], np.float32(1e-6))
         return np.divide(restore(self.sums.values[rows]), lengths[:, None], dtype=np.float32)
 
+    def centre_on(self, rows: NDArray[np.int64]) -> None:
+        """Take the mean of these positions, a fair sample, for that of all."""
+        units = self.units(rows)
+        self.mean = units.sum(0) / np.float32(max(1, int(np.count_nonzero(self.lengths.values[rows]))))
+
     def _candidates(self, query: Floats, among: NDArray[np.bool_], also: NDArray[np.int64]) -> NDArray[np.int64]:
         if np.count_nonzero(among) <= EXACT_UP_TO:
             return np.flatnonzero(among)

@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, NamedTuple
+import json
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mindstream.log.names import StreamKey
 from mindstream.memory.store import queries
-from mindstream.memory.store.postgres.connection import Rows
+from mindstream.memory.store.postgres.connection import Rows, binary
+from mindstream.memory.store.postgres.places import Floats, Numbers, Place, Places, written_in
 from mindstream.memory.store.postgres.segments import EXTENSION, SMALLEST, hashed, written
-from mindstream.memory.store.record import Kind, Vector
+from mindstream.memory.store.record import Kind, Record, Vector
 from mindstream.memory.store.rows import COLUMNS, record_of
 from mindstream.memory.store.store import Candidates, Told
+from mindstream.text.dates import DateSpan
 from mindstream.text.lexical import GROUP_B, GROUP_K1, K1, B, resisting, saturated, telling_all
 
-Floats = NDArray[np.float32]
-Numbers = NDArray[np.int64]
-HELD_SEGMENTS = 128
-"""Of so many segments, each of at most 65,536 records, it is remembered which records they are: 13 bytes a record."""
-AROUND = 2
-"""So many records before and after one in its episode come with it: ranking has words count there, too."""
-MOST = 300
-"""So many by each way of finding: more are read more slowly, and recall finds hardly more."""
-NEXT_TO, IN_EPISODE = np.float32(0.3), np.float32(1.25)
-"""What counts of a word in the record before and after, and in the whole episode."""
-READY = "SELECT id, count, words FROM segments WHERE stream = ? AND ready ORDER BY last"
-PLACES = "SELECT id, numbers, kinds, kind, episode, sizes FROM segments WHERE id = ANY(%s)"
+AROUND, NEXT = 2, 1
+"""So many records before and after one in its episode come with it, by words and by vectors: ranking has them count
+there, too."""
+MOST, NEAR, NEWEST = 200, 150, 100
+"""So many by words, so many of the nearest, so many of the newest and the best held: more are read more slowly, and
+recall finds hardly more."""
+SAMPLE = 64
+"""So many, evenly spread over the stream, tell what is usual in it."""
+NEXT_TO, ANSWER, IN_EPISODE = np.float32(0.3), np.float32(1.3), np.float32(1.25)
+"""What counts of a word in the record before and after, after one that asks, and in the whole episode."""
+READY = "SELECT id, count, words, said FROM segments WHERE stream = ? AND ready ORDER BY last"
 POSTINGS = "SELECT segment, term, packed FROM postings WHERE segment = ANY(%s) AND term = ANY(%s)"
 UNHELD = (
     "SELECT number FROM records WHERE stream = ? AND number >"
@@ -53,42 +52,14 @@ DEARER = 10
 ALL = "SELECT greatest(reltuples, 0) FROM pg_class WHERE oid = 'nearness'::regclass"
 
 
-@dataclass(frozen=True)
-class Place:
-    """A segment's records: their numbers, kinds and episodes (-1: in none), and how long each episode is."""
-
-    numbers: Numbers
-    kinds: list[Kind]
-    kind: NDArray[np.uint8]
-    episode: NDArray[np.int32]
-    sizes: Floats
-
-    @cached_property
-    def _order(self) -> tuple[Numbers, Numbers]:
-        """Return the records episode by episode, and where each stands then."""
-        order = np.argsort(self.episode, kind="stable")
-        return order, np.argsort(order)
-
-    def find(self, numbers: Numbers) -> Numbers:
-        """Return the places of those of some numbers that are here."""
-        at = np.searchsorted(self.numbers, numbers)
-        at = at[at < len(self.numbers)]
-        return at[np.isin(self.numbers[at], numbers)]
-
-    def around(self, at: Numbers) -> Numbers:
-        """Return the numbers of records and of those AROUND them in their episodes."""
-        order, stands = self._order
-        near = stands[at][:, None] + np.arange(-AROUND, AROUND + 1)
-        there = order[np.clip(near, 0, len(order) - 1)]
-        same = (self.episode[there] == self.episode[at][:, None]) & (self.episode[at][:, None] >= 0)
-        found: Numbers = self.numbers[np.unique(np.concatenate([at, there[same]]))]
-        return found
-
-
 class Found(NamedTuple):
-    """What a segment has of the terms that are asked for: all postings, and of which term each is."""
+    """What a segment has of the terms that are asked for: all postings, and of which term each is.
+
+    `begins`: so many records of the stream stand in the segments before it.
+    """
 
     place: Place
+    begins: int
     postings: NDArray[np.uint32]
     term: Numbers
 
@@ -97,76 +68,96 @@ class Finder:
     """Finds candidates in a database."""
 
     def __init__(self) -> None:
-        self._places: OrderedDict[int, Place] = OrderedDict()
+        self._places = Places()
 
     def find(
-        self, rows: Rows, stream: StreamKey, vector: Vector | None, words: Sequence[str], n: int, kinds: Sequence[Kind]
-    ) -> Candidates:
+        self, rows: Rows, stream: StreamKey, vector: Vector | None, words: Sequence[str], n: int,
+        kinds: Sequence[Kind], spans: Sequence[DateSpan] = (),
+    ) -> Candidates:  # fmt: skip
         """Return the candidates of a stream (see store.CandidateStore), and what the stream tells of them."""
         n, words = min(n, MOST), list(dict.fromkeys(words))
         held = rows.execute(READY, (stream,)).fetchall()
-        found = self._found(rows, [row[0] for row in held], {hashed(word): at for at, word in enumerate(words)})
-        best = np.empty(0, np.int64)
-        scoring, count = None, 0
-        if held:
-            _, count, terms = (int(each) for each in np.sum([(0, *row[1:]) for row in held], axis=0))
-            scoring = _Scoring(found, len(words), count, terms / count)
-            best = _by_words(found, scoring, n, kinds)
+        places = self._places.of(rows, [row[0] for row in held])
+        numbers = np.concatenate([np.empty(0, np.int64), *(place.numbers for place in places)])
+        asked = [row[0] for row in rows.execute(UNHELD, (stream, stream, 2 * SMALLEST))]
+        asked += queries.number_newest_and_best_held(rows, stream, min(n, NEWEST) if places else n, kinds)
+        count, terms = (sum(row[at] for row in held) for at in (1, 2))
+        near = np.empty(0, np.int64)
         if vector is not None and np.any(vector):
-            best = np.append(best, _nearest(rows, stream, count, vector, n, kinds))
-        around = [self._places[row[0]].around(self._places[row[0]].find(best)) for row in held]
-        more = [row[0] for row in rows.execute(UNHELD, (stream, stream, 2 * SMALLEST))]
-        more += queries.number_newest_and_best_held(rows, stream, n, kinds)
-        asked = [*np.concatenate([best, *around]).tolist(), *more]
-        read = [(row[0], record_of(row[1:])) for row in _binary(rows, RECORDS, (asked, list(kinds)))]
-        if scoring is None:
-            return Candidates(record for _, record in read)
-        episodes = scoring.tell(np.array([number for number, _ in read], np.int64), [each.episode for _, each in read])
-        told = Told(count, terms, dict(zip(words, scoring.holds.tolist(), strict=True)), episodes)
+            near = _nearest(rows, stream, count, vector, min(n, NEAR), kinds)
+        if not places:
+            return Candidates(record for _, record in _read(rows, [*asked, *near.tolist()], kinds))
+        found = _found(rows, [row[0] for row in held], places, {hashed(word): at for at, word in enumerate(words)})
+        scoring = _Scoring(found, len(words), count, terms / count)
+        inside = written_in(rows, numbers, spans)
+        best = _by_words(found, scoring, n, kinds, None)
+        if np.any(inside):
+            best = np.concatenate([best, _by_words(found, scoring, n, kinds, inside), numbers[inside][-n:]])
+        sample = numbers[np.unique(np.linspace(0, len(numbers) - 1, SAMPLE).astype(np.int64))]
+        reach = ((best, AROUND), (np.concatenate([near, sample]), NEXT))
+        around = [place.around(place.find(some), to) for place in places for some, to in reach]
+        read = _read(rows, [*asked, *np.concatenate([best, near, *around]).tolist()], kinds)
+        there = np.array([number for number, _ in read], np.int64)
+        told = Told(
+            records=count, terms=terms, holding=dict(zip(words, scoring.holds.tolist(), strict=True)),
+            groups=sum(len(place.sizes) for place in places),
+            episodes=scoring.tell(there, [record.episode for _, record in read]),
+            written=int(np.count_nonzero(inside)), said=_joined(row[3] for row in held),
+            sample=np.flatnonzero(np.isin(there, sample)).tolist(),
+        )  # fmt: skip
         return Candidates((record for _, record in read), told)
 
-    def _found(self, rows: Rows, segments: list[int], asked: dict[int, int]) -> list[Found]:
-        """Look terms up in segments."""
-        self._hold(rows, segments)
-        there: dict[int, list[tuple[int, NDArray[np.uint32]]]] = {}
-        for segment, term, packed in _binary(rows, POSTINGS, (segments, list(asked))):
-            there.setdefault(segment, []).append((asked[term], np.frombuffer(packed, np.uint32)))
-        return [
-            Found(
-                self._places[segment],
-                np.concatenate([postings for _, postings in some]),
-                np.repeat([term for term, _ in some], [len(postings) for _, postings in some]),
-            )
-            for segment, some in there.items()
-        ]
 
-    def _hold(self, rows: Rows, segments: list[int]) -> None:
-        """Remember which records are in segments; no word tells anything of them."""
-        if missing := [each for each in segments if each not in self._places]:
-            for id_, numbers, kinds, kind, episode, sizes in _binary(rows, PLACES, (missing,)):
-                self._places[id_] = Place(
-                    np.frombuffer(numbers, np.int64), kinds, np.frombuffer(kind, np.uint8),
-                    np.frombuffer(episode, np.int32), np.frombuffer(sizes, np.float32),
-                )  # fmt: skip
-        for each in segments:
-            self._places.move_to_end(each)
-        while len(self._places) > max(HELD_SEGMENTS, len(segments)):
-            self._places.popitem(last=False)
+def _read(rows: Rows, numbers: Sequence[int], kinds: Sequence[Kind]) -> list[tuple[int, Record]]:
+    """Read records of these kinds by their numbers, each once, in the order of writing."""
+    return [(row[0], record_of(row[1:])) for row in binary(rows, RECORDS, (list(numbers), list(kinds)))]
 
 
-def _by_words(found: Sequence[Found], scoring: _Scoring, n: int, kinds: Sequence[Kind]) -> Numbers:
-    """Return the numbers of the records that have most of the words, or stand where they are."""
+def _found(rows: Rows, segments: Sequence[int], places: Sequence[Place], asked: dict[int, int]) -> list[Found]:
+    """Look terms up in segments."""
+    there: dict[int, list[tuple[int, NDArray[np.uint32]]]] = {}
+    for segment, term, packed in binary(rows, POSTINGS, (list(segments), list(asked))):
+        there.setdefault(segment, []).append((asked[term], np.frombuffer(packed, np.uint32)))
+    begins = np.cumsum([0, *(len(place.numbers) for place in places)]).tolist()
+    return [
+        Found(
+            places[at],
+            begins[at],
+            np.concatenate([postings for _, postings in there[segment]]),
+            np.repeat([term for term, _ in there[segment]], [len(postings) for _, postings in there[segment]]),
+        )
+        for at, segment in enumerate(segments)
+        if segment in there
+    ]
+
+
+def _by_words(
+    found: Sequence[Found], scoring: _Scoring, n: int, kinds: Sequence[Kind], inside: NDArray[np.bool_] | None
+) -> Numbers:
+    """Return the numbers of the records that have most of the words, or stand where they are; `inside`: of these."""
     numbers, scores = np.empty(0, np.int64), np.empty(0, np.float32)
     for at, each in enumerate(found):
         here, place = scoring.score(at), each.place
         if not set(place.kinds) <= set(kinds):
             here[~np.isin(place.kind, [code for code, kind in enumerate(place.kinds) if kind in kinds])] = 0
+        if inside is not None:
+            here[~inside[each.begins : each.begins + len(here)]] = 0
         better = np.flatnonzero(here > (scores.min() if len(scores) >= n else 0))
         numbers, scores = np.append(numbers, place.numbers[better]), np.append(scores, here[better])
         if len(scores) > n:
             kept = np.argpartition(-scores, n - 1)[:n]
             numbers, scores = numbers[kept], scores[kept]
     return numbers
+
+
+def _joined(said: Iterable[str]) -> dict[str, tuple[int, int]]:
+    """Return how many messages, and how many terms in all, each one has said in segments."""
+    all_: dict[str, tuple[int, int]] = {}
+    for each in said:
+        for by, (messages, words) in json.loads(each).items():
+            before = all_.get(by, (0, 0))
+            all_[by] = (before[0] + messages, before[1] + words)
+    return all_
 
 
 class _Scoring:
@@ -192,10 +183,10 @@ class _Scoring:
             found.postings >> 8, self._weights[found.term, found.postings & 0xFF], len(found.place.numbers)
         )
         scores, episode = own.astype(np.float32), found.place.episode
-        lent = NEXT_TO * scores
         together = (episode[1:] == episode[:-1]) & (episode[1:] >= 0)
-        scores[1:] += lent[:-1] * together
-        scores[:-1] += lent[1:] * together
+        after = scores[:-1] * np.where(found.place.asks[:-1], ANSWER, NEXT_TO) * together
+        scores[:-1] += NEXT_TO * scores[1:] * together
+        scores[1:] += after
         whole = np.append(IN_EPISODE * self._episodes[segment].sum(axis=0), np.float32(0))  # the last: in none
         scores += whole[episode]
         return scores
@@ -206,7 +197,8 @@ class _Scoring:
         named = dict(zip(numbers.tolist(), names, strict=True))
         for each, parts in zip(self._found, self._episodes, strict=True):
             at = each.place.find(numbers)
-            for number, episode in zip(each.place.numbers[at].tolist(), each.place.episode[at].tolist(), strict=True):
+            episodes, first = np.unique(each.place.episode[at], return_index=True)
+            for number, episode in zip(each.place.numbers[at[first]].tolist(), episodes.tolist(), strict=True):
                 if episode >= 0:
                     name = named[number]
                     told[name] = np.maximum(told.get(name, parts[:, episode]), parts[:, episode])
@@ -247,7 +239,3 @@ def _nearest(rows: Rows, stream: StreamKey, count: int, vector: Vector, n: int, 
     found = rows.connection.execute(sql.encode(), (stream, list(kinds), written(vector), n)).fetchall()
     rows.execute("SELECT set_config('enable_sort', 'on', true)")
     return np.array([number for (number,) in found], np.int64)
-
-
-def _binary(rows: Rows, sql: str, values: tuple[Any, ...]) -> Any:
-    return rows.connection.cursor(binary=True).execute(sql.encode(), values)

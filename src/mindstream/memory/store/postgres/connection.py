@@ -59,6 +59,11 @@ class Rows:
         return cursor
 
 
+def binary(rows: Rows, sql: str, values: tuple[Any, ...]) -> psycopg.Cursor[tuple[Any, ...]]:
+    """Run a statement of the driver's own form, and have its rows in the server's: arrays and bytes as they are."""
+    return rows.connection.cursor(binary=True).execute(sql.encode(), values)
+
+
 @lru_cache(1000)
 def _translated(sql: str) -> bytes:
     return (sql.replace("%", "%%").replace("?", "%s") if "?" in sql else sql).encode()

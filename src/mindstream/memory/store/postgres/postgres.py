@@ -40,6 +40,7 @@ from mindstream.memory.store.store import Candidates, Changes, Commit, Erasure
 from mindstream.memory.store.tenant import EVERYONE, Tenant
 from mindstream.memory.store.writing import next_change
 from mindstream.paths import home
+from mindstream.text.dates import DateSpan
 
 SKIPPING = "FOR UPDATE OF work SKIP LOCKED"
 PORTION_SIZE = 50_000
@@ -54,6 +55,7 @@ COMPACTED = (
     " AND EXISTS (SELECT 1 FROM counters WHERE name = 'erased' AND value = ?)"
 )
 """Nothing was erased while the tables were written anew; else both are due yet."""
+HELD = "SELECT coalesce(sum(count), 0)::int8, coalesce(max(last), 0) FROM segments WHERE stream = ? AND ready"
 CANCELS_S = 0.1
 """How often a filling that is broken off is told so: it may have been between two statements."""
 TEXT, DATA = FIELDS.index("text"), FIELDS.index("data")
@@ -102,11 +104,13 @@ class PostgresStore(SqlStore):
         n: int,
         *,
         kinds: Sequence[Kind] | None = None,
+        spans: Sequence[DateSpan] = (),
     ) -> Candidates:
         self.tenant.own(stream)
-        self._index(stream)
         wanted = KINDS if kinds is None else kinds
-        return await self._database.read(lambda rows: self._finder.find(rows, stream, vector, words, n, wanted))
+        found = await self._database.read(lambda rows: self._finder.find(rows, stream, vector, words, n, wanted, spans))
+        self._index(stream)  # now, that it is not in the way
+        return found
 
     async def commit(self, *commits: Commit) -> list[Logged]:
         logged = await super().commit(*commits)
@@ -275,7 +279,17 @@ def _changes(rows: Rows, stream: StreamKey, since: int, after: int, most: int | 
     left = found[taken - 1][-1] if taken < len(found) else 0
     ahead = 0
     if left and not after:
-        row = rows.execute("SELECT count(*) FROM records WHERE stream = ? AND changed > ?", (stream, since)).fetchone()
-        ahead = (row[0] if row else 0) - taken
+        ahead = _count(rows, stream, since) - taken
     records = [record_of(row[:-1]) for row in found[:taken]]
     return Changes(records, gone, max(since, written, erased), left, ahead)
+
+
+def _count(rows: Rows, stream: StreamKey, since: int) -> int:
+    """Return how many records of a stream changed since; of all, the segments know it: a count takes a second."""
+    held, last = rows.execute(HELD, (stream,)).fetchone() or (0, 0)
+    if since or not held:
+        sql, after, held = "SELECT count(*) FROM records WHERE stream = ? AND changed > ?", since, 0
+    else:
+        sql, after = "SELECT count(*) FROM records WHERE stream = ? AND number > ?", last
+    row = rows.execute(sql, (stream, after)).fetchone()
+    return int(held) + int(row[0] if row else 0)

@@ -13,6 +13,7 @@ next goes on behind the last one.
 from __future__ import annotations
 
 import contextlib
+import json
 import math
 import threading
 from collections import Counter, defaultdict
@@ -25,7 +26,7 @@ import psycopg
 
 from mindstream.caches import remember
 from mindstream.log.names import StreamKey
-from mindstream.memory.store.columns import EPISODIC
+from mindstream.memory.store.columns import EPISODIC, is_asking
 from mindstream.memory.store.postgres.connection import PostgresDatabase, Rows
 from mindstream.memory.store.postgres.lending import Connection
 from mindstream.memory.store.record import Record
@@ -156,8 +157,8 @@ class Indexing:
         """Make a segment; tell whether it was kept: not, where something in it was changed meanwhile."""
         rows = Rows(connection)
         row = rows.execute(
-            "INSERT INTO segments (stream, first, last, count, words, kinds, numbers, kind, episode, sizes)"
-            " VALUES (?, ?, ?, 0, 0, '{}', '', '', '', '') RETURNING id", (self._stream, first, last),
+            "INSERT INTO segments (stream, first, last, count, words, kinds, numbers, kind, episode, sizes, said, asks)"
+            " VALUES (?, ?, ?, 0, 0, '{}', '', '', '', '', '', '') RETURNING id", (self._stream, first, last),
         ).fetchone()  # fmt: skip
         id_ = int(row[0]) if row else 0
         rows.execute(BEGUN)
@@ -169,7 +170,7 @@ class Indexing:
             values = _write_postings(rows, id_, found, self._heed)
             kept = rows.execute(
                 "UPDATE segments SET ready = true, count = ?, words = ?, kinds = ?, numbers = ?, kind = ?, episode = ?,"
-                " sizes = ? WHERE id = ?", (len(found), *values, id_),
+                " sizes = ?, said = ?, asks = ? WHERE id = ?", (len(found), *values, id_),
             ).rowcount  # fmt: skip
             if not kept:
                 raise psycopg.Rollback(making)
@@ -212,7 +213,7 @@ class Indexing:
 def _write_postings(
     rows: Rows, segment: int, found: Sequence[tuple[int, Record]], heed: Callable[[], None]
 ) -> tuple[Any, ...]:
-    """Write the postings of a segment's records; return its columns `words` to `sizes`. `heed` may break it off.
+    """Write the postings of a segment's records; return its columns `words` to `asks`. `heed` may break it off.
 
     A posting is the place in the segment, how long that record is (in half steps of 2), and how often it has the term.
     """
@@ -221,11 +222,15 @@ def _write_postings(
     inside = [record.episode if record.kind in EPISODIC else "" for _, record in found]
     episodes = {name: at for at, name in enumerate(dict.fromkeys(name for name in inside if name))}
     episode = np.array([episodes.get(name, -1) for name in inside], np.int32)
-    lengths = np.zeros(len(found), np.int32)
+    lengths, asks = np.zeros(len(found), np.int32), np.zeros(len(found), np.bool_)
+    talk: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
     for at, (_, record) in enumerate(found):
         heed()
         said = found_by(record)
-        lengths[at] = len(said)
+        lengths[at], asks[at] = len(said), is_asking(record.text)
+        if record.kind == "chat" and record.by:
+            talk[record.by][0] += 1
+            talk[record.by][1] += len(said)
         length = min(round(2 * math.log2(len(said) + 1)), MOST_LENGTH)
         for term, times in Counter(said).items():
             postings[hashed(term)].append(at << 8 | length << 4 | min(times, MOST_TIMES))
@@ -238,7 +243,10 @@ def _write_postings(
     sizes = np.bincount(episode[episode >= 0], lengths[episode >= 0], len(episodes)).astype(np.float32)
     of_kind = bytes(kinds.index(record.kind) for _, record in found)
     numbers = np.array([number for number, _ in found], np.int64)
-    return int(lengths.sum()), kinds, numbers.tobytes(), of_kind, episode.tobytes(), sizes.tobytes()
+    return (
+        int(lengths.sum()), kinds, numbers.tobytes(), of_kind, episode.tobytes(), sizes.tobytes(), json.dumps(talk),
+        np.packbits(asks).tobytes(),
+    )  # fmt: skip
 
 
 def found_by(record: Record) -> list[str]:

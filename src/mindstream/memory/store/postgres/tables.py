@@ -200,8 +200,15 @@ def _m009_episodes_of_talk(connection: Connection) -> None:
     connection.execute(b"TRUNCATE segments, postings")
 
 
+def _m010_what_is_usual(connection: Connection) -> None:
+    """Have segments made anew, with who says how much, and which records ask: by both records are ranked."""
+    connection.execute(b"TRUNCATE segments, postings")
+    connection.execute(b"ALTER TABLE segments ADD COLUMN said text NOT NULL, ADD COLUMN asks bytea NOT NULL")
+    connection.execute(b"ALTER TABLE segments ALTER COLUMN said SET STATISTICS 0")
+
+
 MIGRATIONS: list[Migration] = [
     _m001_tables, _m002_walls, _m003_kept, _m004_writers, _m005_best_held, _m006_segments, _m007_accounts,
-    _m008_no_words_in_statistics, _m009_episodes_of_talk,
+    _m008_no_words_in_statistics, _m009_episodes_of_talk, _m010_what_is_usual,
 ]  # fmt: skip
 """Append only: a database remembers how many of these it has seen."""

@@ -1,0 +1,104 @@
+"""Which records stand where in a stream's segments: by number, by kind, by episode, and by when they were written."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mindstream.memory.store.postgres.connection import Rows, binary
+from mindstream.memory.store.record import Kind
+from mindstream.text.dates import DateSpan
+
+Floats = NDArray[np.float32]
+Numbers = NDArray[np.int64]
+HELD_SEGMENTS = 128
+"""Of so many segments, each of at most 65,536 records, it is remembered which records they are: 14 bytes a record."""
+PROBES = 16
+"""So many records are looked at at once, to find from which on they were written at a moment or later."""
+PLACES = "SELECT id, numbers, kinds, kind, episode, sizes, asks FROM segments WHERE id = ANY(%s)"
+CREATED = "SELECT number, created FROM records WHERE number = ANY(%s)"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A segment's records: their numbers, kinds and episodes (-1: in none), and how long each episode is; which ask."""
+
+    numbers: Numbers
+    kinds: list[Kind]
+    kind: NDArray[np.uint8]
+    episode: NDArray[np.int32]
+    sizes: Floats
+    asks: NDArray[np.bool_]
+
+    @cached_property
+    def _order(self) -> tuple[Numbers, Numbers]:
+        """Return the records episode by episode, and where each stands then."""
+        order = np.argsort(self.episode, kind="stable")
+        stands = np.empty_like(order)
+        stands[order] = np.arange(len(order))
+        return order, stands
+
+    def find(self, numbers: Numbers) -> Numbers:
+        """Return the places of those of some numbers that are here."""
+        at = np.searchsorted(self.numbers, numbers)
+        at = at[at < len(self.numbers)]
+        return at[np.isin(self.numbers[at], numbers)]
+
+    def around(self, at: Numbers, reach: int) -> Numbers:
+        """Return the numbers of records and of so many before and after each in its episode."""
+        if not len(at):
+            return at
+        order, stands = self._order
+        near = stands[at][:, None] + np.arange(-reach, reach + 1)
+        there = order[np.clip(near, 0, len(order) - 1)]
+        same = (self.episode[there] == self.episode[at][:, None]) & (self.episode[at][:, None] >= 0)
+        found: Numbers = self.numbers[np.unique(np.concatenate([at, there[same]]))]
+        return found
+
+
+class Places:
+    """The segments that were looked at last; no word tells anything of them."""
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[int, Place] = OrderedDict()
+
+    def of(self, rows: Rows, segments: Sequence[int]) -> list[Place]:
+        """Return which records are in segments."""
+        if missing := [each for each in segments if each not in self._held]:
+            for id_, numbers, kinds, kind, episode, sizes, asks in binary(rows, PLACES, (missing,)):
+                asking = np.unpackbits(np.frombuffer(asks, np.uint8), count=len(kind)).view(np.bool_)
+                self._held[id_] = Place(
+                    np.frombuffer(numbers, np.int64), kinds, np.frombuffer(kind, np.uint8),
+                    np.frombuffer(episode, np.int32), np.frombuffer(sizes, np.float32), asking,
+                )  # fmt: skip
+        for each in segments:
+            self._held.move_to_end(each)
+        found = [self._held[each] for each in segments]
+        while len(self._held) > max(HELD_SEGMENTS, len(segments)):
+            self._held.popitem(last=False)
+        return found
+
+
+def written_in(rows: Rows, numbers: Numbers, spans: Sequence[DateSpan]) -> NDArray[np.bool_]:
+    """Mark the records that were written in any of these stretches of time; they stand in the order of writing."""
+    inside = np.zeros(len(numbers), np.bool_)
+    for span in spans:
+        inside[_first_since(rows, numbers, span.since) : _first_since(rows, numbers, span.until)] = True
+    return inside
+
+
+def _first_since(rows: Rows, numbers: Numbers, moment: float) -> int:
+    """Return the place of the first record that was written at a moment or later."""
+    low, high = 0, len(numbers)
+    while low < high:
+        probes = np.unique(np.linspace(low, high - 1, PROBES).astype(np.int64))
+        created = dict(binary(rows, CREATED, (numbers[probes].tolist(),)))
+        later = [at for at in probes.tolist() if created.get(int(numbers[at]), moment) >= moment]
+        earlier = [at for at in probes.tolist() if created.get(int(numbers[at]), moment) < moment]
+        low, high = max(earlier, default=low - 1) + 1, min(later, default=high)
+    return low
