@@ -222,7 +222,7 @@ class Mind:
             StorageError: it could not be kept, or the answer could not.
         """
         text = checked_text(text)
-        taken_in = await intake.cleaned(text)
+        taken_in = await intake.cleaned(text) if intake.is_on() else intake.Cleaned(text)
         async with self._taking_in:
             attention = await self.responder.attend(taken_in.text, one_answer=one_answer)
             heard, *redacted = await self._write_down(taken_in, attention, by or attention.by or self.memory.name, once)
