@@ -76,8 +76,8 @@ UNREADABLE = {"empty"}
 @pytest.mark.parametrize("fault", list(FAULTS))
 async def test_the_talk_goes_on_and_nothing_is_thought_by_rule(folder: Path, door: FakeEndpoint, fault: str) -> None:
     door.otherwise = FAULTS[fault]
-    name = f"{door.url}#m"
-    models = Models.named({"default": name}, retry=2, repair=1, patience_s=0.3)
+    name, patience_s = f"{door.url}#m", 0.3 if isinstance(FAULTS[fault], Stalls) else 60.0
+    models = Models.named({"default": name}, retry=2, repair=1, patience_s=patience_s)
     async with models, Mind.open(folder, user="ann", models=models, timeouts=QUICKLY, responder=Coach.using()) as mind:
         (heard, *_, said) = [row async for row in mind.hear(HEARD)]
         async with asyncio.timeout(100):
