@@ -163,14 +163,12 @@ class House:
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def beside(
-        cls, settings: Settings, clock: Clock | None = None, at_once: int = AT_ONCE, part: Part = "whole"
-    ) -> AsyncIterator[House]:
+    async def beside(cls, settings: Settings, at_once: int = AT_ONCE, part: Part = "whole") -> AsyncIterator[House]:
         """Open a house that only reads, or thinks: beside the servers that may have the data.
 
         What these erase is let go of here, too.
         """
-        house = cls(settings, clock=clock, at_once=at_once, part=part)
+        house = cls(settings, at_once=at_once, part=part)
         try:
             with watching(house.own_store()):
                 yield house
