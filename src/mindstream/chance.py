@@ -35,6 +35,10 @@ def sample(options: Sequence[T], n: int, seed: int | str, *key: object) -> list[
     return drawn
 
 
+LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
+"""What names are made of."""
+
+
 def token(length: int = 12) -> str:
     """Make a name that nobody else has: lower-case letters and digits, from the system's own chance."""
     return _named(os.urandom(length))
@@ -46,4 +50,4 @@ def keyed_token(length: int, seed: int | str, *key: object) -> str:
 
 
 def _named(data: bytes) -> str:
-    return "".join("0123456789abcdefghjkmnpqrstvwxyz"[byte & 31] for byte in data)
+    return "".join(LETTERS[byte & 31] for byte in data)

@@ -181,6 +181,16 @@ async def test_a_worker_closes_the_minds_of_a_person_whom_another_process_erased
     await store.close()
 
 
+async def test_a_memory_that_a_program_has_open_recalls_nothing_of_whom_another_process_erased(folder: Path) -> None:
+    async with Memory.open(folder, "ann", embed=Words()) as ann:
+        await ann.retain("The parrot Zibeth sings.", "note")
+        assert len(await ann.recall("Which parrot sings?")) == 1
+        erasing = await asyncio.create_subprocess_exec(sys.executable, "-c", ERASE, str(folder))
+        assert await erasing.wait() == 0
+        while await ann.recall("Which parrot sings?"):  # noqa: ASYNC110
+            await asyncio.sleep(LOOK_S / 10)
+
+
 async def test_whoever_was_erased_here_may_begin_anew(folder: Path) -> None:
     store = opener("sqlite", folder)()
     async with Memory(store, "ann", Words(), ManualClock()) as ann:

@@ -57,10 +57,7 @@ class AnswerLog:
             except StorageError as error:
                 if attempt == WRITES or (isinstance(error, LeaseLost) and finish == self._turn_of(answer)):
                     raise
-                needless, finish = (
-                    None,
-                    self._turn_of(answer),
-                )  # another process may have taken it up: then it is thought about
+                needless, finish = None, self._turn_of(answer)  # another process may be at it: then it is thought about
                 await asyncio.sleep(0.1 * attempt)
             else:
                 answer.decided = True

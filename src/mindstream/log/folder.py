@@ -13,9 +13,9 @@ GATES = "gate-*.npz"
 """Files in which a gate of older versions kept what it had learned of what users said."""
 UNFINISHED_GATES = ".gate-*.tmp"
 COPIES = "mended-*"
+"""The folders that hold copies from before a mending; they hold users' words."""
 KEPT_COLUMNS = "columns"
 """The folder of what is kept of long streams, so that recall need not read them whole."""
-"""The folders that hold copies from before a mending; they hold users' words."""
 
 
 def history(folder: Path, user: StreamKey) -> Path:

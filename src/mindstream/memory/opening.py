@@ -12,6 +12,7 @@ from mindstream.location import AnyData, Location
 from mindstream.log.database import FILE
 from mindstream.log.erasure import finish_all
 from mindstream.log.names import StreamKey, checked_tenant
+from mindstream.memory.privacy_watch import watching
 from mindstream.memory.store.sql_store import SqlStore
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Store
@@ -71,15 +72,13 @@ def clock_of(data: AnyStore) -> Clock:
 
 @contextlib.asynccontextmanager
 async def opened_store(data: AnyStore) -> AsyncIterator[Store]:
-    """Give a store; what is opened here is closed here."""
+    """Give a store; what is opened here is closed here, and told until then what other processes erase."""
     if not isinstance(data, AnyData):
         yield data
         return
-    store = open_store(data)
-    try:
-        yield store
-    finally:
-        await store.close()
+    async with open_store(data) as store:
+        async with watching(store):
+            yield store
 
 
 def is_begun(data: AnyData) -> bool:

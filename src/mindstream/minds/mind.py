@@ -35,7 +35,6 @@ from mindstream.memory.curation.curation import Correction
 from mindstream.memory.memory import Memory
 from mindstream.memory.opening import AnyStore, clock_of, finish_erasures, opened_store
 from mindstream.memory.policy import open_policy
-from mindstream.memory.privacy_watch import watching
 from mindstream.memory.recall.rerank import second_stage
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.registry import SAID_ONCE
@@ -149,8 +148,6 @@ class Mind:
         async with contextlib.AsyncExitStack() as opened_here:
             shared = await opened_here.enter_async_context(open_models(models, clock))
             store = await opened_here.enter_async_context(opened_store(data))
-            if store is not data:
-                await opened_here.enter_async_context(watching(store))
             kept = await open_policy(store, store.key(name), policy)
             second = second_stage(kept.reranker, kept.reranked, shared.with_listener(calls.take))
             memory = Memory(store, name, embed, clock, Feed(), strength=kept.laws, second=second)

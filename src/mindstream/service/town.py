@@ -227,14 +227,14 @@ def is_free(settings: Settings) -> bool:
     return set(settings.models.values()) == {Rules.name}
 
 
-def find_past_step(setting: Setting, typed: str, now: int, *, end: bool = True) -> int:
+def find_past_step(setting: Setting, typed: str, now: int) -> int:
     """Return the step of a time (see town/inspect/lookup) that has been; of a day alone its last that has been.
 
     Raises:
         InputError: it is no time, or the town has not lived so far.
     """
-    step = find_step(setting, typed, now, end=end)
-    if end and find_step(setting, typed, now) <= now < step:
+    step = find_step(setting, typed, now, end=True)
+    if find_step(setting, typed, now) <= now < step:
         return now  # of a day that goes on: as it stands
     if step > now:
         lived = f"has lived up to {format_time(setting, now)}" if now >= 0 else "has not lived yet"

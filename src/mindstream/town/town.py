@@ -314,11 +314,8 @@ class Town:
         """
         if name not in self.residents:
             raise InputError(f"nobody in {self.setting.name} is called {name!r}: {', '.join(self.residents)}")
-        said, resident, now = (
-            intake.clean(checked_text(text)).text,
-            self.residents[name],
-            self.setting.moment(max(self.step, 0)),
-        )
+        said, resident = intake.clean(checked_text(text)).text, self.residents[name]
+        now = self.setting.moment(max(self.step, 0))
         await self.finish_visits()
         rated = await ask(resident.models.of("importance"), RateImportance(who=name, memories=(said,)))
         new = RecordDraft(text=said, kind="note", by=name, importance=float(rated.ratings[0]), keywords=(name.lower(),))

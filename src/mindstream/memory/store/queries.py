@@ -1,4 +1,4 @@
-"""Queries of the SQLite file that several methods of the store make, on a reader's connection."""
+"""Queries of SQL tables that several methods of the store make, on a reader's connection."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from mindstream.memory.store.rows import COLUMNS, record_of
 from mindstream.memory.store.salvage import moment
 
 A_PORTION = 256
-MOST_AMONG = 500
 """So many records of a walk are read at once."""
+MOST_AMONG = 500
 
 
 def among(connection: Sql, sql: str, values: Sequence[Any], *more: Any) -> Iterator[tuple[Any, ...]]:

@@ -1,4 +1,4 @@
-"""Which streams a file holds, by name, and what there can be one of in each: SQLite sees to both."""
+"""Which streams a store holds, by name, and what there can be one of in each: the database sees to both."""
 
 from __future__ import annotations
 

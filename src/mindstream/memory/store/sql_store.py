@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 from weakref import WeakSet
 
+from mindstream import caches
 from mindstream.clock import Moment
 from mindstream.log import audit, erasures, kept, work
 from mindstream.log.audit import AuditRow, Deed
@@ -17,22 +19,23 @@ from mindstream.log.events import Logged
 from mindstream.log.names import StreamKey, StreamName, tenant_of
 from mindstream.log.sql import Sql
 from mindstream.memory.store import checkpoints, queries, registry, writing
+from mindstream.memory.store import erasure as carriers
 from mindstream.memory.store.checkpoints import Checkpoint
+from mindstream.memory.store.erasure import Carriers
+from mindstream.memory.store.kept.columns_file import delete_kept
 from mindstream.memory.store.record import Kind, Record, Vector, normalised, same_words
 from mindstream.memory.store.registry import TypedKeys
 from mindstream.memory.store.rows import COLUMNS, record_of
-from mindstream.memory.store.store import Candidates, Commit, Kept, Store
+from mindstream.memory.store.store import Candidates, Commit, Erasure, Kept, Store
 from mindstream.memory.store.tenant import Tenant
 from mindstream.memory.store.validation import MAX_VERSION, checked_commit
-from mindstream.memory.store.writing import HOLDS
+from mindstream.memory.store.writing import HOLDS, next_change
 from mindstream.text.dates import DateSpan
 
 T = TypeVar("T")
 MOST = 2**62
 ANY = ("",)
 """Nobody knows which streams it concerns: whoever heeds the tenant is told."""
-
-
 OPEN = "\n"
 """No stream is called so: there may be work for whoever takes it up."""
 
@@ -223,6 +226,25 @@ class SqlStore(Store):
         self.tenant.own(mind)
         return await self._database.glance(lambda connection: registry.find_taken(connection, mind, unique))
 
+    async def erase(self, stream: StreamKey, what: Sequence[str] | Erasure | None = None) -> int:
+        erasure = Erasure(ids=tuple(what)) if isinstance(what, Sequence) else what
+        self.tenant.own(stream)
+        found = None if erasure is None else await self._carriers(stream, erasure)
+        if found is not None and isinstance(what, Erasure):
+            await asyncio.to_thread(self._erase_beside, stream, found)
+        about = [stream, erasures.ERASURES]
+        erased = await self._database.write(lambda each: carriers.erase(each, stream, found, next_change(each)), about)
+        await asyncio.to_thread(delete_kept, self.columns_folder, stream)
+        caches.empty(stream, whole=what is None)
+        return erased
+
+    async def _carriers(self, stream: StreamKey, erasure: Erasure) -> Carriers:
+        """Search the log before the write, which would hold up everybody."""
+        return await self._database.read(lambda connection: carriers.find(connection, stream, erasure))
+
+    def _erase_beside(self, stream: StreamKey, found: Carriers) -> None:
+        """Take the words out of what lies beside the tables."""
+
     async def streams(self) -> list[StreamKey]:
         sql = f"SELECT DISTINCT stream FROM records WHERE {self.tenant.owned('stream')} ORDER BY stream"
         return await self._database.read(lambda connection: [row[0] for row in connection.execute(sql)], once=True)
@@ -238,6 +260,11 @@ class SqlStore(Store):
             lambda connection: [row[0] for row in connection.execute(sql) if tenant_of(row[0]) == self.tenant.name],
             once=True,
         )
+
+    async def streams_with_work(self) -> list[StreamKey]:
+        """Name the streams that have unfinished work."""
+        sql = f"SELECT DISTINCT mind FROM work WHERE done IS NULL AND {self.tenant.owned('mind')} ORDER BY mind"
+        return await self._database.read(lambda connection: [row[0] for row in connection.execute(sql)], once=True)
 
     async def open_work(self, mind: StreamKey) -> list[work.Work]:
         open_ones = f"SELECT {work.COLUMNS} FROM {self.open_work_table} WHERE mind = ? AND done IS NULL ORDER BY id"

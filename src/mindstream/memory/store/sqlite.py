@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from mindstream import caches
 from mindstream.log.database import FILE, Database
 from mindstream.log.erasure import delete_copies, erase_typed, rewrite_where_due
 from mindstream.log.folder import KEPT_COLUMNS
@@ -17,14 +16,12 @@ from mindstream.log.names import StreamKey
 from mindstream.memory.store import erasure as carriers
 from mindstream.memory.store import portions, queries, registry
 from mindstream.memory.store.erasure import Carriers
-from mindstream.memory.store.kept.columns_file import delete_kept
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.rows import COLUMNS, FIELDS, record_of
 from mindstream.memory.store.sql_store import SqlStore
 from mindstream.memory.store.store import Changes, Erasure
 from mindstream.memory.store.tables import MIGRATIONS
 from mindstream.memory.store.tenant import Tenant
-from mindstream.memory.store.writing import next_change
 from mindstream.paths import usable
 
 
@@ -49,19 +46,7 @@ class SqliteStore(SqlStore):
         self._read_upto: dict[StreamKey, int] = {}
         """How far streams were read at that moment: until the next commit there is no more."""
 
-    async def erase(self, stream: StreamKey, what: Sequence[str] | Erasure | None = None) -> int:
-        erasure = Erasure(ids=tuple(what)) if isinstance(what, Sequence) else what
-        self.tenant.own(stream)
-        found = None if erasure is None else await self._carriers(stream, erasure)
-        if found is not None and isinstance(what, Erasure):
-            await asyncio.to_thread(self._erase_beside, stream, found)
-        erased = await self._database.write(lambda each: carriers.erase(each, stream, found, next_change(each)))
-        await asyncio.to_thread(delete_kept, self.columns_folder, stream)
-        caches.empty(stream, whole=what is None)
-        return erased
-
     async def _carriers(self, stream: StreamKey, erasure: Erasure) -> Carriers:
-        """Search the log before the write, which would hold up everybody."""
         async with self._database.snapshot() as snapshot:
             return await snapshot.read(lambda connection: carriers.find(connection, stream, erasure))
 

@@ -170,11 +170,11 @@ class Erasure:
     is_meant: Callable[[str], bool] = lambda _: False
 
 
-async def read_all(store: Store, stream: StreamKey, most: int = 256) -> AsyncIterator[list[Record]]:
+async def read_all(store: Store, stream: StreamKey) -> AsyncIterator[list[Record]]:
     """Yield all records of a stream in portions, in the order of writing; others run between them."""
     after = 0
     while True:
-        changes = await store.changes(stream, 0, after, most)
+        changes = await store.changes(stream, 0, after, 256)
         yield changes.records
         if not (after := changes.left):
             return

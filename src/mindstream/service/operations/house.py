@@ -121,21 +121,31 @@ class House:
     async def __aenter__(self) -> House:
         if not self._opened:
             self._opened = True
-            if (folder := self.settings.data.folder) is not None:
-                await asyncio.to_thread(private_folder, folder)
-                self._closing.enter_context(hold_folder(folder))
-            await refuse_town(self.ground(LOCAL_PEOPLE).store, self.settings.data)
-            await self.running.restore(alone=self.settings.data.folder is not None)
-            self._closing.callback(asyncio.ensure_future(self.running.beat()).cancel)
-            await self._closing.enter_async_context(watching(self.own_store()))
-            self._closing.callback(asyncio.ensure_future(self._keep_rules()).cancel)
+            try:
+                await self._open()
+            except BaseException:
+                await self.close()
+                raise
         return self
+
+    async def _open(self) -> None:
+        if (folder := self.settings.data.folder) is not None:
+            await asyncio.to_thread(private_folder, folder)
+            self._closing.enter_context(hold_folder(folder))
+        await refuse_town(self.own_store(), self.settings.data)
+        await self.running.restore(alone=folder is not None)
+        self._closing.callback(asyncio.ensure_future(self.running.beat()).cancel)
+        await self._closing.enter_async_context(watching(self.own_store()))
+        self._closing.callback(asyncio.ensure_future(self._keep_rules()).cancel)
 
     async def _keep_rules(self) -> None:
         """Let tenants' words go when their time has come."""
         rules = KeepRules(self.store_of, lambda: self.embedder, self.clock, self.settings.data.beside)
         while True:
-            await rules.apply_due()
+            try:
+                await rules.apply_due()
+            except Exception:  # foreign code, as an embedder: the next look is made whatever ended this one
+                LOG.exception("rules of retention could not be applied, and are looked at again")
             await asyncio.sleep(LOOK_S)
 
     def end(self, stream: str, before: int | None = None) -> None:
@@ -166,14 +176,12 @@ class House:
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def beside(
-        cls, settings: Settings, clock: Clock | None = None, at_once: int = AT_ONCE, part: Part = "whole"
-    ) -> AsyncIterator[House]:
+    async def beside(cls, settings: Settings, at_once: int = AT_ONCE, part: Part = "whole") -> AsyncIterator[House]:
         """Open a house that only reads, or thinks: beside the servers that may have the data.
 
         What these erase is let go of here, too.
         """
-        house = cls(settings, clock=clock, at_once=at_once, part=part)
+        house = cls(settings, at_once=at_once, part=part)
         try:
             async with watching(house.own_store()):
                 yield house

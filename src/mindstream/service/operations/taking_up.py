@@ -20,6 +20,7 @@ from mindstream.log.names import name_of, tenant_of
 from mindstream.log.work import Taken
 from mindstream.memory.lease import renewing
 from mindstream.memory.opening import open_everyone
+from mindstream.memory.store.sql_store import SqlStore
 from mindstream.minds.left_open import take_all
 from mindstream.minds.timeouts import Timeouts
 from mindstream.models.wrappers.budget import Budget
@@ -58,35 +59,38 @@ class TakingUp:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Take up as long as the block goes on; then let go of what goes on."""
-        running = asyncio.ensure_future(self.run())
-        try:
-            yield
-        finally:
-            running.cancel()
-            await asyncio.gather(running, return_exceptions=True)
+        """Take up as long as the block goes on; then let go of what goes on.
 
-    async def run(self) -> None:
-        """Take up until cancelled."""
+        Raises:
+            StorageError: the data cannot be opened.
+        """
         async with open_everyone(self._house.settings.data) as everyone:
-            with everyone.heeding(None, self._changed.set):
-                try:
-                    while True:
-                        self._changed.clear()
-                        with contextlib.suppress(MindstreamError):  # it looks again
-                            if len(self.going) < self._at_once:
-                                now = self._house.clock.now()
-                                found = await everyone.open_to_anybody(now, answers=self._answers)
-                                for tenant in dict.fromkeys(tenant_of(each.mind) for each in found):
-                                    await self._take(tenant)
-                        with contextlib.suppress(TimeoutError):
-                            async with asyncio.timeout(LOOK_S):
-                                await self._changed.wait()
-                        await asyncio.sleep(PAUSE_S)
-                finally:
-                    for task in self.going:
-                        task.cancel()
-                    await asyncio.gather(*self.going, return_exceptions=True)
+            running = asyncio.ensure_future(self._run(everyone))
+            try:
+                yield
+            finally:
+                running.cancel()
+                await asyncio.gather(running, return_exceptions=True)
+
+    async def _run(self, everyone: SqlStore) -> None:
+        with everyone.heeding(None, self._changed.set):
+            try:
+                while True:
+                    self._changed.clear()
+                    with contextlib.suppress(MindstreamError):  # it looks again
+                        if len(self.going) < self._at_once:
+                            now = self._house.clock.now()
+                            found = await everyone.open_to_anybody(now, answers=self._answers)
+                            for tenant in dict.fromkeys(tenant_of(each.mind) for each in found):
+                                await self._take(tenant)
+                    with contextlib.suppress(TimeoutError):
+                        async with asyncio.timeout(LOOK_S):
+                            await self._changed.wait()
+                    await asyncio.sleep(PAUSE_S)
+            finally:
+                for task in self.going:
+                    task.cancel()
+                await asyncio.gather(*self.going, return_exceptions=True)
 
     async def _take(self, tenant: str) -> None:
         if tenant.startswith(OWN):

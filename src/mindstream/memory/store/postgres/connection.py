@@ -175,7 +175,7 @@ class PostgresDatabase:
         """Read in the thread that calls; where the server goes away, once more when it is back, for so long."""
 
         def read() -> T:
-            with self._connection() as connection:
+            with self.lent() as connection:
                 return _look(connection, look, first)
 
         return self._outlasting(read, within_s)
@@ -217,18 +217,17 @@ class PostgresDatabase:
         return explained(error, self.shown)
 
     @contextlib.contextmanager
-    def _connection(self, *, beyond: bool = False) -> Iterator[Connection]:
+    def lent(self, *, beyond: bool = False) -> Iterator[Connection]:
+        """Lend a connection to read; `beyond`: beside the others, for it is kept for long."""
         if self._closed:
             raise StorageError(f"{self.shown} is closed")
         with explain_errors(self.shown), self._lent.reading.lend(self._tenant, beyond=beyond) as connection:
             yield connection
 
-    lent = _connection
-
     def _begun(self) -> tuple[Connection, contextlib.ExitStack]:
         """Lend a connection on which the database stands still until the stack is closed."""
         with contextlib.ExitStack() as lent:
-            connection = lent.enter_context(self._connection(beyond=True))
+            connection = lent.enter_context(self.lent(beyond=True))
             connection.execute(OF_ONE_MOMENT)
             return connection, lent.pop_all()
 
@@ -246,7 +245,7 @@ class PostgresDatabase:
         await asyncio.to_thread(self._vacuum, f"VACUUM ({'FULL, ' if full else ''}ANALYZE) {tables}")
 
     def _vacuum(self, sql: str) -> None:
-        with self._connection() as connection:
+        with self.lent() as connection:
             connection.execute(sql.encode())
 
     def abandon(self) -> None:

@@ -15,18 +15,16 @@ from typing import Any
 
 from psycopg import conninfo
 
-from mindstream import caches
 from mindstream.clock import Moment, SharedClock
 from mindstream.errors import StorageError
 from mindstream.location import Location
 from mindstream.log.erasure import erase_typed
-from mindstream.log.erasures import ERASURES
 from mindstream.log.events import Logged
 from mindstream.log.folder import KEPT_COLUMNS
 from mindstream.log.names import StreamKey
 from mindstream.log.work import Taken, take
-from mindstream.memory.store import erasure as carriers
 from mindstream.memory.store import queries, registry
+from mindstream.memory.store.erasure import Carriers
 from mindstream.memory.store.kept.columns_file import delete_kept
 from mindstream.memory.store.postgres.candidates import Finder
 from mindstream.memory.store.postgres.connection import AT_ONCE, PostgresDatabase, Rows
@@ -36,9 +34,8 @@ from mindstream.memory.store.postgres.tables import ACCOUNTS, MIGRATIONS, TABLES
 from mindstream.memory.store.record import KINDS, Kind, Record, Vector
 from mindstream.memory.store.rows import COLUMNS, FIELDS, record_of
 from mindstream.memory.store.sql_store import SqlStore
-from mindstream.memory.store.store import Candidates, Changes, Commit, Erasure
+from mindstream.memory.store.store import Candidates, Changes, Commit
 from mindstream.memory.store.tenant import EVERYONE, Tenant
-from mindstream.memory.store.writing import next_change
 from mindstream.paths import home
 from mindstream.text.dates import DateSpan
 
@@ -147,21 +144,8 @@ class PostgresStore(SqlStore):
             await asyncio.wait([running])
         await asyncio.wait([self._index(stream)])
 
-    async def erase(self, stream: StreamKey, what: Sequence[str] | Erasure | None = None) -> int:
-        erasure = Erasure(ids=tuple(what)) if isinstance(what, Sequence) else what
-        self.tenant.own(stream)
-        found = None
-        if erasure is not None:
-            meant = erasure
-            found = await self._database.read(lambda connection: carriers.find(connection, stream, meant))
-            if isinstance(what, Erasure):
-                await asyncio.to_thread(erase_typed, self._place.beside, stream, found.is_meant)
-        erased = await self._database.write(
-            lambda each: carriers.erase(each, stream, found, next_change(each)), [stream, ERASURES]
-        )
-        await asyncio.to_thread(delete_kept, self.columns_folder, stream)
-        caches.empty(stream, whole=what is None)
-        return erased
+    def _erase_beside(self, stream: StreamKey, found: Carriers) -> None:
+        erase_typed(self._place.beside, stream, found.is_meant)
 
     @property
     def clock(self) -> SharedClock:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 
 from pydantic import BaseModel, ValidationError
 
+from mindstream import chance
 from mindstream.clock import DAY_S, Moment
 from mindstream.errors import StorageError
 from mindstream.location import Location
@@ -84,19 +85,17 @@ class KeptOperations:
                 found.append(KeptOperation.model_validate_json(each.value))
         return found
 
-    async def read(self, now: Moment) -> list[KeptOperation]:
-        """Return all of all tenants, the oldest first; those of more than a day ago are deleted, and what is odd."""
-        found = list[KeptOperation]()
+    async def each(self, now: Moment) -> AsyncGenerator[KeptOperation]:
+        """Give those of all tenants, some in memory at a time; what is of more than a day ago is deleted, and odd."""
         async with open_everyone(self._data) as everyone:
-            held = await everyone.kept(None, RESULT)
-        for each in held:
-            try:
-                kept = KeptOperation.model_validate_json(each.value)
-                is_old = now - (kept.shape.ended or kept.shape.began) > KEPT_S
-            except ValidationError:
-                is_old = True
-            if is_old:
-                self.drop(tenant_of(each.stream), each.stream, each.name.removeprefix(RESULT))
-            else:
-                found.append(kept)
-        return sorted(found, key=lambda each: each.shape.began)[-10 * MOST :]
+            for first in chance.LETTERS:
+                for each in await everyone.kept(None, f"{RESULT}{first}"):
+                    try:
+                        kept = KeptOperation.model_validate_json(each.value)
+                        is_old = now - (kept.shape.ended or kept.shape.began) > KEPT_S
+                    except ValidationError:
+                        is_old = True
+                    if is_old:
+                        self.drop(tenant_of(each.stream), each.stream, each.name.removeprefix(RESULT))
+                    else:
+                        yield kept

@@ -174,8 +174,9 @@ class RunningOperations:
         Args:
             alone: no other server has these data.
         """
-        for each in await self._kept.read(self._clock.now()):
-            self._restored(each, alone=alone)
+        async with contextlib.aclosing(self._kept.each(self._clock.now())) as kept:
+            async for each in kept:
+                self._restored(each, alone=alone)
 
     async def beat(self) -> None:
         """Say, again and again, that what goes on here does, until this is cancelled."""

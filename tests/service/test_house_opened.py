@@ -1,0 +1,86 @@
+"""A house that cannot be opened lets go of all; what goes on in one is ended by no error of others."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from hamlet import hamlet
+
+from mindstream import SystemClock, Town
+from mindstream.chance import LETTERS
+from mindstream.errors import InputError, StorageError
+from mindstream.log.kept import RESULT
+from mindstream.log.names import StreamKey
+from mindstream.memory.opening import open_store
+from mindstream.memory.store.sql_store import SqlStore
+from mindstream.memory.store.store import Kept
+from mindstream.service.operations import house as houses
+from mindstream.service.operations.house import House
+from mindstream.service.operations.lasting.kept import KeptOperation
+from mindstream.service.operations.lasting.shape import OperationShape
+from mindstream.service.operations.own import operations_of
+from mindstream.service.operations.taking_up import TakingUp
+from mindstream.service.operations.who import Who
+from mindstream.service.privacy.retention import KeepRules
+from mindstream.settings import Settings
+
+
+async def test_a_house_that_cannot_be_opened_holds_no_folder(folder: Path) -> None:
+    async with Town.open(folder, hamlet()):
+        pass
+    for _ in range(2):  # the second is not told that another server has it
+        with pytest.raises(InputError, match="a town lives in"):
+            await House(Settings(data=folder)).__aenter__()
+
+
+async def test_an_error_of_foreign_code_does_not_end_the_keeping_of_rules(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks, again = list[str](), asyncio.Event()
+
+    async def apply(_: KeepRules) -> None:
+        looks.append("looked")
+        if len(looks) == 1:
+            raise RuntimeError("an embedder of somebody's")
+        again.set()
+
+    monkeypatch.setattr(houses, "LOOK_S", 0.01)
+    monkeypatch.setattr(KeepRules, "apply_due", apply)
+    async with House(Settings(data=folder)):
+        await again.wait()
+
+
+async def test_who_cannot_look_for_what_others_left_says_so(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def budget(_: str) -> None:
+        return None
+
+    async with House(Settings(data=folder)) as house:
+        (folder / "mindstream.db").rename(folder / "aside")
+        (folder / "mindstream.db").mkdir()
+        with pytest.raises(StorageError):
+            async with TakingUp(house, answers=False, at_once=1, budgets=budget).running():
+                pass
+        (folder / "mindstream.db").rmdir()
+        (folder / "aside").rename(folder / "mindstream.db")
+
+
+async def test_results_of_all_tenants_are_not_read_at_once_where_a_server_begins(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, asked = SqlStore.kept, list[str]()
+
+    async def watched(store: SqlStore, stream: StreamKey | None = None, prefix: str = "") -> list[Kept]:
+        asked.append(prefix)
+        return await kept(store, stream, prefix)
+
+    monkeypatch.setattr(SqlStore, "kept", watched)
+    shape = OperationShape(id="8r1c", operation="plans.run", user="", state="running", began=SystemClock().now())
+    async with open_store(folder, "acme") as store:
+        value = KeptOperation(wall="acme", shape=shape).model_dump_json()
+        await store.keep(operations_of("acme"), f"{RESULT}8r1c", shape.began, lambda _: value)
+    async with House(Settings(data=folder)) as house:
+        (found,) = await house.running.of(Who("acme", frozenset()))
+        assert found.state == "interrupted"
+    assert RESULT not in asked[: len(LETTERS)]
