@@ -73,7 +73,7 @@ def test_json_lines_are_the_rows_of_the_log(door: FakeEndpoint, folder: Path) ->
 
 
 def test_in_a_terminal_questions_are_answered_and_it_is_steered(door: FakeEndpoint, folder: Path) -> None:
-    asks = calls(call("I", tip="Which year do you mean?", timeout=50))
+    asks = calls(call("I", tip="Which year do you mean?", timeout=500))
     door.otherwise = lives({1: [asks, Says("I know the year.")], 2: finish(), 3: [Says("Good day to you.")]})
     with terminal("live", "--goal", GOAL, *flags(door, folder), "--wait-for-input") as screen:
         screen.until("asks you: Which year do you mean?")
@@ -100,7 +100,7 @@ def test_in_a_terminal_questions_are_answered_and_it_is_steered(door: FakeEndpoi
 
 
 def test_a_second_process_watches_answers_and_pauses(door: FakeEndpoint, folder: Path) -> None:
-    asks = calls(call("I", tip="Which year do you mean?", timeout=50))
+    asks = calls(call("I", tip="Which year do you mean?", timeout=500))
     door.otherwise = lives({1: [asks, Says("I know the year.")], 2: finish()})
     with terminal("live", "--goal", GOAL, *flags(door, folder), "--wait-for-input") as first:
         first.until("asks you: Which year do you mean?")

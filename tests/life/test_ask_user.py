@@ -59,7 +59,7 @@ async def test_an_answer_to_a_question_that_is_over_is_told_as_one(tmp_path: Pat
 
 async def test_an_answer_comes_from_another_session_while_it_waits(tmp_path: Path) -> None:
     """Real time: the life waits, and somebody else's stream on the same folder answers."""
-    model = script([[call("I", tip="Which colour?", timeout=30)], FINISH, "ok"])
+    model = script([[call("I", tip="Which colour?", timeout=300)], FINISH, "ok"])
     async with (
         Memory.open(tmp_path, "keeper", clock=SystemClock()) as stream,
         Life.open(stream, Models(model), goal="Paint.") as life,
