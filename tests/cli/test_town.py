@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from doing import needs_ray
 from fake_endpoint import Fails, FakeEndpoint, Says
 from running import COMMAND, PATIENCE_S, interruptible, mistaken, run, run_here, terminal
 
@@ -140,15 +141,17 @@ def test_what_it_would_cost_is_told_before(town: tuple[str | Path, ...]) -> None
         assert "say --yes" in asked and not door.chats
 
 
-def test_a_model_that_fails_ends_the_run_and_loses_nothing(town: tuple[str | Path, ...]) -> None:
+@pytest.mark.parametrize("ray", [(), pytest.param(("--ray",), marks=needs_ray)], ids=["here", "ray"])
+def test_a_model_that_fails_ends_the_run_and_loses_nothing(town: tuple[str | Path, ...], ray: tuple[str, ...]) -> None:
     straight = _lived(town, "--hours", "10")
     with FakeEndpoint() as door:
         door.otherwise = Fails(401, "wrong key")
         other = (town[0], Path(town[1]).parent / "other")
         run_here("town", "new", Path(town[1]).parent / "hamlet.toml", "--seed", "3", *other)
         run_here("town", "run", "--hours", "7", *other)
-        failed = run_here("town", "run", "--hours", "3", "--model", f"{door.url}#any", "--yes", *other)
+        failed = run_here("town", "run", "--hours", "3", "--model", f"{door.url}#any", "--yes", *other, *ray)
     assert failed.code == 1 and "wrong key" in failed.err and "--steps" in failed.err
+    assert ("--ray" in failed.err) == bool(ray)
     steps = failed.err.split("--steps ")[1].split()[0]
     assert 0 < int(steps) <= 1_080, "what was done is kept"
     assert _lived(other, "--steps", steps) == straight, "what was broken off is lived again"

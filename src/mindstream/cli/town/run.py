@@ -221,7 +221,7 @@ def live(settings: Settings, span: Span, options: TownOptions) -> int:
             return 0
 
         def goes_on(why: str) -> str:
-            again = _command("resume", settings, "--steps", str(last - watcher.step))
+            again = _command("resume", settings, "--steps", str(last - watcher.step), *["--ray"] * options.ray)
             return f"{why}; what is done is kept, and this goes on with it:\n  {again}"
 
         try:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mindstream.engines.engine import open_engine
-from mindstream.errors import InputError, SettingsError
+from mindstream.errors import BudgetSpent, InputError, SettingsError
 from mindstream.ledger import Ledger
 from mindstream.models.asked_once import AskedOnce, Told
 from mindstream.models.model import Request
@@ -259,7 +259,10 @@ async def _as_tasks(settings: Settings, opened: Opened) -> AsyncIterator[None]:
 
             async def solve(question: Question) -> list[Outcome]:
                 left = opened.spent.rest(settings)
-                outcomes, spent = await engine.run(solve_question, left, wish, number[question.id])
+                try:
+                    outcomes, spent = await engine.run(solve_question, left, wish, number[question.id])
+                except BudgetSpent:  # the task's own numbers are those of what was left
+                    raise BudgetSpent("what was allowed is spent: allow more, or stop") from None
                 opened.spent.add(spent)
                 return outcomes
 
