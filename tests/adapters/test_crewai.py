@@ -70,8 +70,8 @@ def test_what_is_forgotten_is_gone_with_its_versions_and_what_was_updated_is_his
     port = record("Staging runs on port 8080.", 1, 0, created_at=old, metadata={"by": "olga", "n": [1, {"a": None}]})
     storage.save([port, record("Lunch is at noon.", 0, 1)])
     changed = port.model_copy(update={"content": "Staging runs on port 9090."})
-    storage.update(changed)
-    storage.update(changed)
+    for content in ("Staging runs on port 8888.", changed.content, changed.content):
+        storage.update(port.model_copy(update={"content": content}))
     assert storage.get_record(port.id) == changed and storage.count() == 2 and storage.get_record("x") is None
     assert [each.content for each in storage.list_records()] == ["Lunch is at noon.", "Staging runs on port 9090."]
 
