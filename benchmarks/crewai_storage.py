@@ -14,6 +14,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,7 @@ def measure(storage: Any, rows: NDArray[np.float32], queries: NDArray[np.float32
     before, asked = resident_mb(), [query.tolist() for query in queries]
     nearest = [{f"r{n}" for n in np.argsort(-(rows @ query))[:K]} for query in queries]
     turn = iter(asked * 100)
-    save = sum(timed(lambda at=at: storage.save(records(rows, at))) for at in range(0, len(rows), BATCH)) / len(rows)
+    save = sum(timed(partial(storage.save, records(rows, at))) for at in range(0, len(rows), BATCH)) / len(rows)
     first = timed(lambda: storage.search(next(turn), limit=K))
     held = resident_mb()
     found = {

@@ -17,7 +17,7 @@ os.environ |= {"CREWAI_TRACING_ENABLED": "false", "CREWAI_DISABLE_TELEMETRY": "t
 from crewai.memory.storage.backend import EmbeddingDimensionMismatchError, StorageBackend
 from crewai.memory.types import MemoryRecord
 
-from mindstream import Memory
+from mindstream import Memory, RecordDraft
 from mindstream.adapters.crewai import MindstreamStorage
 
 OURS = {
@@ -70,8 +70,8 @@ def test_what_is_forgotten_is_gone_with_its_versions_and_what_was_updated_is_his
     port = record("Staging runs on port 8080.", 1, 0, created_at=old, metadata={"by": "olga", "n": [1, {"a": None}]})
     storage.save([port, record("Lunch is at noon.", 0, 1)])
     changed = port.model_copy(update={"content": "Staging runs on port 9090."})
-    storage.update(changed)
-    storage.update(changed)
+    for content in ("Staging runs on port 8888.", changed.content, changed.content):
+        storage.update(port.model_copy(update={"content": content}))
     assert storage.get_record(port.id) == changed and storage.count() == 2 and storage.get_record("x") is None
     assert [each.content for each in storage.list_records()] == ["Lunch is at noon.", "Staging runs on port 9090."]
 
@@ -128,6 +128,14 @@ def test_what_was_forgotten_anywhere_is_not_at_hand_and_the_rest_is(tmp_path: Pa
     for each in (storage, other):
         assert each.list_categories() == {"a": 3} and each.list_scopes() == ["/kept"]
         assert [one.content for one, _ in each.search([9, 1], limit=9)] == ["kept 2", "kept 1", "kept 0"]
+
+    async def conclude(memory: Memory) -> None:
+        (last,) = await memory.find(1, where={"episode": "crewai"})
+        await memory.retain_all([RecordDraft(text="The cook concludes so.", kind="thought", evidence=(last.id,))])
+
+    storage.handle.wait(conclude)
+    assert storage.delete(record_ids=[kept[2].id]) == 1 and storage.count() == 2
+    assert not storage.handle.wait(lambda memory: memory.find(kinds=["thought"]))  # it was drawn from that alone
     storage.save([record("wider", 1, 0, 0, scope="/wide")])
     assert texts(other.search([2, 0, 0], "/wide")) == [("wider", 1.0)]
     with pytest.raises(EmbeddingDimensionMismatchError):

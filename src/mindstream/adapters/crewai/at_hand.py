@@ -38,10 +38,15 @@ class Facts(NamedTuple):
 
 
 class AtHand:
-    """Rows of facts and vectors; what is replaced stays as a row that is not held, what is erased has all made anew."""
+    """Rows of facts and vectors; what is replaced stays as a row that is not held, what is erased has all made anew.
+
+    Attributes:
+        alone: nothing stands in the memory but a crew's records, so that nothing was drawn from them.
+    """
 
     def __init__(self, upto: int = 0) -> None:
-        self.upto = upto
+        self.upto, self.alone = upto, True
+        self._earlier: dict[str, list[str]] = {}
         self.facts: list[Facts] = []
         self._row: dict[str, int] = {}
         self._held, self._width = GrowingArray(np.bool_), GrowingArray(np.int32)
@@ -81,6 +86,13 @@ class AtHand:
             rows = rows[[self._fits(self.facts[at], before, wanted) for at in rows]]
         return rows
 
+    def versions(self, stored: Iterable[str]) -> list[str]:
+        """Return the ids of records and of all that they have replaced."""
+        ids = list(stored)
+        for id_ in ids:
+            ids += self._earlier.get(id_, ())
+        return ids
+
     def widths(self, rows: Rows) -> set[int]:
         """Return how many numbers the vectors of these rows have; 0 of those without one is left out."""
         return {*np.unique(self._width.values[rows]).tolist()} - {0}
@@ -109,7 +121,12 @@ class AtHand:
     def _take(self, changes: Changes) -> bool:
         """Take over records that are new or changed, drop what holds no more; tell whether any was erased."""
         gone = [self._drop(id_) for id_ in changes.gone]
+        for id_ in changes.gone:
+            self._earlier.pop(id_, None)
         for record in changes.records:
+            self.alone &= record.episode == EPISODE
+            if record.superseded_by and record.id not in self._earlier.get(record.superseded_by, ()):
+                self._earlier.setdefault(record.superseded_by, []).append(record.id)
             if record.episode == EPISODE and not record.valid_until and not record.forgotten:
                 facts = _facts(record)
                 if record.id not in self._row or self.facts[self._row[record.id]] != facts:
@@ -143,6 +160,7 @@ class AtHand:
     async def _anew(self) -> AtHand:
         """Return the same without what was erased: not a word of it stays, nor a number."""
         made = AtHand(self.upto)
+        made.alone, made._earlier = self.alone, self._earlier
         for number, at in enumerate(np.flatnonzero(self._held.values).tolist()):
             width = int(self._width.values[at])
             vector = restore(self._vectors[width].sums.values[at]) if width else np.empty(0, np.float32)

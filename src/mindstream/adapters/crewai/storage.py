@@ -74,8 +74,13 @@ class MindstreamStorage:
         """Forget for good what meets all that is named, with every version; return how many records that were."""
         found = await self._all(*named, **filters, memory=memory)
         if found:
-            at_hand = self._at_hand
-            await memory.forget(*(each.stored for each in found))
+            at_hand, ids = self._at_hand, [each.stored for each in found]
+            if at_hand.alone:
+                await memory.settle()
+                await memory.store.erase(memory.key, at_hand.versions(ids))
+                await memory.store.compact()
+            else:
+                await memory.forget(*ids)
             self._at_hand = at_hand  # what was erased is taken out of it at once; it is not all read again
             await self._caught_up(memory)
         return len(found)
