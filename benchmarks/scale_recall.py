@@ -162,7 +162,7 @@ async def asked(data: str, size: int, scans: int) -> dict[str, Any]:
             full = {each.record.id for each in await memory.recall(question, K, touch=False)}
             shares.append(len(some & full) / max(1, len(full)))
             exact.append(full)
-        memory._recaller.shelf.at_hand = _nothing
+        vars(memory._recaller.shelf)["at_hand"] = _nothing
         for question, full in zip(questions[WARM:], exact, strict=False):
             some = {each.record.id for each in await memory.recall(question, K, touch=False)}
             by_candidates.append(len(some & full) / max(1, len(full)))
