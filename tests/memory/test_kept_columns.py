@@ -293,6 +293,22 @@ async def test_a_process_that_begins_with_a_file_asks_for_no_candidates(filled: 
         assert "said 3" in found[0].record.text
 
 
+async def test_they_are_filled_behind_once_whoever_asked_is_answered(
+    filled: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_cache, "REST_S", 0.001)
+    monkeypatch.setattr(index_cache, "RESTS", 10**9)
+    shelf = IndexCache(filled, "words", 96)
+    with shelf.answering():
+        assert await shelf.at_hand(ANN) is None
+        begun = len(shelf._held[ANN])
+        for _ in range(20):
+            await asyncio.sleep(0.005)
+        assert len(shelf._held[ANN]) == begun < MANY
+    await shelf.settled()
+    assert len(shelf._held[ANN]) == MANY
+
+
 async def test_of_a_long_stream_the_same_is_found_as_by_scoring_all(filled: SqliteStore) -> None:
     recaller, clock = Recaller(filled, Words()), ManualClock()
     same = total = 0

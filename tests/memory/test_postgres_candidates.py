@@ -259,7 +259,6 @@ async def test_a_filled_database_of_a_schema_before_is_indexed(
 
 
 async def test_candidates_are_scored_as_among_all(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segments, "LARGEST", 512)  # else every third episode stands in two
     texts = Babble(1).sentences(600)
     questions = Babble(2).sentences(20, 4, 9)
     async with PostgresStore(url) as store, Memory(store, "ann", WordLlama(), ManualClock(NOW)) as memory:

@@ -96,12 +96,13 @@ class Finder:
         sample = numbers[np.unique(np.linspace(0, len(numbers) - 1, SAMPLE).astype(np.int64))]
         reach = ((best, AROUND), (np.concatenate([near, sample]), NEXT))
         around = [place.around(place.find(some), to) for place in places for some, to in reach]
+        asked += [int(place.numbers[at]) for place in places for at in (0, -1)]  # whose episodes may go on in the next
         read = _read(rows, [*asked, *np.concatenate([best, near, *around]).tolist()], kinds)
         there = np.array([number for number, _ in read], np.int64)
         told = Told(
             records=count, terms=terms, holding=dict(zip(words, scoring.holds.tolist(), strict=True)),
             groups=sum(len(place.sizes) for place in places),
-            episodes=scoring.tell(there, [record.episode for _, record in read]),
+            episodes=scoring.tell(places, there, [record.episode for _, record in read]),
             written=int(np.count_nonzero(inside)), said=_joined(row[3] for row in held),
             sample=np.flatnonzero(np.isin(there, sample)).tolist(),
         )  # fmt: skip
@@ -167,10 +168,12 @@ class _Scoring:
         self._found, self._terms = found, terms
         self.holds = sum((np.bincount(each.term, minlength=terms) for each in found), np.zeros(terms, np.int64))
         self._weights = telling_all(self.holds, count)[:, None] * _saturation(max(1.0, mean_length))
-        times = [self._in_episodes(each) for each in found]
+        self._times = times = [self._in_episodes(each) for each in found]
         episodes = max(1, sum(len(each.place.sizes) for each in found))
-        idf = telling_all(sum((np.count_nonzero(t, axis=1) for t in times), np.zeros(terms, np.int64)), episodes)
-        mean = max(1.0, sum(float(each.place.sizes.sum()) for each in found) / episodes)
+        self._idf = idf = telling_all(
+            sum((np.count_nonzero(t, axis=1) for t in times), np.zeros(terms, np.int64)), episodes
+        )
+        self._mean = mean = max(1.0, sum(float(each.place.sizes.sum()) for each in found) / episodes)
         self._episodes = [
             saturated(some, resisting(each.place.sizes, mean, GROUP_K1, GROUP_B), idf[:, None], GROUP_K1)
             for each, some in zip(found, times, strict=True)
@@ -191,18 +194,23 @@ class _Scoring:
         scores += whole[episode]
         return scores
 
-    def tell(self, numbers: Numbers, names: Sequence[str]) -> dict[str, Floats]:
-        """Return for each episode of some records what each term counts in it; of what no segment holds, nothing."""
-        told: dict[str, Floats] = {}
+    def tell(self, places: Sequence[Place], numbers: Numbers, names: Sequence[str]) -> dict[str, Floats]:
+        """Return for each episode of some records what each term counts in it; it may stand in several segments."""
+        told: dict[str, tuple[float, Floats]] = {}
         named = dict(zip(numbers.tolist(), names, strict=True))
-        for each, parts in zip(self._found, self._episodes, strict=True):
-            at = each.place.find(numbers)
-            episodes, first = np.unique(each.place.episode[at], return_index=True)
-            for number, episode in zip(each.place.numbers[at[first]].tolist(), episodes.tolist(), strict=True):
+        counted = {id(each.place): times for each, times in zip(self._found, self._times, strict=True)}
+        for place in places:
+            at = place.find(numbers)
+            episodes, first = np.unique(place.episode[at], return_index=True)
+            for number, episode in zip(place.numbers[at[first]].tolist(), episodes.tolist(), strict=True):
                 if episode >= 0:
-                    name = named[number]
-                    told[name] = np.maximum(told.get(name, parts[:, episode]), parts[:, episode])
-        return told
+                    size, times = told.get(named[number], (0.0, np.zeros(self._terms, np.float32)))
+                    here = counted[id(place)][:, episode] if id(place) in counted else np.float32(0)
+                    told[named[number]] = size + float(place.sizes[episode]), times + here
+        sizes = np.array([size for size, _ in told.values()], np.float32)
+        times = np.array([times for _, times in told.values()], np.float32).reshape(len(told), self._terms).T
+        resistance = resisting(sizes, self._mean, GROUP_K1, GROUP_B)
+        return dict(zip(told, saturated(times, resistance, self._idf[:, None], GROUP_K1).T, strict=True))
 
     def _in_episodes(self, found: Found) -> Floats:
         """Count how often each episode has each term."""
