@@ -80,7 +80,7 @@ class Ledger:
         if there is None and self._kept.rows:
             raise InputError(f"{file} is no experiment's file; name another one with --out")
         if there is None:
-            self._kept.keep(HEADER, header)
+            self._kept.keep(HEADER, dict(header))
         elif there != header:
             raise InputError(f"{file}: {_difference(there, header)}; name another file with --out")
         self.answers = dict[str, CellAnswer]()
