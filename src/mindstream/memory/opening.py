@@ -76,9 +76,8 @@ async def opened_store(data: AnyStore) -> AsyncIterator[Store]:
     if not isinstance(data, AnyData):
         yield data
         return
-    async with open_store(data) as store:
-        async with watching(store):
-            yield store
+    async with open_store(data) as store, watching(store):
+        yield store
 
 
 def is_begun(data: AnyData) -> bool:
