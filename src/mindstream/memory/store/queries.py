@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from typing import Any
 
 from mindstream.log.events import Logged, Unknown, printable, read_event
 from mindstream.log.names import StreamKey
 from mindstream.log.reader_threads import Snapshot
 from mindstream.log.sql import Sql
-from mindstream.memory.store.record import KINDS, Kind, Record
+from mindstream.memory.store.record import Kind, Record
 from mindstream.memory.store.rows import COLUMNS, record_of
 from mindstream.memory.store.salvage import moment
 
@@ -32,13 +32,10 @@ NEWEST_OF_KIND = (
 BEST_HELD = "SELECT number FROM records WHERE stream = ? AND level > 0 ORDER BY level DESC LIMIT ?"
 
 
-def newest_and_best_held(connection: Sql, stream: StreamKey, n: int, kinds: Sequence[Kind] | None) -> list[Record]:
-    """Return the n newest records of a stream and the n that are held best, in the order of writing."""
-    kinds = KINDS if kinds is None else kinds
-    sql = f"SELECT number, {COLUMNS} FROM records WHERE number IN ({{}})"
-    rows = sorted(among(connection, sql, list(number_newest_and_best_held(connection, stream, n, kinds))))
-    records = [record_of(row[1:]) for row in rows]
-    return [record for record in records if record.kind in kinds]
+def of_numbers(connection: Sql, numbers: Collection[int], kinds: Sequence[Kind]) -> list[Record]:
+    """Return the records of these kinds that have these numbers, in the order of writing."""
+    rows = sorted(among(connection, f"SELECT number, {COLUMNS} FROM records WHERE number IN ({{}})", list(numbers)))
+    return [record for row in rows if (record := record_of(row[1:])).kind in kinds]
 
 
 def number_newest_and_best_held(connection: Sql, stream: StreamKey, n: int, kinds: Sequence[Kind]) -> set[int]:

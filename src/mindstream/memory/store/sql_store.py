@@ -23,14 +23,13 @@ from mindstream.memory.store import erasure as carriers
 from mindstream.memory.store.checkpoints import Checkpoint
 from mindstream.memory.store.erasure import Carriers
 from mindstream.memory.store.kept.columns_file import delete_kept
-from mindstream.memory.store.record import Kind, Record, Vector, normalised, same_words
+from mindstream.memory.store.record import Kind, Record, normalised, same_words
 from mindstream.memory.store.registry import TypedKeys
 from mindstream.memory.store.rows import COLUMNS, record_of
-from mindstream.memory.store.store import Candidates, Commit, Erasure, Kept, Store
+from mindstream.memory.store.store import Commit, Erasure, Kept, Store
 from mindstream.memory.store.tenant import Tenant
 from mindstream.memory.store.validation import MAX_VERSION, checked_commit
 from mindstream.memory.store.writing import HOLDS, next_change
-from mindstream.text.dates import DateSpan
 
 T = TypeVar("T")
 MOST = 2**62
@@ -151,21 +150,6 @@ class SqlStore(Store):
         if slot is not None:
             return await self._database.glance(look)
         return await self._database.read(look, once=True)
-
-    async def candidates(
-        self,
-        stream: StreamKey,
-        vector: Vector | None,  # noqa: ARG002 (there is no index of them here)
-        words: Sequence[str],  # noqa: ARG002
-        n: int,
-        *,
-        kinds: Sequence[Kind] | None = None,
-        spans: Sequence[DateSpan] = (),  # noqa: ARG002
-    ) -> Candidates:
-        self.tenant.own(stream)
-        return Candidates(
-            await self._database.read(lambda connection: queries.newest_and_best_held(connection, stream, n, kinds))
-        )
 
     async def find_same(self, stream: StreamKey, kind: Kind, texts: Sequence[str], *, now: Moment) -> dict[str, Record]:
         wanted = {same_words(text): normalised(text) for text in texts}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -16,13 +16,15 @@ from mindstream.log.names import StreamKey
 from mindstream.memory.store import erasure as carriers
 from mindstream.memory.store import portions, queries, registry
 from mindstream.memory.store.erasure import Carriers
-from mindstream.memory.store.record import Record
+from mindstream.memory.store.record import KINDS, Kind, Record, Vector
 from mindstream.memory.store.rows import COLUMNS, FIELDS, record_of
+from mindstream.memory.store.scan import find_by_words
 from mindstream.memory.store.sql_store import SqlStore
-from mindstream.memory.store.store import Changes, Erasure
+from mindstream.memory.store.store import Candidates, Changes, Erasure
 from mindstream.memory.store.tables import MIGRATIONS
 from mindstream.memory.store.tenant import Tenant
 from mindstream.paths import usable
+from mindstream.text.dates import DateSpan
 
 
 class SqliteStore(SqlStore):
@@ -77,6 +79,25 @@ class SqliteStore(SqlStore):
         if moment is not None and moment == self._moment and not after and not changes.left:
             self._read_upto[stream] = changes.upto
         return changes
+
+    async def candidates(
+        self,
+        stream: StreamKey,
+        vector: Vector | None,  # noqa: ARG002 (there is no index of them here)
+        words: Sequence[str],
+        n: int,
+        *,
+        kinds: Sequence[Kind] | None = None,
+        spans: Sequence[DateSpan] = (),  # noqa: ARG002
+    ) -> Candidates:
+        self.tenant.own(stream)
+        wanted = KINDS if kinds is None else kinds
+
+        def look(connection: sqlite3.Connection) -> list[Record]:
+            numbers = queries.number_newest_and_best_held(connection, stream, n, wanted)
+            return queries.of_numbers(connection, numbers.union(find_by_words(connection, stream, words, n)), wanted)
+
+        return Candidates(await self._database.read(look))
 
     @contextlib.asynccontextmanager
     async def walk(self, stream: StreamKey) -> AsyncIterator[tuple[int, AsyncIterator[Record]]]:

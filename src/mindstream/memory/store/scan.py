@@ -1,0 +1,51 @@
+"""Records in whose texts the words of a question stand, found by reading texts: a file has no index of words."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mindstream.clock import SystemClock
+from mindstream.log.names import StreamKey
+
+PORTION = 2_000
+"""So many records are looked through at a time."""
+LOOK_S = 0.4
+"""For so many seconds texts are read, from the newest on: some hundreds of thousands."""
+MOST_WORDS = 16
+ENDS = "SELECT min(number), max(number) FROM records INDEXED BY records_latest WHERE stream = ?"
+HOLDS = "(text LIKE ? OR ifnull(keywords LIKE ?, 0))"
+
+
+def find_by_words(connection: sqlite3.Connection, stream: StreamKey, words: Sequence[str], n: int) -> list[int]:
+    """Return the numbers of the n records that hold most of the words (text/words.terms), rarer ones counting for more.
+
+    What is not read within LOOK_S is not found.
+    """
+    words, clock = list(dict.fromkeys(words))[:MOST_WORDS], SystemClock()
+    began, (first, last) = clock.elapsed(), connection.execute(ENDS, (stream,)).fetchone()
+    if not words or last is None:
+        return []
+    bits = " + ".join(f"{1 << at} * {HOLDS}" for at in range(len(words)))
+    sql = f"SELECT number, {bits} AS held FROM records WHERE number BETWEEN ? AND ? AND +stream = ? AND held > 0"
+    patterns, rows = [pattern for word in words for pattern in [f"%{_beginning(word)}%"] * 2], list[tuple[int, int]]()
+    upto = last + 1
+    while upto > first and (upto > last or clock.elapsed() - began < LOOK_S):
+        rows += connection.execute(sql, (*patterns, upto - PORTION, upto - 1, stream))
+        upto -= PORTION
+    return _best(np.array(rows, np.int64).reshape(-1, 2), len(words), last + 1 - max(first, upto), n)
+
+
+def _best(rows: NDArray[np.int64], words: int, read: int, n: int) -> list[int]:
+    numbers, marks = rows[:, 0], (rows[:, 1][:, None] >> np.arange(words)) & 1
+    scores = marks @ np.log1p(read / (marks.sum(axis=0) + 0.5))
+    best: list[int] = numbers[np.lexsort((-numbers, -scores))[:n]].tolist()
+    return best
+
+
+def _beginning(word: str) -> str:
+    """Return how a word's forms begin: a stem may end as none of them does."""
+    return word[:-1] if word.endswith("i") and len(word) > 3 else word
