@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
+from asyncio import Lock
 from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -15,9 +15,13 @@ from crewai.memory.storage.backend import EmbeddingDimensionMismatchError
 from crewai.memory.types import MemoryRecord, ScopeInfo
 from numpy.typing import NDArray
 
-from mindstream import Embedder, Memory, Record, RecordDraft, Store, caches
+from mindstream import caches
 from mindstream.adapters.loop import Handle, both
+from mindstream.memory.memory import Memory
+from mindstream.memory.store.record import Record, RecordDraft
+from mindstream.memory.store.store import Store
 from mindstream.memory.store.validation import fitted_text
+from mindstream.models.embedders.embedder import Embedder
 
 EPISODE, PORTION = "crewai", 1_000
 
@@ -42,8 +46,7 @@ class MindstreamStorage:
     def __init__(
         self, data: str | Path | Store = "data", user: str = "crew", *, embed: Embedder | str = "wordllama"
     ) -> None:
-        self.handle, self._stream = Handle(data, user, embed), ""
-        self._alone, self._reading = asyncio.Lock(), asyncio.Lock()
+        self.handle, self._alone, self._reading, self._stream = Handle(data, user, embed), Lock(), Lock(), ""
         self.forget("")
         caches.watch(self)
 
@@ -171,11 +174,10 @@ class MindstreamStorage:
 
 def _draft(record: MemoryRecord) -> RecordDraft:
     vector = base64.b64encode(np.asarray(record.embedding or [], np.float32).tobytes()).decode()
-    data = {"record": record.model_dump(mode="json"), "vector": vector}
     return RecordDraft(
-        text=fitted_text(record.content if record.content.strip() else "(no words)"),
-        kind="document", episode=EPISODE, by=(record.source or "")[:500], data=data,
-        importance=1 + 9 * record.importance, created=_aware(record.created_at).timestamp(),
+        text=fitted_text(record.content if record.content.strip() else "(no words)"), kind="document",
+        created=_aware(record.created_at).timestamp(), importance=1 + 9 * record.importance, episode=EPISODE,
+        by=(record.source or "")[:500], data={"record": record.model_dump(mode="json"), "vector": vector},
     )  # fmt: skip
 
 
@@ -186,8 +188,7 @@ def _known(record: Record) -> MemoryRecord:
 
 
 def _unit(numbers: list[float]) -> NDArray[np.float32]:
-    vector = np.asarray(numbers, np.float32)
-    return np.asarray(vector / max(float(np.linalg.norm(vector)), 1e-9), np.float32)
+    return np.asarray(np.divide(numbers, max(float(np.linalg.norm(numbers)), 1e-9)), np.float32)
 
 
 def _aware(at: datetime) -> datetime:
@@ -196,5 +197,4 @@ def _aware(at: datetime) -> datetime:
 
 @caches.remember(4_096)
 def _path(scope: str) -> str:
-    """Return a scope as a path, the root as nothing."""
     return "".join(f"/{part}" for part in scope.split("/") if part)
