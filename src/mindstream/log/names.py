@@ -17,10 +17,15 @@ StreamKey = NewType("StreamKey", str)
 """A stream's name as it stands in a store's rows; made by `StreamName.key` alone."""
 MARK = "#"
 """Stands between the parts of a key, and in no name."""
-NAME = re.compile(r"\w[\w .:|@+/-]{0,99}")
+LONGEST = 100
+"""Maximum length of a name, in characters."""
+NAME = re.compile(rf"\w[\w .:|@+/-]{{0,{LONGEST - 1}}}")
 TENANT = re.compile(r"\w[\w.-]{0,63}")
-INVISIBLE = dict.fromkeys(map(ord, "\u115f\u1160\u3164\uffa0"))
-"""Letters, as Unicode has it, of which nothing is to be seen."""
+INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+"""Characters that have no glyph of their own (Unicode: Default_Ignorable_Code_Point)."""
 ALIKE = str.maketrans(
     "аеорсухіјѕԁһԛԝӏѵүгАВЕНІЈКМОРЅСТХҮԚԜӀѴԌЗ"
     "αονρικυγχηΑΒΕΖΗΙΚΜΝΟΡΤΥΧ"
@@ -38,18 +43,42 @@ ALIKE = str.maketrans(
 """Letters of other scripts that look like Latin ones."""
 
 
+def normal_name(name: str) -> str:
+    """Return the one form in which an identifier is stored and compared.
+
+    NFKC (so NFD, NFC and full-width forms are one name), without invisible characters and surrounding white space;
+    letter case is kept. A text that is no name in that form is returned unchanged. Every boundary (command line, REST,
+    MCP, chat headers, adapters, Python) passes the names of users, sessions, pools, residents, towns and tenants
+    through this function, for writing and for reading.
+    """
+    if name.isascii() and name.isprintable() and name == name.strip():
+        return name
+    normal = INVISIBLE.sub("", unicodedata.normalize("NFKC", name)).strip()
+    return normal if is_name(normal) else name
+
+
+def is_name(text: str) -> bool:
+    """Return whether a text can be an identifier as it is written; combining marks count as parts of letters."""
+    if text.isascii():
+        return NAME.fullmatch(text) is not None
+    letters = "".join(each for each in text if not unicodedata.category(each).startswith("M"))
+    return len(text) <= LONGEST and text[:1] == letters[:1] and NAME.fullmatch(letters) is not None
+
+
 def checked_name(name: str, what: str = "name") -> str:
-    """Return a name of a user, agent or session as it stands.
+    """Return the normal form of the name of a user, agent or session.
 
     Raises:
         InputError: it is empty, too long, or holds other than letters, digits and ` ._:|@+/-`.
     """
-    if not NAME.fullmatch(name):
+    normal = normal_name(name)
+    if not is_name(normal):
+        shown = name if len(name) <= LONGEST else f"{name[:40]}…"
         raise InputError(
-            f"{what} {name!r}: use 1 to 100 letters, digits, spaces and . _ : | @ + / -,"
+            f"{what} {shown!r}: use 1 to {LONGEST} letters, digits, spaces and . _ : | @ + / -,"
             " beginning with a letter or digit"
         )
-    return name
+    return normal
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +105,13 @@ class StreamName:
 
     @property
     def normal(self) -> str:
-        """The form in which names are compared: NFKC; where nothing could be called so, the name as it stands."""
-        normal = unicodedata.normalize("NFKC", self.id)
-        return normal if NAME.fullmatch(normal) else self.id
+        """The form in which names are stored and compared (see `normal_name`)."""
+        return normal_name(self.id)
 
     @property
     def looks(self) -> str:
         """What is the same for names that look the same."""
-        return " ".join(self.normal.translate(ALIKE).translate(INVISIBLE).split())
+        return " ".join(INVISIBLE.sub("", self.normal.translate(ALIKE)).split())
 
     @property
     def key(self) -> StreamKey:
@@ -101,14 +129,17 @@ class StreamName:
 
 
 def checked_tenant(tenant: str) -> str:
-    """Return a tenant's name, or "" for none.
+    """Return the normal form of a tenant's name (see `normal_name`), or "" for none.
 
     Raises:
         InputError: it is too long, or holds other than letters, digits, dots, dashes and underscores.
     """
-    if tenant and not TENANT.fullmatch(tenant):
-        raise InputError(f"tenant {tenant!r}: use 1 to 64 letters, digits, . _ and -, beginning with a letter or digit")
-    return tenant
+    normal = normal_name(tenant)
+    if normal and not TENANT.fullmatch(normal):
+        raise InputError(
+            f"tenant {tenant[:80]!r}: use 1 to 64 letters, digits, . _ and -, beginning with a letter or digit"
+        )
+    return normal
 
 
 def name_of(key: str) -> StreamName:
