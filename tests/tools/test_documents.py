@@ -151,7 +151,8 @@ async def test_files_that_cannot_be_read_are_named_with_what_was_found(documents
     found = await call(documents, "search_documents", query="what is the boat called?")
     assert found.startswith("boat.txt, lines 1-2:\nThe boat is called Marie.")
     assert found.endswith(
-        "(not searched: image.png is not text, or is in an unknown encoding; save it as UTF-8; scan.pdf: no text (a scan?))"
+        "(not searched: image.png is not text, or is in an unknown encoding; save it as UTF-8;"
+        " scan.pdf: no text (a scan?))"
     )
 
 

@@ -34,14 +34,14 @@ Line = tuple[str, str, int]
 
 
 def table(rows: Iterable[tuple[int, Sequence[str]]], unit: str) -> Iterator[Line]:
-    """Yield a table in blocks, each below the names of the columns; a row of one cell alone is a paragraph."""
+    """Yield a table in blocks, each below the names of the columns; before them, a row with one cell is a paragraph."""
     names, head, size = list[str](), 0, 0
     for number, row in rows:
         filled = [cell for cell in row if cell]
         if not filled:
             continue
-        if not names and len(filled) == 1 and len(row) > 1:
-            yield from ((filled[0], unit, number), ("", unit, number))
+        if not names and len(filled) == 1:
+            yield filled[0], unit, number
             continue
         if not names and not any(_is_number(cell) for cell in filled):
             names, head, size = list(row), number, BLOCK
