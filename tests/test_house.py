@@ -156,7 +156,7 @@ FORMS = {
     *("planning/formats/compiler.py", "planning/formats/numbered.py", "planning/formats/rewoo.py"),
     *("sharing/retriever/unlikely.py", "text/classifier.py", "text/language.py"),
     *("text/links.py", "tools/algebra/formula.py", "tools/web/web.py", "tools/web/wikipedia.py"),
-    *("studio/joining.py", "town/formats/recording.py", "town/world/walk.py"),
+    *("studio/joining.py", "town/formats/recording.py", "town/world/walk.py", "identifiers.py"),
 }
 """Where they look for a written form: an address, a mark of a format, another program's error, a range of letters."""
 MOST_PATTERNS = 200

@@ -49,8 +49,7 @@ UNUSUAL = re.compile(rb"[\x00-\x08\x0e-\x19\x1c-\x1f]")
 """Control characters of which an 8-bit text holds few; UTF-16 and UTF-32 hold many."""
 ISO_2022 = re.compile(rb"\x1b\$[@AB(]")
 """Where ISO-2022-JP, -KR or -CN turns to two-byte characters: it is ASCII otherwise."""
-BELOW_LETTERS = re.compile(rb"[\x00-\x3f]+")
-BEYOND = re.compile(r"[^\x00-\x7f]")
+BELOW_LETTERS = bytes(range(0x40))
 SIGNS = frozenset("€£¥¢°§©®™«»‹›“”„‘’‚…–—·•¿¡²³½¼¾×±ªº´¸¦µ№、。「」，！？：；（）")
 """Characters beyond letters that texts hold."""
 BETWEEN = frozenset("’‘–—·‐")
@@ -173,7 +172,7 @@ def _damaged(content: bytes) -> Decoded | None:
     """Decode UTF-8 with a few invalid bytes, each as U+FFFD; None: it is something else."""
     invalid = 0
     for part in (content[:SAMPLE], content):
-        beyond = BEYOND.findall(part.decode("utf-8", "surrogateescape"))
+        beyond = [each for each in part.decode("utf-8", "surrogateescape") if each > "\x7f"]
         invalid = sum("\udc80" <= each <= "\udcff" for each in beyond)
         if b"\0" in part or ISO_2022.search(part) or len(beyond) - invalid < max(1, DAMAGED * invalid):
             return None
@@ -187,7 +186,7 @@ def _ranked(sample: bytes) -> Iterator[tuple[float, str, str]]:
         return
     lines = b"\n".join(dict.fromkeys(sample.splitlines()))
     scores = _detected(lines) | {
-        codec: score for codec, score in _detected(BELOW_LETTERS.sub(b"", lines)).items() if _is_eastern(codec)
+        codec: score for codec, score in _detected(lines.translate(None, BELOW_LETTERS)).items() if _is_eastern(codec)
     }
     for codec, score in scores.items():
         try:

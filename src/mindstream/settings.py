@@ -21,8 +21,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from mindstream import rooms
 from mindstream.errors import InputError, SettingsError
+from mindstream.identifiers import normal_name
 from mindstream.location import Location
-from mindstream.log.names import normal_name
 from mindstream.paths import as_path, is_path, own_folder, read_text, usable
 
 PREFIX = "MINDSTREAM_"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from mindstream.clock import Moment
 from mindstream.errors import InputError
-from mindstream.log.names import normal_name
+from mindstream.identifiers import normal_name
 from mindstream.memory.curation import audit as auditing
 from mindstream.memory.curation import curation, forgetting
 from mindstream.memory.curation.forgetting import ForgetRequest, Forgotten, Removal

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 from mindstream import intake
 from mindstream.errors import Conflict, InputError, ModelError, ReplyInvalid
 from mindstream.foreign_code import describe
+from mindstream.identifiers import normal_name
 from mindstream.log.events import Failed
-from mindstream.log.names import checked_name, normal_name
+from mindstream.log.names import checked_name
 from mindstream.memory.store.record import TAINTED, Record, RecordDraft
 from mindstream.memory.store.store import Entry, NewWork, WorkDone, WorkReleased
 from mindstream.memory.store.validation import checked_text

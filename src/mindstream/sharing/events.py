@@ -9,9 +9,9 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field
 
+from mindstream.identifiers import normal_name
 from mindstream.log.declared import NoWords, Person, Quotes, RecordId
 from mindstream.log.events import Event
-from mindstream.log.names import normal_name
 
 Form = Literal["composed", "bare", "pair"]
 """What of an exemplar is embedded: the prompt as it was put, one level deep; the query alone; query and answer."""

@@ -13,8 +13,9 @@ from dataclasses import replace
 from mindstream import chance
 from mindstream.clock import Clock
 from mindstream.errors import Conflict, InputError
+from mindstream.identifiers import normal_name
 from mindstream.log.events import Event
-from mindstream.log.names import StreamName, checked_name, normal_name
+from mindstream.log.names import StreamName, checked_name
 from mindstream.memory.memory import Memory
 from mindstream.memory.opening import AnyStore
 from mindstream.memory.store.store import Entry, Erasure

@@ -13,8 +13,9 @@ from dataclasses import replace
 from mindstream import intake
 from mindstream.clock import ManualClock, SystemClock
 from mindstream.errors import Conflict, InputError
+from mindstream.identifiers import normal_name
 from mindstream.log.events import Opened, Remembered
-from mindstream.log.names import StreamName, checked_name, normal_name
+from mindstream.log.names import StreamName, checked_name
 from mindstream.memory import lease
 from mindstream.memory.lease import LEASE_S
 from mindstream.memory.lifecycle.rate_importance import RateImportance

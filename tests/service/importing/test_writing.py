@@ -171,7 +171,9 @@ async def test_a_broken_import_writes_what_came_before_and_says_how_much(
     assert len(await held(store)) == count
     dry = Import(form, store, None, ManualClock(NOW), "ann")
     with pytest.raises(InputError, match=f"; 0 records before it would be imported, {count} were there$"):
-        await dry.take_in(reader(form)(Source("f", io.BytesIO(written_out(form, before, broken))), dry.tally), str)
+        await dry.take_in(
+            reader(form)(Source("f", io.BytesIO(written_out(form, before, broken))), dry.tally), lambda _: None
+        )
     mended = await take_in(store, form, written_out(form, [*before, item(count)], zipped=is_zip), each_user=True)
     assert (mended.done.written, mended.done.known) == (1, count) and len(await held(store)) == count + 1
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from mindstream.clock import Moment
 from mindstream.errors import Conflict, InputError
+from mindstream.identifiers import normal_name
 from mindstream.log.events import BeliefChanged, Event, Remembered
-from mindstream.log.names import normal_name
 from mindstream.memory.curation.closure import Closure, close, read_lineage
 from mindstream.memory.curation.curation import finish_erasure
 from mindstream.memory.curation.slot_items import SlotItem, Without, lost_items, rewrite

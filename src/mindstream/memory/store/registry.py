@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 from mindstream.errors import Conflict, InputError
+from mindstream.identifiers import normal_name
 from mindstream.log.database import connect
-from mindstream.log.names import StreamKey, StreamKind, StreamName, name_of, normal_name
+from mindstream.log.names import StreamKey, StreamKind, StreamName, name_of
 from mindstream.log.sql import Sql
 from mindstream.log.sqlite_errors import explain_errors
 

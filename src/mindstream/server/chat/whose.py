@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from mindstream.clock import read_zone
 from mindstream.errors import InputError
-from mindstream.log.names import is_name, normal_name
+from mindstream.identifiers import is_name, normal_name
 from mindstream.models.legible import without_controls
 from mindstream.service.operations.house import House
 from mindstream.service.operations.who import Who

@@ -212,8 +212,8 @@ def _wide(start: bytes) -> str:
     for mark, codec in BOMS:
         if start.startswith(mark) and codec.startswith("utf-") and mark != BOM:
             return codec
-    zeros = tuple(each == 0 for each in start)
+    zeros = "".join("0" if each == 0 else "x" for each in start)
     return {
-        (False, True, False, True): "utf-16-le", (True, False, True, False): "utf-16-be",
-        (False, True, True, True): "utf-32-le", (True, True, True, False): "utf-32-be",
+        "x0x0": "utf-16-le", "0x0x": "utf-16-be",
+        "x000": "utf-32-le", "000x": "utf-32-be",
     }.get(zeros, "")  # fmt: skip

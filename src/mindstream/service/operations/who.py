@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, get_args
 
 from mindstream.errors import InputError
-from mindstream.log.names import StreamName, checked_tenant, normal_name
+from mindstream.identifiers import normal_name
+from mindstream.log.names import StreamName, checked_tenant
 from mindstream.models.wrappers.budget import Budget
 from mindstream.service.operations.refusals import Forbidden
 
