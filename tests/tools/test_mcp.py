@@ -264,8 +264,8 @@ async def test_invalid_tools_and_a_list_that_repeats_itself_cost_no_other_tool(p
 
 
 UNION: dict[str, Any] = {
-    "$defs": {"by id": {"properties": {"id": {"type": "integer"}}, "required": ["id"]}},
-    "oneOf": [{"properties": {"place": {"type": "string"}}, "required": ["place"]}, {"$ref": "#/$defs/by id"}],
+    "$defs": {"by_id": {"properties": {"id": {"type": "integer"}}, "required": ["id"]}},
+    "oneOf": [{"properties": {"place": {"type": "string"}}, "required": ["place"]}, {"$ref": "#/$defs/by_id"}],
 }
 
 

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 FAULT = "mindstream/fault"
 """Key in a tool's `_meta` under which the reason stands why it cannot be used."""
 SCHEMA = "mindstream/schema"
-"""Key in a tool's `_meta` for a schema that is JSON Schema, and that the SDK refuses (`{"properties": {"x": true}}`)."""
+"""Key in a tool's `_meta` for JSON Schema that the SDK refuses, as `{"properties": {"x": true}}`."""
 MOST_BLOCKS = 10_000
 """Maximum number of content blocks that are repaired; a longer result is left for the SDK to judge."""
 UNNAMED = "(a tool without a name)"
