@@ -375,17 +375,20 @@ class StrangersPool:
 @pytest.mark.parametrize("foreign", [True, False])
 async def test_after_a_strangers_exemplar_nothing_is_changed_without_a_question(how: Any, foreign: bool) -> None:
     box = Box()
-    acts = [Line(calls=[Call("send", '{"text": "a"}', "1")]), Line("done")]
-    speaks = FakeModel({"make_plan": ["#E1 = send[text=a]"], "answer_from_evidence": ["done"], "act_on_task": acts})
-    planner = Planner(speaks, tools=box.tools(), how=how, exemplars=StrangersPool(foreign), leave=allow({"send"}))
+    acts: list[Line] = [[Call("send", '{"text": "a"}', "1")], "done"]
+    lines: dict[str, list[Line]] = {"make_plan": ["#E1 = send[text=a]"], "answer_from_evidence": ["done", "done"]}
+    speaks = FakeModel({**lines, "act_on_task": acts})
+    planner = Planner(
+        models=speaks, tools=box.tools(), how=how, exemplars=StrangersPool(foreign), leave=allow({"send"})
+    )
     solution = await planner.solve("send a")
     assert bool(box.sent) is not foreign and solution.plan.foreign is foreign
-    again = Planner(speaks, tools=box.tools(), leave=allow({"send"}), exemplars=["Question: o\n#E1 = look[x]"])
+    again = Planner(models=speaks, tools=box.tools(), leave=allow({"send"}), exemplars=["Question: o\n#E1 = look[x]"])
     solution = await again.run(Plan.load(solution.plan.save()))
     assert bool(box.sent) is not foreign, "a saved plan keeps the mark"
 
 
-async def test_a_plan_that_was_given_strings_of_a_pool_or_is_remembered_or_mended_keeps_the_mark(
+async def test_a_plan_that_is_remembered_or_mended_keeps_the_mark(
     tmp_path: Path,
 ) -> None:
     box, asked = Box(), list[Wish]()
@@ -398,11 +401,11 @@ async def test_a_plan_that_was_given_strings_of_a_pool_or_is_remembered_or_mende
     async with Memory.open(tmp_path, "u") as memory:
         plans = RememberedPlans(memory)
         speaks = model("#E1 = send[text=Ann]", "done", "done")
-        planner = Planner(speaks, tools=box.tools(), exemplars=shown, leave=yes, remembered=plans)
-        assert await plans.keep(await planner.solve("send Ann"), [each.spec for each in box.tools()])
-        reused = Planner(model("#E1 = look[no]", "done"), tools=box.tools(), leave=yes, remembered=plans)
+        planner = Planner(models=speaks, tools=box.tools(), exemplars=shown, leave=yes, remembered=plans)
+        await planner.solve("send Ann")  # which remembers its plan
+        reused = Planner(models=model("#E1 = look[no]", "done"), tools=box.tools(), leave=yes, remembered=plans)
         await reused.solve("send Ben")
         assert box.sent == ["Ann", "Ben"] and all(wish.foreign for wish in asked) and len(asked) == 2
     broken = model("#E1 = look[x]", '{"answer": "", "missing": ["E1"]}', "done", mend=["#E1 = send[text=c]"])
-    solution = await Planner(broken, tools=box.tools(), exemplars=shown, leave=yes).solve("go")
+    solution = await Planner(models=broken, tools=box.tools(), exemplars=shown, leave=yes).solve("go")
     assert solution.plan.foreign and all(wish.foreign for wish in asked)

@@ -113,7 +113,7 @@ def at_home(
     """Have a coroutine method run on its object's home loop."""
 
     @wraps(method)
-    async def carried(self: S, *args: P.args, **more: P.kwargs) -> T:
+    async def carried(self: S, /, *args: P.args, **more: P.kwargs) -> T:
         work = method(self, *args, **more)
         return await (work if self.home.is_here() else self.home.call(work))
 
@@ -126,7 +126,7 @@ def streamed_at_home(
     """Have a generator method run on its object's home loop."""
 
     @wraps(method)
-    def carried(self: S, *args: P.args, **more: P.kwargs) -> AsyncGenerator[T]:
+    def carried(self: S, /, *args: P.args, **more: P.kwargs) -> AsyncGenerator[T]:
         items = method(self, *args, **more)
         try:
             return items if self.home.is_here() else self.home.iterate(items)
