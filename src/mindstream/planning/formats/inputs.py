@@ -43,7 +43,6 @@ EMBRACING = {
 """Quotation marks, each with the marks that close it."""
 MOST_QUOTES = 3
 """Maximum number of the same mark in a row, as in Python's or Markdown's fences."""
-NAME_SIGNS = re.compile(r"[\s_./:-]+")
 
 
 def find_spec(name: str, tools: Sequence[ToolSpec]) -> ToolSpec | None:
@@ -61,7 +60,7 @@ def find_spec(name: str, tools: Sequence[ToolSpec]) -> ToolSpec | None:
 
 
 def _bare(name: str) -> str:
-    return NAME_SIGNS.sub("", name).casefold()
+    return "".join(filter(str.isalnum, name)).casefold()
 
 
 def unquoted(text: str) -> str:
