@@ -35,6 +35,10 @@ class Watcher(Protocol):
         """Return what a call gave already, where it is not to be made again; None: it is to be made."""
         return None
 
+    def refusal(self, call: Call, tools: Sequence[Tool]) -> str:  # noqa: ARG002
+        """Return why a call is not made; "" where it may be."""
+        return ""
+
     async def log_call(self, call: Call) -> None: ...
 
     async def log_observation(self, call: Call, found: Observation) -> None: ...
@@ -126,6 +130,8 @@ async def watched_call(call: Call, tools: Sequence[Tool], watcher: Watcher, time
     """Call a tool and tell the watcher; where that has recorded such a call, what it gave then is given."""
     if not is_in_run(call, tools) and (known := await watcher.recorded_result(call)) is not None:
         return Observation(known)
+    if why := watcher.refusal(call, tools):
+        return Observation(why, failed=True)
     await watcher.log_call(call)
     found = await call_tool(call, tools, timeout_s)
     await watcher.log_observation(call, found)
