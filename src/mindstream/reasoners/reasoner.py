@@ -104,22 +104,14 @@ class RunContext:
         return "\n".join(utterance.text for utterance in await self.newer())
 
     async def recorded_result(self, call: Call) -> str | None:
-        """Return what a call gave in a run about the same that was broken off; None: it is to be made."""
+        """Return the result of a call in an interrupted run about the same, or why it is refused; None: make the call."""
+        if why := self._refusal(call):
+            return why
         given = await self.calls.recorded_result(call)
         if given is not None:
             self.found.append(given)
             self.strangers.extend([given] * isinstance(given, ForeignText))
         return given
-
-    def refusal(self, call: Call, tools: Sequence[Tool]) -> str:
-        """Refuse an address that neither the user nor a search gave, once third-party content was read."""
-        tool = next((each for each in tools if each.spec.name == call.tool), None)
-        if tool is None or not self.strangers:
-            return ""
-        said = (each.text for each in self.conversation if each.data.get("by_user"))
-        given = links([*(each.text for each in self.utterances), *said, *self.searched])
-        address = ungiven(tool, call.arguments, given)
-        return refusal_of(address) if address else ""
 
     async def log_call(self, call: Call) -> None:
         """Log a tool's call."""
@@ -138,6 +130,16 @@ class RunContext:
             slot=self.slot, tool=call.tool, text=found.text, failed=found.failed, foreign=found.foreign, id=call.id
         )
         await self.memory.commit(Entry(event, self.slot))
+
+    def _refusal(self, call: Call) -> str:
+        """Refuse an address that neither the user nor a search gave, once third-party content was read."""
+        tool = next((each for each in self.tools if each.spec.name == call.tool), None)
+        if tool is None or not self.strangers:
+            return ""
+        said = (each.text for each in self.conversation if each.data.get("by_user"))
+        given = links([*(each.text for each in self.utterances), *said, *self.searched])
+        address = ungiven(tool, call.arguments, given)
+        return refusal_of(address) if address else ""
 
     @cached_property
     def calls(self) -> Calls:

@@ -32,12 +32,8 @@ class Watcher(Protocol):
     """Who is told what the loop does."""
 
     async def recorded_result(self, call: Call) -> str | None:  # noqa: ARG002
-        """Return what a call gave already, where it is not to be made again; None: it is to be made."""
+        """Return the result of a call that is not to be made (again): an earlier one, or why it is refused; else None."""
         return None
-
-    def refusal(self, call: Call, tools: Sequence[Tool]) -> str:  # noqa: ARG002
-        """Return why a call is not made; "" where it may be."""
-        return ""
 
     async def log_call(self, call: Call) -> None: ...
 
@@ -130,8 +126,6 @@ async def watched_call(call: Call, tools: Sequence[Tool], watcher: Watcher, time
     """Call a tool and tell the watcher; where that has recorded such a call, what it gave then is given."""
     if not is_in_run(call, tools) and (known := await watcher.recorded_result(call)) is not None:
         return Observation(known)
-    if why := watcher.refusal(call, tools):
-        return Observation(why, failed=True)
     await watcher.log_call(call)
     found = await call_tool(call, tools, timeout_s)
     await watcher.log_observation(call, found)

@@ -81,7 +81,7 @@ class _Guarded:
 
 
 @dataclass
-class _Watched(loop.Watcher):
+class _Watched:
     """Keeps the calls as steps of a plan, and tells the run's watchers; what a broken run was given it gives again."""
 
     run: PlanningRun
