@@ -104,7 +104,7 @@ class RunContext:
         return "\n".join(utterance.text for utterance in await self.newer())
 
     async def recorded_result(self, call: Call) -> str | None:
-        """Return the result of a call in an interrupted run about the same, or why it is refused; None: make the call."""
+        """Return the result of the call in an interrupted run, or why it is refused; None: make the call."""
         if why := self._refusal(call):
             return why
         given = await self.calls.recorded_result(call)
