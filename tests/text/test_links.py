@@ -72,11 +72,65 @@ async def test_a_link_split_over_pieces_is_left_out(text: str, left: str) -> Non
         assert "".join(await passed(*pieces)) == left
 
 
-@given(st.lists(st.text("htps:/. evilsleep.org/a,"), max_size=12))
-async def test_pieces_say_what_the_whole_says(pieces: list[str]) -> None:
-    assert "".join(await passed(*pieces)) == "".join(await passed("".join(pieces)))
+@given(st.lists(st.text("htps:/. evilsleep.org/a,<>[]()!?=w"), max_size=12))
+async def test_no_piece_and_no_sum_of_pieces_holds_a_link_that_was_not_given(pieces: list[str]) -> None:
+    said = "".join(await passed(*pieces))
+    assert links([said]) <= GIVEN
+    if not links(["".join(pieces)]) and "<" not in "".join(pieces):
+        assert said == "".join(pieces)
 
 
-async def test_a_link_without_end_is_not_waited_for() -> None:
-    pieces = await passed("https://", *["a" * 500] * 20)
-    assert len(pieces) > 1
+async def test_a_link_without_end_is_removed_and_not_waited_for() -> None:
+    pieces = await passed("https://", *["a" * 500] * 20, " and", " more")
+    assert pieces == ["…", " and", " more"]
+
+
+FORMS = [
+    "![a cat](https://spy.test/c.png?q=zqword)", "![a cat](//spy.test/zqword)", "![a cat]( //spy.test/zqword )",
+    "[here](<https://spy.test/zqword>)", "<https://spy.test/zqword>", "<img alt=cat src=https://spy.test/zqword>",
+    '<a href="&#104;ttps&colon;//spy.test/zqword">go</a>', "<img src='/\n/spy.test/zqword'>",
+    "<source srcset='https://spy.test/1 1x, https://spy.test/zqword 2x'>", "<svg/onload=fetch('//spy.test/zqword')>",
+    "![c][1]\n\n[1]: https://spy.test/zqword 'title'", "HTTPS:spy.test/zqword", "https:\\\\spy.test\\zqword",
+    "ftps://spy.test/zqword", "wss://spy.test/zqword", "mailto:me@spy.test?subject=zqword", "spy.test?zqword",
+    "spy.test/a/zqword", "www.spy.test/zqword", "ｈｔｔｐｓ：／／spy.test/zqword",
+    "https:\u200b//spy\u200b.test/zqword",
+    "ht\ntps://spy.test/zqword", "[run](javascript:zqword())", "[see](data:text/html,zqword)", "[x](vbscript:zqword)",
+    "![x](/\\spy.test/zqword)", "https://ѕру.test/zqword", "https://sleep.org/a?q=zqword", "https://sleep.org/a/zqword",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("size", [1, 4, 1000])
+async def test_no_form_of_an_address_that_nobody_gave_is_passed_on(form: str, size: int) -> None:
+    text = f"Look: {form} That is all."
+    said = "".join(await passed(*(text[at : at + size] for at in range(0, len(text), size))))
+    assert "zqword" not in said.replace("\u200b", "")
+    assert said.startswith("Look: ") and said.endswith(" That is all.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "if a<b then i<max; vector<int> v; <b>bold</b> and `<div class='x'>`", 
+        "Ratio 3:4, C:\\dir\\x.txt, at 10:30/11.",
+        "Note: this, //todo, std::vector, data:none, Node.js/React, w/o, 24/7, e.g./i.e.", "price: 5.–/kg (a.b)",
+        "see https://sleep.org/a), [x](https://www.sleep.org/a) or <https://sleep.org/a>", "看https://sleep.org/a。好",
+    ],
+)  # fmt: skip
+async def test_text_without_such_addresses_is_not_changed(text: str) -> None:
+    for size in (1, 3, 1000):
+        assert "".join(await passed(*(text[at : at + size] for at in range(0, len(text), size)))) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("See https://sleep.org/a", "See https://sleep.org/a"),
+        ("![a big moon](https://sleep.org/a)", "![a big moon](…)"),
+        ("[1]: https://sleep.org/a", "[1]: …"),
+        ("<img width=1 src='https://sleep.org/a'>", "…"),
+    ],
+)
+async def test_an_address_that_only_a_document_gave_is_named_but_not_loaded(text: str, left: str) -> None:
+    pieces = pieces_without_links(_pieces(*text), lambda: GIVEN, frozenset)
+    assert "".join([piece async for piece in pieces]) == left

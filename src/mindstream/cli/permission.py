@@ -68,6 +68,8 @@ class Asker:
         lines = [f"  {show(str(name))}: {_shown(value)}" for name, value in given.items()]
         marked = [("  Words of strangers stand in it.", "bold red")] if wish.foreign else []
         title = (f"{wish.step.id} wants to call {wish.step.tool}, which may change something:", "bold")
+        if wish.address:
+            title = (f"{wish.step.id} wants to call {wish.step.tool} with an address that only documents gave:", "bold")
         return await self.ask("Do it? [y/N]", "yn", title, *((line, "") for line in lines), *marked) == "y"
 
     async def accept(self, changes: Changes) -> bool:

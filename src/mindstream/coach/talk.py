@@ -55,14 +55,22 @@ class Talk(Prompt[str]):
     """The hour and the day where they live, if that is known."""
 
     def texts(self) -> Iterator[str]:
-        """Yield what it can name without making it up: what was said, noted and planned, and the pack's resources.
+        """Yield the texts whose links an answer may name: what was said, noted and planned, and the pack's resources.
 
-        What stands in an exemplar is somebody else's: a link from there is not said.
+        Exemplars are third-party content: a link that only they contain is not named.
         """
+        yield from self.own_texts()
         yield from (step.full() for step in self.plan.steps)
-        yield from (line.text for line in (*self.history, *self.talks))
         yield from (note.text for note in (*self.notes, *self.recalled))
-        yield from (self.utterance, self.before, self.briefing.offer)
+        yield self.briefing.offer
+
+    def own_texts(self) -> Iterator[str]:
+        """Yield the texts whose addresses a page may load by itself (images): the conversation and the pack.
+
+        Notes and recalled memories may be based on third-party content.
+        """
+        yield from (line.text for line in (*self.history, *self.talks))
+        yield from (self.utterance, self.before)
         yield from (resource.link for resource in self.pack.resources if resource.link)
 
     def dialogue(self) -> Sequence[Message]:

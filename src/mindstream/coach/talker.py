@@ -91,7 +91,8 @@ class Talker:
         question = (await self.question(text, heard)).model_copy(update=more)
         request, said = Request(question, question.role), False
         reply = without_marks(legible_parts(self.model.reply(request)), handover)
-        async with aclosing(pieces_without_links(reply, lambda: links(question.texts()))) as pieces:
+        given, loaded = lambda: links(question.texts()), lambda: links(question.own_texts())
+        async with aclosing(pieces_without_links(reply, given, loaded)) as pieces:
             async for piece in pieces:
                 said = said or any(sign.isprintable() and sign != " " for sign in piece)
                 yield piece
@@ -200,11 +201,13 @@ class TalkContext:
     talks: tuple[DatedLine, ...]
 
 
-async def gather_context(stream: Memory, session: str, text: str, heard: int, believer: str = "") -> TalkContext:
+async def gather_context(
+    stream: Memory, session: str, text: str, heard: int, believer: str | None = None
+) -> TalkContext:
     """Gather what an utterance (its words, and its row of the log) is answered from.
 
     Args:
-        believer: whose notes are left out: they say what the belief says.
+        believer: the reasoner whose notes are left out, because they repeat its belief; None: no notes are left out.
     """
     newest = await stream.latest("chat", HISTORY)
     own = next((record.id for record in newest if record.seq == heard), "")
@@ -215,7 +218,7 @@ async def gather_context(stream: Memory, session: str, text: str, heard: int, be
     return await fit_context(stream, session, heard, newest, [each.record for each in found], believer)
 
 
-async def context_without_recall(stream: Memory, session: str, heard: int, believer: str = "") -> TalkContext:
+async def context_without_recall(stream: Memory, session: str, heard: int, believer: str | None = None) -> TalkContext:
     """Gather what is newest."""
     return await fit_context(stream, session, heard, await stream.latest("chat", HISTORY), believer=believer)
 
@@ -226,7 +229,7 @@ async def fit_context(
     heard: int,
     newest: Sequence[Record],
     found: Sequence[Record] = (),
-    believer: str = "",
+    believer: str | None = None,
 ) -> TalkContext:
     """Fit what is newest and what was found into the budget."""
     talk = [record for record in newest if record.episode == session]

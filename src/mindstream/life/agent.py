@@ -17,7 +17,9 @@ from mindstream.life.steps import Done, Steps
 from mindstream.life.tools.own_tools import LifeTool, OwnTool, Where
 from mindstream.models.model import Call, Model, Part, Piece, Request, ToolSpec
 from mindstream.models.prompt import Prompt
+from mindstream.text.links import links
 from mindstream.tools.call import Observation
+from mindstream.tools.given_addresses import addresses_of
 from mindstream.tools.loop import run_loop
 
 Toolbox = Callable[[], Mapping[str, LifeTool]]
@@ -55,6 +57,7 @@ class StepCalls:
     Attributes:
         times_running: counts a call: how often it was made running, this time included.
         tainted: words of strangers stand in what the role has read.
+        given: addresses that may be fetched then (tools/given_addresses).
     """
 
     steps: Steps
@@ -62,6 +65,7 @@ class StepCalls:
     toolbox: Toolbox
     tainted: bool = False
     times_running: Callable[[Call], int] = field(default_factory=lambda: Repeats().take)
+    given: frozenset[str] = frozenset()
 
     def specs(self) -> Sequence[ToolSpec]:
         return [tool.spec for tool in self.toolbox().values()]
@@ -73,7 +77,11 @@ class StepCalls:
         names, results = [spec.name for spec in offered], list[Observation]()
         for number, call in enumerate(calls, 1):
             found = await self._make(call, number, names)
+            if not self.tainted:
+                self.given |= addresses_of(call.arguments)
             self.tainted = self.tainted or found.foreign
+            if getattr(self.toolbox().get(call.tool), "finds", False):
+                self.given |= links([found.text])
             results.append(found)
         return results
 
@@ -88,7 +96,7 @@ class StepCalls:
                 names = ", ".join(offered) or "none"
                 return Done(Observation(f"there is no tool {call.tool[:80]!r}; there are: {names}", failed=True))
             try:
-                done = await tool(call, Where(call.id, self.role, self.tainted, row))
+                done = await tool(call, Where(call.id, self.role, self.tainted, row, self.given))
             except ToolError as error:
                 done = Done(Observation(str(error), failed=True))
             return replace(done, found=replace(done.found, text=guards.named(done.found.text, times)))
@@ -101,14 +109,16 @@ class StepCalls:
 
 async def work(
     steps: Steps, id_: str, role: str, model: Model, prompt: Prompt[str], toolbox: Toolbox, most: int, *,
-    tainted: bool, language: str,
+    tainted: bool, language: str, given: frozenset[str] = frozenset(),
 ) -> Observation:  # fmt: skip
     """Let M1 or M0 work until it answers; only that comes back. `most`: so often the model is asked.
+
+    `given`: addresses that may be fetched after third-party content was read.
 
     Raises:
         BudgetSpent: nothing is left for another call of a model.
     """
-    calls = StepCalls(steps, role, toolbox, tainted)
+    calls = StepCalls(steps, role, toolbox, tainted, given=given)
     asked = StepModel(model.name, id_, lambda step, request: steps.reply(step, role, model, request))
     try:
         answer = await run_loop(asked, prompt, calls, steps=most, role=role, last=LAST[language])

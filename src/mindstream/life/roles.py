@@ -22,6 +22,7 @@ from mindstream.memory.store.record import Record, is_tainted
 from mindstream.models.model import Model
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
+from mindstream.text.links import links
 from mindstream.tools.call import Observation
 
 STEPS = {"M1": 12, "M0": 4}
@@ -78,10 +79,16 @@ class Roles:
         found = await work(
             self.steps, where.id, "M1", self.models.of("M1"), prompt, toolbox, STEPS["M1"],
             tainted=where.tainted or any(each.foreign for each in shown), language=self.language,
+            given=self._given(() if where.tainted else (task, given.context)),
         )  # fmt: skip
         if not (found.failed or found.foreign or was_begun):  # else nobody knows which exemplars M1 was shown
             missed = await self._offer(task, found.text, shown) or missed
         return Done(found, events=(Failed(text=missed, where="exemplars"),) if missed else ())
+
+    def _given(self, texts: Sequence[str]) -> frozenset[str]:
+        """Return the addresses that the user gave, and those of `texts`."""
+        state = self.steps.state
+        return links([state.goal, *state.orders, *state.answers.values(), *texts])
 
     async def _offer(self, task: str, result: str, shown: Sequence[Example]) -> str:
         """Offer what came of a task to whoever gives exemplars; return why that could not be, "" where it could."""

@@ -24,7 +24,9 @@ from mindstream.planning.evidence import Evidence
 from mindstream.planning.permission import Approver, Wish, refusal, refuse
 from mindstream.planning.plan import PlannedStep
 from mindstream.planning.watcher import RunWatcher
+from mindstream.text.links import links
 from mindstream.tools.call import Observation, call_tool
+from mindstream.tools.given_addresses import addresses_of, ungiven
 from mindstream.tools.tool import Tool, checked_tools
 from mindstream.tools.traits import PLAIN, Traits, traits_of
 
@@ -197,8 +199,11 @@ class Executor:
             return failed(
                 f"not called: the arguments of this plan's calls have over {MOST_WRITTEN:,} characters together"
             )
-        wish = Wish(step, written, foreign or self._foreign)
-        if traits.changes and not await self._leave(wish):
+        untrusted = foreign or self._foreign
+        given = links(each.text for each in needed.values() if traits_of(self._tools.get(each.tool)).finds)
+        given |= frozenset() if self._foreign else addresses_of(json.dumps(step.arguments))
+        wish = Wish(step, written, untrusted, ungiven(tool, written, given) if untrusted else "")
+        if (traits.changes or wish.address) and not await self._leave(wish):
             return failed(refusal(wish), arguments)
         began = CLOCK.elapsed()
         observed, tries = await self._observe(step, tool, traits, written)

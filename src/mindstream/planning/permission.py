@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from mindstream.planning.plan import PlannedStep
+from mindstream.tools.given_addresses import refusal_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,11 +18,13 @@ class Wish:
     Attributes:
         arguments: what the tool would be called with, as JSON, evidence filled in.
         foreign: words of strangers stand in the arguments.
+        address: why approval is needed for a call that only reads: nobody trusted gave this address.
     """
 
     step: PlannedStep
     arguments: str
     foreign: bool
+    address: str = ""
 
 
 Approver: TypeAlias = Callable[[Wish], Awaitable[bool]]
@@ -30,6 +33,8 @@ Approver: TypeAlias = Callable[[Wish], Awaitable[bool]]
 
 def refusal(wish: Wish) -> str:
     """Say that a call was not made, and what would let it."""
+    if wish.address:
+        return refusal_of(wish.address)
     if wish.foreign:
         return "not called: it changes the world, words of strangers fill its arguments, and nobody gave leave for it"
     return f"not called: it changes the world, and nobody gave leave for it (--allow {wish.step.tool} does)"

@@ -21,9 +21,12 @@ from mindstream.memory.store.store import Entry, Revision
 from mindstream.models.model import Call
 from mindstream.reasoners.calls import Calls
 from mindstream.reasoners.trigger import Trigger
+from mindstream.text.links import links
 from mindstream.tools.call import ForeignText, Observation
+from mindstream.tools.given_addresses import refusal_of, ungiven
 from mindstream.tools.loop import watched_call
 from mindstream.tools.tool import Tool
+from mindstream.tools.traits import traits_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,7 @@ class RunContext:
         tools: what the mind lets its reasoners call.
         events: the rows of the log that woke it, oldest first: utterances, and whatever else triggers ask for.
         found: what tools have given so far; `strangers`: what of it strangers wrote. Where there is any, all that the
-            run comes to is tainted.
+            run comes to is tainted. `searched`: what of it names pages that may be fetched.
     """
 
     slot: str
@@ -76,6 +79,7 @@ class RunContext:
     events: Sequence[Logged] = ()
     found: list[str] = field(default_factory=list)
     strangers: list[str] = field(default_factory=list)
+    searched: list[str] = field(default_factory=list)
 
     @property
     def session(self) -> str:
@@ -100,7 +104,9 @@ class RunContext:
         return "\n".join(utterance.text for utterance in await self.newer())
 
     async def recorded_result(self, call: Call) -> str | None:
-        """Return what a call gave in a run about the same that was broken off; None: it is to be made."""
+        """Return the result of the call in an interrupted run, or why it is refused; None: make the call."""
+        if why := self._refusal(call):
+            return why
         given = await self.calls.recorded_result(call)
         if given is not None:
             self.found.append(given)
@@ -118,10 +124,22 @@ class RunContext:
             self.found.append(found.text)
         if found.foreign:
             self.strangers.append(found.text)
+        if any(traits_of(tool).finds for tool in self.tools if tool.spec.name == call.tool):
+            self.searched.append(found.text)
         event = Observed(
             slot=self.slot, tool=call.tool, text=found.text, failed=found.failed, foreign=found.foreign, id=call.id
         )
         await self.memory.commit(Entry(event, self.slot))
+
+    def _refusal(self, call: Call) -> str:
+        """Refuse an address that neither the user nor a search gave, once third-party content was read."""
+        tool = next((each for each in self.tools if each.spec.name == call.tool), None)
+        if tool is None or not self.strangers:
+            return ""
+        said = (each.text for each in self.conversation if each.data.get("by_user"))
+        given = links([*(each.text for each in self.utterances), *said, *self.searched])
+        address = ungiven(tool, call.arguments, given)
+        return refusal_of(address) if address else ""
 
     @cached_property
     def calls(self) -> Calls:

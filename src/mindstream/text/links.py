@@ -1,84 +1,191 @@
-"""Links in a text: which there are, and a text without those that nobody gave."""
+"""Find links in text, and remove the links that no trusted text contains: an address can carry words away.
+
+A chat page may load an image or follow a link in an answer. So every form that Markdown or HTML makes a request of is
+a link here: `https:host`, `//host`, a bare host with a path, `javascript:` in a Markdown destination, the attributes of
+an HTML tag, and all of them written with entities, full-width or invisible characters.
+"""
 
 from __future__ import annotations
 
+import html
 import re
-from collections.abc import AsyncGenerator, Callable, Iterable, Set
+import unicodedata
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Set
 from contextlib import aclosing
+from typing import TypeAlias
 
 LONGEST = 2_000
-"""The longest link that is waited for, in characters."""
+"""Maximum characters of an unfinished link or tag that are held back."""
 LEFT_OUT = "…"
 ENDS = ".,;:!?)]}*_'~/"
-"""What ends a sentence, not a link; and a slash that makes no other link."""
-_REST = r"[!#-;=?-~]"
-_BEFORE = "(?<![a-z0-9])"
-_DOMAIN = r"(?<![\w@.-])(?:[a-z0-9-]{1,63}\.){1,4}"
-_FLAGS = re.IGNORECASE | re.ASCII
-WITH_SCHEME = re.compile(rf"(?:https?://|{_BEFORE}www\.){_REST}*", _FLAGS)
+"""Characters at the end of a link that belong to the sentence; a final slash makes no other link."""
+_TRAILING = re.compile(rf"[{re.escape(ENDS)}]{{1,4}}\Z")
+_REST = r"[!#-;=?-~\u00c0-\u1fff\u2c00-\u2dff]"
+"""A character of a link. Quotation marks, brackets and letters of Chinese, Japanese and Korean end it."""
+_BEFORE = r"(?<![\w])"
+_DOMAIN = r"(?<![\w@.-])(?:[a-z0-9\u00c0-\u1fff-]{1,63}\.){1,4}"
+_FLAGS = re.IGNORECASE
 LINK = re.compile(
-    rf"(?:https?://|{_BEFORE}[a-z][a-z0-9+.\-]{{1,15}}+://|{_BEFORE}www\.){_REST}*"
-    rf"|{_DOMAIN}(?:(?:com|org|net|edu|gov|info|io|app|uk|cn)(?![\w-])(?:/{_REST}*)?|[a-z]{{2,24}}/{_REST}+)",
+    rf"(?:https?|ftps?|wss?|mailto|xmpp)\s?:(?=[^\s]){_REST}*"
+    rf"|{_BEFORE}[a-z][a-z0-9+.\-]{{1,15}}+://{_REST}*"
+    rf"|(?<=\]\()<?\s*(?:[a-z][a-z0-9+.\-]{{1,15}}:|[/\\]{{2}}){_REST}*"
+    rf"|(?<![\w:/\\])[/\\]{{2}}(?=[^\s/\\]{{1,63}}\.\w){_REST}*"
+    rf"|{_BEFORE}www\.{_REST}*"
+    rf"|{_DOMAIN}(?:(?:com|org|net|edu|gov|info|io|app|uk|cn)(?![\w-])(?:[/?#\\:]{_REST}*)?"
+    rf"|[a-z\u00c0-\u1fff]{{2,24}}[/?#\\]{{1,3}}\w{_REST}*)",
     _FLAGS,
 )
-"""A link with its scheme, with www, or as a bare name with a path or a common ending; all of it ASCII."""
-_MAYBE = re.compile(r"://|\.[a-z0-9]", re.IGNORECASE)
-"""What every link has: most texts have none of it, and are done with."""
-BEGUN = re.compile(
-    rf"(?:h|ht|htt|https?|https?:|https?:/|https?://{_REST}*|{_BEFORE}(?:w|ww|www|www\.{_REST}*))\Z", _FLAGS
-)  # fmt: skip
-"""A link, or what can become one, at the end of what has come so far."""
+_NO_LINK = re.compile(r"[\w+-]+\.(?:js|ts|jsx|tsx|py|md|txt|html|css|json|csv|pdf|docx)/[a-z]+[.,;:!?)]*", _FLAGS)
+"""Two names of programs or files with a slash between them."""
+_MAYBE = re.compile(r"://|\.[a-z0-9]|[a-z]\s?:\S|[/\\]{2}", _FLAGS)
+"""A necessary part of every link: most texts have none."""
+_MARK = re.compile(r"\]\(|[:/\\.&<@\u00ad\u200b-\u200f\u2060-\u2064\ufeff\uff0e\uff0f\uff1a]")
+"""A character that a link may need: a word with one of them is passed on when it is whole."""
+_BEGUN = re.compile(r"(?:h|ht|htt|https?|w|ww|www\.?)\Z", _FLAGS)
+"""Letters that may become a link."""
+_TAG = re.compile(r"<[a-z][a-z0-9-]*(?:[\s/][^>]*)?", _FLAGS)
+"""The beginning of an HTML tag, up to a space."""
+_VALUE = re.compile(r"""=\s*("[^"]*"?|'[^']*'?|[^\s"'>]+)""")
+"""The value of an attribute."""
+_DEFINITION = re.compile(r"\s*\[[^\]]*\]:\s*<?")
+"""The beginning of a Markdown reference definition, which an image may use."""
+
+Links: TypeAlias = Callable[[], Set[str]]
 
 
 def has_links(text: str) -> bool:
-    """Tell whether there is a link in a text."""
-    return bool(_MAYBE.search(text) and LINK.search(text))
+    """Return whether a text contains a link."""
+    return any(_find(text))
 
 
 def links(texts: Iterable[str]) -> frozenset[str]:
-    """Return the links in these texts, written in one way: without scheme, `www.` and what ends a sentence."""
-    return frozenset(bare(found[0]) for text in texts if _MAYBE.search(text) for found in LINK.finditer(text))
-
-
-def without_links(text: str, given: Set[str], pattern: re.Pattern[str] = LINK) -> tuple[str, list[str]]:
-    """Return a text without the links that are not given (see `links`), and those."""
-    gone: list[str] = []
-    if not _MAYBE.search(text):
-        return text, gone
-
-    def keep(found: re.Match[str]) -> str:
-        if (link := bare(found[0])) in given:
-            return found[0]
-        gone.append(link)
-        return LEFT_OUT + found[0][len(found[0].rstrip(ENDS)) :]
-
-    return pattern.sub(keep, text), gone
-
-
-async def pieces_without_links(pieces: AsyncGenerator[str], given: Callable[[], Set[str]]) -> AsyncGenerator[str]:
-    """Pass pieces on without links that are not given; only what may be the beginning of a link waits for its end.
-
-    `given` is asked when there is a link. A bare name (`example.org`) is not looked for: any word could begin one.
-    """
-
-    def passed(text: str) -> str:
-        return without_links(text, given(), WITH_SCHEME)[0] if WITH_SCHEME.search(text) else text
-
-    held = ""
-    async with aclosing(pieces):
-        async for piece in pieces:
-            held += piece
-            begun = BEGUN.search(held)
-            at = begun.start() if begun and len(held) - begun.start() < LONGEST else len(held)
-            if at:
-                yield passed(held[:at])
-            held = held[at:]
-    if held:
-        yield passed(held)
+    """Return the links of these texts in the form in which links are compared (see `bare`)."""
+    return frozenset(bare(found[0]) for text in texts for found in _find(text))
 
 
 def bare(link: str) -> str:
-    """Write a link in the one way in which links are compared."""
-    rest = re.sub(r"^(?:[a-z][a-z0-9+.\-]*://)?(?:www\.)?", "", link.rstrip(ENDS), flags=re.IGNORECASE)
+    """Return a link in the form in which links are compared: without scheme, `www.` and the end of a sentence."""
+    link = _TRAILING.sub("", link.lstrip("< "))
+    rest = re.sub(r"^(?:[a-z][a-z0-9+.\-]*://)?(?:www\.)?", "", link, flags=re.IGNORECASE)
     host, slash, path = rest.partition("/")
     return f"{host.lower()}{slash}{path}"
+
+
+def without_links(text: str, given: Set[str]) -> tuple[str, list[str]]:
+    """Return a text without the links that are not `given` (a set of `bare` links), and the links removed."""
+    gone: list[str] = []
+    kept, at = "", 0
+    for found in _find(text):
+        if (link := bare(found[0])) not in given:
+            gone.append(link)
+            kept, at = kept + text[at : found.start()] + LEFT_OUT, found.start() + len(_without_end(found[0]))
+    return kept + text[at:], gone
+
+
+def _find(text: str) -> Iterator[re.Match[str]]:
+    if _MAYBE.search(text):
+        yield from (found for found in LINK.finditer(text) if not _NO_LINK.fullmatch(found[0]))
+
+
+def _without_end(link: str) -> str:
+    return link.rstrip(ENDS) or link
+
+
+async def pieces_without_links(
+    pieces: AsyncGenerator[str], given: Links, loaded: Links | None = None
+) -> AsyncGenerator[str]:
+    """Pass the pieces of an answer on without links that are not given.
+
+    Only a word that may become a link, or an HTML tag, waits for its end.
+
+    Args:
+        given: called when there is a link; returns the `bare` links that may be named.
+        loaded: the same for addresses that a page may load by itself: images, reference definitions, HTML tags.
+            `given` by default.
+    """
+    answer = _Filter(given, loaded or given)
+    async with aclosing(pieces):
+        async for piece in pieces:
+            if passed := answer.feed(piece):
+                yield passed
+    if passed := answer.feed("", last=True):
+        yield passed
+
+
+class _Filter:
+    """The state of a filtered answer: the word that is being written, and the paragraph before it."""
+
+    def __init__(self, given: Links, loaded: Links) -> None:
+        self._given, self._loaded = given, loaded
+        self._before = ""
+        """The paragraph up to the current word."""
+        self._word = ""
+        """The current word, or HTML tag with its spaces, as far as it came."""
+        self._sent = 0
+        """How many characters of it have been passed on."""
+        self._is_tag = self._is_dropping = False
+
+    def feed(self, piece: str, *, last: bool = False) -> str:
+        """Return what can be passed on."""
+        passed = ""
+        for sign in piece:
+            if sign.isspace() and not self._is_tag:
+                self._is_tag = _TAG.fullmatch(self._word) is not None
+            if sign.isspace() and not self._is_tag:
+                passed += self._end() + sign
+                self._before = "" if sign == "\n" == self._before[-1:] else self._before[-LONGEST:] + sign
+                self._is_dropping = False
+                continue
+            if sign == "<" and self._word and not self._is_tag:
+                passed += self._end()
+            self._word += sign
+            if (sign == ">" and self._is_tag) or len(self._word) >= LONGEST:
+                passed += self._end()
+        if last:
+            return passed + self._end()
+        if self._is_dropping or self._is_tag:
+            return passed
+        if not _MARK.search(self._word.rstrip(".")) and not _BEGUN.search(self._word):
+            passed += self._word[self._sent :]
+            self._sent = len(self._word)
+        return passed
+
+    def _end(self) -> str:
+        """Return what may be passed on of the current word, and begin the next one."""
+        word, sent, is_tag = self._word, self._sent, self._is_tag
+        self._word, self._sent, self._is_tag = "", 0, False
+        if self._is_dropping:
+            return ""
+        passed = self._judge_tag(word) if is_tag else self._judge(word, sent)
+        self._is_dropping = len(word) >= LONGEST and passed.endswith(LEFT_OUT)
+        self._before += word
+        return passed
+
+    def _judge_tag(self, tag: str) -> str:
+        values = (re.sub(r"\s", "", _plain(value).strip("\"'")) for value in _VALUE.findall(tag))
+        texts = [_plain(tag), *("](" + value for value in values)]  # a value is read as a Markdown destination
+        return LEFT_OUT if links(texts) - self._loaded() else tag
+
+    def _judge(self, word: str, sent: int) -> str:
+        """Return a word from `sent` on, without the links that it may not hold."""
+        if not _MARK.search(word):
+            return word[sent:]
+        lead = "](" if self._before.rstrip(" <").endswith("](") else ""
+        plain, kept, at = _plain(word), "", sent
+        for found in _find(lead + plain):
+            start = max(0, found.start() - len(lead))
+            before = self._before + plain[:start]
+            is_loaded = "![" in before or _DEFINITION.fullmatch(before.rpartition("\n")[2]) is not None
+            if bare(found[0]) in (self._loaded if is_loaded else self._given)():
+                continue
+            if plain != word:
+                return LEFT_OUT
+            kept += word[at:start] + LEFT_OUT
+            at = max(sent, start + len(_without_end(word[start : found.end() - len(lead)])))
+        return kept + word[at:]
+
+
+def _plain(word: str) -> str:
+    """Return a word as a page reads it: entities resolved, full-width letters narrow, invisible characters removed."""
+    plain = html.unescape(unicodedata.normalize("NFKC", html.unescape(word)))
+    return "".join(sign for sign in plain if unicodedata.category(sign) != "Cf")

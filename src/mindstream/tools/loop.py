@@ -32,7 +32,7 @@ class Watcher(Protocol):
     """Who is told what the loop does."""
 
     async def recorded_result(self, call: Call) -> str | None:  # noqa: ARG002
-        """Return what a call gave already, where it is not to be made again; None: it is to be made."""
+        """Return the result of a call that is not made: that of an earlier call, or a refusal; None: make it."""
         return None
 
     async def log_call(self, call: Call) -> None: ...

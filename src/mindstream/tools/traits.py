@@ -26,6 +26,7 @@ class Traits:
         batch: does several calls in one.
         cost_usd: what one call costs, where that is known.
         concludes: what it gives is drawn from what it is handed: who reads the one need not read the other.
+        finds: its results name pages that may be fetched (a search engine; see tools/given_addresses).
         ready: whether there is anything yet to call it for; a life does not show it before. None: always.
     """
 
@@ -38,6 +39,7 @@ class Traits:
     batch: Batch | None = None
     cost_usd: float | None = None
     concludes: bool = False
+    finds: bool = False
     ready: Callable[[], bool] | None = None
 
 

@@ -17,12 +17,17 @@ from mindstream.models.model import Call, ToolSpec
 from mindstream.models.reply import first_json
 from mindstream.tools.by_need import ToolShelf
 from mindstream.tools.call import Observation, call_tool
+from mindstream.tools.given_addresses import ungiven
 from mindstream.tools.tool import Tool
 from mindstream.tools.traits import traits_of
 
 TIMEOUT_S = 60.0
 HELD = (
     "not made yet: it changes the world, and a person was asked for leave. Go on with something else; you will be told."
+)
+HELD_ADDRESS = (
+    "not made yet: neither the user nor a search gave this address, and third-party content was read before; the user"
+    " was asked. Go on with something else; you will be told."
 )
 REFUSED = "not made: a person said no to this call"
 
@@ -74,15 +79,21 @@ class OutsideTool:
     def spec(self) -> ToolSpec:
         return self.tool.spec
 
+    @property
+    def finds(self) -> bool:
+        """Whether its results name pages that may be fetched."""
+        return traits_of(self.tool).finds
+
     async def __call__(self, call: Call, where: Where) -> Done:
         used: tuple[PermissionUsed, ...] = ()
-        if not self.permits.allow(self.tool, where.tainted):
+        address = ungiven(self.tool, call.arguments, where.given) if where.tainted else ""
+        if address or not self.permits.allow(self.tool, where.tainted):
             wish = permission.decision_on(self.state, call)
             if not wish:
                 asked = (
                     () if permission.is_asked(self.state, call) else (permission.wish(where.id, call, where.tainted),)
                 )
-                return Done(Observation(HELD, failed=True), events=asked)
+                return Done(Observation(HELD_ADDRESS if address else HELD, failed=True), events=asked)
             used = (PermissionUsed(id=wish),)
             if not self.state.leave[wish]:
                 return Done(Observation(REFUSED, failed=True), events=used)

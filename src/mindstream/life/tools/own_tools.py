@@ -51,12 +51,14 @@ class Where:
         role: who makes it: M2, M1 or M0.
         tainted: words of strangers stand in what its maker has read.
         row: the row of the log where the call stands: what was begun before stands after it.
+        given: addresses that may be fetched though its maker is tainted (tools/given_addresses).
     """
 
     id: str
     role: str
     tainted: bool = False
     row: int = 0
+    given: frozenset[str] = frozenset()
 
 
 class LifeTool(Protocol):

@@ -18,8 +18,10 @@ from mindstream.planning.permission import Wish, refusal
 from mindstream.planning.plan import TOOL_NAME, Plan, PlannedStep
 from mindstream.planning.prompts.act_on_task import ActOnTask
 from mindstream.planning.run import PlanningRun
+from mindstream.text.links import links
 from mindstream.tools import loop
 from mindstream.tools.call import ForeignText, Observation, call_tool
+from mindstream.tools.given_addresses import addresses_of, ungiven
 from mindstream.tools.tool import Tool
 from mindstream.tools.traits import Traits, traits_of
 
@@ -61,14 +63,20 @@ class _Guarded:
             run.allowance.take_call(self.traits.cost_usd or 0.0)
         except BudgetSpent as error:
             raise ToolError(f"not called: {error}. Answer with what there is.") from None
-        if self.traits.changes:
-            wish = Wish(self.watched.step(call), call.arguments, foreign=self.watched.foreign)
+        foreign = self.watched.foreign
+        address = ungiven(self.tool, call.arguments, self.watched.given) if foreign else ""
+        if self.traits.changes or address:
+            wish = Wish(self.watched.step(call), call.arguments, foreign, address)
             if not await run.leave(wish):
                 raise ToolError(refusal(wish))
+        if not foreign:
+            self.watched.given |= addresses_of(call.arguments)
         timeout_s = self.traits.timeout_s or run.limits.timeout_s
         found = await call_tool(self.watched.with_key(call, self), [self.tool], timeout_s)
         if found.failed or not found.text.strip():
             raise ToolError(found.text if found.failed else EMPTY)
+        if self.traits.finds:
+            self.watched.given |= links([found.text])
         return ForeignText(found.text) if found.foreign else found.text
 
 
@@ -78,11 +86,14 @@ class _Watched:
 
     run: PlanningRun
     foreign: bool = False
+    given: frozenset[str] = frozenset()
+    """Addresses that may be fetched after third-party content was read (tools/given_addresses)."""
     _steps: dict[tuple[str, str, str], PlannedStep] = field(default_factory=dict)
     _began: dict[str, float] = field(default_factory=dict)
     _given: defaultdict[tuple[str, str], deque[Evidence]] = field(default_factory=lambda: defaultdict(deque))
 
     def __post_init__(self) -> None:
+        self.given = links([self.run.task])
         for evidence in self.run.evidence.values():
             self._given[evidence.tool, _written(evidence.arguments)].append(evidence)
         self.foreign = self.foreign or self.run.is_foreign

@@ -19,7 +19,8 @@ from mindstream.server.chat.errors import refusal_of
 from mindstream.server.chat.turns import Turn
 from mindstream.server.chat.whose import COMPANION, LIFE
 from mindstream.service.chat.branches import Followed, find_talk, follow
-from mindstream.service.chat.companion import Companion, answer_page
+from mindstream.service.chat.companion import Companion, answer_page, answer_pieces
+from mindstream.service.chat.companion_talk import CompanionTalk
 from mindstream.service.chat.page_task import PageTask
 from mindstream.service.operations.house import House
 from mindstream.service.operations.open_minds import OpenMind
@@ -174,7 +175,8 @@ async def words(house: House, turn: Turn, spent: Spent) -> AsyncGenerator[str]:
 async def _unremembered(house: House, turn: Turn, spent: Spent, prompt: Prompt[str]) -> AsyncGenerator[str]:
     """Let a model answer that knows nothing of the user; nobody hears it."""
     model = house.models_of(turn.who, spent.add_call).of(prompt.role)
-    async with aclosing(speak(model, prompt)) as pieces:
+    words = speak(model, prompt)
+    async with aclosing(answer_pieces(prompt, words) if isinstance(prompt, CompanionTalk) else words) as pieces:
         async for piece in pieces:
             yield piece
 

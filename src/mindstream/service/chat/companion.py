@@ -17,6 +17,7 @@ from mindstream.reasoners.reasoner import Reasoner
 from mindstream.service.chat.companion_talk import CompanionTalk
 from mindstream.service.chat.page import Page
 from mindstream.text.context import Part, fit
+from mindstream.text.links import links, pieces_without_links
 
 NAME = "companion"
 """Signs what it says."""
@@ -42,13 +43,18 @@ class Companion(FunctionResponder):
         page, said = self.page, False
         question = await self._question(text, host, page)
         request = Request(question, question.role, longest_reply=page.longest_reply, sampling=page.sampling)
+        async with aclosing(answer_pieces(question, self._words(request))) as pieces:
+            async for piece in pieces:
+                said = said or bool(piece.strip())
+                yield piece
+        if not said:
+            raise ReplyInvalid(f"{self._model.name} answered with no words")
+
+    async def _words(self, request: Request) -> AsyncGenerator[str]:
         async with aclosing(legible_parts(self._model.reply(request))) as parts:
             async for part in parts:
                 if isinstance(part, Piece) and part.text:
-                    said = said or bool(part.text.strip())
                     yield part.text
-        if not said:
-            raise ReplyInvalid(f"{self._model.name} answered with no words")
 
     async def _question(self, text: str, host: Host, page: Page) -> CompanionTalk:
         memory = host.memory
@@ -56,14 +62,20 @@ class Companion(FunctionResponder):
         found = await gather_context(memory, host.session, text, own.seq if own else 0)
         own_lines = (line for line in found.history if not isinstance(line, DatedLine))
         history, left_out = tuple(line.model_copy(update={"later": ""}) for line in own_lines), found.left_out
+        newest_of_others = tuple(line for line in found.history if isinstance(line, DatedLine))
         if page.lines:
             fits = fit([Part("history", page.lines, "last")], HISTORY_TOKENS)
             history, left_out = fits.kept("history", page.lines), fits.cut["history"]
         return CompanionTalk(
             instructions=page.instructions, beside=page.beside, notes=found.notes, recalled=found.recalled,
-            talks=found.talks, history=history, earlier=left_out, utterance=text,
+            talks=(*found.talks, *newest_of_others), history=history, earlier=left_out, utterance=text,
             now=format_spoken(memory.clock.now(), page.zone) if page.zone else "",
         )  # fmt: skip
+
+
+def answer_pieces(question: CompanionTalk, words: AsyncGenerator[str]) -> AsyncGenerator[str]:
+    """Pass an answer on without addresses that nobody gave: a page would load an image, or a user follow a link."""
+    return pieces_without_links(words, lambda: links(question.texts()), lambda: links(question.own_texts()))
 
 
 def answer_page(page: Page, text: str) -> CompanionTalk:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from mindstream.models.model import Message
@@ -32,6 +32,20 @@ class CompanionTalk(Prompt[str]):
     """How many older lines of this talk are not shown."""
     utterance: str
     now: str = ""
+
+    def texts(self) -> Iterator[str]:
+        """Yield the texts whose links an answer may name."""
+        yield from self.own_texts()
+        yield self.beside
+        yield from (note.text for note in (*self.notes, *self.recalled))
+
+    def own_texts(self) -> Iterator[str]:
+        """Yield the texts whose addresses a page may load by itself (images): the conversation and its instructions.
+
+        Documents beside the words, notes and recalled memories may be third-party content.
+        """
+        yield from (line.text for line in (*self.history, *self.talks))
+        yield from (self.instructions, self.utterance)
 
     def dialogue(self) -> Sequence[Message]:
         return [line.message for line in self.history]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -19,8 +20,22 @@ OTHER_FORMS = (
 )
 """So others of its prompts begin, word for word, and those of LibreChat."""
 TOOLS_FORM = "Available Tools: "
-CONTEXT = ("<context>", "</context>")
-"""What Open WebUI found for somebody's words stands between these, after a beginning as that of a task."""
+_BLOCK = re.compile(
+    r"^[ \t]*<(context|sources?|documents?|attached_files?|files?|search_results?|web_search|knowledge|retrieved_\w+)"
+    r"\b[^>]*>.*</\1>[ \t]*$",
+    re.DOTALL | re.MULTILINE | re.IGNORECASE,
+)
+"""Content that a page found for the user's words: from the first opening tag to the last closing one, since a document
+may contain such tags."""
+_RULED = re.compile(r"^[^\n]{0,200}\n-{5,}\n.*\n-{5,}$", re.DOTALL | re.MULTILINE)
+"""The same in the form of LlamaIndex's default template: between two lines of dashes."""
+_ASKED = (
+    re.compile(r"<user_query>(.*)</user_query>", re.DOTALL | re.IGNORECASE),
+    re.compile(r"^(?:user )?(?:query|question):[ \t]*(.+?)(?:\n+(?:answer|response):\s*)?\Z", re.DOTALL | re.I | re.M),
+)
+"""Where templates of chat pages put the user's words."""
+_HEADING = re.compile(r"\n#{1,6} [^\n]{0,60}\Z")
+ONLY_DOCUMENTS = "(a document, and no words of their own)"
 
 
 class PageTask(Prompt[str]):
@@ -48,10 +63,18 @@ def is_page_task(instructions: str, lines: Sequence[Line], text: str) -> bool:
 
 
 def split_context(text: str) -> tuple[str, str]:
-    """Return what somebody said, and what their page put before it: ("", "") parts that are not there."""
-    opens, closes = CONTEXT
-    start = text.lstrip()
-    if not start.startswith(BEGINS) or opens not in start or closes not in start:
+    """Return what the user said, and what the page put beside it: documents and the page's own instructions.
+
+    A message of which no words are recognised as the user's own is taken for third-party content as a whole.
+    """
+    blocks = _BLOCK.search(text) or _RULED.search(text)
+    if blocks is None:
         return text, ""
-    before, _, said = start.rpartition(closes)
-    return (said.strip(), before + closes) if said.strip() else (text, "")
+    before, after = text[: blocks.start()].strip(), text[blocks.end() :].strip()
+    for form in _ASKED:
+        if asked := form.search(after):
+            return asked[1].strip() or ONLY_DOCUMENTS, text[: blocks.end()]
+    if not after:  # the user's words come first, perhaps with a heading between them and the documents
+        said = "" if before.startswith(BEGINS) else _HEADING.sub("", f"\n{before}").strip()
+        return said or ONLY_DOCUMENTS, text[blocks.start() :]
+    return after, text[: blocks.end()]

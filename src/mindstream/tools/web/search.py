@@ -12,7 +12,7 @@ from mindstream.errors import ToolError
 from mindstream.models.providers.secrets import mask, remember
 from mindstream.tools.threads import run_in_thread
 from mindstream.tools.tool import FunctionTool, ShortWords, tool
-from mindstream.tools.traits import FROM_STRANGERS
+from mindstream.tools.traits import Traits
 from mindstream.tools.web.web import Web, checked_url
 
 TITLE, SNIPPET = 200, 600
@@ -90,7 +90,7 @@ def search_tool(search: Search) -> FunctionTool:
         lines = [f"{n}. {each.title}\n{each.link}\n{each.snippet}" for n, each in enumerate(found, 1)]
         return "\n\n".join(lines) or "nothing was found"
 
-    return tool(web_search, FROM_STRANGERS)
+    return tool(web_search, Traits(foreign=True, finds=True))
 
 
 def _results(found: Any, link: str, snippet: str) -> list[Result]:

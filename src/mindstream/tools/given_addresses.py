@@ -1,0 +1,64 @@
+"""Which addresses a call may reach once third-party content is in the context: an address can carry words away.
+
+A document may order a model to fetch `https://its.host/?d=WHAT_THE_MEMORY_HOLDS`. Reading is free otherwise; so a call
+with an address that nobody trusted gave needs approval. Addresses are given by the user, by a plan that was written
+before the content was read, and by tools whose results name pages (`Traits.finds`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Set
+
+from pydantic import JsonValue
+
+from mindstream.errors import ReplyInvalid
+from mindstream.models.reply import first_json
+from mindstream.text.links import bare, links
+from mindstream.tools.tool import Tool
+from mindstream.tools.traits import traits_of
+
+_ADDRESS = re.compile(r"\s*[a-z][a-z0-9+.\-]*:/*\S|\s*//", re.IGNORECASE)
+
+
+def addresses_of(arguments: JsonValue) -> frozenset[str]:
+    """Return the addresses in a call's arguments, in the form of `text.links.bare`.
+
+    A value that begins as an address is one as a whole: a tool sends all of it.
+
+    Args:
+        arguments: values, or their JSON text as a model wrote it.
+    """
+    if isinstance(arguments, str):
+        try:
+            arguments = first_json(arguments, dict)
+        except ReplyInvalid:
+            return links([str(arguments)])
+    texts = list(_texts(arguments))
+    return links(texts) | {bare(text.strip()) for text in texts if _ADDRESS.match(text)}
+
+
+def ungiven(tool: Tool, arguments: str, given: Set[str]) -> str:
+    """Return an address of a call that nobody trusted gave; "" where there is none.
+
+    A tool that `changes` something is not asked about here: it needs approval in any case.
+    """
+    if traits_of(tool).changes:
+        return ""
+    return min(addresses_of(arguments) - given, default="")
+
+
+def refusal_of(address: str) -> str:
+    """Return what a model is told where such a call is not made."""
+    return (
+        f"not called: neither the user nor a search gave the address {address[:200]!r}, third-party content was read"
+        " before, and nobody approved the call. Use an address that was given."
+    )
+
+
+def _texts(value: JsonValue) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _texts(each)
