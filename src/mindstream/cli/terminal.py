@@ -31,7 +31,7 @@ from mindstream.log.events import Logged
 from mindstream.log.files import private_file
 from mindstream.log.folder import history
 from mindstream.memory.curation.forgetting import FLOOR
-from mindstream.memory.store.validation import MAX_BYTES
+from mindstream.memory.store.validation import MAX_UTTERANCE
 from mindstream.private_files import make_private_folder
 from mindstream.reasoners.run_context import rows_of
 from mindstream.settings import Settings
@@ -153,10 +153,9 @@ class Terminal:
         @keys.add(Keys.BracketedPaste)
         def _(event: KeyPressEvent) -> None:
             """Take a paste, unless it is so long that showing it alone would take minutes."""
-            size = len(event.data.encode(errors="replace"))
-            if size > MAX_BYTES:
+            if (size := len(event.data)) > MAX_UTTERANCE:
                 self._screen.complain(
-                    f"that is too long to paste: {size:,} bytes, at most {MAX_BYTES:,} can be said at once"
+                    f"that is too long to paste: {size:,} characters, and a message has at most {MAX_UTTERANCE:,}"
                 )
             else:
                 event.current_buffer.insert_text(event.data.replace("\r\n", "\n").replace("\r", "\n"))

@@ -19,9 +19,9 @@ from mindstream.clock import Clock, Moment
 from mindstream.errors import Conflict, InputError
 from mindstream.log.events import Remembered
 from mindstream.log.names import StreamKey, StreamName
-from mindstream.memory.store.record import TAINTED, UNIQUE, Record, Triple, new_id, normalised
+from mindstream.memory.store.record import TAINTED, UNIQUE, Record, Triple, new_id, nfc, normalised
 from mindstream.memory.store.store import Commit, Entry, Store
-from mindstream.memory.store.validation import MAX_BYTES, MAX_NAME, checked_record, shortened
+from mindstream.memory.store.validation import MAX_NAME, MAX_TEXT, checked_record, shortened
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.service.importing.forms import Form
 from mindstream.service.importing.items import Item, Tally
@@ -225,8 +225,9 @@ def _entries(records: Sequence[Record], now: Moment) -> tuple[Entry, ...]:
 
 def _pieces(text: str) -> Iterator[str]:
     """Cut a text into pieces that a record can hold, between words where there are any."""
-    while len(text) > MAX_BYTES // 4 and len(text.encode(errors="ignore")) > MAX_BYTES:
-        piece = text.encode(errors="ignore")[:MAX_BYTES].decode(errors="ignore")
+    text = nfc(text)
+    while len(text) > MAX_TEXT:
+        piece = text[:MAX_TEXT]
         cut = piece.rfind(" ", len(piece) // 2) + 1 or len(piece)
         yield piece[:cut]
         text = text[cut:]

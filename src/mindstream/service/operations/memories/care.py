@@ -15,6 +15,7 @@ from mindstream.memory.lifecycle.sleep import DRAWN, count_fading
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import FADING
 from mindstream.memory.store.store import read_all
+from mindstream.memory.store.validation import MAX_TEXT
 from mindstream.minds.calls import CallLog
 from mindstream.models.rules import Rules
 from mindstream.reasoners.reflect.reflect import reflect as reflect_on
@@ -35,7 +36,7 @@ MOST_LINEAGE = 500
 class CorrectRequest(MemoryId):
     """The words that take the place of a memory's."""
 
-    text: str = Field(min_length=1, max_length=100_000)
+    text: str = Field(min_length=1, max_length=MAX_TEXT)
 
 
 class Corrected(Reply):

@@ -12,6 +12,7 @@ from mindstream.clock import Moment
 from mindstream.memory.curation.forgetting import Removal
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Kind, Record
+from mindstream.memory.store.validation import MAX_TEXT
 from mindstream.service.operations.cursors import read_number, write_cursor
 from mindstream.service.operations.house import House
 from mindstream.service.operations.memories.receipts import MemoryShape, RecallResult, show_memory, show_recalled
@@ -20,14 +21,11 @@ from mindstream.service.operations.shapes import Ask, Names, Page, Reply
 from mindstream.service.operations.table import operation
 from mindstream.service.operations.who import Who
 
-LONGEST = 100_000
-"""Characters of a text; memory itself refuses what it could not hold."""
-
 
 class RetainRequest(Ask):
     """Something to be remembered."""
 
-    text: str = Field(min_length=1, max_length=LONGEST)
+    text: str = Field(min_length=1, max_length=MAX_TEXT)
     kind: Kind = "note"
     session: str = Field("", max_length=100)
     importance: float | None = Field(None, ge=1, le=10)
@@ -49,7 +47,7 @@ class Retained(Reply):
 class RecallRequest(Ask):
     """A question to memory; `floor`: with less certainty nothing is returned; `touch` false: a look changes nothing."""
 
-    query: str = Field(min_length=1, max_length=LONGEST)
+    query: str = Field(min_length=1, max_length=MAX_TEXT)
     k: int = Field(10, ge=1, le=100)
     kinds: list[Kind] | None = None
     since: Moment | None = Field(None, ge=0, le=1e11, allow_inf_nan=False)
