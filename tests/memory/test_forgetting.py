@@ -331,4 +331,4 @@ async def test_what_goes_is_not_said_to_stay(folder: Path) -> None:
             await mind.settled()
         removal = await mind.memory.find_removal(about="coffee")
     gone = {record.id for record in (*removal.asked, *removal.drawn)}
-    assert len(gone) >= 4 and not gone & {record.id for record in removal.near}
+    assert len(gone) >= 4 and not gone & {record.id for record in removal.similar}

@@ -13,8 +13,8 @@ import numpy as np
 
 from mindstream import intake
 from mindstream.clock import Moment
-from mindstream.errors import Conflict, InputError, ModelError
-from mindstream.log.events import Corrected, Event, Remembered
+from mindstream.errors import Conflict, InputError, ModelError, StorageError
+from mindstream.log.events import Corrected, Event, Failed, Remembered
 from mindstream.memory.curation.closure import close, read_lineage
 from mindstream.memory.curation.slot_items import SlotItem, find_items
 from mindstream.memory.missing_vectors import give
@@ -206,13 +206,24 @@ async def purge(stream: Stream, before: Moment | None = None) -> int:
     return erased
 
 
-async def finish_erasure(stream: Stream, complete: bool, *, compact: bool = True) -> None:
-    """Write the file anew; `complete`: all had vectors, so that what lost some of its words gets one again."""
+async def finish_erasure(stream: Stream, complete: bool, *, compact: bool = True) -> str:
+    """Rewrite the file; return why its old bytes are still there, "" if they are not.
+
+    The deletion is committed, so a file that is in use is no error: the next compaction or opening rewrites it.
+    `complete`: all records had vectors, so those that lost some of their words get one again.
+    """
+    pending = ""
     if compact:
-        await stream.store.compact()
+        try:
+            await stream.store.compact()
+        except StorageError as error:
+            pending = str(error)
+            with contextlib.suppress(StorageError):
+                await stream.commit(Entry(Failed(text=pending, where="compaction"), stream.name, system=True))
     if complete and (await stream.columns()).foreign:
         with contextlib.suppress(ModelError):  # `reembed` gives it one later
             await reembed(stream)
+    return pending
 
 
 async def _forgotten(stream: Stream, before: Moment) -> list[str]:

@@ -183,4 +183,15 @@ def normalised(text: str) -> str:
 
 def same_words(text: str) -> int:
     """Return a number that is the same for texts that count as the same: 64 bits, signed."""
-    return int.from_bytes(hashlib.blake2b(normalised(text).encode(), digest_size=8).digest(), signed=True)
+    return _number(normalised(text))
+
+
+def same_words_once(text: str) -> tuple[int, ...]:
+    """Return the numbers under which such a text may be stored: earlier versions kept texts in NFD as they came."""
+    words = normalised(text)
+    parted = words if words.isascii() else unicodedata.normalize("NFD", words)
+    return (_number(words),) if parted == words else (_number(words), _number(parted))
+
+
+def _number(words: str) -> int:
+    return int.from_bytes(hashlib.blake2b(words.encode(), digest_size=8).digest(), signed=True)

@@ -280,11 +280,12 @@ async def forget_about(house: House, who: Who, ask: ForgetAboutRequest) -> Forge
     """Forget for good what meets all that is named; unless `dry_run` is false, it is only said what would go."""
     memory = await house.memory(who)
     removal = await memory.find_removal(about=ask.about, session=ask.session, since=ask.since, until=ask.until)
+    pending = False
     if not ask.dry_run:
-        done = await memory.remove(removal)
+        done = await memory.remove(removal, deed=house.deed(who, "forgot", memory.key))
         house.forget_answers(who)
-        await house.note(who, "forgot", asdict(done), memory.key)
-    return show_removal(removal, forgotten=not ask.dry_run)
+        pending = bool(done.pending)
+    return show_removal(removal, forgotten=not ask.dry_run, pending=pending)
 
 
 @operation("memory.sleep", "write", "POST /users/{user}/memories/sleep", long=True, cli="memory sleep")

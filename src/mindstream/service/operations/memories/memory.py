@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 
 from pydantic import Field, JsonValue
 
@@ -71,13 +70,19 @@ class ForgetRequest(MemoryId):
 
 
 class ForgetResult(Reply):
-    """What went, or would go: what was asked for, what was drawn from that alone, what stays without its words."""
+    """What was deleted, or would be: what was asked for, what is derived from it alone; what stays without the words.
+
+    `similar`: memories that do not mention the subject and are kept; to forget one, name its id. `pending`: bytes of
+    the deleted words are still in the file, as another program reads it; the next compaction removes them.
+    """
 
     forgotten: bool
     asked: list[str]
     drawn: list[str]
     changed: list[str]
     items: list[str]
+    similar: list[str] = Field([])
+    pending: bool = False
 
 
 class ListRequest(Page):
@@ -157,11 +162,12 @@ async def forget(house: House, who: Who, ask: ForgetRequest) -> ForgetResult:
     memory = await house.memory(who)
     await find(memory, ask.id)
     removal = await memory.find_removal(ask.id)
+    pending = False
     if not ask.dry_run:
-        done = await memory.remove(removal)
+        done = await memory.remove(removal, deed=house.deed(who, "forgot", memory.key))
         house.forget_answers(who)
-        await house.note(who, "forgot", asdict(done), memory.key)
-    return show_removal(removal, forgotten=not ask.dry_run)
+        pending = bool(done.pending)
+    return show_removal(removal, forgotten=not ask.dry_run, pending=pending)
 
 
 async def find(memory: Memory, id_: str) -> Record:
@@ -176,11 +182,11 @@ async def find(memory: Memory, id_: str) -> Record:
     return record
 
 
-def show_removal(removal: Removal, *, forgotten: bool) -> ForgetResult:
+def show_removal(removal: Removal, *, forgotten: bool, pending: bool = False) -> ForgetResult:
     """Return what goes, or would go, by ids."""
     return ForgetResult(
         forgotten=forgotten, asked=_ids(removal.asked), drawn=_ids(removal.drawn), changed=_ids(removal.changed),
-        items=[item.text for item in removal.items],
+        items=[item.text for item in removal.items], similar=_ids(removal.similar), pending=pending,
     )  # fmt: skip
 
 
