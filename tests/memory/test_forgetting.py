@@ -320,7 +320,7 @@ async def test_a_correction_is_logged_and_names_who_believed_the_old_words(world
     assert texts(done.drawn) == ["Three may be the tram"]
     assert [item.text for item in done.items] == ["not to wake at three"]
     assert (await world.events("corrected")) == [Corrected(old=note.id, new=done.record.id)]
-    assert not (await stream.correct(done.record.id, "wakes at four.")).items
+    assert (await stream.correct(done.record.id, "Wakes at four")).record == done.record
     assert len(await world.events("corrected")) == 1
 
 

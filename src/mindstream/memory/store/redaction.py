@@ -21,7 +21,7 @@ HEADS, TAIL = (200, 1000), 80
 
 
 class ErasedWords:
-    """The texts of records, to be taken out of other texts; case, Unicode form, space and quotation marks are ignored."""
+    """The texts of records, to be taken out of other texts; case, Unicode form, space and quotes are ignored."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         whole = {_plain(nfc(text)) for text in texts} - {""}
