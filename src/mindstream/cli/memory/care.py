@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated
 
 from pydantic import JsonValue
@@ -313,7 +313,8 @@ def describe(removal: Removal) -> list[str]:
         lines.append(f"goes from beliefs and plans: {len(removal.items)}")
         lines += [f"  {item.slot}, {item.field}: {short(item.text, 120)}" for item in removal.items[:SHOWN]]
     lines += _records("goes too, and does not mention it: the message says other things as well", removal.apart)
-    lines += _records("stays without those words", removal.changed)
+    left = [replace(record, text=text) for record, text in zip(removal.changed, removal.left, strict=True)]
+    lines += _records("stays without those words", left)
     if removal.asked:
         lines += _records("stays, though it was drawn from this; name its ID too if it is to go", removal.sources)
     title = "stays, as it is only similar; name its ID if it is to go"

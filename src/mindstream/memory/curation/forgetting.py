@@ -77,6 +77,7 @@ class Removal:
         sources: what those that were asked for were drawn from; it stays.
         similar: records that do not mention the subject and may be about it; they stay unless their ids are named.
         apart: of `drawn`, what does not mention the subject: the messages in `asked` say other things, too.
+        left: the text that each of `changed` has then.
     """
 
     request: ForgetRequest
@@ -87,6 +88,7 @@ class Removal:
     sources: tuple[Record, ...] = ()
     similar: tuple[Record, ...] = ()
     apart: tuple[Record, ...] = ()
+    left: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.asked or self.items)
@@ -233,22 +235,25 @@ async def _removal(stream: Stream, request: ForgetRequest, asked: list[str], sim
     records = await stream.store.records(stream.key, sorted(found.gone, key=found.order.__getitem__))
     below = await stream.store.records(stream.key, sorted(found.below, key=found.order.__getitem__))
     said = await stream.store.records(stream.key, found.answers)
-    changed = {
-        each.id for each in below if each.slot is None and without.words.redact(words_of(each)) != words_of(each)
-    }
-    changed |= {each.id for each in await _redact_answers(stream, found)}
+    left = {
+        each.id: without.words.redact(each.text)
+        for each in below if each.slot is None and without.words.redact(words_of(each)) != words_of(each)
+    }  # fmt: skip
+    left |= {each.id: each.text for each in await _redact_answers(stream, found)}
     items = [item for versions in found.versions.values() for item in lost_items(versions, without)]
     sources = {id_: None for record in records if record.id in found.asked for id_ in record.evidence}
     drawn = tuple(record for record in records if record.id not in found.asked)
+    changed = tuple({each.id: each for each in (*below, *said) if each.id in left}.values())
     return Removal(
         request,
         tuple(record for record in records if record.id in found.asked),
         drawn,
-        tuple(each for each in (*below, *said) if each.id in changed),
+        changed,
         tuple(items),
         tuple(await stream.store.records(stream.key, [id_ for id_ in sources if id_ not in found.gone])),
         tuple(record for record in similar if record.id not in found.gone),
         tuple(_apart(drawn, request)),
+        tuple(left[each.id] for each in changed),
     )
 
 
