@@ -96,6 +96,15 @@ def test_a_dry_run_forgets_nothing(client: httpx.Client) -> None:
     assert client.get(path).status_code == 404
 
 
+def test_what_is_only_similar_is_named_and_kept(client: httpx.Client) -> None:
+    memories = "/api/v1/users/ann/memories"
+    made = client.post(memories, json={"text": "Rudi's party is on Friday."}).json()["id"]
+    asked = {"about": "Lena's party", "dry_run": False}
+    told = client.post(f"{memories}/forget", json=asked).json()
+    assert (told["asked"], told["drawn"], told["similar"], told["pending"]) == ([], [], [made], False)
+    assert client.get(f"{memories}/{made}").status_code == 200
+
+
 def test_a_tenant_is_a_wall(served: Served, client: httpx.Client) -> None:
     acme, other = served.token("acme"), served.token("other")
     made = client.post("/api/v1/users/ann/memories", json={"text": "Acme's plan."}, headers=acme).json()

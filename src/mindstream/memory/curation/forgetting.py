@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from mindstream.clock import Moment
@@ -110,7 +110,7 @@ class Forgotten:
     changed: int = 0
     items: int = 0
     similar: tuple[Record, ...] = ()
-    pending: str = ""
+    pending: str = field(default="", repr=False)
 
     def counts(self) -> dict[str, int]:
         """Return the numbers, without any words."""

@@ -72,8 +72,9 @@ class ForgetRequest(MemoryId):
 class ForgetResult(Reply):
     """What was deleted, or would be: what was asked for, what is derived from it alone; what stays without the words.
 
-    `left`: the text that each of `changed` has then. `similar`: memories that do not mention the subject and are kept; to forget one, name its id. `pending`: bytes of
-    the deleted words are still in the file, as another program reads it; the next compaction removes them.
+    `left`: the text that each of `changed` has then. `similar`: memories that do not mention the subject and are kept;
+    to forget one, name its id. `pending`: bytes of the deleted words are still in the file, as another program reads
+    it; the next compaction removes them.
     """
 
     forgotten: bool
@@ -187,7 +188,8 @@ def show_removal(removal: Removal, *, forgotten: bool, pending: bool = False) ->
     """Return what goes, or would go, by ids."""
     return ForgetResult(
         forgotten=forgotten, asked=_ids(removal.asked), drawn=_ids(removal.drawn), changed=_ids(removal.changed),
-        items=[item.text for item in removal.items], left=list(removal.left), similar=_ids(removal.similar), pending=pending,
+        items=[item.text for item in removal.items], left=list(removal.left), similar=_ids(removal.similar),
+        pending=pending,
     )  # fmt: skip
 
 
