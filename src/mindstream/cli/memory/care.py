@@ -238,7 +238,7 @@ def _told(record: Record) -> Text:
 
 SHOWN = 20
 """So many records of a sort are shown; the others are counted."""
-WHICH = "Which of the similar ones are to be forgotten, too? Numbers, or Enter for none"
+WHICH = "Forget similar ones, too? Numbers, or Enter for none"
 BESIDE_TALK: tuple[Kind, ...] = tuple(kind for kind in KINDS if kind != "chat")
 """All kinds but messages: what is forgotten where a message that also says other things is to stay."""
 
