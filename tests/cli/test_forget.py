@@ -104,7 +104,7 @@ def test_a_part_of_what_a_message_says_can_be_forgotten(kept: Path) -> None:
         assert screen.ended() == 0
     exported = run("memory", "export", "--data", kept).out
     assert "Keeps a goat" not in exported and "I am Ida and keep a goat" in exported and "Is called Ida" in exported
-    audit = run("audit", "--data", kept, "--json").rows
+    audit = run("data", "audit", "--data", kept, "--json").rows
     assert [row["counts"] for row in audit if row["did"] == "forgot"] == [{"records": 1, "changed": 0, "items": 0}]
 
 

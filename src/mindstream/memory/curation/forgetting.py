@@ -259,7 +259,7 @@ async def _removal(stream: Stream, request: ForgetRequest, asked: list[str], sim
 
 def _apart(drawn: Iterable[Record], request: ForgetRequest) -> Iterator[Record]:
     """Yield what goes with a message and does not mention the subject: the message says other things, too."""
-    if request.about.strip():
+    if request.about.strip() and not request.ids:  # what is named by its id is meant as a whole
         is_mentioned = mentions(request.about)
         for record in drawn:
             if record.kind in PARTS and not is_mentioned(words_of(record)):
