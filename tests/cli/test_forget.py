@@ -71,6 +71,43 @@ def test_a_subject_a_session_and_a_span_can_be_named(kept: Path) -> None:
     assert "nothing of that" in run("memory", "forget", "--since", "2027-01-01", "--data", kept, "--yes").out
 
 
+def test_similar_records_are_kept_unless_their_number_is_typed(kept: Path) -> None:
+    done = run("memory", "forget", "--about", "Otto's bike", "--data", kept, "--yes", "--json").rows[0]
+    assert done["asked"] == [] and "said00001" in [each["id"] for each in done["similar"]]
+    assert done["forgotten"] == {"records": 0, "changed": 0, "items": 0}
+    with terminal("memory", "forget", "--about", "Otto's bike", "--data", kept) as screen:
+        number = next(n for n, each in enumerate(done["similar"], 1) if each["id"] == "said00001")
+        screen.until("stays, as it is only similar; name its ID if it is to go: ")
+        screen.until("Numbers, or Enter for none: ")
+        screen.type(f"{number}\r")
+        screen.until("Forget it for good? [y/n]: ")
+        screen.type("y\r")
+        screen.until("2 records forgotten for good")
+        assert screen.ended() == 0
+    assert left(kept, "Otto") == []
+
+
+def test_a_part_of_what_a_message_says_can_be_forgotten(kept: Path) -> None:
+    lines = [
+        '{"mindstream": "memory", "format": 1}',
+        record("said00009", "I am Ida and keep a goat, Muckl", 4),
+        record("note00009", "Keeps a goat, Muckl", 4, "note", evidence=["said00009"]),
+        record("note00010", "Is called Ida", 4, "note", evidence=["said00009"]),
+    ]
+    assert run("memory", "import", "--data", kept, said="\n".join(lines)).code == 0
+    with terminal("memory", "forget", "--about", "goat", "--data", kept) as screen:
+        screen.until("goes too, and does not mention it: the message says other things as well: 1")
+        screen.until("note00010: Is called Ida")
+        screen.until("[y/n/p]: ")
+        screen.type("p\r")
+        screen.until("1 record forgotten for good")
+        assert screen.ended() == 0
+    exported = run("memory", "export", "--data", kept).out
+    assert "Keeps a goat" not in exported and "I am Ida and keep a goat" in exported and "Is called Ida" in exported
+    audit = run("data", "audit", "--data", kept, "--json").rows
+    assert [row["counts"] for row in audit if row["did"] == "forgot"] == [{"records": 1, "changed": 0, "items": 0}]
+
+
 @pytest.mark.parametrize(
     ("flags", "says"),
     [

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import hashlib
+import sqlite3
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -11,6 +15,7 @@ from world import Words, World
 
 from mindstream.clock import DAY_S, MINUTE_S
 from mindstream.errors import InputError
+from mindstream.log.database import FILE
 from mindstream.log.events import Failed, Remembered
 from mindstream.memory.curation.curation import Drawn
 from mindstream.memory.store.record import Kind, RecordDraft, Triple
@@ -205,3 +210,67 @@ async def test_a_clean_stream_has_a_clean_audit(world: World) -> None:
     report = await world.stream.audit()
     assert report.clean
     assert report.records == 3
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("the who play on friday", "The Who play on Friday"),
+        ("Ask for May", "Ask for MAY!"),
+        ("ich wohne in köln.", "Ich wohne in Köln"),
+        ("Meets Zoé at 9", "Meets Zoé at 10"),
+    ],
+)
+async def test_a_correction_keeps_all_but_the_words_and_may_change_case_alone(world: World, old: str, new: str) -> None:
+    ends, begins = world.clock.now() + 9 * DAY_S, world.clock.now() - DAY_S
+    (first,) = await world.stream.retain_all(
+        [
+            RecordDraft(
+                text=old, kind="note", by="ann", episode="monday", importance=7, keywords=("band",), data={"page": 3},
+                valid_from=begins, valid_until=ends,
+            )
+        ]
+    )  # fmt: skip
+    for text in (new, old, new):  # and back again
+        done = await world.stream.correct(first.id, text)
+        assert done.record.text == text and done.superseded.superseded_by == done.record.id != first.id
+        kept = done.record
+        assert (kept.valid_from, kept.valid_until, kept.importance, kept.by) == (begins, ends, 7, "ann")
+        assert (kept.keywords, kept.data, kept.episode) == (("band",), {"page": 3}, "monday")
+        first = kept
+    assert [each.text for each in await world.stream.latest("note", 9)] == [new]
+    world.clock.advance(10 * DAY_S)
+    assert await world.stream.latest("note", 9) == []
+
+
+@pytest.mark.parametrize("text", ["Crème brûlée at Zoë's", "Tiếng Việt", "ガギグゲゴ は 好き", "Й и Ё"])
+async def test_composed_and_decomposed_text_is_one_text(world: World, text: str) -> None:
+    composed, parted = (unicodedata.normalize(form, text) for form in ("NFC", "NFD"))
+    first = await world.stream.retain(parted, "note", keywords=[parted])
+    assert first.text == composed and first.keywords == (composed,)
+    assert (await world.stream.retain(composed, "note")).id == first.id
+    assert (await world.stream.recall(parted, k=1))[0].record.id == first.id
+    assert (await world.stream.correct(first.id, parted)).record.id == first.id  # it says that already
+    assert [each.id for each in (await world.stream.find_removal(about=parted)).asked] == [first.id]
+
+
+async def test_a_decomposed_text_of_an_earlier_version_is_known_and_forgotten(world: World) -> None:
+    composed, parted = (unicodedata.normalize(form, "Zoë mag Crème brûlée") for form in ("NFC", "NFD"))
+    note = await world.stream.retain(composed, "note")
+    sea = await world.stream.retain("the sea")
+    dream = await world.stream.retain(f"{composed}, at sea", "dream", evidence=[note.id, sea.id])
+    number = hashlib.blake2b(" ".join(parted.casefold().split()).encode(), digest_size=8).digest()
+    with contextlib.closing(sqlite3.connect(world.folder / FILE)) as connection, connection:  # as it was written then
+        same = int.from_bytes(number, signed=True)
+        connection.execute("UPDATE records SET text = ?, same = ? WHERE id = ?", (parted, same, note.id))
+    world.stream.clock.advance(DAY_S)  # type: ignore[attr-defined]
+    async with world.another() as other:
+        assert (await other.retain(composed, "note")).id == note.id
+        removal = await other.find_removal(about="zoe creme")
+        assert {each.id for each in removal.asked} == {note.id, dream.id}
+        await other.forget(note.id)
+        assert [each.text for each in (await other.store.changes(key_of("ann"), 0)).records] == [
+            "the sea",
+            "[erased], at sea",
+        ]
+        await other.store.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import sqlite3
 from pathlib import Path
@@ -11,11 +12,12 @@ from keys import key_of
 from pydantic import BaseModel, JsonValue
 from world import World
 
-from mindstream import Coach, Memory, Mind
-from mindstream.errors import InputError
+from mindstream import Coach, Memory, Mind, SqliteStore
+from mindstream.errors import InputError, StorageError
+from mindstream.log.audit import Deed
 from mindstream.log.database import FILE
 from mindstream.log.erasure import finish_all
-from mindstream.log.events import Corrected, Heard, Said, Thought, ToolCalled
+from mindstream.log.events import Corrected, Failed, Heard, Said, Thought, ToolCalled
 from mindstream.log.folder import history
 from mindstream.memory.curation.forgetting import Forgotten, Removal
 from mindstream.memory.store.record import Record, RecordDraft, Triple
@@ -253,6 +255,63 @@ async def test_what_the_mind_repeats_of_it_in_another_answer_goes_line_by_line(w
     assert left(world.folder, "zorro") == []
 
 
+@pytest.mark.parametrize("line", ["The ferry to Hven sails at noon.", "渡轮中午开往文岛", "Ferry: Hven, noon ⛴"])
+async def test_another_answer_with_the_same_words_stays_whole(line: str, world: World) -> None:
+    stream = world.stream
+    await say(stream, "Make me a plan.", f"First rest.\n{line}")
+    ferry = await say(stream, f"By the way: {line} Zorro sails too.", line)
+    await say(stream, "And on Sunday?", f"On Sunday, too.\n{line}", "tuesday")
+    quoting = await say(stream, "What did I tell you?", f"You said: {line} Zorro sails too.")
+    removal = await stream.find_removal(ferry.id)
+    assert texts(removal.asked) == [ferry.text] and texts(removal.drawn) == [line]
+    assert len(removal.changed) == 1 and removal.left == (MARK,)
+    await forget(world, removal)
+    kept = [f"First rest.\n{line}", f"On Sunday, too.\n{line}", MARK]
+    assert [text for text in await all_texts(world) if text != quoting.text and "?" not in text][1:] == kept
+    said = [row.event.text for row in await world.store.events(key_of("ann")) if isinstance(row.event, Said)]
+    assert said == [kept[0], MARK, *kept[1:]]
+    assert left(world.folder, "zorro") == []
+
+
+async def test_of_a_message_that_says_several_things_a_part_can_be_forgotten(world: World) -> None:
+    stream = world.stream
+    said = await say(stream, "I am Ida, I rise at five and my parrot is called Zorro.", "Good morning, Ida.")
+    await stream.retain("Keeps a parrot, Zorro", "note", evidence=[said.id])
+    rises = await stream.retain("Rises at five", "note", evidence=[said.id])
+    await stream.believe("life", {"pets": ["Zorro"], "goals": ["rise at five"]}, Believed, evidence=[said.id])
+    whole = await stream.find_removal(about="Zorro")
+    assert {record.text for record in whole.asked} == {said.text, "Keeps a parrot, Zorro"}
+    assert texts(whole.apart) == [rises.text]
+    part = await stream.find_removal(about="Zorro", kinds=["note", "thought"])
+    assert texts(part.asked) == ["Keeps a parrot, Zorro"] and not part.apart
+    await forget(world, part)
+    assert {said.text, rises.text} <= {*await all_texts(world)}
+    assert (await stream.belief("life", Believed)).value == Believed(goals=["rise at five"])
+
+
+async def test_the_audit_is_written_with_the_deletion_and_a_file_in_use_is_no_error(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def busy(_: SqliteStore) -> None:
+        raise StorageError("another program reads it")
+
+    notes = [await world.stream.retain(f"Zorro eats seed {n}", "note") for n in range(4)]
+    with monkeypatch.context() as patched:
+        patched.setattr(SqliteStore, "compact", busy)
+        removal = await world.stream.find_removal(notes[0].id)
+        done = await world.stream.remove(removal, deed=Deed("forgot", "rest", "token", key_of("ann")))
+    assert (done.records, done.pending) == (1, "another program reads it")
+    assert [event.text for event in await world.events("error") if isinstance(event, Failed)] == [done.pending]
+    others = [await world.stream.find_removal(note.id) for note in notes[1:]]
+    deed = Deed("forgot", "rest", "token", key_of("ann"))
+    await asyncio.gather(*(world.stream.remove(each, deed=deed) for each in others))
+    rows = await world.store.audit(about="ann")
+    assert [(row.did, row.door, row.counts) for row in rows] == [
+        ("forgot", "rest", {"records": 1, "changed": 0, "items": 0})
+    ] * 4
+    assert left(world.folder, "zorro") == []
+
+
 async def test_an_earlier_wording_goes_with_it_and_a_later_one_by_what_it_was_drawn_from(world: World) -> None:
     stream = world.stream
     paris, rome = await say(stream, "I live in Paris"), await say(stream, "No, I live in Rome")
@@ -320,7 +379,7 @@ async def test_a_correction_is_logged_and_names_who_believed_the_old_words(world
     assert texts(done.drawn) == ["Three may be the tram"]
     assert [item.text for item in done.items] == ["not to wake at three"]
     assert (await world.events("corrected")) == [Corrected(old=note.id, new=done.record.id)]
-    assert not (await stream.correct(done.record.id, "wakes at four.")).items
+    assert (await stream.correct(done.record.id, "Wakes at four")).record == done.record
     assert len(await world.events("corrected")) == 1
 
 
@@ -331,4 +390,4 @@ async def test_what_goes_is_not_said_to_stay(folder: Path) -> None:
             await mind.settled()
         removal = await mind.memory.find_removal(about="coffee")
     gone = {record.id for record in (*removal.asked, *removal.drawn)}
-    assert len(gone) >= 4 and not gone & {record.id for record in removal.near}
+    assert len(gone) >= 4 and not gone & {record.id for record in removal.similar}

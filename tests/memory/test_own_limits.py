@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from mindstream.log.events import Remembered
 from mindstream.memory.belief import LONGEST, MOST, Belief, merged
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.store import Entry
-from mindstream.memory.store.validation import MAX_BYTES, fitted_text
+from mindstream.memory.store.validation import MAX_TEXT, fitted_text
 
 
 class Shape(BaseModel):
@@ -86,12 +87,12 @@ async def test_a_belief_with_hundreds_of_wishes_goes_on_changing(folder: Path) -
         assert Coach.of(mind).plan.now
 
 
-BIG = "长 word " * 9_000
+BIG = "长 word " * 15_000
 
 
 async def test_words_of_our_own_are_shortened_and_a_users_are_refused(stream: Memory) -> None:
     (record,) = await stream.build_records([RecordDraft(text=BIG, kind="thought")])
-    assert len(record.text.encode()) <= MAX_BYTES
+    assert len(record.text) <= MAX_TEXT
     assert record.text.endswith("…")
     for refused in (stream.retain(BIG), stream.retain_all([RecordDraft(text=BIG, kind="note")])):
         with pytest.raises(InputError, match="too long"):
@@ -101,11 +102,21 @@ async def test_words_of_our_own_are_shortened_and_a_users_are_refused(stream: Me
         await stream.supersede(small.id, BIG)
 
 
-@given(st.text(alphabet=st.sampled_from("a长é🙂 \n"), min_size=1, max_size=50), st.integers(1, 3_000))
+@pytest.mark.parametrize("letter", ["q", "森", "🦊", "e\u0301"])
+async def test_the_longest_text_is_kept_whole_and_a_longer_one_refused(stream: Memory, letter: str) -> None:
+    longest = letter * (MAX_TEXT // len(letter))
+    record = await stream.retain(longest, "note")
+    assert record.text == unicodedata.normalize("NFC", longest)
+    assert [found.record.id for found in await stream.recall(longest[:100], k=1)] == [record.id]
+    with pytest.raises(InputError, match="100,000 are accepted"):
+        await stream.retain(longest + "!", "note")
+
+
+@given(st.text(alphabet=st.sampled_from("a长é🙂 \n"), min_size=1, max_size=50), st.integers(1, 6_000))
 def test_shortening_never_breaks_a_letter(unit: str, times: int) -> None:
     text = f"x{unit * times}"
     fitted = fitted_text(text)
-    assert len(fitted.encode()) <= MAX_BYTES
+    assert len(fitted) <= MAX_TEXT
     assert fitted == text.strip() or fitted.endswith("…")
 
 
@@ -114,7 +125,7 @@ async def test_a_dream_that_does_not_end_is_kept_as_far_as_it_goes(stream: Memor
     stream.clock.advance(40 * 86_400)  # type: ignore[attr-defined]
     dream = await stream.sleep(FakeModel({"dream": [BIG]}))
     assert dream
-    assert len(dream.encode()) <= MAX_BYTES
+    assert len(dream) <= MAX_TEXT
 
 
 def test_a_plan_keeps_its_first_steps_and_its_newest_closed_ones() -> None:
@@ -146,7 +157,7 @@ async def test_a_plan_of_the_longest_words_is_written(stream: Memory) -> None:
     (record,) = await stream.build_records(
         [RecordDraft(text=plan.written(full=True), kind="plan", data={"plan": plan.model_dump()})]
     )
-    assert len(record.text.encode()) <= MAX_BYTES
+    assert len(record.text) <= MAX_TEXT
     assert CoachingPlan.model_validate(record.data["plan"]) == plan
 
 

@@ -7,8 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import httpx
+import pytest
 from fake_endpoint import FakeEndpoint, Says, Stalls
 from served import Served
+
+from mindstream.memory.store.validation import MAX_TEXT, MAX_UTTERANCE
 
 
 def test_what_is_retained_is_recalled_with_a_receipt(client: httpx.Client) -> None:
@@ -19,6 +22,17 @@ def test_what_is_retained_is_recalled_with_a_receipt(client: httpx.Client) -> No
     assert memory["id"] == made.json()["id"] and memory["kind"] == "note"
     receipt = memory["receipt"]
     assert receipt["parts"]["words"] > 0 and receipt["ranks"]["words"] == 1 and receipt["source"] == "user"
+
+
+@pytest.mark.parametrize("letter", ["q", "森", "🦊", "\n-"])
+def test_a_text_of_the_longest_length_is_accepted_whatever_its_bytes(client: httpx.Client, letter: str) -> None:
+    ann, times = "/api/v1/users/ann", MAX_TEXT // len(letter)
+    made = client.post(f"{ann}/memories", json={"text": letter * times})
+    assert made.status_code == 201
+    assert client.post(f"{ann}/memories", json={"text": letter * times + "!"}).status_code == 422
+    correction = client.post(f"{ann}/memories/{made.json()['id']}/correct", json={"text": "?" + letter * (times - 1)})
+    assert correction.status_code == 200
+    assert client.post(f"{ann}/send", json={"text": letter * (1 + MAX_UTTERANCE // len(letter))}).status_code == 422
 
 
 def test_what_is_sent_is_acknowledged_when_it_is_on_disk(client: httpx.Client) -> None:
@@ -80,6 +94,15 @@ def test_a_dry_run_forgets_nothing(client: httpx.Client) -> None:
     assert client.get(path).status_code == 200
     assert client.delete(path).json()["forgotten"]
     assert client.get(path).status_code == 404
+
+
+def test_what_is_only_similar_is_named_and_kept(client: httpx.Client) -> None:
+    memories = "/api/v1/users/ann/memories"
+    made = client.post(memories, json={"text": "Rudi's party is on Friday."}).json()["id"]
+    asked = {"about": "Lena's party", "dry_run": False}
+    told = client.post(f"{memories}/forget", json=asked).json()
+    assert (told["asked"], told["drawn"], told["similar"], told["pending"]) == ([], [], [made], False)
+    assert client.get(f"{memories}/{made}").status_code == 200
 
 
 def test_a_tenant_is_a_wall(served: Served, client: httpx.Client) -> None:

@@ -76,7 +76,13 @@ def test_what_goes_is_shown_before_it_is_forgotten(studio: OpenStudio, served: S
         opened.get_by_role("button", name="Forget").click()
         dialog.get_by_role("button", name="Forget it").click()
         seen.page.get_by_role("heading", name="Nothing is remembered of bob yet").wait_for()
+        seen.page.get_by_role("status").get_by_text("Forgotten for good: 1 memory.").wait_for()
+        seen.page.get_by_role("button", name="Close this notice").click()
         assert client.get(f"/api/v1/users/bob/memories/{made}").status_code == 404
+        for text in ("Bob keeps bees.", "Bob sings bass."):  # also where something is remembered
+            seen.page.get_by_label("Something to remember").fill(text)
+            seen.page.get_by_role("button", name="Remember").click()
+            seen.page.get_by_role("button", name=text).wait_for()
 
 
 def test_a_correction_is_shown_and_then_holds(studio: OpenStudio, served: Served) -> None:

@@ -15,15 +15,15 @@ from mindstream.errors import InputError
 from mindstream.foreign_code import describe
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import RecordDraft
-from mindstream.memory.store.validation import MAX_BYTES, fitted_text
+from mindstream.memory.store.validation import MAX_TEXT, fitted_text
 
 T = TypeVar("T")
 LOG = logging.getLogger("mindstream.adapters")
 LOST = "%s could not be stored in memory, and the run goes on without: %s"
 DEEPEST = 30
 """Maximum nesting of a framework's own form of a message; what lies deeper is kept as text."""
-PART = MAX_BYTES // 4
-"""Maximum characters of a part, each of which has at most four bytes."""
+PART = MAX_TEXT // 4
+"""Maximum characters of a part: far below the limit of a record, since shorter parts are found better."""
 BREAKS = ("\n\n", "\n", " ")
 
 

@@ -116,7 +116,7 @@ class MindstreamRetriever(BaseRetriever):
         """Write documents down, in one commit, each as it stands; return the ids of their records.
 
         Raises:
-            InputError: there is nothing in one, or over 32,000 bytes: split it before.
+            InputError: there is nothing in one, or over 100,000 characters: split it before.
         """
         return self._handle.wait(partial(_keep, documents))
 

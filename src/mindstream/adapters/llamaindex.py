@@ -162,7 +162,7 @@ class MindstreamRetriever(BaseRetriever):
         """Write nodes down, in one commit, each as it stands; return the ids of their records.
 
         Raises:
-            InputError: there is nothing in one, or over 32,000 bytes: split it before.
+            InputError: there is nothing in one, or over 100,000 characters: split it before.
         """
         return self.handle.wait(partial(_keep, nodes))
 

@@ -20,18 +20,20 @@ from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.styles import Style
 
 from mindstream.cli.conversation import COMMANDS, Conversation, TalkOptions, conversing, describe_models
-from mindstream.cli.memory.care import describe, describe_done, describe_session
+from mindstream.cli.memory.care import BESIDE_TALK, WHICH, describe, describe_done, describe_session, picked
 from mindstream.cli.screens.events import describe_patch, plan_told
 from mindstream.cli.screens.talk import TextScreen
+from mindstream.cli.shell.asking import PART, Answer, read_answer
 from mindstream.cli.shell.keys import leaving_keys, silent_keys
 from mindstream.cli.shell.output import short
 from mindstream.coach.coach import Coach
 from mindstream.errors import MindstreamError
+from mindstream.log.audit import Deed, machine_user
 from mindstream.log.events import Logged
 from mindstream.log.files import private_file
 from mindstream.log.folder import history
 from mindstream.memory.curation.forgetting import FLOOR
-from mindstream.memory.store.validation import MAX_BYTES
+from mindstream.memory.store.validation import MAX_UTTERANCE
 from mindstream.private_files import make_private_folder
 from mindstream.reasoners.run_context import rows_of
 from mindstream.settings import Settings
@@ -67,7 +69,7 @@ class Terminal:
     def __init__(self, conversation: Conversation, screen: TextScreen, history: Path) -> None:
         self._conversation = conversation
         self._screen = screen
-        self._commands = Commands(conversation, screen, self._choose)
+        self._commands = Commands(conversation, screen, self._ask_line)
         self._history = history
         self._session = self._begin()
         conversation.on_shown = self._redraw
@@ -104,17 +106,14 @@ class Terminal:
             if text.strip():
                 return text.strip()
 
-    async def _choose(self, question: str) -> bool:
-        """Ask for y or n until one of them is typed; Ctrl-C and Ctrl-D mean no."""
+    async def _ask_line(self, question: str) -> str | None:
+        """Ask for a line; None: Ctrl-C or Ctrl-D."""
         asking: PromptSession[str] = PromptSession(style=STYLE)
-        while True:
-            with patch_stdout(raw=True):
-                try:
-                    answer = (await asking.prompt_async(f"{question} [y/n]: ")).strip().lower()
-                except (EOFError, KeyboardInterrupt):
-                    return False
-            if answer in ("y", "yes", "n", "no"):
-                return answer[0] == "y"
+        with patch_stdout(raw=True):
+            try:
+                return await asking.prompt_async(question)
+            except (EOFError, KeyboardInterrupt):
+                return None
 
     async def _interruptibly(self, doing: asyncio._CoroutineLike[None], stopped: str) -> None:
         """Do it; Ctrl-C breaks it off, and the conversation goes on."""
@@ -153,10 +152,9 @@ class Terminal:
         @keys.add(Keys.BracketedPaste)
         def _(event: KeyPressEvent) -> None:
             """Take a paste, unless it is so long that showing it alone would take minutes."""
-            size = len(event.data.encode(errors="replace"))
-            if size > MAX_BYTES:
+            if (size := len(event.data)) > MAX_UTTERANCE:
                 self._screen.complain(
-                    f"that is too long to paste: {size:,} bytes, at most {MAX_BYTES:,} can be said at once"
+                    f"that is too long to paste: {size:,} characters, and a message has at most {MAX_UTTERANCE:,}"
                 )
             else:
                 event.current_buffer.insert_text(event.data.replace("\r\n", "\n").replace("\r", "\n"))
@@ -204,11 +202,11 @@ class Commands:
     """Answers commands; nothing of it is remembered."""
 
     def __init__(
-        self, conversation: Conversation, screen: TextScreen, choose: Callable[[str], Awaitable[bool]]
+        self, conversation: Conversation, screen: TextScreen, ask_line: Callable[[str], Awaitable[str | None]]
     ) -> None:  # fmt: skip
         self._conversation, self._mind = conversation, conversation.mind
         self._screen = screen
-        self._choose = choose
+        self._ask_line = ask_line
 
     async def run(self, line: str) -> bool:
         """Do what a line says; return False where the user wants to leave."""
@@ -268,14 +266,29 @@ class Commands:
         self._screen.text("\n".join(lines) or "nothing is found")
 
     async def _forget(self, words: str) -> None:
-        removal = await self._mind.memory.find_removal(about=words)
-        if removal:
-            self._screen.text("\n".join(describe(removal)))
-        if removal and not await self._choose("forget it for good?"):
+        memory = self._mind.memory
+        removal = await memory.find_removal(about=words)
+        if lines := describe(removal):
+            self._screen.text("\n".join(lines))
+        if removal.similar and (ids := picked(removal, await self._ask_line(f"{WHICH}: ") or "")):
+            removal = await memory.find_removal(*ids, about=words)
+        answer = await self._choose("forget it for good?", part=bool(removal.apart)) if removal else "y"
+        if answer == "n":
             self._screen.text("nothing was forgotten")
             return
+        if answer == "p":
+            removal = await memory.find_removal(about=words, kinds=BESIDE_TALK)
+        deed = Deed("forgot", "command", machine_user(), memory.key)
         async with self._mind.reasoners.floor:  # nobody speaks from what is being forgotten
-            self._screen.text(describe_done(await self._mind.memory.remove(removal)))
+            self._screen.text(describe_done(await memory.remove(removal, deed=deed)))
+
+    async def _choose(self, question: str, *, part: bool = False) -> Answer:
+        """Ask until y or n is typed, or p where a part may be chosen; Ctrl-C and Ctrl-D mean no."""
+        hint = f"{question}\n{PART}\n[y/n/p]: " if part else f"{question} [y/n]: "
+        while (line := await self._ask_line(hint)) is not None:
+            if answer := read_answer(line, part=part):
+                return answer
+        return "n"
 
     async def _offer(self) -> None:
         del self._conversation.exchanges[:-1]
@@ -284,7 +297,7 @@ class Commands:
             return
         query, answer = self._conversation.exchanges[0]
         self._screen.text(f"{query}\n→ {answer}")
-        if await self._choose("offer this to the pool, private until you share it?"):
+        if await self._choose("offer this to the pool, private until you share it?") == "y":
             self._screen.text("\n".join(await self._conversation.offer()))
 
     async def _work(self) -> None:

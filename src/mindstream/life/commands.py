@@ -26,7 +26,7 @@ from mindstream.log.events import Event, Heard, Logged
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.store import Entry
-from mindstream.memory.store.validation import checked_text
+from mindstream.memory.store.validation import MAX_UTTERANCE, checked_text
 from mindstream.text.language import language_of
 
 TURN_KINDS = (
@@ -76,7 +76,7 @@ async def say(stream: Memory, text: str) -> None:
     Raises:
         InputError: there is nothing to read in it, or the mind has no life.
     """
-    words = intake.clean(checked_text(text)).text
+    words = intake.clean(checked_text(text, MAX_UTTERANCE)).text
     await look(stream)
     new = RecordDraft(text=words, kind="chat", by=stream.name, episode=SESSION, data={"by_user": True})
     record = (await stream.build_records([new]))[0]
@@ -90,7 +90,7 @@ async def answer(stream: Memory, text: str, id_: str = "", session: str = "") ->
     Raises:
         InputError: nobody asks, or not this.
     """
-    words, state = intake.clean(checked_text(text)).text, await look(stream)
+    words, state = intake.clean(checked_text(text, MAX_UTTERANCE)).text, await look(stream)
     waiting = [*(each for each in state.questions if each not in state.answers), *state.late]
     if not waiting:
         raise InputError("nobody asks anything now; to tell it something, say it")
@@ -139,7 +139,7 @@ async def notice(stream: Memory, text: str) -> None:
     Raises:
         InputError: there is nothing to read in it, or the mind has no life.
     """
-    words = intake.clean(checked_text(text)).text
+    words = intake.clean(checked_text(text, MAX_UTTERANCE)).text
     await look(stream)
     await _write(stream, Noticed(text=words))
 

@@ -14,7 +14,7 @@ from mindstream.memory.curation.forgetting import ForgetRequest, Forgotten, Remo
 from mindstream.memory.lifecycle import proposal
 from mindstream.memory.lifecycle import sleep as sleeping
 from mindstream.memory.lifecycle import undo_sleep as undoing
-from mindstream.memory.store.record import Record, RecordDraft
+from mindstream.memory.store.record import Kind, Record, RecordDraft
 from mindstream.memory.store.store import Fence
 from mindstream.memory.stream import Stream
 
@@ -64,19 +64,27 @@ class Memory(Stream):
         return await curation.read_history(self, id_)
 
     async def forget(
-        self, *ids: str, about: str = "", session: str = "", since: Moment | None = None, until: Moment | None = None
-    ) -> Forgotten:
-        """Forget for good: records by id, and what meets all else that is named, with what was drawn from it alone.
+        self, *ids: str, about: str = "", session: str = "", since: Moment | None = None, until: Moment | None = None,
+        kinds: Sequence[Kind] = (),
+    ) -> Forgotten:  # fmt: skip
+        """Delete records for good, by id or by all else that is named, with what is derived from them alone.
 
-        To look first: `remove(await find_removal(…))`.
+        What is only similar to the subject `about` is kept and returned as `similar`: forget it by its ids. To look
+        first: `remove(await find_removal(…))`.
         """
-        return await self.remove(await self.find_removal(*ids, about=about, session=session, since=since, until=until))
+        return await self.remove(
+            await self.find_removal(*ids, about=about, session=session, since=since, until=until, kinds=kinds)
+        )
 
     async def find_removal(
-        self, *ids: str, about: str = "", session: str = "", since: Moment | None = None, until: Moment | None = None
-    ) -> Removal:
-        """Return what would go if this were forgotten; nothing is changed."""
-        request = ForgetRequest(ids=ids, about=about, session=session, since=since, until=until)
+        self, *ids: str, about: str = "", session: str = "", since: Moment | None = None, until: Moment | None = None,
+        kinds: Sequence[Kind] = (),
+    ) -> Removal:  # fmt: skip
+        """Return what would be deleted if this were forgotten; nothing is changed.
+
+        `about` deletes only what mentions the subject (memory/curation/mentions). `kinds`: only such records.
+        """
+        request = ForgetRequest(ids=ids, about=about, session=session, since=since, until=until, kinds=tuple(kinds))
         return await forgetting.find_removal(self, request)
 
     async def sleep(

@@ -39,7 +39,7 @@ from mindstream.memory.recall.rerank import second_stage
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.registry import SAID_ONCE
 from mindstream.memory.store.store import Entry
-from mindstream.memory.store.validation import checked_text
+from mindstream.memory.store.validation import MAX_UTTERANCE, checked_text
 from mindstream.minds.calls import CallLog
 from mindstream.minds.home_loop import HomeLoop, at_home, streamed_at_home
 from mindstream.minds.left_open import answer_left_open
@@ -227,7 +227,7 @@ class Mind:
             HeardAlready: something was heard under that key.
             StorageError: it could not be kept, or the answer could not.
         """
-        text = checked_text(text)
+        text = checked_text(text, MAX_UTTERANCE)
         taken_in = await intake.cleaned(text) if intake.is_on() else intake.Cleaned(text)
         async with self._taking_in:
             attention = await self.responder.attend(taken_in.text, one_answer=one_answer)

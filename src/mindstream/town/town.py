@@ -23,7 +23,7 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.opening import AnyStore, opened_store
 from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.memory.store.store import Commit, Entry, Fence, Store
-from mindstream.memory.store.validation import checked_text
+from mindstream.memory.store.validation import MAX_UTTERANCE, checked_text
 from mindstream.models.ask import ask
 from mindstream.models.decide import decide
 from mindstream.models.embedders.embedder import Embedder
@@ -323,7 +323,7 @@ class Town:
         name = self.resident_name(name)
         if name not in self.residents:
             raise InputError(f"nobody in {self.setting.name} is called {name!r}: {', '.join(self.residents)}")
-        said, resident = intake.clean(checked_text(text)).text, self.residents[name]
+        said, resident = intake.clean(checked_text(text, MAX_UTTERANCE)).text, self.residents[name]
         now = self.setting.moment(max(self.step, 0))
         await self.finish_visits()
         rated = await ask(resident.models.of("importance"), RateImportance(who=name, memories=(said,)))

@@ -14,7 +14,7 @@ from foreign_samples import NOW, held, take_in
 from mindstream import ManualClock, Memory, SqliteStore
 from mindstream.errors import InputError
 from mindstream.memory.store.record import RecordDraft
-from mindstream.memory.store.validation import MAX_BYTES
+from mindstream.memory.store.validation import MAX_TEXT
 from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.service.importing.forms import FORMS, Form, reader
 from mindstream.service.importing.giving import WRITERS, Given
@@ -51,12 +51,12 @@ async def test_new_words_of_a_known_memory_are_told_and_not_written(store: Sqlit
 
 
 async def test_a_text_too_long_for_a_record_becomes_several(store: SqliteStore) -> None:
-    text = " ".join(f"wörd{n}" for n in range(9_000))
+    text = " ".join(f"wörd{n}" for n in range(25_000))
     run = await take_in(store, "mem0", mem0({"id": "1", "memory": text}))
     parts = await held(store)
     assert run.done.written == len(parts) == 3 and [part.data["part"] for part in parts] == [1, 2, 3]
     assert " ".join(part.text for part in parts) == text
-    assert all(len(part.text.encode()) <= MAX_BYTES for part in parts)
+    assert all(len(part.text) <= MAX_TEXT for part in parts)
 
 
 async def test_metadata_that_cannot_be_kept_does_not_take_its_text_along(store: SqliteStore) -> None:
@@ -233,7 +233,7 @@ async def test_an_archive_that_unpacks_to_far_more_than_its_size_is_refused(cont
 def test_a_long_text_is_cut_in_one_pass() -> None:
     text = "wordé " * 400_000
     parts = list(pieces(text))
-    assert "".join(parts) == text and max(len(each.encode()) for each in parts) <= MAX_BYTES and len(parts) < 200
+    assert "".join(parts) == text and max(map(len, parts)) <= MAX_TEXT and len(parts) < 200
 
 
 ODD: list[Any] = [

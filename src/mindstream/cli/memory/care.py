@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated
 
 from pydantic import JsonValue
@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
 
-from mindstream.cli.shell.asking import choose, confirm, confirm_name
+from mindstream.cli.shell.asking import ask, choose, confirm, confirm_name, is_answerable
 from mindstream.cli.shell.flags import AsJson, Id, Yes, command, flag, group, word
 from mindstream.cli.shell.output import clean, print_json, say, short, tell
 from mindstream.cli.shell.progress import progress
@@ -23,12 +23,12 @@ from mindstream.log.names import StreamName
 from mindstream.memory.curation.curation import Drawn, Session
 from mindstream.memory.curation.forgetting import Forgotten, Removal
 from mindstream.memory.opening import open_store
-from mindstream.memory.store.record import Record
+from mindstream.memory.store.record import KINDS, Kind, Record
 from mindstream.models.embedders.named import width_of
 from mindstream.service import erasing
 from mindstream.service.memory import open_user_memory, plain
 from mindstream.service.operations.who import wall_of
-from mindstream.service.privacy.audit import note, note_of
+from mindstream.service.privacy.audit import deed_of, note, note_of
 from mindstream.service.privacy.erase import Gone, erase_person
 from mindstream.settings import Settings
 from mindstream.text.counting import count_of
@@ -238,6 +238,9 @@ def _told(record: Record) -> Text:
 
 SHOWN = 20
 """So many records of a sort are shown; the others are counted."""
+WHICH = "Forget similar ones, too? Numbers, or Enter for none"
+BESIDE_TALK: tuple[Kind, ...] = tuple(kind for kind in KINDS if kind != "chat")
+"""All kinds but messages: what is forgotten where a message that also says other things is to stay."""
 
 
 @command(app, "data user", 'mindstream memory forget --about "the red bicycle"')
@@ -253,32 +256,42 @@ def forget(
 ) -> None:
     """Forget for good: records, a subject, a session, a span of time.
 
-    Shows what goes and asks. With it goes what was drawn from it alone: answers, notes, thoughts, dreams, what is
-    believed and planned. What was drawn from other things too stays without the words; what others said stays. --about,
+    Shows what is deleted and asks. What is derived from it alone is deleted with it: answers, notes, thoughts, dreams,
+    beliefs and plans. What is also derived from other records stays without the words; what others said stays. --about
+    deletes only what mentions the subject; similar records are listed, and deleted only if you name them. --about,
     --session, --since and --until together mean what meets all of them. No byte of it is left in the data folder;
-    exports and recordings that lie elsewhere are yours to delete.
+    exports and recordings in other places are yours to delete.
     """
     first, last = _moment("--since", since), _moment("--until", until, whole_day=True)
 
     async def find() -> Removal:
         async with open_user_memory(settings, known=True) as opened:
-            return await opened.memory.find_removal(*ids or (), about=about, session=session, since=first, until=last)
+            return await opened.memory.find_removal(
+                *named, about=about, session=session, since=first, until=last, kinds=kinds
+            )
 
     async def take(removal: Removal) -> Forgotten:
         async with open_user_memory(settings) as opened, opened.memory as stream:
-            done = await stream.remove(removal)
-            await note_of(opened, "forgot", asdict(done))
-            return done
+            return await stream.remove(removal, deed=deed_of(opened, "forgot"))
 
+    named, kinds = list(ids or ()), tuple[Kind, ...]()
     removal = asyncio.run(find())
     if not json:
         for line in describe(removal):
             say(line, sys.stderr)
-    if removal and not yes and not choose("Forget it for good?"):  # asked outside: a loop would hold Ctrl-C back
-        say("nothing was forgotten", sys.stderr)
-        return
+    if not yes:  # asked outside of the loop, which would hold Ctrl-C back
+        if removal.similar and is_answerable():
+            named += picked(removal, ask(WHICH, default=""))
+            removal = asyncio.run(find())
+        answer = choose("Forget it for good?", part=bool(removal.apart)) if removal else "y"
+        if answer == "n":
+            say("nothing was forgotten", sys.stderr)
+            return
+        if answer == "p":
+            kinds = BESIDE_TALK
+            removal = asyncio.run(find())
     done = asyncio.run(take(removal))
-    tell(json, _removal(removal) | {"forgotten": asdict(done)}, describe_done(done))
+    tell(json, _removal(removal) | {"forgotten": done.counts()}, describe_done(done))
 
 
 def _moment(flag: str, text: str | None, *, whole_day: bool = False) -> Moment | None:
@@ -299,19 +312,38 @@ def describe(removal: Removal) -> list[str]:
     if removal.items:
         lines.append(f"goes from beliefs and plans: {len(removal.items)}")
         lines += [f"  {item.slot}, {item.field}: {short(item.text, 120)}" for item in removal.items[:SHOWN]]
-    lines += _records("stays without those words", removal.changed)
+    lines += _records("goes too, and does not mention it: the message says other things as well", removal.apart)
+    left = [replace(record, text=text) for record, text in zip(removal.changed, removal.left, strict=True)]
+    lines += _records("stays without those words", left)
     if removal.asked:
         lines += _records("stays, though it was drawn from this; name its ID too if it is to go", removal.sources)
-    return lines + _records("stays, and may be about it too; name its ID if it is to go", removal.near)
+    title = "stays, as it is only similar; name its ID if it is to go"
+    numbered = [f"{number:2}{_line(each)[1:]}" for number, each in enumerate(removal.similar, 1)]
+    return [*lines, f"{title}: {len(numbered)}", *numbered] if numbered else lines
+
+
+def picked(removal: Removal, answer: str) -> list[str]:
+    """Return the ids of the similar records whose numbers were typed.
+
+    Raises:
+        InputError: something else was typed.
+    """
+    numbers = answer.replace(",", " ").split()
+    if not all(each.isdecimal() and 1 <= int(each) <= len(removal.similar) for each in numbers):
+        most = len(removal.similar)
+        raise InputError(f"numbers from 1 to {most} were expected, not {answer!r}; nothing was forgotten")
+    return [removal.similar[int(each) - 1].id for each in numbers]
 
 
 def describe_done(done: Forgotten) -> str:
     """Say what was done."""
-    if done == Forgotten():
-        return "nothing of that is remembered"
+    if not (done.records or done.items):
+        kept = f"; {len(done.similar)} similar, kept" if done.similar else ""
+        return f"nothing of that is remembered{kept}"
     items = f", {done.items} item{'s' * (done.items != 1)} of beliefs and plans" if done.items else ""
     changed = f"; {done.changed} without those words stay" if done.changed else ""
-    return f"{done.records} record{'s' * (done.records != 1)}{items} forgotten for good{changed}"
+    pending = f"; {done.pending}" if done.pending else ""
+    return f"{done.records} record{'s' * (done.records != 1)}{items} forgotten for good{changed}{pending}"
 
 
 def _records(title: str, records: Sequence[Record]) -> list[str]:
@@ -327,7 +359,7 @@ def _line(record: Record) -> str:
 
 
 def _removal(removal: Removal) -> dict[str, JsonValue]:
-    sorts = ("asked", "drawn", "changed", "sources", "near")
+    sorts = ("asked", "drawn", "changed", "sources", "similar")
     found: dict[str, JsonValue] = {name: [plain(record) for record in getattr(removal, name)] for name in sorts}
     return found | {"items": [_item(item.slot, item.field, item.text) for item in removal.items]}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Literal, TypeAlias
 
 import typer
 
@@ -20,14 +21,28 @@ def confirm(question: str) -> bool:
     return typer.confirm(clean(question), err=True)
 
 
-def choose(question: str) -> bool:
-    """Ask for yes or no until one of them is typed: neither is taken for granted.
+Answer: TypeAlias = Literal["y", "n", "p"]
+PART = "p: forget only the notes, thoughts and beliefs that mention it; the messages stay as they are"
+
+
+def choose(question: str, *, part: bool = False) -> Answer:
+    """Ask for yes or no, or for a part of it, until one of them is typed: there is no default.
 
     Raises:
         InputError: nobody is there to be asked.
     """
     _somebody_there()
-    return typer.confirm(clean(question), default=None, err=True)
+    while True:
+        hint = f"{question}\n{PART}\n[y/n/p]" if part else f"{question} [y/n]"
+        answer = read_answer(typer.prompt(clean(hint), err=True, default="", show_default=False), part=part)
+        if answer:
+            return answer
+
+
+def read_answer(typed: str, *, part: bool) -> Answer | None:
+    """Return what was chosen; None for anything else."""
+    answers: dict[str, Answer] = {"y": "y", "yes": "y", "n": "n", "no": "n"} | ({"p": "p"} if part else {})
+    return answers.get(typed.strip().lower())
 
 
 def confirm_name(what: str, name: str) -> None:
@@ -42,9 +57,9 @@ def confirm_name(what: str, name: str) -> None:
         raise InputError(f"that is not {name!r}; nothing was changed")
 
 
-def ask(question: str) -> str:
+def ask(question: str, default: str | None = None) -> str:
     """Ask for words; `is_answerable` says whether anybody is there."""
-    answer: str = typer.prompt(clean(question), err=True)
+    answer: str = typer.prompt(clean(question), err=True, default=default, show_default=False)
     return answer.strip()
 
 

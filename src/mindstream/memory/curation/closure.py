@@ -51,7 +51,7 @@ class Closure:
         asked: those, and earlier wordings of them; gone: with all that was drawn from them alone.
         below: what was drawn from what goes, and from other things, too.
         rows: rows of the log of which no word may stay.
-        answers: what the mind itself said, and goes on standing.
+        answers: what the mind itself said that stays; answered: what it said that is derived from what is asked for.
     """
 
     asked: frozenset[str]
@@ -59,6 +59,7 @@ class Closure:
     below: frozenset[str]
     rows: frozenset[int]
     answers: tuple[str, ...]
+    answered: frozenset[str]
     order: dict[str, int]
     versions: dict[str, list[Record]]
 
@@ -105,10 +106,11 @@ def close(lineage: Lineage, asked: Iterable[str]) -> Closure:
                 ready.append(id_)
     drawn = (set(_reach(gone, below)) - gone) & lineage.order.keys()
     rows = frozenset(_bare_rows(lineage.log, gone))
-    said = (str(_of(row, "record")) for row in lineage.log if row.event.kind in ANSWERS)
+    said = [str(_of(row, "record")) for row in lineage.log if row.event.kind in ANSWERS]
     answers = tuple(id_ for id_ in said if id_ in lineage.order and id_ not in gone)
+    answered = frozenset(said) & gone - roots
     return Closure(
-        frozenset(roots), frozenset(gone), frozenset(drawn), rows, answers, lineage.order, lineage.versions
+        frozenset(roots), frozenset(gone), frozenset(drawn), rows, answers, answered, lineage.order, lineage.versions
     )  # fmt: skip
 
 

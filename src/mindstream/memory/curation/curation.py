@@ -13,14 +13,14 @@ import numpy as np
 
 from mindstream import intake
 from mindstream.clock import Moment
-from mindstream.errors import Conflict, InputError, ModelError
-from mindstream.log.events import Corrected, Event, Remembered
+from mindstream.errors import Conflict, InputError, ModelError, StorageError
+from mindstream.log.events import Corrected, Event, Failed, Remembered
 from mindstream.memory.curation.closure import close, read_lineage
 from mindstream.memory.curation.slot_items import SlotItem, find_items
 from mindstream.memory.missing_vectors import give
 from mindstream.memory.recall.embedding import sound
 from mindstream.memory.store.columns import OPEN
-from mindstream.memory.store.record import UNIQUE, Record, RecordDraft, Triple, normalised
+from mindstream.memory.store.record import UNIQUE, Record, RecordDraft, Triple, nfc, normalised
 from mindstream.memory.store.store import Entry, NewWork, Revision
 from mindstream.memory.store.validation import checked_text, is_finite, shortened
 from mindstream.memory.traced import tell_changed, traced
@@ -54,8 +54,9 @@ class Drawn:
 async def supersede(stream: Stream, old: str, text: str, *, by: str = "", evidence: Sequence[str] = ()) -> Record:
     """Write the correction of a record and end the old one, in one commit.
 
-    Where the new words are there already, that record takes the old one's place; where they are the old ones, nothing
-    changes.
+    The new record has all other fields of the old one: when it holds, importance, keywords, data, session. It may
+    differ in letter case or punctuation only; with the very text of the old one nothing is written. If another record
+    says the new text already, that one takes the old one's place.
 
     Raises:
         InputError: there is no such record, or it is history already, or it is a version of a belief or plan.
@@ -63,10 +64,11 @@ async def supersede(stream: Stream, old: str, text: str, *, by: str = "", eviden
     text = (await intake.cleaned(checked_text(text))).text
     while True:
         record = await _correctable(stream, old)
-        if normalised(text) == normalised(record.text):
+        if text == nfc(record.text):
             return record
         now, unique = stream.clock.now(), record.kind in UNIQUE
         there = await stream.store.find_same(stream.key, record.kind, [text], now=now) if unique else {}
+        there = {words: each for words, each in there.items() if each.id != old}
         new = there.get(normalised(text)) or await _corrected(stream, record, text, by, evidence)
         now = stream.clock.now()
         fresh = () if there else (new,)
@@ -125,7 +127,8 @@ async def _corrected(stream: Stream, old: Record, text: str, by: str, evidence: 
     about = old.about and Triple(old.about.subject, old.about.predicate, text[:200])
     new = RecordDraft(
         text=text, kind=old.kind, by=by or old.by, episode=old.episode, importance=old.importance, about=about,
-        keywords=old.keywords, evidence=(old.id, *evidence), valid_from=stream.clock.now(), data=old.data,
+        keywords=old.keywords, evidence=(old.id, *evidence), data=old.data, valid_until=old.valid_until,
+        valid_from=stream.clock.now() if old.valid_from is None else old.valid_from,
     )  # fmt: skip
     return (await stream.build_records([new]))[0]
 
@@ -206,13 +209,24 @@ async def purge(stream: Stream, before: Moment | None = None) -> int:
     return erased
 
 
-async def finish_erasure(stream: Stream, complete: bool, *, compact: bool = True) -> None:
-    """Write the file anew; `complete`: all had vectors, so that what lost some of its words gets one again."""
+async def finish_erasure(stream: Stream, complete: bool, *, compact: bool = True) -> str:
+    """Rewrite the file; return why its old bytes are still there, "" if they are not.
+
+    The deletion is committed, so a file that is in use is no error: the next compaction or opening rewrites it.
+    `complete`: all records had vectors, so those that lost some of their words get one again.
+    """
+    pending = ""
     if compact:
-        await stream.store.compact()
+        try:
+            await stream.store.compact()
+        except StorageError as error:
+            pending = str(error)
+            with contextlib.suppress(StorageError):
+                await stream.commit(Entry(Failed(text=pending, where="compaction"), stream.name, system=True))
     if complete and (await stream.columns()).foreign:
         with contextlib.suppress(ModelError):  # `reembed` gives it one later
             await reembed(stream)
+    return pending
 
 
 async def _forgotten(stream: Stream, before: Moment) -> list[str]:
@@ -314,7 +328,8 @@ async def correct(
         InputError: see `supersede`.
     """
     new = await supersede(stream, old, text, by=by, evidence=evidence)
-    (before,) = await stream.store.records(stream.key, [old])
+    there = {record.id: record for record in await stream.store.records(stream.key, [old, new.id])}
+    before, new = there[old], there[new.id]
     if new.id == old:
         return Correction(new, before)
     await stream.commit(Entry(Corrected(old=old, new=new.id), by or stream.name), wake=wake)

@@ -1,42 +1,43 @@
-"""Forgetting on request, for good: records are deleted. (What fades by itself goes to the archive: memory/fading.)
+"""Forgetting on request: records are deleted for good. (What fades by itself is archived: memory/fading.)
 
-One record, a subject, a session, a span of time, with all that was drawn from it alone: first `find_removal` shows what
-will go, then `remove` takes it: one transaction, and the file written anew.
-What was drawn from it and from other things stays without its words; what others said of it stays.
+The request names records, a subject, a session or a span of time. `find_removal` shows what will be deleted: these
+records and all that is derived from them alone. `remove` deletes it in one transaction and rewrites the file.
+A record that is also derived from others stays without the words. An independent record stays whole, even if it says
+the same: what others said, another message of the user, and an answer that was given before or does not repeat it.
 """
 
 from __future__ import annotations
 
 import asyncio
-import re
-from collections import Counter
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from mindstream.clock import Moment
 from mindstream.errors import Conflict, InputError
 from mindstream.identifiers import normal_name
+from mindstream.log.audit import Deed
 from mindstream.log.events import BeliefChanged, Event, Remembered
 from mindstream.memory.curation.closure import Closure, close, read_lineage
 from mindstream.memory.curation.curation import finish_erasure
+from mindstream.memory.curation.mentions import mentions, quotes
 from mindstream.memory.curation.slot_items import SlotItem, Without, lost_items, rewrite
 from mindstream.memory.store.record import Kind, Record, RecordDraft
 from mindstream.memory.store.redaction import MARK, ErasedWords
 from mindstream.memory.store.store import Entry, Erasure, read_all
 from mindstream.memory.store.validation import checked_moment
 from mindstream.memory.traced import tell_removed, traced
-from mindstream.text.words import UNSPACED, terms
 from mindstream.tracing import genai
 
 if TYPE_CHECKING:
     from mindstream.memory.stream import Stream
 
-RECALLED, FLOOR, SHARE = 50, 0.1, 0.5
-"""So many records are recalled of a subject; none where recall is less sure that any answers; and of those only what
-reaches this share of the best one's score."""
-NEAR = 10
-"""So many records are shown that are near a subject and do not mention it."""
+RECALLED, FLOOR, SHARE, SIMILAR = 50, 0.1, 0.5, 10
+"""Similar records: at most RECALLED are looked at and SIMILAR returned, with at least this SHARE of the best score, and
+with a word of the subject unless recall has a certainty of FLOOR."""
+PARTS: frozenset[Kind] = frozenset({"note", "thought", "observation", "feedback", "evidence"})
+"""Kinds of records that say one thing of what a message says."""
 BY = "forget"
 ROUNDS = 10
 """So often what was written meanwhile is looked for."""
@@ -50,7 +51,7 @@ class ForgetRequest:
         about: a subject, in words.
         session: the name of a session.
         since, until: when it was written, both included.
-        kinds: only records of these kinds, of what meets the rest; (): of all.
+        kinds: only records of these kinds, of what meets the rest; empty: of all kinds.
     """
 
     ids: tuple[str, ...] = ()
@@ -75,7 +76,9 @@ class Removal:
         changed: records that stay, without the words of those.
         items: what is taken out of beliefs and plans.
         sources: what those that were asked for were drawn from; it stays.
-        near: records that may be about the subject, too, and do not mention it; they stay unless their ids are named.
+        similar: records that do not mention the subject and may be about it; they stay unless their ids are named.
+        apart: of `drawn`, what does not mention the subject: the messages in `asked` say other things, too.
+        left: the text that each of `changed` has then.
     """
 
     request: ForgetRequest
@@ -84,7 +87,9 @@ class Removal:
     changed: tuple[Record, ...] = ()
     items: tuple[SlotItem, ...] = ()
     sources: tuple[Record, ...] = ()
-    near: tuple[Record, ...] = ()
+    similar: tuple[Record, ...] = ()
+    apart: tuple[Record, ...] = ()
+    left: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.asked or self.items)
@@ -92,11 +97,25 @@ class Removal:
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """How many records went, how many stay without the words, how many items beliefs and plans have lost."""
+    """The result of forgetting.
+
+    Attributes:
+        records, changed, items: how many records were deleted, how many lost the words, how many items were taken out
+            of beliefs and plans.
+        similar: what only resembles the subject and was kept (see `Removal`).
+        pending: why the bytes of deleted records are still in the file, if they are. Nothing can read the records; the
+            bytes go when the file is next compacted or opened.
+    """
 
     records: int = 0
     changed: int = 0
     items: int = 0
+    similar: tuple[Record, ...] = ()
+    pending: str = field(default="", repr=False)
+
+    def counts(self) -> dict[str, int]:
+        """Return the numbers, without any words."""
+        return {"records": self.records, "changed": self.changed, "items": self.items}
 
 
 async def find_removal(stream: Stream, request: ForgetRequest) -> Removal:
@@ -106,37 +125,43 @@ async def find_removal(stream: Stream, request: ForgetRequest) -> Removal:
         InputError: nothing is named, there is no such record or session, or the span is none.
     """
     _check(request)
-    asked, near = await _asked(stream, request)
-    return await _removal(stream, request, asked, near)
+    asked, similar = await _asked(stream, request)
+    return await _removal(stream, request, asked, similar)
 
 
 @traced(genai.DELETE_MEMORY, "removal", tell_removed)
-async def remove(stream: Stream, removal: Removal, *, compact: bool = True) -> Forgotten:
-    """Take for good what a removal names, and what was drawn from it since; return how much that was.
+async def remove(stream: Stream, removal: Removal, *, compact: bool = True, deed: Deed | None = None) -> Forgotten:
+    """Delete for good what a removal names, and what was derived from it since.
 
-    `compact`: the files are written anew, without a byte of it; who removes from many streams does so once, after all.
+    Args:
+        compact: rewrite the file, so that no byte of it is left. A caller that removes from many streams does so once.
+        deed: written to the audit with the deletion, in one transaction, with the counts.
     """
     if not removal:
-        return Forgotten()
+        return Forgotten(similar=removal.similar)
     await stream.settle()
     complete = not (await stream.columns()).foreign
     gone, erased = frozenset(record.id for record in removal.asked), 0
     for round_ in range(ROUNDS):
         found, without = await _close(stream, removal.request, gone)
         try:
-            rewritten = [*await _write_versions(stream, found, without), *await _redact_answers(stream, found, without)]
+            rewritten = [*await _write_versions(stream, found, without), *await _redact_answers(stream, found)]
         except Conflict:  # somebody wrote a version at the same moment: look again
             await asyncio.sleep(0)
             continue
         if round_ and found.gone == gone and not rewritten:
             break
-        erasure = Erasure(ids=tuple(found.gone), rows=found.rows, rewritten=tuple(rewritten), is_meant=without.is_meant)
+        counts = {} if round_ else {"changed": len(removal.changed), "items": len(removal.items)}
+        erasure = Erasure(
+            ids=tuple(found.gone), rows=found.rows, rewritten=tuple(rewritten), is_meant=without.is_meant,
+            deed=deed and replace(deed, counts={**deed.counts, **counts}), at=stream.clock.now(),
+        )  # fmt: skip
         erased += await stream.store.erase(stream.key, erasure)
         gone = found.gone
-    await finish_erasure(stream, complete, compact=compact)
+    pending = await finish_erasure(stream, complete, compact=compact)
     for slot in {item.slot for item in removal.items}:
         await stream.version(slot)
-    return Forgotten(erased, len(removal.changed), len(removal.items))
+    return Forgotten(erased, len(removal.changed), len(removal.items), removal.similar, pending)
 
 
 def _check(request: ForgetRequest) -> None:
@@ -150,7 +175,7 @@ def _check(request: ForgetRequest) -> None:
 
 
 async def _asked(stream: Stream, request: ForgetRequest) -> tuple[list[str], list[Record]]:
-    """Find the records that are asked for, and those that are near a subject."""
+    """Find the records that are asked for, and those that are only similar to a subject."""
     known = {record.id for record in await stream.store.records(stream.key, request.ids)}
     for id_ in request.ids:
         if id_ not in known:
@@ -159,9 +184,9 @@ async def _asked(stream: Stream, request: ForgetRequest) -> tuple[list[str], lis
         request = replace(request, session=normal_name(request.session))
     if request.session and request.session not in known:
         raise InputError(f"there is no session {request.session!r} in the stream {stream.name!r}")
-    asked, near = await _about(stream, request) if request.about.strip() else (await _within(stream, request), [])
+    asked, similar = await _about(stream, request) if request.about.strip() else (await _within(stream, request), [])
     asked = list(dict.fromkeys((*request.ids, *asked)))
-    return asked, [record for record in near if record.id not in asked]
+    return asked, [record for record in similar if record.id not in asked]
 
 
 async def _within(
@@ -181,19 +206,22 @@ async def _within(
 
 
 async def _about(stream: Stream, request: ForgetRequest) -> tuple[list[str], list[Record]]:
-    """Return what mentions a subject, else what recall finds of it by some of its words; and what else is near it."""
+    """Return what mentions a subject, and what else recall finds for it."""
     is_mentioned = mentions(request.about)
     found = await _within(stream, request, lambda each: each.slot is None and is_mentioned(words_of(each)))
     recalled = await stream.recall(
-        request.about, RECALLED, since=request.since, until=request.until, touch=False, floor=FLOOR,
-        rerank=False,
+        request.about, RECALLED, since=request.since, until=request.until, touch=False, rerank=False,
+        kinds=request.kinds or None,
         where={"episode": request.session} if request.session else None,
     )  # fmt: skip
-    free = [each for each in recalled if each.record.slot is None]  # of beliefs and plans, items go
-    best = max((each.score for each in free), default=0.0)
-    near = [each for each in free if each.score >= SHARE * best > 0]
-    found = found or [each.record.id for each in near if each.parts.get("words", 0.0) > 0]
-    return found, [each.record for each in near if each.record.id not in found][:NEAR]
+    others = [each for each in recalled if each.record.slot is None and each.record.id not in found]
+    best = max((each.score for each in others), default=0.0)
+    is_sure = recalled.certainty >= FLOOR
+    similar = [
+        each.record for each in others
+        if each.score >= SHARE * best > 0 and (is_sure or each.parts.get("words", 0.0) > 0)
+    ]  # fmt: skip
+    return found, similar[:SIMILAR]
 
 
 async def _close(stream: Stream, request: ForgetRequest, asked: Iterable[str]) -> tuple[Closure, Without]:
@@ -205,34 +233,59 @@ async def _close(stream: Stream, request: ForgetRequest, asked: Iterable[str]) -
     return found, replace(without, is_meant=mentions(request.about)) if about else without
 
 
-async def _removal(stream: Stream, request: ForgetRequest, asked: list[str], near: list[Record]) -> Removal:
+async def _removal(stream: Stream, request: ForgetRequest, asked: list[str], similar: list[Record]) -> Removal:
     found, without = await _close(stream, request, asked)
     records = await stream.store.records(stream.key, sorted(found.gone, key=found.order.__getitem__))
     below = await stream.store.records(stream.key, sorted(found.below, key=found.order.__getitem__))
     said = await stream.store.records(stream.key, found.answers)
-    changed = {
-        each.id for each in below if each.slot is None and without.words.redact(words_of(each)) != words_of(each)
-    }
-    changed |= {each.id for each in await _redact_answers(stream, found, without)}
+    left = {
+        each.id: without.words.redact(each.text)
+        for each in below if each.slot is None and without.words.redact(words_of(each)) != words_of(each)
+    }  # fmt: skip
+    left |= {each.id: each.text for each in await _redact_answers(stream, found)}
     items = [item for versions in found.versions.values() for item in lost_items(versions, without)]
     sources = {id_: None for record in records if record.id in found.asked for id_ in record.evidence}
+    drawn = tuple(record for record in records if record.id not in found.asked)
+    changed = tuple({each.id: each for each in (*below, *said) if each.id in left}.values())
     return Removal(
         request,
         tuple(record for record in records if record.id in found.asked),
-        tuple(record for record in records if record.id not in found.asked),
-        tuple(each for each in (*below, *said) if each.id in changed),
+        drawn,
+        changed,
         tuple(items),
         tuple(await stream.store.records(stream.key, [id_ for id_ in sources if id_ not in found.gone])),
-        tuple(record for record in near if record.id not in found.gone),
+        tuple(record for record in similar if record.id not in found.gone),
+        tuple(_apart(drawn, request)),
+        tuple(left[each.id] for each in changed),
     )
 
 
-async def _redact_answers(stream: Stream, found: Closure, without: Without) -> list[Record]:
-    """Return what the mind itself said of what goes, in other answers, without the lines that say it."""
-    records = await stream.store.records(stream.key, sorted(found.gone))
-    is_quoted, redacted = quotes(record.text for record in records), list[Record]()
-    for record in await stream.store.records(stream.key, found.answers):
-        lines = [MARK if is_quoted(line) else line for line in without.words.redact(record.text).splitlines()]
+def _apart(drawn: Iterable[Record], request: ForgetRequest) -> Iterator[Record]:
+    """Yield what goes with a message and does not mention the subject: the message says other things, too."""
+    if request.about.strip() and not request.ids:  # what is named by its id is meant as a whole
+        is_mentioned = mentions(request.about)
+        for record in drawn:
+            if record.kind in PARTS and not is_mentioned(words_of(record)):
+                yield record
+
+
+async def _redact_answers(stream: Stream, found: Closure) -> list[Record]:
+    """Return the other answers that repeat what goes, without the lines that repeat it.
+
+    An answer that was given before cannot repeat it. One that says the same as an answer to a forgotten message does
+    not repeat that either: it answers another message.
+    """
+    answers = await stream.store.records(stream.key, found.answers)
+    gone = await stream.store.records(stream.key, sorted(found.gone - found.answered)) if answers else []
+    gone.sort(key=lambda record: record.seq)
+    redacted, looked = list[Record](), dict[int, tuple[Callable[[str], bool], ErasedWords]]()
+    for record in answers:
+        before = bisect_right(gone, record.seq, key=lambda each: each.seq)
+        if before not in looked:
+            texts = [each.text for each in gone[:before]]
+            looked[before] = quotes(texts), ErasedWords(texts)
+        is_quoted, words = looked[before]
+        lines = [MARK if is_quoted(line) else line for line in words.redact(record.text).splitlines()]
         if (text := "\n".join(lines)) != record.text:
             redacted.append(replace(record, text=text, vector=None))
     return redacted
@@ -253,48 +306,6 @@ async def _write_versions(stream: Stream, found: Closure, without: Without) -> l
             event = BeliefChanged(slot=slot, version=version, patch=patch)
         await stream.commit(Entry(event, BY, tuple(await stream.build_records([new]))))
     return rewritten
-
-
-# What mentions a subject: its words as they stand, or all of its telling words in any form and order.
-
-
-EDGE = re.compile(rf"[^\W{UNSPACED}]")
-"""A letter or digit of a script that puts spaces between words."""
-
-FEWEST, MOST_OF = 3, 0.75
-"""So many telling words a text must have to be quoted in other words, and so large a part of them a line of it."""
-
-
-def mentions(subject: str) -> Callable[[str], bool]:
-    """Return what tells whether a text mentions a subject.
-
-    Raises:
-        InputError: there is no word in it that could be looked for.
-    """
-    wanted, plain = set(terms(subject)), " ".join(subject.split())
-    if not wanted:
-        raise InputError(f"{subject!r} has no words to look for: name what is to be forgotten, as in: the red bicycle")
-    before, after = (r"(?<!\w)" if EDGE.match(plain[0]) else ""), (r"(?!\w)" if EDGE.match(plain[-1]) else "")
-    phrase = re.compile(before + r"\s+".join(map(re.escape, plain.split())) + after, re.IGNORECASE)
-    return lambda text: bool(phrase.search(text)) or wanted <= set(terms(text))
-
-
-def quotes(texts: Iterable[str]) -> Callable[[str], bool]:
-    """Return what tells whether a line says what one of these texts says, "you" for "I" and the like aside.
-
-    Texts of under FEWEST telling words say too little for that.
-    """
-    asked = [words for text in texts if len(words := set(terms(text))) >= FEWEST]
-    holders: dict[str, list[int]] = {}
-    for at, words in enumerate(asked):
-        for word in words:
-            holders.setdefault(word, []).append(at)
-
-    def quotes_one(line: str) -> bool:
-        shared = Counter(at for word in set(terms(line)) for at in holders.get(word, ()))
-        return any(count >= MOST_OF * len(asked[at]) for at, count in shared.items())
-
-    return quotes_one
 
 
 def words_of(record: Record) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -170,11 +171,27 @@ def _is_same(one: JsonValue, other: JsonValue) -> bool:
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)  # 1 and true are equal, and not alike
 
 
+def nfc(text: str) -> str:
+    """Return a text in Unicode's composed form: "é" as one character, as keyboards and most files write it."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
 def normalised(text: str) -> str:
-    """Return a text as it counts for being the same: case, space and final marks aside."""
-    return " ".join(text.casefold().split()).rstrip(".!。！ ")
+    """Return the form in which texts are compared for equality: NFC, without case, extra space and final marks."""
+    return " ".join(nfc(text).casefold().split()).rstrip(".!。！ ")
 
 
 def same_words(text: str) -> int:
     """Return a number that is the same for texts that count as the same: 64 bits, signed."""
-    return int.from_bytes(hashlib.blake2b(normalised(text).encode(), digest_size=8).digest(), signed=True)
+    return _number(normalised(text))
+
+
+def same_words_once(text: str) -> tuple[int, ...]:
+    """Return the numbers under which such a text may be stored: earlier versions kept texts in NFD as they came."""
+    words = normalised(text)
+    parted = words if words.isascii() else unicodedata.normalize("NFD", words)
+    return (_number(words),) if parted == words else (_number(words), _number(parted))
+
+
+def _number(words: str) -> int:
+    return int.from_bytes(hashlib.blake2b(words.encode(), digest_size=8).digest(), signed=True)

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from pydantic import JsonValue
 
-from mindstream.memory.store.record import normalised
+from mindstream.memory.store.record import nfc, normalised
 
 MARK = "[erased]"
 """What stands where words were."""
@@ -21,10 +21,10 @@ HEADS, TAIL = (200, 1000), 80
 
 
 class ErasedWords:
-    """The texts of records, to be taken out of other texts; case, white space and quotation marks around them aside."""
+    """The texts of records, to be taken out of other texts; case, Unicode form, space and quotes are ignored."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        whole = {_plain(text) for text in texts} - {""}
+        whole = {_plain(nfc(text)) for text in texts} - {""}
         pieces = {text[:head].strip() for text in whole for head in HEADS if len(text) > head}
         pieces |= {text[-TAIL:].strip() for text in whole if len(text) > TAIL}
         self._whole = {normalised(text) for text in whole}
@@ -42,7 +42,7 @@ class ErasedWords:
         if normalised(_plain(text)) in self._whole:
             return MARK
         for words in self._found(text):
-            text, count = _pattern(words).subn(MARK, text)
+            text, count = _pattern(words).subn(MARK, nfc(text))
             if not count and words in _folded(text):  # letters whose small form is longer than they are
                 return MARK
         return text
@@ -83,7 +83,7 @@ def _plain(text: str) -> str:
 
 
 def _folded(text: str) -> str:
-    return " ".join(text.casefold().split())
+    return " ".join(nfc(text).casefold().split())
 
 
 @lru_cache(1000)

@@ -23,7 +23,7 @@ from mindstream.memory.store import erasure as carriers
 from mindstream.memory.store.checkpoints import Checkpoint
 from mindstream.memory.store.erasure import Carriers
 from mindstream.memory.store.kept.columns_file import delete_kept
-from mindstream.memory.store.record import Kind, Record, normalised, same_words
+from mindstream.memory.store.record import Kind, Record, normalised, same_words_once
 from mindstream.memory.store.registry import TypedKeys
 from mindstream.memory.store.rows import COLUMNS, record_of
 from mindstream.memory.store.store import Commit, Erasure, Kept, Store
@@ -152,7 +152,7 @@ class SqlStore(Store):
         return await self._database.read(look, once=True)
 
     async def find_same(self, stream: StreamKey, kind: Kind, texts: Sequence[str], *, now: Moment) -> dict[str, Record]:
-        wanted = {same_words(text): normalised(text) for text in texts}
+        wanted = {number: normalised(text) for text in texts for number in same_words_once(text)}
         if not wanted:
             return {}
         sql = f"SELECT {COLUMNS} FROM records WHERE same IN ({{}}) AND stream = ? AND kind = ? AND {HOLDS}"
@@ -216,8 +216,15 @@ class SqlStore(Store):
         found = None if erasure is None else await self._carriers(stream, erasure)
         if found is not None and isinstance(what, Erasure):
             await asyncio.to_thread(self._erase_beside, stream, found)
-        about = [stream, erasures.ERASURES]
-        erased = await self._database.write(lambda each: carriers.erase(each, stream, found, next_change(each)), about)
+        deed = erasure and erasure.deed
+
+        def write(connection: Sql) -> int:
+            erased = carriers.erase(connection, stream, found, next_change(connection))
+            if erasure and deed:
+                audit.write(connection, erasure.at, replace(deed, counts={"records": erased, **deed.counts}))
+            return erased
+
+        erased = await self._database.write(write, [stream, erasures.ERASURES])
         await asyncio.to_thread(delete_kept, self.columns_folder, stream)
         caches.empty(stream, whole=what is None)
         return erased

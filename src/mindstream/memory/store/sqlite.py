@@ -44,6 +44,7 @@ class SqliteStore(SqlStore):
         self.tenant = Tenant(tenant)
         self._database = Database(self.folder, MIGRATIONS)
         self._typed = registry.read_typed(self.folder / FILE)
+        self._compacting = asyncio.Lock()
         self._moment: int | None = None
         self._read_upto: dict[StreamKey, int] = {}
         """How far streams were read at that moment: until the next commit there is no more."""
@@ -113,5 +114,6 @@ class SqliteStore(SqlStore):
             yield count, queries.walk_on(snapshot, rows)
 
     async def compact(self) -> None:
-        if not await asyncio.to_thread(rewrite_where_due, self.folder):
-            await self._database.compact()
+        async with self._compacting:  # two at once would stop each other; the later one finds it done
+            if not await asyncio.to_thread(rewrite_where_due, self.folder):
+                await self._database.compact()

@@ -162,12 +162,15 @@ class Erasure:
         rewritten: records that stay, with the text and the data that they are to have (versions of beliefs and plans).
         is_meant: which texts lose all their words: in the log where they have no record of their own, and in what was
             typed in a terminal.
+        deed: written to the audit in the same transaction, with the number of records deleted; at: when.
     """
 
     ids: tuple[str, ...]
     rows: frozenset[int] = frozenset()
     rewritten: tuple[Record, ...] = ()
     is_meant: Callable[[str], bool] = lambda _: False
+    deed: Deed | None = None
+    at: Moment = 0.0
 
 
 async def read_all(store: Store, stream: StreamKey) -> AsyncIterator[list[Record]]:

@@ -13,13 +13,14 @@ import numpy as np
 
 from mindstream.clock import Moment
 from mindstream.errors import InputError
-from mindstream.memory.store.record import KINDS, SLOTTED, Record, Triple, Vector
+from mindstream.memory.store.record import KINDS, SLOTTED, Record, Triple, Vector, nfc
 
 if TYPE_CHECKING:
     from mindstream.memory.store.store import Commit, Entry, Revision
 
-MAX_BYTES = 32_000
-"""The longest text that a record may hold, in bytes of UTF-8."""
+MAX_TEXT, MAX_UTTERANCE = 100_000, 32_000
+"""Maximum length of a record's text, and of one message to a mind, a life or a town, in characters (Unicode code
+points, as Python and JSON Schema count them). The REST and MCP schemas take their `maxLength` from here."""
 MAX_NAME, MAX_KEYWORDS, MAX_EVIDENCE = 500, 1_000, 100_000
 """So many characters of a name, a keyword or what it is about; so many keywords; so many records it is drawn from."""
 MAX_VALUES, MAX_NESTING = 20_000, 40
@@ -32,24 +33,29 @@ CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _ID = re.compile(r"[\w-]{6,64}")
 
 
-def checked_text(text: str) -> str:
-    """Return a text fit to be kept: no control characters but tab and line break, trimmed.
+def checked_text(text: str, longest: int = MAX_TEXT) -> str:
+    """Return a text as it is stored: in NFC, trimmed, without control characters except tab and line break.
 
     Raises:
-        InputError: nothing is left, or it is over MAX_BYTES.
+        InputError: nothing is left, or it has more than `longest` characters.
     """
     if not isinstance(text, str):
         raise InputError(f"a text is wanted, not {_shown(text)}")
-    clean = text.strip() if text.isprintable() else CONTROL.sub("", text.replace("\r\n", "\n")).strip()
+    clean = _clean(text)
     if not clean:
         raise InputError("there is nothing to read in that text: it is empty, or holds control characters only")
-    size = len(clean.encode())
-    if size > MAX_BYTES:
+    size = max(len(text), len(clean))  # before as after cleaning, as JSON Schema counts it
+    if size > longest:
         raise InputError(
-            f"that text is too long: {size:,} bytes, and at most {MAX_BYTES:,} can be taken at once;"
+            f"that text is too long: {size:,} characters, and at most {longest:,} are accepted;"
             " shorten it or send it in parts"
         )
     return clean
+
+
+def _clean(text: str) -> str:
+    text = text if text.isprintable() else CONTROL.sub("", text.replace("\r\n", "\n"))
+    return nfc(text).strip()
 
 
 def shortened(text: str, longest: int) -> str:
@@ -58,14 +64,12 @@ def shortened(text: str, longest: int) -> str:
 
 
 def fitted_text(text: str) -> str:
-    """Return words of our own fit to be kept: as `checked_text` does, but shortened where that would refuse them.
+    """Return a text that mindstream or a framework generated as `checked_text` does, but shorten it if it is too long.
 
     Raises:
         InputError: nothing is left.
     """
-    if len(text) > MAX_BYTES // 4 and len(text.encode(errors="ignore")) > MAX_BYTES:
-        text = text.encode(errors="ignore")[: MAX_BYTES - 4].decode(errors="ignore").rstrip() + " …"
-    return checked_text(text)
+    return checked_text(shortened(_clean(text), MAX_TEXT) if len(text) > MAX_TEXT else text)
 
 
 def checked_importance(importance: float | None) -> float | None:
@@ -92,13 +96,13 @@ def checked_record(record: Record) -> Record:
 
 
 def legible_record(record: Record) -> Record:
-    """Return a record whose texts and names have no control characters.
+    """Return a record whose text, keywords and triple are in NFC, and whose names have no control characters.
 
     Raises:
         InputError: one of them cannot be kept; naming it.
     """
     text, by, episode = checked_text(record.text), _name(record.by, "by"), _name(record.episode, "episode")
-    keywords = tuple(_name(each, "keywords") for each in record.keywords) if record.keywords else record.keywords
+    keywords = tuple(nfc(_name(each, "keywords")) for each in record.keywords) if record.keywords else record.keywords
     about = record.about and _about(record.about)
     if (text, by, episode, keywords, about) == (record.text, record.by, record.episode, record.keywords, record.about):
         return record
@@ -218,7 +222,7 @@ def _name(name: str, what: str) -> str:
 def _about(about: Triple) -> Triple:
     if not isinstance(about, Triple):
         raise InputError(f"about: subject, predicate and object are wanted, not {_shown(about)}")
-    return Triple(*(_name(each, "about") for each in about))
+    return Triple(*(nfc(_name(each, "about")) for each in about))
 
 
 def _shown(value: object) -> str:

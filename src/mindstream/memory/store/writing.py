@@ -11,7 +11,7 @@ from mindstream.log.names import StreamKey
 from mindstream.log.sql import Sql
 from mindstream.memory.fading import StrengthState
 from mindstream.memory.store import checkpoints, registry
-from mindstream.memory.store.record import UNIQUE, Record, same_words
+from mindstream.memory.store.record import UNIQUE, Record, same_words_once
 from mindstream.memory.store.rows import COLUMNS, INSERT, insertion, record_of
 from mindstream.memory.store.store import Commit, Entry, Revision
 from mindstream.memory.store.sums import sum_of_event, sum_of_vector
@@ -86,11 +86,13 @@ def _check_distinct(connection: Sql, entry: Entry, commit: Commit) -> None:
     }
     for record in entry.records:
         if record.kind in UNIQUE:
-            same = connection.execute(
-                f"SELECT id FROM records WHERE stream = ? AND kind = ? AND same = ? AND {HOLDS}",
-                (record.stream, record.kind, same_words(record.text), commit.at),
-            )
-            if {row[0] for row in same} - ending:
+            for number in same_words_once(record.text):
+                same = connection.execute(
+                    f"SELECT id FROM records WHERE stream = ? AND kind = ? AND same = ? AND {HOLDS}",
+                    (record.stream, record.kind, number, commit.at),
+                )
+                if not {row[0] for row in same} - ending:
+                    continue
                 raise Conflict(f"a {record.kind} that says {record.text[:80]!r} is there already")
 
 

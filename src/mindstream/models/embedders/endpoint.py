@@ -26,6 +26,8 @@ WHOLE_BYTES = 16_000_000
 WIDEST = 16_384
 """More numbers a vector has no embedder."""
 _BATCH = 128
+MOST_BYTES = 32_000
+"""Maximum part of a text that is sent, in bytes of UTF-8: about 8,000 tokens, the most that usual models read."""
 _WIDTHS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
 
 
@@ -54,7 +56,11 @@ class Endpoint:
             ModelError: as a model's endpoint does; also for vectors that mean nothing.
         """
         spoken = [i for i, text in enumerate(texts) if text.strip()]
-        rows = await self._ask([texts[i] for i in spoken]) if spoken else np.zeros((0, self.width), dtype=np.float32)
+        rows = (
+            await self._ask([_beginning(texts[i]) for i in spoken])
+            if spoken
+            else np.zeros((0, self.width), dtype=np.float32)
+        )
         found = np.zeros((len(texts), self.width), dtype=np.float32)
         found[spoken] = rows
         return unit(found)
@@ -102,6 +108,12 @@ class Endpoint:
             raise ModelUnavailable(f"{self.name} answered vectors that are zero, infinite or no numbers")
         self.width = width
         return vectors
+
+
+def _beginning(text: str) -> str:
+    if len(text) <= MOST_BYTES // 4:
+        return text
+    return text.encode(errors="ignore")[:MOST_BYTES].decode(errors="ignore")
 
 
 def _in_order(vectors: Sequence[Any]) -> list[Any]:

@@ -19,7 +19,7 @@ from mindstream.errors import InputError
 from mindstream.log.database import APPLICATION_ID
 from mindstream.log.events import Unknown, every_kind, read_event
 from mindstream.log.names import name_of
-from mindstream.memory.store.record import UNIQUE, Record, same_words
+from mindstream.memory.store.record import UNIQUE, Record, same_words_once
 from mindstream.memory.store.rows import FIELDS, row_of
 from mindstream.memory.store.salvage import moment
 from mindstream.memory.store.sums import sum_of_event, sum_of_record, sum_of_vector
@@ -175,7 +175,7 @@ def _record(row: Row, record: Record, tables: Tables) -> Iterator[Damage]:
         yield Damage("records that another user's log wrote, or nobody's", user, record.id)
     elif record.seq not in tables.minds:
         yield Damage("records whose row of the log is gone", user, record.id, harmless=True)
-    if record.kind in UNIQUE and row[SAME] != same_words(record.text):
+    if record.kind in UNIQUE and row[SAME] not in same_words_once(record.text):
         yield Damage("records that would not be known again by their words", user, record.id)
     whole = sum_agrees(sum_of_record, (held,), row[WORDS_SUM])
     if whole is None:

@@ -19,9 +19,9 @@ from mindstream.clock import Clock, Moment
 from mindstream.errors import Conflict, InputError
 from mindstream.log.events import Remembered
 from mindstream.log.names import StreamKey, StreamName
-from mindstream.memory.store.record import TAINTED, UNIQUE, Record, Triple, new_id, normalised
+from mindstream.memory.store.record import TAINTED, UNIQUE, Record, Triple, new_id, nfc, normalised
 from mindstream.memory.store.store import Commit, Entry, Store
-from mindstream.memory.store.validation import MAX_BYTES, MAX_NAME, checked_record, shortened
+from mindstream.memory.store.validation import MAX_NAME, MAX_TEXT, checked_record, shortened
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.service.importing.forms import Form
 from mindstream.service.importing.items import Item, Tally
@@ -254,11 +254,11 @@ def _entries(records: Sequence[Record], now: Moment) -> tuple[Entry, ...]:
 
 def pieces(text: str) -> Iterator[str]:
     """Cut a text into pieces that a record can hold, between words where there are any."""
-    data, start = text.encode(errors="ignore"), 0
-    while len(data) - start > MAX_BYTES:
-        piece = data[start : start + MAX_BYTES].decode(errors="ignore")
-        piece = piece[: piece.rfind(" ", len(piece) // 2) + 1 or len(piece)]
-        yield piece
-        start += len(piece.encode())
-    if (rest := data[start:].decode()).strip():
+    text, start = nfc(text), 0
+    while len(text) - start > MAX_TEXT:
+        half, end = start + MAX_TEXT // 2, start + MAX_TEXT
+        cut = text.rfind(" ", half, end) + 1 or end
+        yield text[start:cut]
+        start = cut
+    if (rest := text[start:]).strip():
         yield rest

@@ -171,8 +171,12 @@ class House:
 
     async def note(self, who: Who, did: Did, counts: Mapping[str, int | str], about: StreamKey | str = "") -> None:
         """Write down who did something to people's data, by which door (log/audit); never what it said."""
-        deed = Deed(did, who.door, who.key, about, who.wall, counts)
-        await self.ground(who).store.note(self.clock.now(), deed)
+        await self.ground(who).store.note(self.clock.now(), self.deed(who, did, about, counts))
+
+    @staticmethod
+    def deed(who: Who, did: Did, about: StreamKey | str = "", counts: Mapping[str, int | str] | None = None) -> Deed:
+        """Return what the audit says of something that a caller does to people's data."""
+        return Deed(did, who.door, who.key, about, who.wall, counts or {})
 
     @classmethod
     @contextlib.asynccontextmanager

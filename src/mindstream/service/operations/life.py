@@ -9,6 +9,7 @@ from pydantic import Field, JsonValue
 
 from mindstream.clock import Moment
 from mindstream.memory.memory import Memory
+from mindstream.memory.store.validation import MAX_UTTERANCE
 from mindstream.service.operations.house import House
 from mindstream.service.operations.lasting.running import Running
 from mindstream.service.operations.refusals import NotFound
@@ -43,7 +44,7 @@ class LiveRequest(Ask):
 class SayRequest(Ask):
     """Something that is said to a life."""
 
-    text: str = Field(min_length=1, max_length=100_000)
+    text: str = Field(min_length=1, max_length=MAX_UTTERANCE)
 
 
 class AnswerRequest(SayRequest):

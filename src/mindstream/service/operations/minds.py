@@ -17,6 +17,7 @@ from mindstream.log.events import Heard, Logged, Waiting
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.columns import KIND_CODES
 from mindstream.memory.store.record import Kind, Record
+from mindstream.memory.store.validation import MAX_UTTERANCE
 from mindstream.reasoners.stopping import stop_elsewhere
 from mindstream.service.operations.cursors import read_number, write_cursor
 from mindstream.service.operations.house import House
@@ -33,7 +34,7 @@ class SendRequest(Ask):
     `/answers` names; "": whoever the operator has chosen.
     """
 
-    text: str = Field(min_length=1, max_length=100_000)
+    text: str = Field(min_length=1, max_length=MAX_UTTERANCE)
     session: str | None = Field(None, min_length=1, max_length=100)
     pack: str = Field("", max_length=100)
 

@@ -12,6 +12,7 @@ from pydantic import Field
 from mindstream.clock import Moment
 from mindstream.errors import InputError
 from mindstream.log.names import StreamName, id_of
+from mindstream.memory.store.validation import MAX_TEXT
 from mindstream.minds.calls import CallLog
 from mindstream.service.operations.cursors import read_number, write_cursor
 from mindstream.service.operations.house import House
@@ -45,7 +46,7 @@ class CreateRequest(PoolName):
 class PoolRecallRequest(PoolName):
     """A question like those whose answers are wanted; `untrained`: as it was before the pool had learned anything."""
 
-    query: str = Field(min_length=1, max_length=100_000)
+    query: str = Field(min_length=1, max_length=MAX_TEXT)
     k: int = Field(3, ge=1, le=50)
     untrained: bool = False
 
@@ -53,8 +54,8 @@ class PoolRecallRequest(PoolName):
 class OfferRequest(PoolName):
     """A question and its answer, to be judged by the pool's rubric; `asked_by` is the user."""
 
-    query: str = Field(min_length=1, max_length=100_000)
-    answer: str = Field(min_length=1, max_length=100_000)
+    query: str = Field(min_length=1, max_length=MAX_TEXT // 2)
+    answer: str = Field(min_length=1, max_length=MAX_TEXT // 2)
 
 
 class HelpedRequest(PoolName):
@@ -62,7 +63,7 @@ class HelpedRequest(PoolName):
 
     ids: list[str] = Field(min_length=1, max_length=50)
     value: float = Field(ge=0, le=1)
-    query: str = Field("", max_length=100_000)
+    query: str = Field("", max_length=MAX_TEXT)
 
 
 class TrustRequest(PoolName):

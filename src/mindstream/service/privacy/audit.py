@@ -20,6 +20,11 @@ async def note(
     await store.note((clock or SystemClock()).now(), Deed(did, "command", machine_user(), about, tenant, counts))
 
 
+def deed_of(opened: UserMemory, did: Did) -> Deed:
+    """Return what the audit says of something that a command does to a user's memory, without its counts."""
+    return Deed(did, "command", machine_user(), opened.key)
+
+
 async def note_of(opened: UserMemory, did: Did, counts: Mapping[str, int | str]) -> None:
     """Add to the audit what was done to a user's memory by a command."""
     await note(opened.store, did, counts, opened.key, clock=opened.clock)

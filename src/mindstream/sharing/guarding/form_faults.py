@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from mindstream.memory.store.validation import MAX_BYTES
+from mindstream.memory.store.validation import MAX_TEXT
 from mindstream.text.words import plain_words
 
 LONG = 20
@@ -28,5 +28,5 @@ def _faults(query: str, answer: str) -> Iterator[str]:
         yield "the answer only repeats the query"
     if len(words) >= LONG and Counter(words).most_common(1)[0][1] > len(words) / 2:
         yield "the answer says one word over and over"
-    if len(answer.encode(errors="replace")) + len(query.encode(errors="replace")) > MAX_BYTES:
-        yield f"query and answer are over {MAX_BYTES:,} bytes long together"
+    if len(answer) + len(query) > MAX_TEXT:
+        yield f"query and answer have more than {MAX_TEXT:,} characters together"

@@ -15,6 +15,7 @@ from mindstream.memory.lifecycle.sleep import DRAWN, count_fading
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import FADING
 from mindstream.memory.store.store import read_all
+from mindstream.memory.store.validation import MAX_TEXT
 from mindstream.minds.calls import CallLog
 from mindstream.models.rules import Rules
 from mindstream.reasoners.reflect.reflect import reflect as reflect_on
@@ -35,7 +36,7 @@ MOST_LINEAGE = 500
 class CorrectRequest(MemoryId):
     """The words that take the place of a memory's."""
 
-    text: str = Field(min_length=1, max_length=100_000)
+    text: str = Field(min_length=1, max_length=MAX_TEXT)
 
 
 class Corrected(Reply):
@@ -279,11 +280,12 @@ async def forget_about(house: House, who: Who, ask: ForgetAboutRequest) -> Forge
     """Forget for good what meets all that is named; unless `dry_run` is false, it is only said what would go."""
     memory = await house.memory(who)
     removal = await memory.find_removal(about=ask.about, session=ask.session, since=ask.since, until=ask.until)
+    pending = False
     if not ask.dry_run:
-        done = await memory.remove(removal)
+        done = await memory.remove(removal, deed=house.deed(who, "forgot", memory.key))
         house.forget_answers(who)
-        await house.note(who, "forgot", asdict(done), memory.key)
-    return show_removal(removal, forgotten=not ask.dry_run)
+        pending = bool(done.pending)
+    return show_removal(removal, forgotten=not ask.dry_run, pending=pending)
 
 
 @operation("memory.sleep", "write", "POST /users/{user}/memories/sleep", long=True, cli="memory sleep")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 
 from pydantic import Field, JsonValue
 
@@ -12,6 +11,7 @@ from mindstream.clock import Moment
 from mindstream.memory.curation.forgetting import Removal
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Kind, Record
+from mindstream.memory.store.validation import MAX_TEXT
 from mindstream.service.operations.cursors import read_number, write_cursor
 from mindstream.service.operations.house import House
 from mindstream.service.operations.memories.receipts import MemoryShape, RecallResult, show_memory, show_recalled
@@ -20,14 +20,11 @@ from mindstream.service.operations.shapes import Ask, Names, Page, Reply
 from mindstream.service.operations.table import operation
 from mindstream.service.operations.who import Who
 
-LONGEST = 100_000
-"""Characters of a text; memory itself refuses what it could not hold."""
-
 
 class RetainRequest(Ask):
     """Something to be remembered."""
 
-    text: str = Field(min_length=1, max_length=LONGEST)
+    text: str = Field(min_length=1, max_length=MAX_TEXT)
     kind: Kind = "note"
     session: str = Field("", max_length=100)
     importance: float | None = Field(None, ge=1, le=10)
@@ -49,7 +46,7 @@ class Retained(Reply):
 class RecallRequest(Ask):
     """A question to memory; `floor`: with less certainty nothing is returned; `touch` false: a look changes nothing."""
 
-    query: str = Field(min_length=1, max_length=LONGEST)
+    query: str = Field(min_length=1, max_length=MAX_TEXT)
     k: int = Field(10, ge=1, le=100)
     kinds: list[Kind] | None = None
     since: Moment | None = Field(None, ge=0, le=1e11, allow_inf_nan=False)
@@ -73,13 +70,21 @@ class ForgetRequest(MemoryId):
 
 
 class ForgetResult(Reply):
-    """What went, or would go: what was asked for, what was drawn from that alone, what stays without its words."""
+    """What was deleted, or would be: what was asked for, what is derived from it alone; what stays without the words.
+
+    `left`: the text that each of `changed` has then. `similar`: memories that do not mention the subject and are kept;
+    to forget one, name its id. `pending`: bytes of the deleted words are still in the file, as another program reads
+    it; the next compaction removes them.
+    """
 
     forgotten: bool
     asked: list[str]
     drawn: list[str]
     changed: list[str]
     items: list[str]
+    left: list[str] = Field([])
+    similar: list[str] = Field([])
+    pending: bool = False
 
 
 class ListRequest(Page):
@@ -159,11 +164,12 @@ async def forget(house: House, who: Who, ask: ForgetRequest) -> ForgetResult:
     memory = await house.memory(who)
     await find(memory, ask.id)
     removal = await memory.find_removal(ask.id)
+    pending = False
     if not ask.dry_run:
-        done = await memory.remove(removal)
+        done = await memory.remove(removal, deed=house.deed(who, "forgot", memory.key))
         house.forget_answers(who)
-        await house.note(who, "forgot", asdict(done), memory.key)
-    return show_removal(removal, forgotten=not ask.dry_run)
+        pending = bool(done.pending)
+    return show_removal(removal, forgotten=not ask.dry_run, pending=pending)
 
 
 async def find(memory: Memory, id_: str) -> Record:
@@ -178,11 +184,12 @@ async def find(memory: Memory, id_: str) -> Record:
     return record
 
 
-def show_removal(removal: Removal, *, forgotten: bool) -> ForgetResult:
+def show_removal(removal: Removal, *, forgotten: bool, pending: bool = False) -> ForgetResult:
     """Return what goes, or would go, by ids."""
     return ForgetResult(
         forgotten=forgotten, asked=_ids(removal.asked), drawn=_ids(removal.drawn), changed=_ids(removal.changed),
-        items=[item.text for item in removal.items],
+        items=[item.text for item in removal.items], left=list(removal.left), similar=_ids(removal.similar),
+        pending=pending,
     )  # fmt: skip
 
 

@@ -5,16 +5,22 @@ import { Icon } from "./icons.js";
 
 /**
  * @typedef {{title: string, verb: string, grave?: boolean, preview: () => Promise<any>, act: () => Promise<unknown>}} Change
- *   `preview` gives nodes that show what would change; `act` does it
+ *   `preview` gives nodes that show what would change; `act` does it, and may return a sentence that says so
  */
 
 const asked = signal(/** @type {Change | null} */ (null));
+/** What was done last, until it is closed or something else is asked. */
+const done = signal("");
 
 /** Show what a change would do, and do it if that is wanted. @param {Change} change */
-export function askChange(change) { asked.value = change; }
+export function askChange(change) { asked.value = change; done.value = ""; }
 
 export function ChangeDialog() {
-  return asked.value && html`<${Opened} change=${asked.value} />`;
+  if (asked.value) return html`<${Opened} change=${asked.value} />`;
+  return html`
+    <div role="status" class=${done.value ? "done card row" : ""}>
+      ${done.value && html`<span>${done.value}</span><button class="quiet icon" onClick=${() => { done.value = ""; }} aria-label="Close this notice"><${Icon} name="close" /></button>`}
+    </div>`;
 }
 
 /** @param {{change: Change}} props */
@@ -33,8 +39,9 @@ function Opened({ change }) {
     event.preventDefault();
     setBusy(true);
     try {
-      await change.act();
+      const said = await change.act();
       leave();
+      done.value = typeof said === "string" ? said : "";
     } catch (error) {
       tell(/** @type {Error} */ (error));
       setBusy(false);

@@ -40,6 +40,7 @@ function Correcting({ memory, done }) {
         done();
         if (isHere()) change({ id: made.memory.id });
         askAllAgain();
+        return "Corrected.";
       },
     });
   };
@@ -61,9 +62,10 @@ function askForget(memory) {
     preview: () => showRemoval(memory),
     act: async () => {
       const isHere = keepLink();
-      await ask({ method: "DELETE", path: pathOf(memory.id) });
+      const gone = /** @type {Removal} */ (await ask({ method: "DELETE", path: pathOf(memory.id) }));
       if (isHere()) change({ id: "" });
       askAllAgain();
+      return `Forgotten for good: ${counted(gone.asked.length + gone.drawn.length, "memory", "memories")}.${gone.pending ? " Another program reads the file: the deleted bytes are overwritten when it lets go." : ""}`;
     },
   });
 }
@@ -73,12 +75,15 @@ async function showRemoval(memory) {
   const removal = /** @type {Removal} */ (await ask({ method: "DELETE", path: pathOf(memory.id), query: { dry_run: true } }));
   const read = (/** @type {string[]} */ ids) => Promise.all(ids.slice(0, 50).map((id) => /** @type {Promise<Memory>} */ (ask({ path: pathOf(id) }))));
   const [drawn, changed] = await Promise.all([read(removal.drawn), read(removal.changed)]);
+  const left = changed.map((one, at) => ({ ...one, text: removal.left[at] ?? one.text }));
+  const parts = memory.kind === "chat" && drawn.some(({ kind }) => kind === "note");
   return html`
     <p class="words card">${memory.text}</p>
     <p>It is forgotten for good, and cannot be brought back. ${drawn.length + removal.items.length ? "With it goes what was drawn from it alone:" : "Nothing else goes with it."}</p>
     <${Going} memories=${drawn} />
     ${removal.items.length > 0 && html`<p>Of what is believed:</p><ul class="list">${removal.items.map((text) => html`<li class="words">${text}</li>`)}</ul>`}
-    ${changed.length > 0 && html`<p>${counted(changed.length, "memory", "memories")} stay, without these words:</p><${Going} memories=${changed} />`}`;
+    ${left.length > 0 && html`<p>${left.length === 1 ? "One memory stays, and says" : `${left.length} memories stay, and say`} then:</p><${Going} memories=${left} />`}
+    ${parts && html`<p class="soft">To forget only a part of this message, leave it and forget the note that says that part.</p>`}`;
 }
 
 /** @param {{memories: Memory[]}} props */

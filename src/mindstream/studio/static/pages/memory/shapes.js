@@ -8,7 +8,8 @@
  * @typedef {{memory: Memory, from: Memory[], into: Memory[], cut: boolean}} Lineage
  * @typedef {{sleep: number, at: number, looked_at: number, forgotten: string[], weakened: string[], merged_into: string[],
  *   dream: string, dream_id: string, dreamt_by: string, errors: string[], undone: boolean}} Night
- * @typedef {{forgotten: boolean, asked: string[], drawn: string[], changed: string[], items: string[]}} Removal
+ * @typedef {{forgotten: boolean, asked: string[], drawn: string[], changed: string[], items: string[], left: string[],
+ *   pending: boolean}} Removal
  */
 
 /** Rows of the log after which a memory may be another. */

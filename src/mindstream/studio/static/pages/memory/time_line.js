@@ -36,6 +36,7 @@ export function TimeLine({ moment }) {
   };
   if (!shown.length && !next && !kinds) return html`<${Nothing} moment=${moment} />`;
   return html`
+    ${!base.value && moment === undefined && html`<${WriteDown} />`}
     <div class="row"><${KindChoice} kinds=${kinds} /><span class="soft small" role="status">${counted(shown.length, "memory", "memories")}${next ? ", and earlier ones" : ""}</span></div>
     <${Strip} memories=${shown} />
     <${Days} memories=${shown} />
@@ -94,7 +95,7 @@ function WriteDown() {
   };
   return html`
     <form class="row" onSubmit=${keepIt}>
-      <input class="grow" aria-label="Something to remember" value=${text} maxlength="100000" onInput=${(/** @type {any} */ event) => type(event.target.value)} />
+      <input class="grow" aria-label="Something to remember" placeholder="Something to remember" value=${text} maxlength="100000" onInput=${(/** @type {any} */ event) => type(event.target.value)} />
       <button class="main" disabled=${!text.trim()}>Remember</button>
     </form>
     ${problem && html`<${ReadFailure} problem=${problem} />`}`;

@@ -1,0 +1,336 @@
+"""Decide whether a text mentions a subject that is to be forgotten. It is strict: what is left out is merely similar.
+
+A text mentions a subject if it has all words of the subject, in any order. Letter case, accents, Unicode form (NFC or
+NFD, full width), possessive and plural make no difference; other word forms do. More exactly:
+
+- English function words ("the", "of", "my") are ignored beside other words, except a negation. Written with a capital
+  they are names (Will, IT, May): the text must have the same capitals. At the beginning of a sentence a capital says
+  nothing, so only function words that are also names count there.
+- A word with symbols (C++, C#, .NET, A/B, $5), an emoji or a symbol must be there as it is written: C is not C++, and
+  a thumb is not a thumb of another skin tone.
+- Characters of a script without spaces must follow each other as in the subject; only "的" and "の" may be missing.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from mindstream.errors import InputError
+from mindstream.text.irregular import BASE
+from mindstream.text.words import FUNCTION_CHARACTERS, MARKS, STOP, UNSPACED, terms
+
+FUNCTION_WORDS = STOP | frozenset(["am", "go", "may", "might", "must", "shall", "us"])
+NAMES = frozenset(["don", "go", "may", "will"])
+"""Function words that are also names: at the beginning of a sentence these count."""
+DETERMINERS = STOP & frozenset(
+    "a an the my your his her its our their this that these those all some any i".split()  # noqa: SIM905
+)
+"""Function words that are ignored beside other words even with a capital."""
+NEGATIONS = frozenset(["no", "not", "never", "without"])
+PLURAL_ONLY = frozenset(["news", "lens", "gas", "bus", "james"])
+"""Words in -s that are no plurals."""
+
+LETTER = rf"(?:[^\W_{UNSPACED}]|[{MARKS}])"
+TOKEN = re.compile(
+    rf"(?P<word>\d+(?:[.,:]\d+)+|(?:(?<![\w.])\.(?=[^\W\d_]))?{LETTER}+(?:'{LETTER}+)*(?:\+\+|\+(?!\w)|#)*)"
+    rf"|(?P<run>[{UNSPACED}]+)"
+)
+SYMBOLS = "@#%&*/\\_"
+"""Punctuation that belongs to the word it is attached to, as all characters of Unicode's categories S do."""
+AROUND = "\"'“”‘’„«»()[]{},;:!?。！？，、；：…"
+SMILEYS = frozenset([":)", ":(", ";)", ":-)", ":-(", ";-)"])
+JOINED = "&/+#@.-'"
+"""Between a single letter and another word these make one word of both: R&D, A/B, Objective-C."""
+VARIATION = re.compile("[\ufe0e\ufe0f]")
+MODIFIERS = "\u200d\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
+KATAKANA = "\u30a1-\u30fa\u30fc-\u30ff"
+
+FEWEST, MOST_OF = 3, 0.75
+"""A text must have so many words to be quoted in other words, and a line so large a part of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A word of a text, as it is written but without its possessive ending, and its place."""
+
+    raw: str
+    start: int
+    end: int
+    text: str
+
+    @property
+    def folded(self) -> str:
+        """Return it without case and accents."""
+        return _folded(self.raw)
+
+    @property
+    def begins_sentence(self) -> bool:
+        """Tell whether it stands at the beginning of a sentence or line."""
+        before = self.text[: self.start].rstrip(" \t\"'“‘([«*-•")
+        return not before or before[-1] in ".!?…:\n。！？："
+
+    @property
+    def is_joined(self) -> bool:
+        """Tell whether it is a part of a word such as R&D."""
+        before, after = self.text[max(0, self.start - 2) : self.start], self.text[self.end : self.end + 2]
+        return (len(before) == 2 and before[1] in JOINED and before[0].isalnum()) or (
+            len(after) == 2 and after[0] in JOINED and after[1].isalnum()
+        )
+
+
+Check = Callable[[str, list[Token]], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a subject: `quick`: one of these is in each text that has it, without case; `check` decides."""
+
+    quick: tuple[str, ...]
+    check: Check
+
+
+def mentions(subject: str) -> Callable[[str], bool]:
+    """Return a function that tells whether a text mentions a subject.
+
+    Raises:
+        InputError: the subject has no word, name or symbol that could be looked for.
+    """
+    pieces = _pieces(subject)
+    if not pieces:
+        raise InputError(
+            f"{subject!r} has no words to look for: name what is to be forgotten, as in: the red bicycle;"
+            " a name that is also a common word needs its capitals, as in: Will, IT"
+        )
+
+    def is_mentioned(text: str) -> bool:
+        plain = _plain(text)
+        folded = _folded(plain)
+        if not all(any(each in folded for each in piece.quick) for piece in pieces):
+            return False
+        tokens = _tokens(plain)
+        return all(piece.check(plain, tokens) for piece in pieces)
+
+    return is_mentioned
+
+
+def quotes(texts: Iterable[str]) -> Callable[[str], bool]:
+    """Return a function that tells whether a line says what one of these texts says, "you" for "I" and the like aside.
+
+    Texts of under FEWEST words say too little for that.
+    """
+    asked = [words for text in texts if len(words := set(terms(text))) >= FEWEST]
+    holders: dict[str, list[int]] = {}
+    for at, words in enumerate(asked):
+        for word in words:
+            holders.setdefault(word, []).append(at)
+
+    def quotes_one(line: str) -> bool:
+        shared = Counter(at for word in set(terms(line)) for at in holders.get(word, ()))
+        return any(count >= MOST_OF * len(asked[at]) for at, count in shared.items())
+
+    return quotes_one
+
+
+def _pieces(subject: str) -> list[Piece]:
+    plain = _plain(subject).strip()
+    if len(plain) > 1 and " " in plain and plain.isupper():
+        plain = plain.lower()  # all of it in capitals: they say nothing of a single word
+    chunks = [chunk for each in plain.split() if (chunk := _stripped(each))]
+    literals = [chunk for chunk in chunks if _has_symbols(chunk)]
+    rest = " ".join(chunk for chunk in chunks if chunk not in literals)
+    words = _tokens(rest)
+    runs = [each for found in TOKEN.finditer(rest) for each in re.split("[的の]", found["run"] or "") if each]
+    telling_runs = [each for each in runs if not FUNCTION_CHARACTERS.issuperset(each)] or (
+        runs if not words and not literals and any(len(each) > 1 for each in runs) else []
+    )
+    content = [each for each in words if each.folded not in FUNCTION_WORDS or _is_plain_extra(each)]
+    pieces = [*map(_literal, literals), *map(_run, telling_runs), *map(_word, content)]
+    if not pieces:
+        return _name_piece(words)
+    for at, each in enumerate(words):
+        if each not in content and each.raw != each.raw.lower() and each.folded not in DETERMINERS:
+            pieces.append(
+                _name_beside(each, words[at - 1] if at else None, words[at + 1] if at + 1 < len(words) else None)
+            )
+    if any(map(_is_negation, words)):
+        pieces.append(Piece(("",), lambda _, tokens: any(map(_is_negation, tokens))))
+    return pieces
+
+
+def _is_plain_extra(token: Token) -> bool:
+    """Tell whether it is one of the function words that are content where they have no capital: "may", "us"."""
+    return token.folded not in STOP and token.raw == token.raw.lower()
+
+
+def _is_negation(token: Token) -> bool:
+    return token.folded in NEGATIONS or token.folded.endswith("n't")
+
+
+def _word(wanted: Token) -> Piece:
+    """Look for a word: the same, or its plural or singular unless both have a capital, as two names have."""
+    folded, is_name = wanted.folded, wanted.raw[:1].isupper()
+    forms = _forms(folded)
+
+    def check(_: str, tokens: list[Token]) -> bool:
+        return any(
+            (each.folded == folded or (each.folded in forms and not (is_name and each.raw[:1].isupper())))
+            and not (len(folded) == 1 and each.is_joined and not wanted.is_joined)
+            for each in tokens
+        )
+
+    return Piece((folded, *forms), check)
+
+
+def _name_beside(wanted: Token, before: Token | None, after: Token | None) -> Piece:
+    """Look for a function word with a capital beside other words: the same capitals, or beside the same word."""
+    folded = wanted.folded
+
+    def check(_: str, tokens: list[Token]) -> bool:
+        for at, each in enumerate(tokens):
+            if each.folded == folded:
+                follows = before is not None and at > 0 and tokens[at - 1].folded == before.folded
+                leads = after is not None and at + 1 < len(tokens) and tokens[at + 1].folded == after.folded
+                if each.raw == wanted.raw or follows or leads:
+                    return True
+        return False
+
+    return Piece((folded,), check)
+
+
+def _name_piece(words: list[Token]) -> list[Piece]:
+    """Look for a subject that has function words only, such as IT, Will or The Who; without a capital for nothing."""
+    if not any(each.raw != each.raw.lower() and each.raw != "I" for each in words):
+        return []
+
+    def is_same(wanted: Token, each: Token, first: bool) -> bool:
+        return each.raw == wanted.raw or (first and len(words) > 1 and each.raw.lower() == wanted.raw.lower())
+
+    def check(_: str, tokens: list[Token]) -> bool:
+        for at in range(len(tokens) - len(words) + 1):
+            some = tokens[at : at + len(words)]
+            if all(
+                is_same(wanted, each, n == 0) for n, (wanted, each) in enumerate(zip(words, some, strict=True))
+            ) and (len(words) > 1 or words[0].folded in NAMES or words[0].raw.isupper() or not some[0].begins_sentence):
+                return True
+        return False
+
+    return [Piece((words[0].folded,), check)]
+
+
+def _run(wanted: str) -> Piece:
+    """Look for characters of a script without spaces; of katakana, which are names' letters, for a whole word."""
+    folded = _folded(wanted)
+    before = f"(?<![{KATAKANA}])" if re.match(f"[{KATAKANA}]", folded) else ""
+    after = f"(?![{KATAKANA}])" if re.search(f"[{KATAKANA}]$", folded) else ""
+    pattern = re.compile(before + re.escape(folded) + after)
+    return Piece((folded,), lambda text, _: bool(pattern.search(_folded(text))))
+
+
+def _literal(wanted: str) -> Piece:
+    """Look for a word with symbols, an emoji or a symbol as it is written, letter case aside."""
+    folded = _folded(wanted)
+    first, last = folded[0], folded[-1]
+
+    def check(text: str, _: list[Token]) -> bool:
+        text = _folded(text)
+        at = text.find(folded)
+        while at >= 0:
+            before, after = text[max(0, at - 2) : at][::-1], text[at + len(folded) : at + len(folded) + 2]
+            if not (_goes_on(first, before) or _goes_on(last, after) or _is_odd_flag(text, at, first)):
+                return True
+            at = text.find(folded, at + 1)
+        return False
+
+    return Piece((folded,), check)
+
+
+def _goes_on(edge: str, beyond: str) -> bool:
+    """Tell whether a word or symbol with this edge goes on with what is beyond it, from the edge on."""
+    if not beyond:
+        return False
+    if edge.isalnum():
+        return beyond[0].isalnum() or beyond[0] in "+#" or (
+            len(beyond) == 2 and beyond[0] in "&/@" and beyond[1].isalnum()
+        )  # fmt: skip
+    if edge == "." or edge in SYMBOLS:
+        return (beyond[0].isalnum() and edge in "./&") or beyond[0] == edge
+    return beyond[0] in MODIFIERS or (beyond[0] == edge and edge.isascii())
+
+
+def _is_odd_flag(text: str, at: int, first: str) -> bool:
+    """Tell whether a flag would begin in the middle of another one: each has two letters."""
+    if not "\U0001f1e6" <= first <= "\U0001f1ff":
+        return False
+    before = len(text[:at]) - len(text[:at].rstrip("".join(map(chr, range(0x1F1E6, 0x1F200)))))
+    return before % 2 == 1
+
+
+def _stripped(chunk: str) -> str:
+    """Return a word without the punctuation around it; what is nothing else stays if it could be a smiley."""
+    core = chunk.strip(AROUND).rstrip(".")
+    if core.endswith("'s") and _has_symbols(core[:-2]):
+        core = core[:-2]
+    if any(map(_is_telling, core)):
+        return core
+    return chunk if chunk in SMILEYS else ""
+
+
+def _is_telling(character: str) -> bool:
+    return character.isalnum() or _is_symbol(character)
+
+
+def _is_symbol(character: str) -> bool:
+    return character in SYMBOLS or unicodedata.category(character)[0] == "S"
+
+
+def _has_symbols(chunk: str) -> bool:
+    """Tell whether a word is to be looked for as it is written."""
+    inner = re.search(r"^\.[^\W\d_]|[^\W\d_]\.[^\W\d_]", chunk)
+    return bool(inner) or any(map(_is_symbol, chunk)) or not any(map(str.isalnum, chunk))
+
+
+def _tokens(text: str) -> list[Token]:
+    return [
+        Token(raw, found.start(), found.start() + len(raw), text)
+        for found in TOKEN.finditer(text)
+        if (raw := _without_possessive(found["word"] or ""))
+    ]
+
+
+def _without_possessive(word: str) -> str:
+    return word[:-2] if len(word) > 2 and word.endswith(("'s", "'S")) else word
+
+
+@lru_cache(1_000)
+def _forms(word: str) -> frozenset[str]:
+    """Return the plurals and singulars of a word, and what English writes irregularly (mouse, mice)."""
+    if not word.isascii() or not word.isalpha() or len(word) < 2 or word in PLURAL_ONLY:
+        return frozenset()
+    forms = {f"{word}s", f"{word}es"} if word[-1] in "sxzoh" else {f"{word}s"}
+    if word.endswith("y") and word[-2] not in "aeiou":
+        forms = {f"{word[:-1]}ies"}
+    if word.endswith("ies") and len(word) > 4:
+        forms |= {f"{word[:-3]}y", word[:-1]}
+    elif word.endswith("s") and not word.endswith("ss") and len(word) > 3:
+        forms |= {word[:-1]} | ({word[:-2]} if word[-3:-1] in ("se", "xe", "ze", "oe", "he") else set())
+    base = BASE.get(word, word)
+    forms |= {base, *(each for each, of in BASE.items() if of == base)}
+    return frozenset(forms - {word} - PLURAL_ONLY)
+
+
+def _plain(text: str) -> str:
+    """Return a text with one form for each character, case and accents as they are."""
+    return text if text.isascii() else VARIATION.sub("", unicodedata.normalize("NFKC", text)).replace("’", "'")
+
+
+def _folded(text: str) -> str:
+    """Return a text without case and Latin accents; what is already plain is quick."""
+    if text.isascii():
+        return text.lower()
+    parted = unicodedata.normalize("NFKD", text.casefold())
+    return unicodedata.normalize("NFC", "".join(each for each in parted if not "\u0300" <= each <= "\u036f"))
