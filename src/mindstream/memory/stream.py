@@ -9,21 +9,24 @@ import asyncio
 import contextlib
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from pydantic import BaseModel, JsonValue
 
 from mindstream import caches, intake
 from mindstream.clock import Clock, Moment, SystemClock
-from mindstream.errors import Conflict
+from mindstream.errors import Conflict, InputError
 from mindstream.log.events import Event, Logged, Remembered
 from mindstream.log.feed import Feed
 from mindstream.log.names import StreamName
 from mindstream.memory import belief as beliefs
 from mindstream.memory.belief import Belief, read_belief
-from mindstream.memory.fading import Strength
+from mindstream.memory.fading import KEEP, Strength
 from mindstream.memory.missing_vectors import MissingVectors
 from mindstream.memory.opening import AnyStore, clock_of, opened_store
+from mindstream.memory.policy import AnyPolicy, adopt_policy
+from mindstream.memory.recall.embedding import choose_embedder, other_embedder
 from mindstream.memory.recall.filters import Filters
 from mindstream.memory.recall.policies import Policy
 from mindstream.memory.recall.recall import Recollection, recaller_of
@@ -57,14 +60,12 @@ from mindstream.memory.store.store import (
 from mindstream.memory.store.validation import MAX_DEPTH, checked_moment, checked_text, fitted_text, legible_record
 from mindstream.memory.traced import tell_found, tell_written, traced
 from mindstream.models.embedders.embedder import Embedder
-from mindstream.models.embedders.named import embedder
 from mindstream.tracing import genai
 
 if TYPE_CHECKING:
     from mindstream.memory.store.columns import Columns
 
 
-LAWS = Strength()
 REAL = SystemClock()
 Shape = TypeVar("Shape", bound=BaseModel)
 
@@ -111,6 +112,7 @@ async def build_records(stream: Stream, news: Sequence[RecordDraft]) -> list[Rec
 
     A text that is too long is shortened: it is one that a mind has made, and must not stop it.
     """
+    stream.require_own_vectors()
     texts = [fitted_text((await intake.cleaned(new.text)).text if intake.is_on() else new.text) for new in news]
     vectors = await stream.embedding.at_once(texts)
     now = stream.clock.now()
@@ -176,7 +178,8 @@ class Stream:
 
     Args:
         name: a plain one is a user's.
-        strength: the laws by which its records last and fade; None: nothing ever does.
+        strength: the rules by which its records last and decay; `KEEP`: they strengthen, and nothing is archived;
+            None: they never change.
         second: the second stage of its recalls; None: the first alone ranks (memory/recall/rerank).
         seed: decides the ids of its records, so that the same run gives the same journal; None: chance does.
 
@@ -191,7 +194,7 @@ class Stream:
         clock: Clock,
         feed: Feed | None = None,
         *,
-        strength: Strength | None = LAWS,
+        strength: Strength | None = KEEP,
         second: SecondStage | None = None,
         seed: int | str | None = None,
     ) -> None:
@@ -211,9 +214,34 @@ class Stream:
         self._touches = Touches(store, self._columns_of, self.key, clock, strength)
         self._lately = RecentTexts(self.key)
         self._held: dict[str, Record | None] = {}
+        self.vectors_of = ""
+        """The embedder that made this stream's vectors, where it is not the stream's own; "": they fit."""
         self._since: int | None = None
         self._letting_go = _LettingGo(self.key, self._held)
         caches.note(self.key)
+
+    @property
+    def keeps_all(self) -> bool:
+        """Whether the policy is `keep`: nothing is archived or merged unless the user asks."""
+        return self.strength is not None and self.strength.keeps_all
+
+    @property
+    def decays(self) -> bool:
+        """Whether the policy is `decay`: what is not used is archived."""
+        return self.strength is not None and not self.strength.keeps_all
+
+    def require_own_vectors(self) -> None:
+        """Refuse to compare or mix vectors of two embedders.
+
+        Raises:
+            InputError: the stream was opened with another embedder than the one that made its vectors.
+        """
+        if self.vectors_of:
+            raise InputError(other_embedder(self.name, self.vectors_of, self.embedder.name))
+
+    def follow(self, strength: Strength) -> None:
+        """Let records last and decay by other rules from now on."""
+        self.strength = self._touches.laws = strength
 
     async def begin(self) -> None:
         """Note how far erasures are known: nothing that is read from now on is written back once all was erased.
@@ -234,13 +262,27 @@ class Stream:
     @classmethod
     @contextlib.asynccontextmanager
     async def open(
-        cls, data: AnyStore, name: StreamName | str, *, embed: Embedder | str = "wordllama",
-        clock: Clock | None = None, seed: int | str | None = None,
+        cls, data: AnyStore, name: StreamName | str, *, embed: Embedder | str | None = None,
+        clock: Clock | None = None, seed: int | str | None = None, policy: AnyPolicy = MappingProxyType({}),
     ) -> AsyncIterator[Self]:  # fmt: skip
-        """Open a stream of a folder (made if need be), a database or a store; what was opened here is closed here."""
+        """Open a stream of a folder (made if need be), a database or a store; what was opened here is closed here.
+
+        Args:
+            embed: an embedder, or its name; None: the one that made the stream's vectors, wordllama in a new stream.
+                Where another one is named, recall and writing are refused until `reembed()` was called.
+            policy: `keep` (nothing is archived) or `decay` (what is not used is), recorded for this stream; or values
+                by name while it is open (memory/policy). Nothing: what is recorded, `keep` in a new stream.
+
+        Raises:
+            InputError: there is no such policy.
+            SettingsError: there is no such embedder.
+        """
+        named, time = StreamName("user", name) if isinstance(name, str) else name, clock or clock_of(data)
         async with opened_store(data) as store:
-            vectors = embedder(embed) if isinstance(embed, str) else embed
-            async with cls(store, name, vectors, clock or clock_of(data), seed=seed) as stream:
+            vectors, of_another = await choose_embedder(store, store.key(named), embed)
+            laws = (await adopt_policy(store, store.key(named), time.now(), policy)).laws
+            async with cls(store, named, vectors, time, seed=seed, strength=laws) as stream:
+                stream.vectors_of = of_another
                 yield stream
 
     async def __aenter__(self) -> Self:
@@ -332,6 +374,7 @@ class Stream:
             floor: with less certainty (0 to 1) nothing is returned.
             rerank: the second stage ranks, where there is one.
         """
+        self.require_own_vectors()
         if touch and as_of is None:
             await self._touches.overdue()
         filters = Filters(kinds=kinds, since=since, until=until, as_of=as_of, where=where or {}, asked_in=asked_in)
