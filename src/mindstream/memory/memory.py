@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from mindstream.clock import Moment
+from mindstream.clock import Time, moment_or_none
 from mindstream.errors import InputError
 from mindstream.memory.curation import audit as auditing
 from mindstream.memory.curation import curation, forgetting
@@ -62,7 +62,7 @@ class Memory(Stream):
         return await curation.read_history(self, id_)
 
     async def forget(
-        self, *ids: str, about: str = "", session: str = "", since: Moment | None = None, until: Moment | None = None
+        self, *ids: str, about: str = "", session: str = "", since: Time | None = None, until: Time | None = None
     ) -> Forgotten:
         """Forget for good: records by id, and what meets all else that is named, with what was drawn from it alone.
 
@@ -71,10 +71,11 @@ class Memory(Stream):
         return await self.remove(await self.find_removal(*ids, about=about, session=session, since=since, until=until))
 
     async def find_removal(
-        self, *ids: str, about: str = "", session: str = "", since: Moment | None = None, until: Moment | None = None
+        self, *ids: str, about: str = "", session: str = "", since: Time | None = None, until: Time | None = None
     ) -> Removal:
         """Return what would go if this were forgotten; nothing is changed."""
-        request = ForgetRequest(ids=ids, about=about, session=session, since=since, until=until)
+        first, last = moment_or_none(since, "since"), moment_or_none(until, "until", whole_day=True)
+        request = ForgetRequest(ids=ids, about=about, session=session, since=first, until=last)
         return await forgetting.find_removal(self, request)
 
     async def sleep(

@@ -56,20 +56,25 @@ class MissingVectors:
         if self._task is None or self._task.done():
             self._task = asyncio.ensure_future(self._run())
 
-    async def tell(self, silent: str) -> None:
-        """Say once that some records, or for the time being all (`silent`: why), are found by their words only."""
+    async def tell(self, silent: str) -> str:
+        """Return why some records, or for the time being all (`silent`: why), are found by their words only.
+
+        It is shown once to whoever listens to the stream.
+        """
         if silent:
             self.begin()
             if not self._said_silent:
                 self._stream.show(Failed(text=silent, where="recall"))
             self._said_silent = True
-            return
+            return silent
         self._said_silent = False
-        columns = None if self._looked_for_foreign else self._stream.columns_held()
-        if columns is not None:
+        columns = self._stream.columns_held()
+        offer = self._offer(columns) if columns is not None else ""
+        if columns is not None and not self._looked_for_foreign:
             self._looked_for_foreign = True
-            if offer := self._offer(columns):
+            if offer:
                 self._stream.show(Failed(text=offer, where="recall"))
+        return offer
 
     def _offer(self, columns: Columns) -> str:
         """Say how many records the stream's embedder has made no vector of, and what to do; "" where there are none."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 from pydantic import BaseModel, JsonValue
 
 from mindstream import caches, intake
-from mindstream.clock import Clock, Moment, SystemClock
+from mindstream.clock import Clock, Moment, SystemClock, Time, moment, moment_or_none
 from mindstream.errors import Conflict, InputError
 from mindstream.log.events import Event, Logged, Remembered
 from mindstream.log.feed import Feed
@@ -128,11 +128,12 @@ async def build_records(stream: Stream, news: Sequence[RecordDraft]) -> list[Rec
 def _record(
     stream: Stream, new: RecordDraft, text: str, vector: Vector | None, now: Moment, depth: int, tainted: bool
 ) -> Record:
-    created = now if new.created is None else new.created
+    created = now if new.created is None else moment(new.created, "created")
+    since, until = moment_or_none(new.valid_from, "valid_from"), moment_or_none(new.valid_until, "valid_until")
     record = Record(
         id=stream.ids.make(checked_moment(created, "created"), new.kind, text), stream=stream.key, kind=new.kind,
         text=text, created=created, accessed=now, by=new.by, episode=new.episode, importance=new.importance,
-        valid_from=new.valid_from, valid_until=new.valid_until, about=new.about, keywords=new.keywords,
+        valid_from=since, valid_until=until, about=new.about, keywords=new.keywords,
         evidence=new.evidence, depth=depth if new.depth is None else new.depth, slot=new.slot, version=new.version,
         data={**new.data, TAINTED: True} if tainted else new.data, vector=vector,
         embedder="" if vector is None else stream.embedder.name,
@@ -329,6 +330,9 @@ class Stream:
         keywords: Sequence[str] = (),
         evidence: Sequence[str] = (),
         data: Mapping[str, JsonValue] | None = None,
+        created: Time | None = None,
+        valid_from: Time | None = None,
+        valid_until: Time | None = None,
     ) -> Record:
         """Write one record and return it once it is on disk; no model is called.
 
@@ -336,10 +340,13 @@ class Stream:
             importance: 1 (mundane) to 10 (poignant); None: not rated.
             evidence: ids of the records that it is drawn from.
             data: fields of your own; `recall(where=…)` finds by them.
+            created: when it was said or seen; None: now.
+            valid_from, valid_until: from when until when it holds; None: for good.
         """
         new = RecordDraft(
             text=text, kind=kind, by=by, episode=episode, importance=importance, about=about,
             keywords=tuple(keywords), evidence=tuple(evidence), data=dict(data or {}),
+            created=created, valid_from=valid_from, valid_until=valid_until,
         )  # fmt: skip
         return (await self.retain_all([new]))[0]
 
@@ -356,28 +363,32 @@ class Stream:
 
     @traced(genai.SEARCH_MEMORY, "query", tell_found)
     async def recall(
-        self, query: str, k: int = 10, *, kinds: Sequence[Kind] | None = None, since: Moment | None = None,
-        until: Moment | None = None, as_of: Moment | None = None, where: Mapping[str, JsonValue] | None = None,
+        self, query: str, k: int = 10, *, kinds: Sequence[Kind] | None = None, since: Time | None = None,
+        until: Time | None = None, as_of: Time | None = None, where: Mapping[str, JsonValue] | None = None,
         policy: Policy | None = None, asked_in: str = "", touch: bool = True, floor: float = 0.0,
         rerank: bool = True,
     ) -> Recollection:  # fmt: skip
         """Return the k records that answer best, with the parts of their score, and how sure it is that any answers.
 
         Args:
-            since, until: when they were written, both included.
+            since, until: when they were written, both included: seconds since 1970, a datetime, a date or ISO 8601
+                text, in UTC where no zone is named. A date alone is a whole day.
             as_of: read the stream as it stood at that moment; a look back touches nothing.
             where: what `by`, `episode`, `slot` or entries of `data` must be.
             touch: False: a pure read, for pages, searches, interviews and benchmarks. True: what is returned is held
                 better, what is passed over fades (see memory/fading); written within a second. To write it in
                 one commit with your own entries: read purely, then `commit(…, touch=found.touch)`.
             asked_in: the id of the record in which the question itself was written down: it is not its own answer.
-            floor: with less certainty (0 to 1) nothing is returned.
+            floor: with less certainty (0 to 1) nothing is returned; by default all is, and `low_confidence` says so.
             rerank: the second stage ranks, where there is one.
         """
         self.require_own_vectors()
         if touch and as_of is None:
             await self._touches.overdue()
-        filters = Filters(kinds=kinds, since=since, until=until, as_of=as_of, where=where or {}, asked_in=asked_in)
+        filters = Filters(
+            kinds=kinds, since=moment_or_none(since, "since"), until=moment_or_none(until, "until", whole_day=True),
+            as_of=moment_or_none(as_of, "as_of", whole_day=True), where=where or {}, asked_in=asked_in,
+        )  # fmt: skip
         found = await self._recaller.recall(
             self.key, query, k, now=self.clock.now(), filters=filters, policy=policy, floor=floor,
             second=self.second if rerank else None,
@@ -388,8 +399,10 @@ class Stream:
             touched = Touch(now, [each.record.id for each in found.returned], found.passed_over)
             if touch:
                 self._touches.add(touched)
-        await self.missing.tell(found.without_vectors)
-        return Recollection(found.returned, found.certainty, touched, found.not_reranked, found.by_candidates)
+        told = await self.missing.tell(found.without_vectors)
+        return Recollection(
+            found.returned, found.certainty, touched, found.not_reranked, found.by_candidates, told
+        )  # fmt: skip
 
     async def commit(
         self, *entries: Entry | Event, revisions: Sequence[Revision] = (), wake: NewWork | None = None,
@@ -432,8 +445,8 @@ class Stream:
         return logged
 
     async def find(
-        self, n: int | None = None, *, kinds: Sequence[Kind] | None = None, since: Moment | None = None,
-        until: Moment | None = None, where: Mapping[str, JsonValue] | None = None, over: bool = False,
+        self, n: int | None = None, *, kinds: Sequence[Kind] | None = None, since: Time | None = None,
+        until: Time | None = None, where: Mapping[str, JsonValue] | None = None, over: bool = False,
     ) -> list[Record]:  # fmt: skip
         """Return the records that hold and are what is named, newest first, at most n; nothing is asked or touched.
 
@@ -441,7 +454,10 @@ class Stream:
             since, until, where: as `recall` has them.
             over: with what holds no more or is forgotten, as long as it was not erased.
         """
-        filters = Filters(kinds=kinds, since=since, until=until, where=where or {}, over=over)
+        filters = Filters(
+            kinds=kinds, since=moment_or_none(since, "since"), until=moment_or_none(until, "until", whole_day=True),
+            where=where or {}, over=over,
+        )  # fmt: skip
         return await self._recaller.find(self.key, n, now=self.clock.now(), filters=filters)
 
     async def latest(self, kind: Kind, n: int = 1, *, episode: str | None = None) -> list[Record]:

@@ -17,8 +17,7 @@ from mindstream.cli.shell.asking import choose, confirm, confirm_name
 from mindstream.cli.shell.flags import AsJson, Id, Yes, command, flag, group, word
 from mindstream.cli.shell.output import clean, print_json, say, short, tell
 from mindstream.cli.shell.progress import progress
-from mindstream.clock import DAY_S, Moment, SystemClock, format_iso, parse_iso
-from mindstream.errors import InputError
+from mindstream.clock import DAY_S, Moment, SystemClock, format_iso, moment_or_none
 from mindstream.log.names import StreamName
 from mindstream.memory.curation.curation import Drawn, Session
 from mindstream.memory.curation.forgetting import Forgotten, Removal
@@ -282,10 +281,7 @@ def forget(
 
 
 def _moment(flag: str, text: str | None, *, whole_day: bool = False) -> Moment | None:
-    try:
-        return None if text is None else parse_iso(text, whole_day=whole_day)
-    except (ValueError, OverflowError):
-        raise InputError(f"{flag} takes a date or a time, as 2026-11-20 or 2026-11-20T21:30, not {text!r}") from None
+    return moment_or_none(text, flag, whole_day=whole_day)
 
 
 def describe(removal: Removal) -> list[str]:

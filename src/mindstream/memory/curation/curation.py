@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mindstream import intake
-from mindstream.clock import Moment
+from mindstream.clock import Moment, Time, moment
 from mindstream.errors import Conflict, InputError, ModelError
 from mindstream.log.events import Corrected, Event, Remembered
 from mindstream.memory.curation.closure import close, read_lineage
@@ -189,7 +189,7 @@ async def archive(stream: Stream) -> list[Record]:
 
 
 @traced(genai.DELETE_MEMORY, "before", lambda _, gone: {genai.RECORDS: gone})
-async def purge(stream: Stream, before: Moment | None = None) -> int:
+async def purge(stream: Stream, before: Time | None = None) -> int:
     """Delete for good what was forgotten before a moment (None: all that is forgotten); return how many.
 
     Their words go from the log and from what was drawn from them, too (see memory/store/erasure), and from the file's
@@ -197,7 +197,7 @@ async def purge(stream: Stream, before: Moment | None = None) -> int:
     What the user said in a chat stands: that is another record, and never fades.
     """
     await stream.columns()
-    ids = await _forgotten(stream, OPEN if before is None else before)
+    ids = await _forgotten(stream, OPEN if before is None else moment(before, "before"))
     if not ids:
         return 0
     complete = not (await stream.columns()).foreign

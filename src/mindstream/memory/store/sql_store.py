@@ -115,7 +115,7 @@ class SqlStore(Store):
         newest = "SELECT embedder FROM records WHERE stream = ? AND kind = ? ORDER BY number DESC LIMIT ?"
         some = " UNION ALL ".join(f"SELECT * FROM ({newest}) AS kind_{n}" for n in range(len(KINDS)))
         sql = (
-            f"SELECT embedder FROM ({some}) AS some WHERE embedder <> ''"
+            f"SELECT embedder FROM ({some}) AS newest WHERE embedder <> ''"
             " GROUP BY embedder ORDER BY count(*) DESC, embedder LIMIT 1"
         )
         values = [value for kind in KINDS for value in (stream, kind, NEWEST)]

@@ -24,7 +24,7 @@ from mindstream.service.operations.lasting.running import Running
 from mindstream.service.operations.memories.memory import ForgetResult, MemoryId, find, show_removal
 from mindstream.service.operations.memories.receipts import MemoryShape, show_memory
 from mindstream.service.operations.refusals import NotOffered
-from mindstream.service.operations.shapes import Ask, NoQuestion, Page, Reply
+from mindstream.service.operations.shapes import Ask, At, NoQuestion, Page, Reply, Until
 from mindstream.service.operations.table import operation
 from mindstream.service.operations.who import Who
 
@@ -130,8 +130,8 @@ class ForgetAboutRequest(Ask):
 
     about: str = Field("", max_length=1_000)
     session: str = Field("", max_length=100)
-    since: Moment | None = Field(None, ge=0, le=1e11, allow_inf_nan=False)
-    until: Moment | None = Field(None, ge=0, le=1e11, allow_inf_nan=False)
+    since: At | None = None
+    until: Until | None = None
     dry_run: bool = True
 
 
