@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from keys import key_of
 from sleeping import Mortal, live
-from world import Words
+from world import LAWS, Words
 
 from mindstream import FakeModel, ManualClock
 from mindstream.errors import LeaseLost, StorageError

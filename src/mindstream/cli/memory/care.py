@@ -47,6 +47,7 @@ async def audit(settings: Settings, json: AsJson = False) -> None:
         with progress("looking"):
             found = await opened.memory.audit()
         records = {record.id: record for record in await opened.all()}
+        embedder = opened.memory.embedder.name
     if json:
         print_json(asdict(found))
         return
@@ -63,7 +64,7 @@ async def audit(settings: Settings, json: AsJson = False) -> None:
     _findings("echoes of something older", [f"{words(each.id)} (of {words(each.of)})" for each in found.echoes])
     _findings("never recalled", list(map(words, found.never_recalled)))
     if found.foreign:
-        say(f"{found.foreign} have no vector of {settings.embedder}: `mindstream memory reembed` gives them one")
+        say(f"{found.foreign} have no vector of {embedder}: `mindstream memory reembed` gives them one")
 
 
 @command(app, "data user", "mindstream memory purge --older 365 --yes")
@@ -100,19 +101,21 @@ def purge(
 
 @command(app, "data user embedder", "mindstream memory reembed --embedder st:all-MiniLM-L6-v2")
 async def reembed(settings: Settings, json: AsJson = False) -> None:
-    """Give each record a vector of another embedder.
+    """Give each record a vector of another embedder, which this memory uses from then on.
 
-    Those that have one are passed over, so it can be broken off and gone on with.
+    Those that have one are passed over, so it can be broken off and gone on with. A text that the embedder refuses
+    keeps its record without such a vector; the log names it.
     """
     async with open_user_memory(settings, known=True) as opened:
         with progress("embedding") as told:
             await width_of(opened.memory.embedder)
             total = (await opened.memory.columns()).foreign
             done = await opened.memory.reembed(tell=lambda done: told(done, total))
-    made = f"{count_of(done, 'vector')} of {settings.embedder} made" if done else f"all have one of {settings.embedder}"
-    use = f"so that it is used: --embedder {settings.embedder}, or embedder = … in the settings file"
-    row = {"embedder": settings.embedder, "embedded": done}
-    tell(json, row, made, *([use] if settings.embedder != "wordllama" else ()))
+            left, name = (await opened.memory.columns()).foreign, opened.memory.embedder.name
+    made = f"{count_of(done, 'vector')} of {name} made" if done or left else f"all have one of {name}"
+    refused = f"{count_of(left, 'record')} got none: {name} refused the text (`mindstream log` names each)"
+    row = {"embedder": name, "embedded": done, "refused": left}
+    tell(json, row, made, *([refused] if left else ()))
 
 
 @command(app, "data user", "mindstream memory evidence 1jatk3k2m0x7c5v9qz")

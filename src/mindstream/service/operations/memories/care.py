@@ -288,7 +288,7 @@ async def forget_about(house: House, who: Who, ask: ForgetAboutRequest) -> Forge
 
 @operation("memory.sleep", "write", "POST /users/{user}/memories/sleep", long=True, cli="memory sleep")
 async def sleep(house: House, who: Who, ask: SleepRequest, one: Running) -> Slept:
-    """Let memory sleep: some of it fades, a dream is made of what is forgotten, near-duplicates are merged."""
+    """Let memory sleep: rate importance; under the policy `decay` also archive, dream and merge near-duplicates."""
     memory, calls = await house.memory(who), CallLog()
     models = house.models_of(who, calls.take)
     one.tell("asleep")
