@@ -34,6 +34,7 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     done = run("memory", "import", "--data", folder, said="\n".join(lines))
     assert done.code == 0, done.err
+    assert run("memory", "policy", "retention=decay", "--data", folder).code == 0
     return folder
 
 

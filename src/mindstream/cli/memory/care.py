@@ -114,7 +114,7 @@ async def reembed(settings: Settings, json: AsJson = False) -> None:
             left, name = (await opened.memory.columns()).foreign, opened.memory.embedder.name
     made = f"{count_of(done, 'vector')} of {name} made" if done or left else f"all have one of {name}"
     refused = f"{count_of(left, 'record')} got none: {name} refused the text (`mindstream log` names each)"
-    row = {"embedder": name, "embedded": done, "refused": left}
+    row = {"embedder": name, "embedded": done} | ({"refused": left} if left else {})
     tell(json, row, made, *([refused] if left else ()))
 
 

@@ -28,6 +28,8 @@ Names: TypeAlias = Annotated[list[str], BeforeValidator(_apart), Field(max_lengt
 
 def _reading(*, whole_day: bool = False) -> BeforeValidator:
     def read(when: object) -> object:
+        if isinstance(when, bool):
+            raise ValueError("a time is a number of seconds or a text, not true or false")
         if not isinstance(when, str) or (SECONDS.fullmatch(when) and len(when) != len("20261120")):
             return when
         try:
