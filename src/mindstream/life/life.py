@@ -334,7 +334,9 @@ class Life:
 
 async def _set_retention(memory: Memory, retention: Retention) -> None:
     """Let the memory of a life decay, unless another policy is recorded for it or the caller chose the rules."""
-    if memory.keeps_all and "retention" not in await own_policy(memory.store, memory.key):
-        await adopt_policy(memory.store, memory.key, memory.clock.now(), retention)
-        if memory.strength is not None:
-            memory.follow(replace(memory.strength, keeps_all=retention == "keep"))
+    if retention == "keep" or memory.strength is None or not memory.keeps_all:
+        return
+    recorded = (await own_policy(memory.store, memory.key)).get("retention", "")
+    if recorded != "keep":
+        await adopt_policy(memory.store, memory.key, memory.clock.now(), {} if recorded else retention)
+        memory.follow(replace(memory.strength, keeps_all=False))
