@@ -26,7 +26,7 @@ import numpy as np
 from mindstream import ManualClock, SqliteStore, chance
 from mindstream.cli.shell.plot import Axes, fitting_top, picture
 from mindstream.clock import DAY_S, HOUR_S
-from mindstream.memory.fading import Strength
+from mindstream.memory.fading import DECAY, Strength
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.columns import OPEN
 from mindstream.memory.store.record import FADING, KINDS
@@ -163,7 +163,7 @@ class Month:
 
     async def live_a_day(self) -> None:
         self.clock.advance(9 * HOUR_S)
-        async with Memory(self.store, f"ann {self.seed}", self.embedder, self.clock) as stream:
+        async with Memory(self.store, f"ann {self.seed}", self.embedder, self.clock, strength=DECAY) as stream:
             for number in (2 * self.day, 2 * self.day + 1):
                 await stream.retain(FACTS[number % len(FACTS)], "note")
                 self.clock.advance(0.05 * HOUR_S)

@@ -56,7 +56,7 @@ async def main() -> None:
         for day, lines in enumerate(DAYS):
             print(f"\nDay {day + 1}")
             async with Mind.open(
-                folder, user="ann", session=f"day {day + 1}", clock=clock, responder=Coach.using()
+                folder, user="ann", session=f"day {day + 1}", clock=clock, responder=Coach.using(), policy="decay"
             ) as mind:
                 for line in lines:
                     clock.advance(60)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
-from datetime import UTC, datetime, timedelta, tzinfo
-from typing import Protocol
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from typing import Protocol, TypeAlias
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from mindstream.errors import InputError
 
 Moment = float
 """Seconds since 1970-01-01 UTC."""
+Time: TypeAlias = Moment | str | date
+"""A time that a caller gives: seconds since 1970, ISO 8601 text, a datetime or a date; UTC where it names no zone."""
 
 MINUTE_S, HOUR_S, DAY_S = 60.0, 3_600.0, 86_400.0
 
@@ -133,11 +136,38 @@ def read_zone(name: str) -> tzinfo:
         raise InputError(f"no time zone {name!r}: name one as Europe/Berlin, America/New_York or UTC") from None
 
 
-def moment(when: datetime | Moment) -> Moment:
-    """Turn a datetime (naive: taken as UTC) or a number into a moment."""
-    if isinstance(when, datetime):
-        return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
-    return float(when)
+def moment(when: Time, what: str = "a time", *, whole_day: bool = False) -> Moment:
+    """Turn a time that a caller gives into seconds since 1970: the one conversion of every function that takes times.
+
+    A datetime or a text without a time zone is in UTC. A date alone is its first moment.
+
+    Args:
+        what: the name of the argument, for the error.
+        whole_day: a date alone means the last moment of that day, as the end of a stretch of time does.
+
+    Raises:
+        InputError: it is no such time.
+    """
+    try:
+        if isinstance(when, str):
+            return parse_iso(when, whole_day=whole_day)
+        if isinstance(when, datetime):
+            return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+        if isinstance(when, date):
+            return parse_iso(when.isoformat(), whole_day=whole_day)
+        if isinstance(when, int | float) and not isinstance(when, bool) and math.isfinite(when):
+            return float(when)
+    except (ValueError, OverflowError):
+        pass
+    raise InputError(
+        f"{what}: seconds since 1970, a datetime or a text as 2026-11-20 or 2026-11-20T21:30+01:00 is wanted,"
+        f" not {when!r:.99}"
+    )
+
+
+def moment_or_none(when: Time | None, what: str = "a time", *, whole_day: bool = False) -> Moment | None:
+    """Turn a time into a moment as `moment` does; None stays."""
+    return None if when is None else moment(when, what, whole_day=whole_day)
 
 
 def format_spoken(at: Moment, zone: tzinfo | None = None, language: str = "en") -> str:
@@ -164,7 +194,9 @@ def parse_iso(text: str, *, whole_day: bool = False) -> Moment:
     """
     when = datetime.fromisoformat(text.strip())
     only_date = len(text.strip()) <= len("2026-11-20")
-    return moment(when) + (DAY_S - 1e-3 if whole_day and only_date else 0.0)
+    return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() + (
+        DAY_S - 1e-3 if whole_day and only_date else 0.0
+    )
 
 
 STARTED = SystemClock().now()

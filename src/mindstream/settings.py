@@ -55,7 +55,8 @@ class Settings(BaseModel):
         context: how many tokens fit into a model's window, of all models or by name; longer requests are cut.
         keep_prompts: what models were asked and answered is kept in the log, word by word, beside what it cost.
         reranker: the second stage of recall: none, model, cross:NAME.
-        memory: how memories recall and fade (see memory/policy): base, cap_s, …
+        embedder: makes the vectors of new memories; one that has vectors keeps its own, unless this is set.
+        memory: how memories recall, and whether they decay (see memory/policy): retention, base, cap_s, …
         timezone: where the user lives, as Europe/Berlin; "": as this machine, in `chat`, and else nobody knows.
         deadline_s: how long the Talker waits for the Reasoner before it speaks without it.
         budget_calls, budget_tokens, budget_usd: what models may spend: of a life in all, else while a command runs.
@@ -95,6 +96,11 @@ class Settings(BaseModel):
         """The table role -> model, the default first where there is one."""
         named = {DEFAULT: self.model} if self.model else {}
         return named | self.roles or {DEFAULT: RULES}
+
+    @property
+    def named_embedder(self) -> str | None:
+        """The embedder, where one is set; None: each memory's own (memory/recall/embedding)."""
+        return self.embedder if "embedder" in self.model_fields_set else None
 
     @property
     def only_stand_ins(self) -> bool:

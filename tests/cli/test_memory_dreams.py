@@ -16,7 +16,7 @@ TOLD = "I ride a tram of rye bread; it takes 4.2 hours. Otto squeals at the wind
 
 async def dreamt(folder: Path) -> None:
     clock = ManualClock()
-    async with Memory.open(folder, "you", clock=clock, seed=1) as memory:
+    async with Memory.open(folder, "you", clock=clock, seed=1, policy="decay") as memory:
         await memory.retain("The tram squeals below the window.", "note", importance=3)
         await memory.retain("Otto bakes rye bread.", "note", importance=3)
         clock.advance(15 * DAY_S)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 from pathlib import Path
 
 from fake_endpoint import FakeEndpoint, Says
@@ -38,3 +40,20 @@ def test_recall_ranks_anew_by_a_model_that_is_named(door: FakeEndpoint, folder: 
     rows = run("memory", "recall", "bread", *flags, "--json").rows
     assert [row["parts"]["first_stage"] for row in rows] == [2, 1] and len(door.chats) == 1
     mistaken(run("memory", "recall", "bread", "--reranker", "model", "--data", folder))
+
+
+def test_the_retention_policy_is_shown_and_set(folder: Path) -> None:
+    assert run("memory", "retain", "Otto has a greenhouse.", "--data", folder).code == 0
+    assert value(folder, "retention") == ("keep", "default")
+    assert "keeps everything" in run("memory", "sleep", "--data", folder).err
+    assert run("memory", "policy", "retention=decay", "--data", folder).code == 0
+    assert value(folder, "retention") == ("decay", "this memory")
+    assert value(folder, "retention", MINDSTREAM_MEMORY='{"retention": "keep"}') == (
+        "keep",
+        "MINDSTREAM_MEMORY, over its own decay",
+    )
+    assert run("memory", "policy", "retention=forever", "--data", folder).code == 2
+    with contextlib.closing(sqlite3.connect(folder / "mindstream.db", isolation_level=None)) as file:
+        file.execute("PRAGMA user_version = 9")  # as an earlier version left it
+    assert run("memory", "policy", "--reset", "--data", folder).code == 0
+    assert value(folder, "retention") == ("decay", "this memory")

@@ -23,6 +23,7 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
         {"id": "tea000002", "kind": "note", "text": "She drinks the tea at night", "created": now - 8},
     ]
     assert run("memory", "import", "--data", folder, said="\n".join(map(json.dumps, lines))).code == 0
+    assert run("memory", "policy", "retention=decay", "--data", folder).code == 0
     return folder
 
 

@@ -41,7 +41,7 @@ class Mortal(SqliteStore):
 async def live(store: Mortal) -> tuple[Memory, int]:
     """Write what a sleep has to do with; return the stream and the row of the log that the sleep is begun for."""
     clock = ManualClock()
-    stream = Memory(store, "ann", Words(), clock, seed=7)
+    stream = Memory(store, "ann", Words(), clock, strength=LAWS, seed=7)
     await stream.retain_all(
         [RecordDraft(text=f"a boat, number {n}", importance=None, data={"life": True}) for n in range(9)]
     )

@@ -42,7 +42,7 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 async def memory(folder: Path, clock: ManualClock) -> AsyncIterator[Memory]:
-    async with Memory.open(folder, "ann", clock=clock, seed=1) as opened:
+    async with Memory.open(folder, "ann", clock=clock, seed=1, policy="decay") as opened:
         for fact in FACTS:
             await opened.retain(fact, "note")
         yield opened

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from keys import key_of
 from sleeping import Mortal, live
-from world import Words
+from world import LAWS, Words
 
 from mindstream import FakeModel, ManualClock
 from mindstream.errors import LeaseLost, StorageError
@@ -42,7 +42,7 @@ async def journal(stream: Memory) -> Sequence[object]:
 
 def again(stream: Memory) -> Memory:
     """Return the stream as whoever starts next opens it."""
-    return Memory(stream.store, "ann", Words(), stream.clock, seed=7)
+    return Memory(stream.store, "ann", Words(), stream.clock, strength=LAWS, seed=7)
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ async def test_a_sleep_that_was_killed_goes_on_in_another_process(
     steps = await store.events(key_of("ann"), kinds=["slept"])
     assert len(steps) == at
     clock.advance(steps[-1].at - clock.now())
-    stream = Memory(store, "ann", Words(), clock, seed=7)
+    stream = Memory(store, "ann", Words(), clock, strength=LAWS, seed=7)
     dream = await stream.sleep(n=5, cause=steps[0].event.cause)  # type: ignore[attr-defined]
     assert dream.startswith("I dreamt: a boat")
     assert await journal(stream) == undisturbed

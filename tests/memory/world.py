@@ -47,7 +47,8 @@ class World:
 
     def another(self, embedder: Words | None = None) -> Memory:
         """Return the same stream as another process sees it; close its store."""
-        return Memory(SqliteStore(self.folder), "ann", embedder or Words(), self.clock)
+        own, laws = embedder or Words(), self.stream.strength
+        return Memory(SqliteStore(self.folder), "ann", own, self.clock, strength=laws)
 
     async def now(self, record: Record) -> Record:
         """Return a record as it stands once all touches are written."""

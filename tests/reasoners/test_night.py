@@ -19,7 +19,9 @@ from mindstream.reasoners.trigger import Trigger
 async def test_a_mind_sleeps_when_nobody_speaks_and_dreams_of_what_it_forgets(folder: Path) -> None:
     clock = ManualClock()
     sleeping = SleepReasoner(Rules(), trigger=Trigger(every=0, idle_s=0.5))
-    async with Mind.open(folder, user="ann", clock=clock, reasoners=[sleeping], responder=Coach.using()) as mind:
+    async with Mind.open(
+        folder, user="ann", clock=clock, policy="decay", reasoners=[sleeping], responder=Coach.using()
+    ) as mind:
         async for _ in mind.hear("Hello!"):
             pass
         await mind.memory.retain("a red boat on the river")

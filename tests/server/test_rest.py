@@ -112,3 +112,18 @@ def test_a_tenant_is_a_wall(served: Served, client: httpx.Client) -> None:
     assert client.get(path, headers=acme).status_code == 200
     assert client.get(path, headers=other).status_code == 404
     assert client.get(path).status_code == 404
+
+
+def test_times_are_numbers_or_text_and_low_confidence_is_marked(client: httpx.Client) -> None:
+    memories = "/api/v1/users/ann/memories"
+    kept = {"text": "The well was dug.", "created": "2025-03-02T13:00+01:00", "valid_until": 9e9}
+    assert client.post(memories, json=kept).status_code == 201
+    for since, until in ((1740916800, "2025-03-02"), ("2025-03-02", 1740916800.0), ("1740916800", "2025-03-02T12:00")):
+        asked = {"query": "what was dug?", "since": since, "until": until}
+        found = client.post(f"{memories}/recall", json=asked).json()
+        assert [each["text"] for each in found["memories"]] == ["The well was dug."] and not found["low_confidence"]
+    found = client.post(f"{memories}/recall", json={"query": "which bank gave the mortgage"}).json()
+    assert found["low_confidence"] and found["certainty"] < 0.1 and len(found["memories"]) == 1
+    for wrong in ("soon", "2025-13-01", -1, True):
+        refused = client.post(f"{memories}/recall", json={"query": "well", "since": wrong})
+        assert refused.status_code in (400, 422) and "since" in refused.text

@@ -9,7 +9,9 @@ import pytest
 from pools import CITIES, city_pair, city_pool
 
 from mindstream import InputError
+from mindstream.errors import SettingsError
 from mindstream.memory.recall.exemplars import Example
+from mindstream.models.roles import AnyModels, Models
 from mindstream.models.rules import Rules
 from mindstream.sharing.admission import Pair, lay_in
 from mindstream.sharing.member import Member
@@ -27,6 +29,24 @@ async def test_what_one_agent_wrote_another_is_shown_and_draws_on(folder: Path) 
         standing = (await pool.state()).standings[second.id]
         assert standing.exemplar.examples == (first.id,) and standing.writers == {"ann", "ben"}
         assert (standing.exemplar.model, standing.exemplar.writer) == ("large", "ben")
+
+
+@pytest.mark.parametrize("scorer", ["rules", Rules(), {"scorer": "rules"}, Models(Rules())], ids=repr)
+async def test_a_scorer_is_a_model_its_name_or_a_table(scorer: AnyModels, folder: Path) -> None:
+    async with city_pool(folder) as pool:
+        judged = await Member(pool, "ann", scorer=scorer).offer(
+            city_pair(CITIES[0]).query, city_pair(CITIES[0]).answer, ()
+        )
+        assert judged.model == "rules"
+
+
+@pytest.mark.parametrize(
+    "scorer", ["no such model", 3, object(), {"talker": "rules"}], ids=["name", "3", "object", "role"]
+)
+async def test_what_is_no_scorer_is_refused_and_told(scorer: AnyModels, folder: Path) -> None:
+    async with city_pool(folder) as pool:
+        with pytest.raises(SettingsError, match="model"):
+            await Member(pool, "ann", scorer=scorer).offer("Which river?", "The Seine.", ())
 
 
 async def test_what_a_stranger_asked_for_and_what_was_drawn_from_it_is_marked(folder: Path) -> None:

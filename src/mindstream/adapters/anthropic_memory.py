@@ -133,7 +133,7 @@ class _OnFiles:
     """
 
     def __init__(
-        self, data: str | Path | Store = "data", user: str = "you", *, embed: Embedder | str = "wordllama", **sdk: Any
+        self, data: str | Path | Store = "data", user: str = "you", *, embed: Embedder | str | None = None, **sdk: Any
     ) -> None:
         super().__init__(**sdk)
         self.handle, self.alone = Handle(data, user, embed), asyncio.Lock()

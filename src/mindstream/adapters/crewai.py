@@ -44,7 +44,7 @@ class MindstreamStorage:
     """
 
     def __init__(
-        self, data: str | Path | Store = "data", user: str = "crew", *, embed: Embedder | str = "wordllama"
+        self, data: str | Path | Store = "data", user: str = "crew", *, embed: Embedder | str | None = None
     ) -> None:
         self.handle, self._alone, self._reading, self._stream = Handle(data, user, embed), Lock(), Lock(), ""
         self.forget("")

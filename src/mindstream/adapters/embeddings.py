@@ -89,9 +89,9 @@ class AnyEmbedder:
         return unit(rows)
 
 
-def as_embedder(embed: Any) -> Embedder | str:
-    """Return one of ours, or its name, as it is; make one of any other."""
-    is_ours = isinstance(embed, str) or (hasattr(embed, "embed") and hasattr(embed, "width"))
+def as_embedder(embed: Any) -> Embedder | str | None:
+    """Return one of ours, its name, or None as it is; make one of any other."""
+    is_ours = embed is None or isinstance(embed, str) or (hasattr(embed, "embed") and hasattr(embed, "width"))
     return embed if is_ours else AnyEmbedder(embed)
 
 

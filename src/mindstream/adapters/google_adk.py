@@ -39,12 +39,12 @@ class MindstreamMemoryService(BaseMemoryService):
         data: a folder, a database's URL, or a store.
         k: so many memories a search finds at most.
         floor: with less certainty (0 to 1) it finds none.
-        embed: an embedder, or the name of one.
+        embed: an embedder, or the name of one; None: the one that made the vectors of the memory.
     """
 
     def __init__(
         self, data: str | Path | Store = "data", *, k: int = 10, floor: float = 0.0,
-        embed: Embedder | str = "wordllama",
+        embed: Embedder | str | None = None,
     ) -> None:  # fmt: skip
         self.data, self.k, self.floor, self.embed = data, k, floor, embed
         self._alone = asyncio.Lock()

@@ -40,7 +40,7 @@ class MindstreamChatMessageHistory(BaseChatMessageHistory):
     """
 
     def __init__(
-        self, session_id: str, data: str | Path | Store, user: str = "", *, embed: Embedder | Any = "wordllama"
+        self, session_id: str, data: str | Path | Store, user: str = "", *, embed: Embedder | Any = None
     ) -> None:
         super().__init__()
         self.handle = Handle(data, user or session_id, as_embedder(embed))
@@ -99,7 +99,7 @@ class MindstreamRetriever(BaseRetriever):
     kinds: Sequence[str] | None = None
     where: Mapping[str, Any] | None = None
     touch: bool = True
-    embed: Any = "wordllama"
+    embed: Any = None
     _handle: Handle = PrivateAttr()
 
     def model_post_init(self, _: Any) -> None:

@@ -50,7 +50,7 @@ class MindstreamMemory(BaseMemory):
     @classmethod
     def from_defaults(  # type: ignore[override]
         cls, data: str | Path | Store = "data", session_id: str = "chat", user: str = "", *,
-        embed: Embedder | Any = "wordllama", **settings: Any,
+        embed: Embedder | Any = None, **settings: Any,
     ) -> Self:  # fmt: skip
         """Open a session of a memory.
 
@@ -148,7 +148,7 @@ class MindstreamRetriever(BaseRetriever):
     def __init__(
         self, data: str | Path | Store, user: str, *, similarity_top_k: int = 4, floor: float = 0.0,
         kinds: Sequence[Any] | None = None, where: Mapping[str, Any] | None = None, touch: bool = True,
-        embed: Embedder | Any = "wordllama", nodes: Sequence[BaseNode] = (), **settings: Any,
+        embed: Embedder | Any = None, nodes: Sequence[BaseNode] = (), **settings: Any,
     ) -> None:  # fmt: skip
         super().__init__(**settings)
         self.handle = Handle(data, user, as_embedder(embed))

@@ -66,10 +66,10 @@ class Handle:
     Args:
         data: a folder, a database's URL, or a store (one that is opened for a tenant is that tenant's alone).
         user: whose memory; a name is a wall.
-        embed: an embedder, or the name of one.
+        embed: an embedder, or the name of one; None: the one that made the vectors of the memory.
     """
 
-    def __init__(self, data: str | Path | Store, user: str, embed: Embedder | str = "wordllama") -> None:
+    def __init__(self, data: str | Path | Store, user: str, embed: Embedder | str | None = None) -> None:
         self.data = str(data) if isinstance(data, str | Path) else data
         self.user, self.embed = user, embed
         folder = os.path.realpath(data) if isinstance(data, str | Path) and "://" not in str(data) else self.data

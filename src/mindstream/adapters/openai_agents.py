@@ -34,7 +34,7 @@ class MindstreamSession:
         data: a folder, a database's URL, or a store.
         user: whose memory it is in, which spans the user's sessions; None: it has a memory to itself, of its own name.
         session_settings: how many items runs are given, where they do not say.
-        embed: an embedder, or the name of one.
+        embed: an embedder, or the name of one; None: the one that made the vectors of the memory.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class MindstreamSession:
         data: str | Path | Store = "data",
         user: str | None = None,
         session_settings: SessionSettings | None = None,
-        embed: Embedder | str = "wordllama",
+        embed: Embedder | str | None = None,
     ) -> None:
         self.session_id, self.session_settings = session_id, session_settings
         self.handle = Handle(data, session_id if user is None else user, embed)

@@ -23,6 +23,7 @@ from mindstream.adapters.loop import Handle
 from mindstream.clock import format_iso
 from mindstream.errors import MindstreamError
 from mindstream.memory.memory import Memory
+from mindstream.memory.recall.relevance import LOW_CERTAINTY
 from mindstream.memory.store.record import Kind, Record
 from mindstream.memory.store.store import Store
 from mindstream.models.embedders.embedder import Embedder
@@ -37,8 +38,6 @@ FACTS: tuple[Kind, ...] = ("note", "thought", "dream", "observation", "document"
 NO_MENTION = "Nothing was forgotten: no memory mentions this. Similar ones, which are kept unless the user means one:"
 SHOWN = 5
 """So many of the memories that were forgotten are named, so that it is seen where the wrong ones were."""
-FLOOR = 0.05
-"""With less certainty no line of talk stands before a prompt."""
 
 
 @dataclass
@@ -52,7 +51,7 @@ class MemoryCapability(AbstractCapability[Any]):
         shown: where they stand, fenced: before the user's words (`message`), or in the agent's `instructions`.
         talk: what the user said and what was answered is kept after a run; not after one that forgot something.
         most_forgotten: `forget` refuses words by which more records than that would go.
-        embed: an embedder, or the name of one.
+        embed: an embedder, or the name of one; None: the one that made the vectors of the memory.
     """
 
     data: str | Path | Store
@@ -61,7 +60,7 @@ class MemoryCapability(AbstractCapability[Any]):
     shown: Literal["message", "instructions"] = "message"
     talk: bool = True
     most_forgotten: int = 20
-    embed: Embedder | str = "wordllama"
+    embed: Embedder | str | None = None
     _before: str | None = field(default=None, init=False, repr=False)
     """What was recalled for this run; None: it has not been asked yet."""
     _forgot: bool = field(default=False, init=False, repr=False)
@@ -174,7 +173,7 @@ class MemoryCapability(AbstractCapability[Any]):
 async def _for_prompt(memory: Memory, said: str, k: int) -> list[Record]:
     """Recall facts, whatever they answer, and half as many lines of talk, where they may answer."""
     facts = await memory.recall(said, k, kinds=FACTS)
-    talk = await memory.recall(said, max(1, k // 2), kinds=["chat"], floor=FLOOR)
+    talk = await memory.recall(said, max(1, k // 2), kinds=["chat"], floor=LOW_CERTAINTY)
     return [each.record for each in (*facts, *talk)]
 
 

@@ -32,7 +32,6 @@ from mindstream.log.audit import Deed, machine_user
 from mindstream.log.events import Logged
 from mindstream.log.files import private_file
 from mindstream.log.folder import history
-from mindstream.memory.curation.forgetting import FLOOR
 from mindstream.memory.store.validation import MAX_UTTERANCE
 from mindstream.private_files import make_private_folder
 from mindstream.reasoners.run_context import rows_of
@@ -261,8 +260,9 @@ class Commands:
         self._screen.text(f"retained as {note.id}")
 
     async def _recall(self, words: str) -> None:
-        found = await self._mind.memory.recall(words, k=5, touch=False, floor=FLOOR)
-        lines = [f"{each.score:5.1f}  {each.record.kind}: {short(each.record.text)}" for each in found]
+        found = await self._mind.memory.recall(words, k=5, touch=False)
+        mark = f"low confidence ({found.certainty:.0%}), " if found.low_confidence else ""
+        lines = [f"{each.score:5.1f}  {mark}{each.record.kind}: {short(each.record.text)}" for each in found]
         self._screen.text("\n".join(lines) or "nothing is found")
 
     async def _forget(self, words: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from mindstream.clock import format_spoken
-from mindstream.coach.belief.belief import FLOOR, plan_of
+from mindstream.coach.belief.belief import plan_of
 from mindstream.coach.briefing import briefing_of
 from mindstream.coach.events import LeftUnsaid
 from mindstream.coach.gates.gate import Situation
@@ -24,6 +24,7 @@ from mindstream.errors import BudgetSpent, ModelError, ModelRefused, ReplyInvali
 from mindstream.log.events import Failed, Said
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.exemplars import Exemplars, find_examples
+from mindstream.memory.recall.relevance import LOW_CERTAINTY
 from mindstream.memory.store.record import Kind, Record
 from mindstream.memory.store.store import Entry
 from mindstream.models.model import Model, Request
@@ -212,7 +213,7 @@ async def gather_context(
     newest = await stream.latest("chat", HISTORY)
     own = next((record.id for record in newest if record.seq == heard), "")
     try:
-        found = await stream.recall(text, k=RECALLED, kinds=RECALLED_KINDS, floor=FLOOR, asked_in=own)
+        found = await stream.recall(text, k=RECALLED, kinds=RECALLED_KINDS, floor=LOW_CERTAINTY, asked_in=own)
     except ModelError:  # an embedder that cannot be had: what is newest must do
         return await context_without_recall(stream, session, heard, believer)
     return await fit_context(stream, session, heard, newest, [each.record for each in found], believer)

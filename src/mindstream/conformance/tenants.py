@@ -65,6 +65,7 @@ TRIED: dict[str, Call] = {
     "count": lambda store, its: store.count(its.key, "remembered"),
     "checkpoint": lambda store, its: store.checkpoint(its.key, "head"),
     "taken_by": lambda store, its: store.taken_by(its.key, "created"),
+    "recorded_embedder": lambda store, its: store.recorded_embedder(its.key),
     "records": lambda store, its: store.records(its.key, [its.record.id]),
     "latest": lambda store, its: store.latest(its.key, n=9, now=NOW),
     "find_same": lambda store, its: store.find_same(its.key, "note", [its.record.text], now=NOW),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from mindstream.clock import DAY_S, Moment
@@ -36,6 +36,7 @@ from mindstream.life.waking import DueOrder, Rhythm
 from mindstream.memory.lease import LEASE_S
 from mindstream.memory.lifecycle.sleep import DRAWN
 from mindstream.memory.memory import Memory
+from mindstream.memory.policy import Retention, adopt_policy, own_policy
 from mindstream.memory.recall.exemplars import Exemplars
 from mindstream.memory.store.store import Fence
 from mindstream.models.decide import decide
@@ -63,6 +64,7 @@ class LifeConfig:
         attached: how many tools from outside M1 is shown at once.
         lease_s: how long the life stays with this process when it dies; then another may take it up.
         hears: what the user says is said to it; False: a coach speaks with the user, and this life minds its own goal.
+        retention: the retention policy of its memory where none is recorded (memory/policy); it is recorded.
         offers: what M1 carried out is offered to whoever gives exemplars, task and result, unless it failed, was broken
             off, or words of strangers stand in it.
     """
@@ -77,6 +79,7 @@ class LifeConfig:
     attached: int = 6
     lease_s: float = LEASE_S
     hears: bool = True
+    retention: Retention = "decay"
     offers: bool = False
 
 
@@ -130,6 +133,7 @@ class Life:
         if goal or orders:
             await give_goal(memory, goal, orders)
         async with open_models(models, memory.clock) as shared, lives.hold(memory, config.lease_s) as fence:
+            await _set_retention(memory, config.retention)
             state = await read_state(memory, hears=config.hears)
             life = cls(memory, shared, state, fence, tools=tools, config=config, user=user, exemplars=exemplars)
             try:
@@ -326,3 +330,13 @@ class Life:
             *LedgerTools(steps, language, config.rhythm.zone).tools(),
         )  # fmt: skip
         return {tool.spec.name: tool for tool in own}
+
+
+async def _set_retention(memory: Memory, retention: Retention) -> None:
+    """Let the memory of a life decay, unless another policy is recorded for it or the caller chose the rules."""
+    if retention == "keep" or memory.strength is None or not memory.keeps_all:
+        return
+    recorded = (await own_policy(memory.store, memory.key)).get("retention", "")
+    if recorded != "keep":
+        await adopt_policy(memory.store, memory.key, memory.clock.now(), {} if recorded else retention)
+        memory.follow(replace(memory.strength, keeps_all=False))

@@ -39,6 +39,7 @@ class Strength:
         cap_s: where T ends and a record becomes lasting.
         passed_over_s: how long since it was last returned before being passed over costs a level (theta of recall).
         asleep_s: the same for being drawn in sleep (theta of sleep).
+        keeps_all: records strengthen, and never lose a level: nothing is archived (the policy `keep`).
     """
 
     first_s: float = HOUR_S
@@ -46,6 +47,7 @@ class Strength:
     cap_s: float = DAY_S
     passed_over_s: float = 30 * DAY_S
     asleep_s: float = 14 * DAY_S
+    keeps_all: bool = False
 
     def __post_init__(self) -> None:
         if not (0 < self.first_s < self.cap_s < math.inf and 1 < self.base < math.inf):
@@ -61,6 +63,10 @@ class Strength:
     def interval_s(self, level: int) -> float:
         """Return T(level): how long after its last return a further one counts."""
         return self.cap_s if level >= self.lasting_level else self.first_s * self.base**level
+
+
+DECAY, KEEP = Strength(), Strength(keeps_all=True)
+"""The rules of the two retention policies (memory/policy), with the default constants."""
 
 
 class StrengthState(NamedTuple):
@@ -88,12 +94,12 @@ def after_return(held: StrengthState, now: Moment, laws: Strength) -> StrengthSt
 
 def after_passing_over(held: StrengthState, now: Moment, laws: Strength) -> StrengthState:
     """Return how a record is held after a recall has found it and returned others."""
-    return _weaker(held, now, laws.passed_over_s)
+    return _weaker(held, now, math.inf if laws.keeps_all else laws.passed_over_s)
 
 
 def after_sleep(held: StrengthState, now: Moment, laws: Strength) -> StrengthState:
     """Return how a record is held after a sleep has drawn it."""
-    return _weaker(held, now, laws.asleep_s)
+    return _weaker(held, now, math.inf if laws.keeps_all else laws.asleep_s)
 
 
 def _weaker(held: StrengthState, now: Moment, after_s: float) -> StrengthState:
@@ -127,7 +133,7 @@ def curve(
         drawn: the chance that one sleep draws a record: n / (records that a sleep can draw).
         passed_over_per_day: how often a day it is found while others are returned.
     """
-    if level >= laws.lasting_level:
+    if laws.keeps_all or level >= laws.lasting_level:
         return [Point(day, 1.0) for day in range(days + 1)]
     return [
         Point(

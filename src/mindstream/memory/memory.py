@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from mindstream.clock import Moment
+from mindstream.clock import Time, moment_or_none
 from mindstream.errors import InputError
 from mindstream.identifiers import normal_name
 from mindstream.memory.curation import audit as auditing
@@ -64,7 +64,7 @@ class Memory(Stream):
         return await curation.read_history(self, id_)
 
     async def forget(
-        self, *ids: str, about: str = "", session: str = "", since: Moment | None = None, until: Moment | None = None,
+        self, *ids: str, about: str = "", session: str = "", since: Time | None = None, until: Time | None = None,
         kinds: Sequence[Kind] = (),
     ) -> Forgotten:  # fmt: skip
         """Delete records for good, by id or by all else that is named, with what is derived from them alone.
@@ -77,14 +77,15 @@ class Memory(Stream):
         )
 
     async def find_removal(
-        self, *ids: str, about: str = "", session: str = "", since: Moment | None = None, until: Moment | None = None,
+        self, *ids: str, about: str = "", session: str = "", since: Time | None = None, until: Time | None = None,
         kinds: Sequence[Kind] = (),
     ) -> Removal:  # fmt: skip
         """Return what would be deleted if this were forgotten; nothing is changed.
 
         `about` deletes only what mentions the subject (memory/curation/mentions). `kinds`: only such records.
         """
-        request = ForgetRequest(ids=ids, about=about, session=session, since=since, until=until, kinds=tuple(kinds))
+        first, last = moment_or_none(since, "since"), moment_or_none(until, "until", whole_day=True)
+        request = ForgetRequest(ids=ids, about=about, session=session, since=first, until=last, kinds=tuple(kinds))
         return await forgetting.find_removal(self, request)
 
     async def sleep(

@@ -7,12 +7,12 @@ import contextlib
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from mindstream.errors import ModelUnavailable
 from mindstream.log.events import Failed
-from mindstream.memory.recall.embedding import Embedding, Floats
-from mindstream.memory.store.record import Record
-from mindstream.memory.store.store import Revision
+from mindstream.memory.recall.embedding import PROBE, Embedding, Floats, embed_each
+from mindstream.memory.store.record import Record, Vector
+from mindstream.memory.store.store import Entry, Revision
+from mindstream.memory.store.validation import shortened
 
 if TYPE_CHECKING:
     from mindstream.memory.store.columns import Columns
@@ -23,7 +23,8 @@ MOST = 10_000
 AT_ONCE = 64
 REST_S, LONGEST_REST_S = 0.5, 60.0
 """How long to rest after a failure; twice as long each time."""
-PROBE = "hello"
+LONGEST_WHY = 200
+"""Characters of an embedder's reason that are logged."""
 
 
 class MissingVectors:
@@ -34,7 +35,6 @@ class MissingVectors:
         self._owed: dict[str, None] = {}
         self._waiting: dict[str, None] = {}
         self._task: asyncio.Task[None] | None = None
-        self._at_once = AT_ONCE
         self._said_silent = self._looked_for_foreign = False
 
     def owe(self, ids: Iterable[str]) -> None:
@@ -56,20 +56,25 @@ class MissingVectors:
         if self._task is None or self._task.done():
             self._task = asyncio.ensure_future(self._run())
 
-    async def tell(self, silent: str) -> None:
-        """Say once that some records, or for the time being all (`silent`: why), are found by their words only."""
+    async def tell(self, silent: str) -> str:
+        """Return why some records, or for the time being all (`silent`: why), are found by their words only.
+
+        It is shown once to whoever listens to the stream.
+        """
         if silent:
             self.begin()
             if not self._said_silent:
                 self._stream.show(Failed(text=silent, where="recall"))
             self._said_silent = True
-            return
+            return silent
         self._said_silent = False
-        columns = None if self._looked_for_foreign else self._stream.columns_held()
-        if columns is not None:
+        columns = self._stream.columns_held()
+        offer = self._offer(columns) if columns is not None else ""
+        if columns is not None and not self._looked_for_foreign:
             self._looked_for_foreign = True
-            if offer := self._offer(columns):
+            if offer:
                 self._stream.show(Failed(text=offer, where="recall"))
+        return offer
 
     def _offer(self, columns: Columns) -> str:
         """Say how many records the stream's embedder has made no vector of, and what to do; "" where there are none."""
@@ -89,43 +94,54 @@ class MissingVectors:
     async def _run(self) -> None:
         rest_s = REST_S
         while self._waiting or self._embedding.is_silent:
-            asked = self._embedding.is_silent
-            answers = not asked or await self._embedding.patiently([PROBE]) is not None
+            answers = not self._embedding.is_silent or await self._embedding.patiently([PROBE]) is not None
             with contextlib.suppress(Exception):  # whatever the store does, what waits goes on waiting
-                if answers and await self._give(sure=asked):
+                if answers and await self._give():
                     rest_s = REST_S
                     continue
             await asyncio.sleep(rest_s)
             rest_s = min(2 * rest_s, LONGEST_REST_S)
 
-    async def _give(self, sure: bool) -> bool:
-        """Give some records their vectors; return whether there is reason to go on at once.
-
-        `sure`: the embedder has just answered something else.
-        """
-        stream, ids = self._stream, list(self._waiting)[: self._at_once]
+    async def _give(self) -> bool:
+        """Give some records their vectors; return whether there is reason to go on at once."""
+        stream, ids = self._stream, list(self._waiting)[:AT_ONCE]
         records = await stream.store.records(stream.key, ids)
-        rows = await self._embedding.patiently([record.text for record in records]) if records else None
-        if records and rows is None:
-            if sure and len(ids) == 1:  # it answers, but not to this
-                del self._waiting[ids[0]]
-            self._at_once = 1
+        try:
+            rows = await embed_each(self._ask, [record.text for record in records])
+        except ModelUnavailable:
             return False
-        if rows is not None:
+        if records:
             await give(stream, records, rows)
         for id_ in ids:
             del self._waiting[id_]
-        self._at_once = min(AT_ONCE, 2 * self._at_once)
         return not self._embedding.is_silent
 
+    async def _ask(self, texts: Sequence[str]) -> Floats:
+        rows = await self._embedding.patiently(texts)
+        if rows is None:
+            raise ModelUnavailable(self._embedding.failure)
+        return rows
 
-async def give(stream: Stream, records: Sequence[Record], rows: Floats) -> None:
-    """Write the vectors of records that are there."""
-    revisions = [
-        Revision(id=record.id, embedder=stream.embedder.name, vector=vector)
-        for record, vector in zip(records, rows.astype(np.float16), strict=True)
+
+async def give(stream: Stream, records: Sequence[Record], rows: Sequence[Vector | str]) -> int:
+    """Write the vectors of records that are there, and log which texts the embedder refused; return how many it took.
+
+    Args:
+        rows: for each record its vector, or why there is none.
+    """
+    pairs, name = list(zip(records, rows, strict=True)), stream.embedder.name
+    refused = [
+        Failed(
+            text=f"{name} refuses the text of record {record.id} ({len(record.text):,} characters), which is found by"
+            f" its words only: {shortened(row, LONGEST_WHY)}",
+            where="embedding",
+        )
+        for record, row in pairs
+        if isinstance(row, str)
     ]
-    await stream.commit(revisions=revisions)
+    taken = [Revision(id=record.id, embedder=name, vector=row) for record, row in pairs if not isinstance(row, str)]
+    await stream.commit(*(Entry(event, "embedder", system=True) for event in refused), revisions=taken)
+    return len(taken)
 
 
 def _add(waiting: dict[str, None], ids: Iterable[str]) -> None:

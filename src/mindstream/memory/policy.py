@@ -1,25 +1,36 @@
-"""How a memory recalls and fades: all that can be set of it, from where, and what is set for one memory alone.
+"""The policy of a memory: how it recalls, and whether what is not used is archived.
 
-defaults  <  what is set for this memory (`mindstream memory policy base=3`)  <  the settings of who opens it
+Layers, the later before the earlier: defaults, what is recorded for this memory (`mindstream memory policy base=3`,
+`Memory.open(policy="decay")`), the settings of the process that opens it.
+
+The retention policy is `keep` (default: records strengthen and rank, nothing is ever archived) or `decay` (the rules of
+memory/fading). A life records `decay` for its memory where none is recorded. A memory that an earlier version wrote
+keeps `decay`: the migration marks its stream, and the first process that opens it for use records the policy as an
+event, so that the log says so once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
+from mindstream.clock import Moment
 from mindstream.errors import InputError
 from mindstream.log.events import PolicySet
 from mindstream.log.names import StreamKey
-from mindstream.memory.fading import Strength
+from mindstream.memory.fading import DECAY, Strength
 from mindstream.memory.recall.rerank import check_reranker
-from mindstream.memory.store.store import Store
+from mindstream.memory.store.registry import WRITTEN_UNDER_DECAY
+from mindstream.memory.store.store import Commit, Entry, Store
 from mindstream.models.prompt import complaints
 
 LAWS = ("first_s", "base", "cap_s", "passed_over_s", "asleep_s")
-USUAL = Strength()
+USUAL = DECAY
+Retention: TypeAlias = Literal["keep", "decay"]
+AnyPolicy: TypeAlias = Retention | Mapping[str, JsonValue]
+"""A retention policy by its name, or values of a `MemoryPolicy` by theirs."""
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
@@ -27,15 +38,18 @@ class MemoryPolicy(BaseModel):
     """What can be set.
 
     Attributes:
+        retention: keep: nothing is archived unless the user asks; decay: what is not used is, by recall and sleep.
         reranker: who ranks what the first stage found: none, model, or cross:NAME (memory/recall/rerank).
         reranked: how many of those it is given.
         returned: how many R returns, in a life.
         drawn: how many records a sleep draws.
-        first_s, base, cap_s, passed_over_s, asleep_s: the constants of the laws (memory/fading).
+        first_s, base, cap_s, passed_over_s, asleep_s: the constants of the rules (memory/fading); under `keep` the last
+            two have no effect.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    retention: Retention = "keep"
     reranker: str = ""
     reranked: int = Field(20, ge=2, le=100)
     returned: int = Field(5, ge=1, le=50)
@@ -48,8 +62,8 @@ class MemoryPolicy(BaseModel):
 
     @property
     def laws(self) -> Strength:
-        """The constants of the laws."""
-        return Strength(**{name: getattr(self, name) for name in LAWS})
+        """The rules with their constants."""
+        return Strength(**{name: getattr(self, name) for name in LAWS}, keeps_all=self.retention == "keep")
 
 
 def read_policy(*layers: Mapping[str, JsonValue]) -> MemoryPolicy:
@@ -73,12 +87,37 @@ def read_policy(*layers: Mapping[str, JsonValue]) -> MemoryPolicy:
 
 
 async def open_policy(store: Store, stream: StreamKey, given: Mapping[str, JsonValue]) -> MemoryPolicy:
-    """Return how a memory recalls and fades; `given`: what the settings of who opens it say."""
+    """Return the policy of a memory, writing nothing; `given`: the settings of the process that opens it."""
     return read_policy(await own_policy(store, stream), given)
 
 
+async def adopt_policy(store: Store, stream: StreamKey, at: Moment, given: AnyPolicy) -> MemoryPolicy:
+    """Return the policy of a memory that is opened for use, and record what is not yet recorded of it.
+
+    Recorded are a retention policy that is given by its name, and that of a memory which an earlier version wrote.
+
+    Raises:
+        InputError: `given` is no such policy, or has a name or a value that cannot be.
+    """
+    recorded, own = await _recorded(store, stream), await own_policy(store, stream)
+    if isinstance(given, str):
+        own, given = {**own, "retention": given}, {}
+    policy = read_policy(own, given)
+    if own != recorded:
+        event = PolicySet(policy=dict(own))
+        await store.commit(Commit(mind=stream, at=at, entries=(Entry(event, "mindstream", system=True),)))
+    return policy
+
+
 async def own_policy(store: Store, stream: StreamKey) -> Mapping[str, JsonValue]:
-    """Return what is set for this memory alone."""
+    """Return what is recorded for this memory; of one that an earlier version wrote, `decay` too."""
+    recorded = await _recorded(store, stream)
+    if "retention" not in recorded and await store.taken_by(stream, WRITTEN_UNDER_DECAY) is not None:
+        return {**recorded, "retention": "decay"}
+    return recorded
+
+
+async def _recorded(store: Store, stream: StreamKey) -> Mapping[str, JsonValue]:
     row = await store.last(stream, "policy_set")
     return row.event.policy if row is not None and isinstance(row.event, PolicySet) else {}
 

@@ -9,21 +9,24 @@ import asyncio
 import contextlib
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from pydantic import BaseModel, JsonValue
 
 from mindstream import caches, intake
-from mindstream.clock import Clock, Moment, SystemClock
-from mindstream.errors import Conflict
+from mindstream.clock import Clock, Moment, SystemClock, Time, moment, moment_or_none
+from mindstream.errors import Conflict, InputError
 from mindstream.log.events import Event, Logged, Remembered
 from mindstream.log.feed import Feed
 from mindstream.log.names import StreamName
 from mindstream.memory import belief as beliefs
 from mindstream.memory.belief import Belief, read_belief
-from mindstream.memory.fading import Strength
+from mindstream.memory.fading import KEEP, Strength
 from mindstream.memory.missing_vectors import MissingVectors
 from mindstream.memory.opening import AnyStore, clock_of, opened_store
+from mindstream.memory.policy import AnyPolicy, adopt_policy
+from mindstream.memory.recall.embedding import choose_embedder, other_embedder
 from mindstream.memory.recall.filters import Filters
 from mindstream.memory.recall.policies import Policy
 from mindstream.memory.recall.recall import Recollection, recaller_of
@@ -57,14 +60,12 @@ from mindstream.memory.store.store import (
 from mindstream.memory.store.validation import MAX_DEPTH, checked_moment, checked_text, fitted_text, legible_record
 from mindstream.memory.traced import tell_found, tell_written, traced
 from mindstream.models.embedders.embedder import Embedder
-from mindstream.models.embedders.named import embedder
 from mindstream.tracing import genai
 
 if TYPE_CHECKING:
     from mindstream.memory.store.columns import Columns
 
 
-LAWS = Strength()
 REAL = SystemClock()
 Shape = TypeVar("Shape", bound=BaseModel)
 
@@ -111,6 +112,7 @@ async def build_records(stream: Stream, news: Sequence[RecordDraft]) -> list[Rec
 
     A text that is too long is shortened: it is one that a mind has made, and must not stop it.
     """
+    stream.require_own_vectors()
     texts = [fitted_text((await intake.cleaned(new.text)).text if intake.is_on() else new.text) for new in news]
     vectors = await stream.embedding.at_once(texts)
     now = stream.clock.now()
@@ -126,11 +128,12 @@ async def build_records(stream: Stream, news: Sequence[RecordDraft]) -> list[Rec
 def _record(
     stream: Stream, new: RecordDraft, text: str, vector: Vector | None, now: Moment, depth: int, tainted: bool
 ) -> Record:
-    created = now if new.created is None else new.created
+    created = now if new.created is None else moment(new.created, "created")
+    since, until = moment_or_none(new.valid_from, "valid_from"), moment_or_none(new.valid_until, "valid_until")
     record = Record(
         id=stream.ids.make(checked_moment(created, "created"), new.kind, text), stream=stream.key, kind=new.kind,
         text=text, created=created, accessed=now, by=new.by, episode=new.episode, importance=new.importance,
-        valid_from=new.valid_from, valid_until=new.valid_until, about=new.about, keywords=new.keywords,
+        valid_from=since, valid_until=until, about=new.about, keywords=new.keywords,
         evidence=new.evidence, depth=depth if new.depth is None else new.depth, slot=new.slot, version=new.version,
         data={**new.data, TAINTED: True} if tainted else new.data, vector=vector,
         embedder="" if vector is None else stream.embedder.name,
@@ -176,7 +179,8 @@ class Stream:
 
     Args:
         name: a plain one is a user's.
-        strength: the laws by which its records last and fade; None: nothing ever does.
+        strength: the rules by which its records last and decay; `KEEP`: they strengthen, and nothing is archived;
+            None: they never change.
         second: the second stage of its recalls; None: the first alone ranks (memory/recall/rerank).
         seed: decides the ids of its records, so that the same run gives the same journal; None: chance does.
 
@@ -191,7 +195,7 @@ class Stream:
         clock: Clock,
         feed: Feed | None = None,
         *,
-        strength: Strength | None = LAWS,
+        strength: Strength | None = KEEP,
         second: SecondStage | None = None,
         seed: int | str | None = None,
     ) -> None:
@@ -211,9 +215,34 @@ class Stream:
         self._touches = Touches(store, self._columns_of, self.key, clock, strength)
         self._lately = RecentTexts(self.key)
         self._held: dict[str, Record | None] = {}
+        self.vectors_of = ""
+        """The embedder that made this stream's vectors, where it is not the stream's own; "": they fit."""
         self._since: int | None = None
         self._letting_go = _LettingGo(self.key, self._held)
         caches.note(self.key)
+
+    @property
+    def keeps_all(self) -> bool:
+        """Whether the policy is `keep`: nothing is archived or merged unless the user asks."""
+        return self.strength is not None and self.strength.keeps_all
+
+    @property
+    def decays(self) -> bool:
+        """Whether the policy is `decay`: what is not used is archived."""
+        return self.strength is not None and not self.strength.keeps_all
+
+    def require_own_vectors(self) -> None:
+        """Refuse to compare or mix vectors of two embedders.
+
+        Raises:
+            InputError: the stream was opened with another embedder than the one that made its vectors.
+        """
+        if self.vectors_of:
+            raise InputError(other_embedder(self.name, self.vectors_of, self.embedder.name))
+
+    def follow(self, strength: Strength) -> None:
+        """Let records last and decay by other rules from now on."""
+        self.strength = self._touches.laws = strength
 
     async def begin(self) -> None:
         """Note how far erasures are known: nothing that is read from now on is written back once all was erased.
@@ -234,13 +263,27 @@ class Stream:
     @classmethod
     @contextlib.asynccontextmanager
     async def open(
-        cls, data: AnyStore, name: StreamName | str, *, embed: Embedder | str = "wordllama",
-        clock: Clock | None = None, seed: int | str | None = None,
+        cls, data: AnyStore, name: StreamName | str, *, embed: Embedder | str | None = None,
+        clock: Clock | None = None, seed: int | str | None = None, policy: AnyPolicy = MappingProxyType({}),
     ) -> AsyncIterator[Self]:  # fmt: skip
-        """Open a stream of a folder (made if need be), a database or a store; what was opened here is closed here."""
+        """Open a stream of a folder (made if need be), a database or a store; what was opened here is closed here.
+
+        Args:
+            embed: an embedder, or its name; None: the one that made the stream's vectors, wordllama in a new stream.
+                Where another one is named, recall and writing are refused until `reembed()` was called.
+            policy: `keep` (nothing is archived) or `decay` (what is not used is), recorded for this stream; or values
+                by name while it is open (memory/policy). Nothing: what is recorded, `keep` in a new stream.
+
+        Raises:
+            InputError: there is no such policy.
+            SettingsError: there is no such embedder.
+        """
+        named, time = StreamName("user", name) if isinstance(name, str) else name, clock or clock_of(data)
         async with opened_store(data) as store:
-            vectors = embedder(embed) if isinstance(embed, str) else embed
-            async with cls(store, name, vectors, clock or clock_of(data), seed=seed) as stream:
+            vectors, of_another = await choose_embedder(store, store.key(named), embed)
+            laws = (await adopt_policy(store, store.key(named), time.now(), policy)).laws
+            async with cls(store, named, vectors, time, seed=seed, strength=laws) as stream:
+                stream.vectors_of = of_another
                 yield stream
 
     async def __aenter__(self) -> Self:
@@ -287,6 +330,9 @@ class Stream:
         keywords: Sequence[str] = (),
         evidence: Sequence[str] = (),
         data: Mapping[str, JsonValue] | None = None,
+        created: Time | None = None,
+        valid_from: Time | None = None,
+        valid_until: Time | None = None,
     ) -> Record:
         """Write one record and return it once it is on disk; no model is called.
 
@@ -294,10 +340,13 @@ class Stream:
             importance: 1 (mundane) to 10 (poignant); None: not rated.
             evidence: ids of the records that it is drawn from.
             data: fields of your own; `recall(where=…)` finds by them.
+            created: when it was said or seen; None: now.
+            valid_from, valid_until: from when until when it holds; None: for good.
         """
         new = RecordDraft(
             text=text, kind=kind, by=by, episode=episode, importance=importance, about=about,
             keywords=tuple(keywords), evidence=tuple(evidence), data=dict(data or {}),
+            created=created, valid_from=valid_from, valid_until=valid_until,
         )  # fmt: skip
         return (await self.retain_all([new]))[0]
 
@@ -314,27 +363,32 @@ class Stream:
 
     @traced(genai.SEARCH_MEMORY, "query", tell_found)
     async def recall(
-        self, query: str, k: int = 10, *, kinds: Sequence[Kind] | None = None, since: Moment | None = None,
-        until: Moment | None = None, as_of: Moment | None = None, where: Mapping[str, JsonValue] | None = None,
+        self, query: str, k: int = 10, *, kinds: Sequence[Kind] | None = None, since: Time | None = None,
+        until: Time | None = None, as_of: Time | None = None, where: Mapping[str, JsonValue] | None = None,
         policy: Policy | None = None, asked_in: str = "", touch: bool = True, floor: float = 0.0,
         rerank: bool = True,
     ) -> Recollection:  # fmt: skip
         """Return the k records that answer best, with the parts of their score, and how sure it is that any answers.
 
         Args:
-            since, until: when they were written, both included.
+            since, until: when they were written, both included: seconds since 1970, a datetime, a date or ISO 8601
+                text, in UTC where no zone is named. A date alone is a whole day.
             as_of: read the stream as it stood at that moment; a look back touches nothing.
             where: what `by`, `episode`, `slot` or entries of `data` must be.
             touch: False: a pure read, for pages, searches, interviews and benchmarks. True: what is returned is held
                 better, what is passed over fades (see memory/fading); written within a second. To write it in
                 one commit with your own entries: read purely, then `commit(…, touch=found.touch)`.
             asked_in: the id of the record in which the question itself was written down: it is not its own answer.
-            floor: with less certainty (0 to 1) nothing is returned.
+            floor: with less certainty (0 to 1) nothing is returned; by default all is, and `low_confidence` says so.
             rerank: the second stage ranks, where there is one.
         """
+        self.require_own_vectors()
         if touch and as_of is None:
             await self._touches.overdue()
-        filters = Filters(kinds=kinds, since=since, until=until, as_of=as_of, where=where or {}, asked_in=asked_in)
+        filters = Filters(
+            kinds=kinds, since=moment_or_none(since, "since"), until=moment_or_none(until, "until", whole_day=True),
+            as_of=moment_or_none(as_of, "as_of", whole_day=True), where=where or {}, asked_in=asked_in,
+        )  # fmt: skip
         found = await self._recaller.recall(
             self.key, query, k, now=self.clock.now(), filters=filters, policy=policy, floor=floor,
             second=self.second if rerank else None,
@@ -345,8 +399,10 @@ class Stream:
             touched = Touch(now, [each.record.id for each in found.returned], found.passed_over)
             if touch:
                 self._touches.add(touched)
-        await self.missing.tell(found.without_vectors)
-        return Recollection(found.returned, found.certainty, touched, found.not_reranked, found.by_candidates)
+        told = await self.missing.tell(found.without_vectors)
+        return Recollection(
+            found.returned, found.certainty, touched, found.not_reranked, found.by_candidates, told
+        )  # fmt: skip
 
     async def commit(
         self, *entries: Entry | Event, revisions: Sequence[Revision] = (), wake: NewWork | None = None,
@@ -389,8 +445,8 @@ class Stream:
         return logged
 
     async def find(
-        self, n: int | None = None, *, kinds: Sequence[Kind] | None = None, since: Moment | None = None,
-        until: Moment | None = None, where: Mapping[str, JsonValue] | None = None, over: bool = False,
+        self, n: int | None = None, *, kinds: Sequence[Kind] | None = None, since: Time | None = None,
+        until: Time | None = None, where: Mapping[str, JsonValue] | None = None, over: bool = False,
     ) -> list[Record]:  # fmt: skip
         """Return the records that hold and are what is named, newest first, at most n; nothing is asked or touched.
 
@@ -398,7 +454,10 @@ class Stream:
             since, until, where: as `recall` has them.
             over: with what holds no more or is forgotten, as long as it was not erased.
         """
-        filters = Filters(kinds=kinds, since=since, until=until, where=where or {}, over=over)
+        filters = Filters(
+            kinds=kinds, since=moment_or_none(since, "since"), until=moment_or_none(until, "until", whole_day=True),
+            where=where or {}, over=over,
+        )  # fmt: skip
         return await self._recaller.find(self.key, n, now=self.clock.now(), filters=filters)
 
     async def latest(self, kind: Kind, n: int = 1, *, episode: str | None = None) -> list[Record]:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
-
-from pydantic import JsonValue
 
 from mindstream import intake
 from mindstream.clock import Clock, format_iso
@@ -34,7 +32,8 @@ from mindstream.log.names import StreamName, checked_name
 from mindstream.memory.curation.curation import Correction
 from mindstream.memory.memory import Memory
 from mindstream.memory.opening import AnyStore, clock_of, finish_erasures, opened_store
-from mindstream.memory.policy import open_policy
+from mindstream.memory.policy import AnyPolicy, adopt_policy
+from mindstream.memory.recall.embedding import choose_embedder, other_embedder
 from mindstream.memory.recall.rerank import second_stage
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.registry import SAID_ONCE
@@ -46,7 +45,6 @@ from mindstream.minds.left_open import answer_left_open
 from mindstream.minds.responder import Attention, Host, NullResponder, ResponderFactory, make_responder
 from mindstream.minds.timeouts import Timeouts
 from mindstream.models.embedders.embedder import Embedder
-from mindstream.models.embedders.named import embedder
 from mindstream.models.roles import AnyModels, Models, open_models
 from mindstream.reasoners.background import Background
 from mindstream.reasoners.reasoner import Reasoner, RunContext, RunResult
@@ -111,10 +109,10 @@ class Mind:
         tools: Sequence[Tool] = (),
         reasoners: Sequence[Reasoner] = (),
         responder: ResponderFactory | None = None,
-        embed: Embedder | str = "wordllama",
+        embed: Embedder | str | None = None,
         clock: Clock | None = None,
         timeouts: Timeouts | None = None,
-        policy: Mapping[str, JsonValue] = MappingProxyType({}),
+        policy: AnyPolicy = MappingProxyType({}),
         part: Part = "whole",
         owner: str = "",
     ) -> AsyncIterator[Mind]:
@@ -130,14 +128,15 @@ class Mind:
                 or `Models`. A role that is needed and stands nowhere is an error, unless there is a default.
             tools: what its reasoners may call, beside their own.
             reasoners: more of them, beside those of the responder; each writes its own slot.
-            policy: how its memory recalls and fades, where that is not as usual (memory/policy).
+            embed: an embedder, or its name; None: the one that made the vectors of its memory, wordllama in a new one.
+            policy: `keep` or `decay`, recorded for its memory; or values by name while it is open (memory/policy).
             responder: how whoever answers is made, as `Coach.using(pack="sleep")`; None: nobody answers.
             part: what of it lives in this process: it `talks`, and another one thinks; or it `thinks`, and another one
                 talks. Each of them may be in any number of processes.
             owner: the name under which it holds work that was taken up for it; "": one of its own.
 
         Raises:
-            UserError: a name that cannot be used, two of the same name.
+            UserError: a name that cannot be used, two of the same name; another embedder than its memory's.
             StorageError: the data folder cannot be used.
         """
         name = StreamName("user", user) if isinstance(user, str) else user
@@ -146,13 +145,15 @@ class Mind:
         clock = clock or clock_of(data)
         session = checked_name(session, "session") if session else format_iso(clock.now())
         calls = CallLog()
-        embed = embedder(embed) if isinstance(embed, str) else embed
         async with contextlib.AsyncExitStack() as opened_here:
             shared = await opened_here.enter_async_context(open_models(models, clock))
             store = await opened_here.enter_async_context(opened_store(data))
-            kept = await open_policy(store, store.key(name), policy)
+            vectors, of_another = await choose_embedder(store, store.key(name), embed)
+            if of_another:
+                raise InputError(other_embedder(name.id, of_another, vectors.name))
+            kept = await adopt_policy(store, store.key(name), clock.now(), policy)
             second = second_stage(kept.reranker, kept.reranked, shared.with_listener(calls.take))
-            memory = Memory(store, name, embed, clock, Feed(), strength=kept.laws, second=second)
+            memory = Memory(store, name, vectors, clock, Feed(), strength=kept.laws, second=second)
             await memory.begin()
             mind = cls(
                 memory, shared.with_listener(calls.take), session, tools=tools, reasoners=reasoners, timeouts=timeouts,

@@ -111,6 +111,8 @@ async def open_life(
     if wanted.offer and not wanted.pool:
         raise InputError("--offer: to which pool? Name it with --pool")
     config = replace(make_config(settings, wanted), returned=policy.returned, drawn=policy.drawn)
+    if "retention" in policy.model_fields_set:  # the settings' choice, or recorded
+        config = replace(config, retention=policy.retention)
     calls = CallLog()
     spent = (await read_state(stream)).spent
     async with AsyncExitStack() as opened:

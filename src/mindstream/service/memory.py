@@ -17,11 +17,11 @@ from mindstream.log.events import Logged
 from mindstream.log.names import StreamKey, StreamName
 from mindstream.memory.memory import Memory
 from mindstream.memory.opening import finish_erasures, is_begun, open_store
-from mindstream.memory.policy import MemoryPolicy, open_policy
+from mindstream.memory.policy import MemoryPolicy, adopt_policy, open_policy
+from mindstream.memory.recall.embedding import pick_embedder
 from mindstream.memory.recall.rerank import second_stage
 from mindstream.memory.store.record import KINDS, Kind, Record
 from mindstream.memory.store.store import Store, read_log
-from mindstream.models.embedders.named import embedder
 from mindstream.models.roles import Models
 from mindstream.service.folders import refuse_town
 from mindstream.settings import Settings
@@ -35,14 +35,17 @@ class UserMemory:
     """One user's memory in a data folder, whose embedder is loaded when it is needed.
 
     Attributes:
-        policy: how it recalls and fades.
+        embed: the embedder that is named; None: the one that made its vectors.
+        recorded: the embedder that made its vectors; "": it has none.
+        policy: how it recalls, and whether it decays.
     """
 
     store: Store
     user: str
-    embedder_name: str
+    embed: str | None
     clock: Clock
     policy: MemoryPolicy = field(default_factory=MemoryPolicy)
+    recorded: str = ""
 
     @cached_property
     def key(self) -> StreamKey:
@@ -52,9 +55,10 @@ class UserMemory:
     @cached_property
     def memory(self) -> Memory:
         """The memory; loads the embedder."""
-        return Memory(
-            self.store, self.user, embedder(self.embedder_name), self.clock, strength=self.policy.laws
-        )  # fmt: skip
+        vectors, of_another = pick_embedder(self.recorded, self.embed)
+        memory = Memory(self.store, self.user, vectors, self.clock, strength=self.policy.laws)
+        memory.vectors_of = of_another
+        return memory
 
     def rank_by(self, models: Models) -> None:
         """Let the second stage of recall rank, where the policy names one.
@@ -120,8 +124,11 @@ async def open_user_memory(
     async with open_store(settings.data) as store:
         if new or own:
             await refuse_town(store, settings.data)
-        policy = await open_policy(store, store.key(user), policy_given(settings))
-        opened = UserMemory(store, settings.user, settings.embedder, SystemClock(), policy)
+        key, clock, given = store.key(user), SystemClock(), policy_given(settings)
+        writes = new or own
+        policy = await (adopt_policy(store, key, clock.now(), given) if writes else open_policy(store, key, given))
+        recorded = await store.recorded_embedder(key)
+        opened = UserMemory(store, settings.user, settings.named_embedder, clock, policy, recorded)
         yield await opened.require_known() if known else opened
 
 

@@ -49,7 +49,7 @@ async def open_mind(
         responder=Coach.using(
             settings.pack, settings.gate, exemplars, follow_ups, settings.timezone or MachineZone()
         ),
-        embed=settings.embedder, tools=tools,
+        embed=settings.named_embedder, tools=tools,
         timeouts=Timeouts(deadline_s=settings.deadline_s), policy=policy_given(settings),
     ) as mind:  # fmt: skip
         yield mind

@@ -15,12 +15,11 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from mindstream import intake
 from mindstream.clock import format_iso
 from mindstream.errors import InputError
 from mindstream.log.events import Remembered
+from mindstream.memory.recall.embedding import asking, embed_each
 from mindstream.memory.store.record import Record, Triple
 from mindstream.memory.store.store import Entry
 from mindstream.service.export_file import Export, Header
@@ -75,14 +74,16 @@ async def take_in(opened: UserMemory, export: Export[Header], progress: Callable
 
 
 async def _write(opened: UserMemory, records: list[Record]) -> None:
+    opened.memory.require_own_vectors()
     embedder = opened.memory.embedder
     if intake.is_on():
         records = await asyncio.to_thread(lambda: [_cleaned(record) for record in records])
-    vectors = (await embedder.embed([record.text for record in records])).astype(np.float16)
+    vectors = await embed_each(asking(embedder), [record.text for record in records])
     whole = [
-        replace(record, stream=opened.key, embedder=embedder.name, vector=vector)
+        replace(record, stream=opened.key, embedder="" if isinstance(vector, str) else embedder.name,
+                vector=None if isinstance(vector, str) else vector)
         for record, vector in zip(records, vectors, strict=True)
-    ]
+    ]  # fmt: skip
     event = Remembered(count=len(whole), kinds=dict(Counter(record.kind for record in whole)))
     await opened.memory.commit(Entry(event, "import", tuple(whole), system=True))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mindstream.errors import InputError
 from mindstream.memory.recall.exemplars import Example
-from mindstream.models.model import Model
+from mindstream.models.roles import AnyModels, open_models
 from mindstream.sharing.admission import Pair, offer
 from mindstream.sharing.events import ExemplarJudged
 from mindstream.sharing.exemplar import Exemplar
@@ -21,7 +21,8 @@ class Member:
 
     Attributes:
         agent: under whose name it reads and writes; model: who answers for it.
-        scorer: who grades what it offers; None: it only reads.
+        scorer: the model that grades what it offers: a model, its name, or `Models` (role `scorer`); None: it only
+            reads.
         private: what it offers nobody else reads until it is shared (`Pool.release`).
         render: how an exemplar is shown.
     """
@@ -29,7 +30,7 @@ class Member:
     pool: Pool
     agent: str
     model: str = ""
-    scorer: Model | None = None
+    scorer: AnyModels | None = None
     private: bool = False
     tokens: int = TOKENS
     render: Callable[[Exemplar], str] = render_shot
@@ -42,11 +43,17 @@ class Member:
     async def offer(
         self, query: str, answer: str, shown: Sequence[Example], *, asked_by: str = ""
     ) -> ExemplarJudged:  # fmt: skip
-        """Hand in what was answered after these were shown: it is drawn from them."""
+        """Hand in what was answered after these were shown: it is drawn from them.
+
+        Raises:
+            InputError: it has no scorer.
+            SettingsError: the scorer is neither a model nor the name of one.
+        """
         if self.scorer is None:
             raise InputError(f"{self.agent!r} only reads: nobody grades what it offers (`Member(…, scorer=…)`)")
         pair = Pair(query, answer, self.model, asked_by, tuple(each.id for each in shown), self.private)
-        return await offer(self.pool, pair, self.agent, self.scorer)
+        async with open_models(self.scorer) as models:
+            return await offer(self.pool, pair, self.agent, models.of("scorer"))
 
     async def helped(self, shown: Sequence[Example], value: float, query: str = "") -> None:
         """Tell how good the answer was, from 0 to 1, that these stood before.

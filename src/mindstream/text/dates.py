@@ -73,13 +73,22 @@ BEFORE = 60
 
 def spans(text: str, now: Moment) -> list[DateSpan]:
     """Return the stretches of time that a text names, in its order."""
-    return list(_spans(text, datetime.fromtimestamp(now, UTC).replace(hour=0, minute=0, second=0, microsecond=0)))
+    return list(_spans(text, _today(now))[0])
+
+
+def without_dates(text: str, now: Moment) -> str:
+    """Return a text without the words that name stretches of time."""
+    return _spans(text, _today(now))[1]
+
+
+def _today(now: Moment) -> datetime:
+    return datetime.fromtimestamp(now, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 @remember(1024)
-def _spans(text: str, today: datetime) -> tuple[DateSpan, ...]:
+def _spans(text: str, today: datetime) -> tuple[tuple[DateSpan, ...], str]:
     if not HINT.search(text):
-        return ()
+        return (), text
     found: dict[int, Days] = {}
     rest = text
     for pattern, reading in READINGS:
@@ -89,7 +98,7 @@ def _spans(text: str, today: datetime) -> tuple[DateSpan, ...]:
                 found[match.start()] = _stretched(reading(match, today), before)
                 rest = rest[: match.start()] + "\0" * len(match[0]) + rest[match.end() :]
     named = dict.fromkeys(days for _, days in sorted(found.items()))
-    return tuple(DateSpan(since.timestamp(), until.timestamp()) for since, until in named)
+    return tuple(DateSpan(since.timestamp(), until.timestamp()) for since, until in named), rest.replace("\0", " ")
 
 
 def _stretched(days: Days, before: str) -> Days:

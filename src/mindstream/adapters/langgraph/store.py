@@ -44,7 +44,7 @@ class MindstreamStore(base.BaseStore):
     supports_ttl = True
 
     def __init__(
-        self, data: str | Path | Store, user: str = BY, *, embed: Embedder | Any = "wordllama",
+        self, data: str | Path | Store, user: str = BY, *, embed: Embedder | Any = None,
         index: base.IndexConfig | None = None, ttl: base.TTLConfig | None = None,
     ) -> None:  # fmt: skip
         config: Mapping[str, Any] = index or {}

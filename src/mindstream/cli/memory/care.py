@@ -17,7 +17,7 @@ from mindstream.cli.shell.asking import ask, choose, confirm, confirm_name, is_a
 from mindstream.cli.shell.flags import AsJson, Id, Yes, command, flag, group, word
 from mindstream.cli.shell.output import clean, print_json, say, short, tell
 from mindstream.cli.shell.progress import progress
-from mindstream.clock import DAY_S, Moment, SystemClock, format_iso, parse_iso
+from mindstream.clock import DAY_S, Moment, SystemClock, format_iso, moment_or_none
 from mindstream.errors import InputError
 from mindstream.log.names import StreamName
 from mindstream.memory.curation.curation import Drawn, Session
@@ -48,6 +48,7 @@ async def audit(settings: Settings, json: AsJson = False) -> None:
         with progress("looking"):
             found = await opened.memory.audit()
         records = {record.id: record for record in await opened.all()}
+        embedder = opened.memory.embedder.name
     if json:
         print_json(asdict(found))
         return
@@ -64,7 +65,7 @@ async def audit(settings: Settings, json: AsJson = False) -> None:
     _findings("echoes of something older", [f"{words(each.id)} (of {words(each.of)})" for each in found.echoes])
     _findings("never recalled", list(map(words, found.never_recalled)))
     if found.foreign:
-        say(f"{found.foreign} have no vector of {settings.embedder}: `mindstream memory reembed` gives them one")
+        say(f"{found.foreign} have no vector of {embedder}: `mindstream memory reembed` gives them one")
 
 
 @command(app, "data user", "mindstream memory purge --older 365 --yes")
@@ -101,19 +102,21 @@ def purge(
 
 @command(app, "data user embedder", "mindstream memory reembed --embedder st:all-MiniLM-L6-v2")
 async def reembed(settings: Settings, json: AsJson = False) -> None:
-    """Give each record a vector of another embedder.
+    """Give each record a vector of another embedder, which this memory uses from then on.
 
-    Those that have one are passed over, so it can be broken off and gone on with.
+    Those that have one are passed over, so it can be broken off and gone on with. A text that the embedder refuses
+    keeps its record without such a vector; the log names it.
     """
     async with open_user_memory(settings, known=True) as opened:
         with progress("embedding") as told:
             await width_of(opened.memory.embedder)
             total = (await opened.memory.columns()).foreign
             done = await opened.memory.reembed(tell=lambda done: told(done, total))
-    made = f"{count_of(done, 'vector')} of {settings.embedder} made" if done else f"all have one of {settings.embedder}"
-    use = f"so that it is used: --embedder {settings.embedder}, or embedder = … in the settings file"
-    row = {"embedder": settings.embedder, "embedded": done}
-    tell(json, row, made, *([use] if settings.embedder != "wordllama" else ()))
+            left, name = (await opened.memory.columns()).foreign, opened.memory.embedder.name
+    made = f"{count_of(done, 'vector')} of {name} made" if done or left else f"all have one of {name}"
+    refused = f"{count_of(left, 'record')} got none: {name} refused the text (`mindstream log` names each)"
+    row = {"embedder": name, "embedded": done} | ({"refused": left} if left else {})
+    tell(json, row, made, *([refused] if left else ()))
 
 
 @command(app, "data user", "mindstream memory evidence 1jatk3k2m0x7c5v9qz")
@@ -295,10 +298,7 @@ def forget(
 
 
 def _moment(flag: str, text: str | None, *, whole_day: bool = False) -> Moment | None:
-    try:
-        return None if text is None else parse_iso(text, whole_day=whole_day)
-    except (ValueError, OverflowError):
-        raise InputError(f"{flag} takes a date or a time, as 2026-11-20 or 2026-11-20T21:30, not {text!r}") from None
+    return moment_or_none(text, flag, whole_day=whole_day)
 
 
 def describe(removal: Removal) -> list[str]:

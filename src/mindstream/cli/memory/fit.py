@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated
 
 from mindstream.cli.memory.policy import describe_span
@@ -45,10 +46,11 @@ async def fit(
 ) -> None:
     """Replay the log: which settings would have lost the least of what was asked for again.
 
-    Nothing is changed; `memory policy` sets what you choose.
+    Nothing is changed; `memory policy` sets what you choose. Where the memory keeps everything (retention=keep), this
+    is what decay would have done.
     """
     async with open_user_memory(settings, known=True) as opened:
-        log, today = await read_recalls(opened.memory), opened.policy.laws
+        log, today = await read_recalls(opened.memory), replace(opened.policy.laws, keeps_all=False)
     if log.is_thin:
         _tell_thin(log, json)
         return

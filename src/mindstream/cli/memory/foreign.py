@@ -76,7 +76,9 @@ async def _run(run: writing.Import, settings: Settings, source: Source, how: How
             return
         async with open_user_memory(settings, new=not how.dry_run) as opened:
             run.store = opened.store
-            run.embedder = None if how.dry_run else opened.memory.embedder
+            if not how.dry_run:
+                opened.memory.require_own_vectors()
+                run.embedder = opened.memory.embedder
             await run.take_in(items, told)
 
 

@@ -21,7 +21,6 @@ from mindstream.cli.shell.progress import progress
 from mindstream.clock import format_iso
 from mindstream.coach.belief.plan import read_coaching_plan
 from mindstream.errors import InputError
-from mindstream.memory.curation.forgetting import FLOOR
 from mindstream.memory.store.record import Record
 from mindstream.service import transfer
 from mindstream.service.export_file import Export, Header, read_export
@@ -52,28 +51,33 @@ async def recall(
 ) -> None:
     """Find what answers best, and why.
 
-    Shows the parts of each score. Nothing is written: looking does not strengthen a memory. With a reranker, what
-    recall found is ranked anew by a model, in one call, or by a cross-encoder (`cross:NAME`); first_stage says where it
-    stood.
+    Shows the parts of each score. Where recall is less than 10% certain that anything answers, the best matches are
+    shown all the same, marked "low confidence". Nothing is written: looking does not strengthen a memory. With a
+    reranker, what recall found is ranked anew by a model, in one call, or by a cross-encoder (`cross:NAME`);
+    first_stage says where it stood.
     """
     async with open_user_memory(settings, known=True) as opened:
         kinds = parse_kinds(kind or ())
         async with answering(settings) as models:
             opened.rank_by(models)
-            results = await opened.memory.recall(" ".join(words), limit, kinds=kinds, touch=False, floor=FLOOR)
+            results = await opened.memory.recall(" ".join(words), limit, kinds=kinds, touch=False)
     if results.not_reranked:
         print(f"not ranked anew: {short(results.not_reranked, 300)}", file=sys.stderr)
+    if results.without_vectors:
+        print(short(results.without_vectors, 300), file=sys.stderr)
     if not results and not json:
-        print("nothing is found", file=sys.stderr)
+        print("nothing is found: the memory holds no such records", file=sys.stderr)
     console = Console(highlight=False)
+    mark = f"low confidence ({results.certainty:.0%}), " if results.low_confidence else ""
     for each in results:
         if json:
             parts: dict[str, JsonValue] = {name: round(value, 4) for name, value in each.parts.items()}
-            print_json(plain(each.record) | {"score": round(each.score, 4), "parts": parts})
+            sure = {"certainty": round(results.certainty, 4), "low_confidence": results.low_confidence}
+            print_json(plain(each.record) | {"score": round(each.score, 4), "parts": parts} | sure)
             continue
         told = ", ".join(f"{name} {value:.2f}" for name, value in each.parts.items() if value not in (0, 1))
         _entry(console, f"{each.score:6.2f}", each.record)
-        console.print(Text(f"        {each.record.id}: {told}", "dim"), soft_wrap=True)
+        console.print(Text(f"        {each.record.id}: {mark}{told}", "dim"), soft_wrap=True)
 
 
 @command(app, "data user embedder redact", 'mindstream memory retain "The spare key hangs behind the door."')

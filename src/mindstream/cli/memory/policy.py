@@ -1,4 +1,4 @@
-"""`mindstream memory policy`: how a memory recalls and fades, where each setting comes from, and setting it."""
+"""`mindstream memory policy`: show how a memory recalls, and whether it decays, with the source of each setting."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from mindstream.settings import Chosen
 
 app = group()
 MEANS = {
+    "retention": "keep: nothing is archived; decay: what is not used is, by recall and sleep",
     "reranker": "who ranks anew what recall found: none, model, cross:NAME",
     "reranked": "how many of these it is given",
     "returned": "how many memories R gives, in a life",
@@ -37,7 +38,7 @@ what other settings would have kept."""
 
 
 @command(
-    app, "data user reranker", "mindstream memory policy --user ann",
+    app, "data user reranker", "mindstream memory policy --user ann", "mindstream memory policy retention=decay",
     "mindstream memory policy base=3 cap_s=259200 --user ann", notes=NOTES,
 )  # fmt: skip
 async def policy(
@@ -48,9 +49,9 @@ async def policy(
     reset: Annotated[bool, switch("--reset", "Take back what was set for this memory.")] = False,
     json: AsJson = False,
 ) -> None:
-    """Show how a memory recalls and fades, or set it.
+    """Show how a memory recalls and whether it decays, or set it.
 
-    Two stages of recall, and the constants of the laws by which what is returned lasts and what is not fades.
+    Retention: keep (default) archives nothing; decay archives what is not used, by the rules whose constants follow.
     """
     given = policy_given(chosen.settings)
     wanted = parse_settings(words or ())
@@ -68,6 +69,8 @@ async def policy(
     for row in rows:
         say(f"{row['name']:14} {_value(row['value']):>10}  {row['from']:22} {row['means']}")
     say("\n" + "\n".join(describe_laws(kept.laws)))
+    if kept.laws.keeps_all:
+        say("retention=keep: nothing loses a level, and nothing is archived unless you ask")
 
 
 async def _set(opened: UserMemory, own: dict[str, JsonValue]) -> None:

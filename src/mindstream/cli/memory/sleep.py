@@ -37,6 +37,8 @@ SHOWN = 50
 """So many records of a sort are shown; the others are counted."""
 HOW = """nothing was changed. To answer without a terminal: --review --yes [--keep ID] takes a sleep like this one as it
 comes; to answer to this very one: --review --json > FILE, then --accept FILE [--keep ID]"""
+KEEPS = """this memory keeps everything: nothing is archived or merged, and there is no dream;
+`mindstream memory policy retention=decay` lets it archive what is not used"""
 QUESTION = "Sleep like this? yes; no, keep all of it; or the ids to keep"
 
 
@@ -55,11 +57,14 @@ def sleep(
     yes: Yes = False,
     json: AsJson = False,
 ) -> None:
-    """Sleep: let what is not used fade, dream of it, keep house.
+    """Sleep: archive what is not used, dream of it, keep house.
 
-    Records that are drawn and were not returned for a fortnight are held less well, or forgotten: out of reach, but in
-    the archive until `memory purge`. A dream is made of what is forgotten; then importance is rated, near-duplicates
-    are merged, what is over is put away, and the file is compacted.
+    Under the retention policy keep (the default, see `memory policy`) nothing is archived or merged, and there is no
+    dream: importance is rated, and the file is compacted.
+
+    Under decay, records that are drawn and were not returned for a fortnight lose a level, or are archived: out of
+    reach until `memory undo-sleep`, or erased by `memory purge`. A dream is made of what is archived; then importance
+    is rated, near-duplicates are merged, what is over is archived, and the file is compacted.
 
     --review shows what would be forgotten and merged, and the dream. What you keep counts as recalled: it is not
     proposed again for a fortnight. `memory undo-sleep` takes a sleep back.
@@ -74,6 +79,8 @@ def sleep(
 
         def run(opened: UserMemory, models: Models) -> Awaitable[str]:
             drawn = opened.policy.drawn if n is None else n
+            if opened.memory.keeps_all:
+                say(KEEPS, sys.stderr)
             return opened.memory.sleep(models.of("M1"), drawn, rater=models.of("importance", "reasoner"))
 
         _sleep(settings, run, json)

@@ -32,6 +32,7 @@ from mindstream.errors import ModelError
 from mindstream.log.events import PlanChanged, Remembered
 from mindstream.memory.belief import Belief, merged
 from mindstream.memory.memory import Memory
+from mindstream.memory.recall.relevance import LOW_CERTAINTY
 from mindstream.memory.store.record import Kind, Record, RecordDraft
 from mindstream.memory.store.store import Entry, Revision
 from mindstream.models.model import Model
@@ -48,8 +49,6 @@ from mindstream.tools.tool import Tool
 LINES, TALK_TOKENS, RECALLED, RECALLED_TOKENS = 8, 700, 4, 300
 """So many lines of the talk it is shown, and how long together; so many memories that the newest words bring up, and
 how long together. What lines before said is believed, planned, or in the last briefing."""
-FLOOR = 0.1
-"""Where recall is less sure than this that anything answers, nothing is brought up (docs/memory.md)."""
 
 
 @dataclass(frozen=True)
@@ -203,7 +202,7 @@ async def _recalled(context: RunContext, talk: Sequence[Record]) -> tuple[Note, 
         return ()
     kinds: tuple[Kind, ...] = ("chat", "thought", "observation", "document", "feedback")
     try:
-        found = await context.memory.recall(query, k=RECALLED, kinds=kinds, floor=FLOOR, touch=False)
+        found = await context.memory.recall(query, k=RECALLED, kinds=kinds, floor=LOW_CERTAINTY, touch=False)
     except ModelError:  # no embedder: it goes by what is believed
         return ()
     now, earlier = context.memory.clock.now(), (each.record for each in found if each.record.id not in shown)

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mindstream import intake
-from mindstream.clock import Moment
+from mindstream.clock import Moment, Time, moment
 from mindstream.errors import Conflict, InputError, ModelError, StorageError
 from mindstream.log.events import Corrected, Event, Failed, Remembered
 from mindstream.memory.curation.closure import close, read_lineage
 from mindstream.memory.curation.slot_items import SlotItem, find_items
 from mindstream.memory.missing_vectors import give
-from mindstream.memory.recall.embedding import sound
+from mindstream.memory.recall.embedding import asking, embed_each
 from mindstream.memory.store.columns import OPEN
 from mindstream.memory.store.record import UNIQUE, Record, RecordDraft, Triple, nfc, normalised
 from mindstream.memory.store.store import Entry, NewWork, Revision
@@ -192,7 +192,7 @@ async def archive(stream: Stream) -> list[Record]:
 
 
 @traced(genai.DELETE_MEMORY, "before", lambda _, gone: {genai.RECORDS: gone})
-async def purge(stream: Stream, before: Moment | None = None) -> int:
+async def purge(stream: Stream, before: Time | None = None) -> int:
     """Delete for good what was forgotten before a moment (None: all that is forgotten); return how many.
 
     Their words go from the log and from what was drawn from them, too (see memory/store/erasure), and from the file's
@@ -200,7 +200,7 @@ async def purge(stream: Stream, before: Moment | None = None) -> int:
     What the user said in a chat stands: that is another record, and never fades.
     """
     await stream.columns()
-    ids = await _forgotten(stream, OPEN if before is None else before)
+    ids = await _forgotten(stream, OPEN if before is None else moment(before, "before"))
     if not ids:
         return 0
     complete = not (await stream.columns()).foreign
@@ -235,25 +235,25 @@ async def _forgotten(stream: Stream, before: Moment) -> list[str]:
 
 
 async def reembed(stream: Stream, batch: int = BATCH, tell: Callable[[int], None] = lambda _: None) -> int:
-    """Give each record that has none a vector of the stream's embedder, a batch a commit; return how many.
+    """Give each record that has none a vector of the stream's embedder, a batch a commit; return how many got one.
 
-    It may be broken off and gone on with. `tell` hears how many are done.
+    It may be broken off and gone on with. `tell` hears how many are done. A text that the embedder refuses keeps its
+    record without a vector of it, and a row `error` of the log names the record; no other is held up by it.
 
     Raises:
-        ModelError: the embedder fails; what is done is kept.
+        ModelError: the embedder fails for every text; what is done is kept.
     """
-    ids, done = list((await stream.columns()).ids), 0
+    ids, done, ask = list((await stream.columns()).ids), 0, asking(stream.embedder)
     for start in range(0, len(ids), batch):
         records = [
             record for record in await stream.store.records(stream.key, ids[start : start + batch])
             if record.embedder != stream.embedder.name or record.vector is None or not is_finite(record.vector)
         ]  # fmt: skip
         if records:
-            rows = await stream.embedder.embed([record.text for record in records])
-            await give(stream, records, sound(rows, len(records), stream.embedder.width))
-        done += len(records)
+            done += await give(stream, records, await embed_each(ask, [record.text for record in records]))
         tell(done)
         await asyncio.sleep(0)
+    stream.vectors_of = ""
     return done
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from mindstream.clock import Moment
-from mindstream.errors import Conflict, InputError
+from mindstream.errors import Conflict, InputError, ModelError
 from mindstream.identifiers import normal_name
 from mindstream.log.audit import Deed
 from mindstream.log.events import BeliefChanged, Event, Remembered
@@ -33,9 +33,9 @@ from mindstream.tracing import genai
 if TYPE_CHECKING:
     from mindstream.memory.stream import Stream
 
-RECALLED, FLOOR, SHARE, SIMILAR = 50, 0.1, 0.5, 10
+RECALLED, SHARE, SIMILAR = 50, 0.5, 10
 """Similar records: at most RECALLED are looked at and SIMILAR returned, with at least this SHARE of the best score, and
-with a word of the subject unless recall has a certainty of FLOOR."""
+with a word of the subject unless recall has a certainty of LOW_CERTAINTY."""
 PARTS: frozenset[Kind] = frozenset({"note", "thought", "observation", "feedback", "evidence"})
 """Kinds of records that say one thing of what a message says."""
 BY = "forget"
@@ -209,14 +209,16 @@ async def _about(stream: Stream, request: ForgetRequest) -> tuple[list[str], lis
     """Return what mentions a subject, and what else recall finds for it."""
     is_mentioned = mentions(request.about)
     found = await _within(stream, request, lambda each: each.slot is None and is_mentioned(words_of(each)))
-    recalled = await stream.recall(
-        request.about, RECALLED, since=request.since, until=request.until, touch=False, rerank=False,
-        kinds=request.kinds or None,
-        where={"episode": request.session} if request.session else None,
-    )  # fmt: skip
+    try:
+        recalled = await stream.recall(
+            request.about, RECALLED, since=request.since, until=request.until, touch=False, rerank=False,
+            kinds=request.kinds or None, where={"episode": request.session} if request.session else None,
+        )  # fmt: skip
+    except (InputError, ModelError):  # the embedder is not available: what mentions the subject is known without it
+        return found, []
     others = [each for each in recalled if each.record.slot is None and each.record.id not in found]
     best = max((each.score for each in others), default=0.0)
-    is_sure = recalled.certainty >= FLOOR
+    is_sure = not recalled.low_confidence
     similar = [
         each.record for each in others
         if each.score >= SHARE * best > 0 and (is_sure or each.parts.get("words", 0.0) > 0)

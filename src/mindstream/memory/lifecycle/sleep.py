@@ -112,6 +112,9 @@ async def sleep(
 ) -> str:
     """Let n random records fade, dream of what is forgotten, keep house; return the dream, or "".
 
+    A memory that keeps everything (memory/policy) archives, merges and dreams nothing: importance is rated, and the
+    store is compacted.
+
     A model that fails costs its step only: what is forgotten stays forgotten, and no dream is written.
 
     Args:
@@ -131,14 +134,19 @@ async def sleep(
     await night.look_back()
     await fade(night, partial(draw, stream, n))
     await dream(night, compose or compose_dream)
-    return await keep_house(night, partial(find_duplicates, stream))
+    return await keep_house(night, _find_none if stream.keeps_all else partial(find_duplicates, stream))
+
+
+async def _find_none() -> list[list[Record]]:
+    return []
 
 
 async def keep_house(night: Night, find: Callable[[], Awaitable[list[list[Record]]]]) -> str:
-    """Do what follows upon fading and dream, merging the groups that are found; return the dream, or ""."""
+    """Rate importance, merge the groups that are found, archive what is over; return the dream, or ""."""
     await _rate(night)
     await _merge(night, find)
-    await _expire(night)
+    if not night.stream.keeps_all:
+        await _expire(night)
     if LAST not in night.steps:
         await night.stream.store.compact()
         await night.write(Slept(step=LAST))
@@ -147,8 +155,8 @@ async def keep_house(night: Night, find: Callable[[], Awaitable[list[list[Record
 
 async def draw(stream: Stream, n: int) -> Draw:
     """Draw n random records, and apply the law of sleep to them; nothing is written."""
-    columns, now, laws = await stream.columns(), stream.clock.now(), stream.strength
-    rows: list[int] = np.flatnonzero(columns.holding(FADING, now)).tolist() if laws else []
+    columns, now = await stream.columns(), stream.clock.now()
+    rows: list[int] = np.flatnonzero(columns.holding(FADING, now)).tolist() if stream.decays else []
     drawn = [columns.ids[at] for at in chance.sample(rows, n, stream.name, "sleep", now)]
     return Draw(len(drawn), [each for id_ in drawn if (each := weaken(stream, columns, id_))])
 

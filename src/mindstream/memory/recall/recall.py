@@ -22,7 +22,15 @@ from mindstream.memory.recall.filters import ALL, Filters, allowed_mask, compare
 from mindstream.memory.recall.part import Part
 from mindstream.memory.recall.policies import Bounded, Candidates, Floats, Policy, Ranking, Signals
 from mindstream.memory.recall.question import understood
-from mindstream.memory.recall.relevance import Positions, Scored, Weights, certainty, relevance, weights_for
+from mindstream.memory.recall.relevance import (
+    LOW_CERTAINTY,
+    Positions,
+    Scored,
+    Weights,
+    certainty,
+    relevance,
+    weights_for,
+)
 from mindstream.memory.recall.rerank import SecondStage
 from mindstream.memory.recall.selection import BY_WORDS, LONG, select
 from mindstream.memory.recall.touch import Touch
@@ -78,6 +86,7 @@ class Recollection(list[Recalled]):
 
     Attributes:
         certainty: how sure it is that anything answers, 0 to 1.
+        without_vectors: why words alone were compared, or of some records; "" where all vectors were, too.
         touch: what this recall does to the records that it found; of a pure read, what it would do, to be committed
             with whatever else says that it was done (`Stream.commit`). None: nothing, ever.
         not_reranked: why the second stage could not rank; "" where it did, or there is none.
@@ -86,13 +95,19 @@ class Recollection(list[Recalled]):
 
     def __init__(
         self, returned: Iterable[Recalled] = (), certainty: float = 0.0, touch: Touch | None = None,
-        not_reranked: str = "", by_candidates: bool = False,
+        not_reranked: str = "", by_candidates: bool = False, without_vectors: str = "",
     ) -> None:  # fmt: skip
         super().__init__(returned)
         self.certainty = certainty
         self.touch = touch
         self.not_reranked = not_reranked
         self.by_candidates = by_candidates
+        self.without_vectors = without_vectors
+
+    @property
+    def low_confidence(self) -> bool:
+        """Whether recall is so unsure that the results are marked wherever they are shown."""
+        return self.certainty < LOW_CERTAINTY
 
     def _repr_html_(self) -> str:
         from mindstream.notebook import Share, table
@@ -100,7 +115,7 @@ class Recollection(list[Recalled]):
         rows = [(each.record.text, each.record.kind, format_iso(each.record.created)[:10], each.score) for each in self]
         best = max((score for *_, score in rows), default=0.0) or 1.0
         shown = [(*row, Share(score / best)) for *row, score in rows]
-        note = f"certain to {self.certainty:.0%}"
+        note = f"certainty {self.certainty:.0%}{', low confidence' * self.low_confidence}"
         return table("recalled", ("record", "kind", "of", "score, of the best"), shown, note, self.not_reranked)
 
 

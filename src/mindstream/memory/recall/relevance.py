@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from mindstream.clock import DAY_S
 from mindstream.memory.recall.question import RecallQuery
 from mindstream.memory.store.columns import KIND_CODES, Columns
+from mindstream.text.dates import DateSpan
 from mindstream.text.lexical import K1, B, Matches, saturated, telling, telling_all
 
 Floats = NDArray[np.float32]
@@ -205,6 +206,15 @@ def _said(columns: Columns, question: RecallQuery) -> NDArray[np.bool_]:
     return said if question.name_terms or columns.only_talk else said | ~talk
 
 
+def _written_in(columns: Columns, spans: Sequence[DateSpan]) -> NDArray[np.bool_]:
+    """Mark the records that were written in any of these stretches of time."""
+    created = columns.created.values
+    inside = np.zeros(len(columns), np.bool_)
+    for span in spans:
+        inside |= (created >= span.since) & (created < span.until)
+    return inside
+
+
 def _dated(columns: Columns, question: RecallQuery) -> Floats:
     """Return how much it tells that a record lies in the time asked about; half of it shortly after."""
     created = columns.created.values
@@ -238,6 +248,11 @@ def _nearness(columns: Columns, vectors: Floats, candidates: NDArray[np.bool_], 
 
 COVERED, UNHEARD_OF, NEAR, BIAS = 3.9, -5.0, 0.39, -2.2
 """What each counts; the nearness is in units of BM25."""
+DATED = 2
+"""Words that a time counts for at least, where a candidate was written then: it covers them."""
+LOW_CERTAINTY = 0.1
+"""The one threshold of certainty: what recall returns below it is marked "low confidence" by the command line, the
+terminal, REST, MCP and the studio. Prompts leave it out (`floor=LOW_CERTAINTY`)."""
 COVERED_BY_WORDS, UNHEARD_OF_BY_WORDS, BIAS_BY_WORDS = 5.6, -4.7, -1.3
 """The same where there are no vectors to compare."""
 
@@ -265,10 +280,13 @@ def signs(
     if not np.any(candidates):
         return 0.0, 1.0, 0.0
     index = columns.lexical
-    counts = np.maximum(index.counts(question.terms) - asked, 0)  # to have been asked is not to have been told
+    is_dated = bool(question.spans) and bool(np.any(candidates & _written_in(columns, question.spans)))
+    dates = question.date_terms if is_dated else ()
+    words = [term for term in question.terms if term not in dates] if dates else question.terms
+    counts = np.maximum(index.counts(words) - asked, 0)  # to have been asked is not to have been told
     weights = telling_all(counts, len(index) + OTHERS)
     rarest = telling(0, len(index) + OTHERS)
-    names = rarest * len(set(question.name_terms))
+    names = rarest * (len(set(question.name_terms)) + is_dated * max(DATED, len(dates)))
     known, total = float(weights[counts > 0].sum()), float(weights.sum()) + names
     most = float(telling_all(counts[counts > 0], len(index)).sum())
     best = scored.highest(("words", "neighbours"), candidates) / most if most else 0.0

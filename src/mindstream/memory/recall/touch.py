@@ -42,7 +42,7 @@ class Touches:
 
     Args:
         columns: gives columns in which at least some records (ids) stand as they are now.
-        laws: None: levels never change, only the time of access does.
+        laws: the rules of strength (memory/fading); None: only the time of access changes.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Touches:
         self._columns = columns
         self._stream = stream
         self._clock = clock
-        self._laws = laws
+        self.laws = laws
         self._waiting: list[Touch] = []
         self._writing = asyncio.Lock()
         self._timer: asyncio.Task[None] | None = None
@@ -119,7 +119,7 @@ class Touches:
         refused: list[Revision] | None = None
         for attempt in itertools.count(1):
             columns = await self._columns([id_ for touch in touches for id_ in (*touch.returned, *touch.passed_over)])
-            revisions = list_revisions(columns, touches, self._laws)
+            revisions = list_revisions(columns, touches, self.laws)
             told = self._tell(columns, touches, revisions)
             if not (revisions or told or commit.entries or commit.revisions):
                 return []
@@ -135,7 +135,7 @@ class Touches:
 
     def _tell(self, columns: Columns, touches: Sequence[Touch], revisions: Sequence[Revision]) -> list[Entry]:
         """Return the rows that say what these recalls found of what fades, and what faded away by them."""
-        if self._laws is None:
+        if self.laws is None:
             return []
         gone, told = {each.id for each in revisions if each.forgotten is not None}, list[Entry]()
         for touch in touches:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from mindstream import chance
-from mindstream.clock import Moment
+from mindstream.clock import Moment, Time
 from mindstream.log.names import StreamKey
 
 Kind: TypeAlias = Literal[
@@ -92,6 +92,7 @@ class RecordDraft:
     """What is to be remembered; the rest of a record is filled in when it is written.
 
     Attributes:
+        created: None: now. valid_from, valid_until: from when until when it holds; a date alone is its first moment.
         depth: None: 1 + the deepest of the evidence.
     """
 
@@ -104,9 +105,9 @@ class RecordDraft:
     keywords: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()
     depth: int | None = None
-    created: Moment | None = None
-    valid_from: Moment | None = None
-    valid_until: Moment | None = None
+    created: Time | None = None
+    valid_from: Time | None = None
+    valid_until: Time | None = None
     slot: str | None = None
     version: int | None = None
     data: Mapping[str, JsonValue] = field(default_factory=dict)

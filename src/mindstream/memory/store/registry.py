@@ -91,6 +91,16 @@ def _insert(connection: Sql, key: str, name: StreamName, looks: str | None) -> b
     return bool(connection.execute(sql, row).rowcount)
 
 
+WRITTEN_UNDER_DECAY = "written under decay"
+"""Marks a stream of an earlier version, in which every memory decayed: it keeps that policy (memory/policy)."""
+FIRST_MARKED = 10
+"""The first version of a SQLite file that has these marks (memory/store/tables)."""
+MARK_DECAYING = (
+    "INSERT INTO uniques (stream, name, seq{more}) SELECT key, '" + WRITTEN_UNDER_DECAY + "', 0{more} FROM streams"
+    " WHERE kind = 'user' ON CONFLICT DO NOTHING"
+)
+
+
 def register_all(connection: sqlite3.Connection) -> None:
     """Know all streams of which there are rows; of names that look the same the others stay, and open as they are."""
     for key in list(unknown_keys(connection)):

@@ -23,7 +23,7 @@ from mindstream.memory.store import erasure as carriers
 from mindstream.memory.store.checkpoints import Checkpoint
 from mindstream.memory.store.erasure import Carriers
 from mindstream.memory.store.kept.columns_file import delete_kept
-from mindstream.memory.store.record import Kind, Record, normalised, same_words_once
+from mindstream.memory.store.record import KINDS, Kind, Record, normalised, same_words_once
 from mindstream.memory.store.registry import TypedKeys
 from mindstream.memory.store.rows import COLUMNS, record_of
 from mindstream.memory.store.store import Commit, Erasure, Kept, Store
@@ -35,6 +35,8 @@ T = TypeVar("T")
 MOST = 2**62
 ANY = ("",)
 """Nobody knows which streams it concerns: whoever heeds the tenant is told."""
+NEWEST = 20
+"""Records of each kind whose embedder is looked at."""
 OPEN = "\n"
 """No stream is called so: there may be work for whoever takes it up."""
 
@@ -107,6 +109,18 @@ class SqlStore(Store):
             return {}
         sql = f"SELECT id, stream FROM records WHERE id IN ({{}}) AND {self.tenant.owned('stream')}"
         return await self._database.read(lambda connection: dict(queries.among(connection, sql, ids)))
+
+    async def recorded_embedder(self, stream: StreamKey) -> str:
+        self.tenant.own(stream)
+        newest = "SELECT embedder FROM records WHERE stream = ? AND kind = ? ORDER BY number DESC LIMIT ?"
+        some = " UNION ALL ".join(f"SELECT * FROM ({newest}) AS kind_{n}" for n in range(len(KINDS)))
+        sql = (
+            f"SELECT embedder FROM ({some}) AS newest WHERE embedder <> ''"
+            " GROUP BY embedder ORDER BY count(*) DESC, embedder LIMIT 1"
+        )
+        values = [value for kind in KINDS for value in (stream, kind, NEWEST)]
+        row = await self._database.glance(lambda connection: connection.execute(sql, values).fetchone())
+        return row[0] if row else ""
 
     async def records(self, stream: StreamKey, ids: Sequence[str]) -> list[Record]:
         self.tenant.own(stream)

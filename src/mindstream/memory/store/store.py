@@ -262,6 +262,9 @@ class RecordStore(Protocol):
         In the order of writing; superseded and forgotten ones too.
         """
 
+    async def recorded_embedder(self, stream: StreamKey) -> str:
+        """Return the name of the embedder of most of the stream's newest vectors; "": there are none."""
+
     async def owners(self, ids: Sequence[str]) -> dict[str, StreamKey]:
         """Return whose stream each of these records is in, by id; unknown ids are left out."""
 

@@ -118,8 +118,13 @@ def _m009_accounts(connection: sqlite3.Connection) -> None:
     )
 
 
+def _m010_retention_policy(connection: sqlite3.Connection) -> None:
+    """Mark the memories of earlier versions: they decay as before, and new ones keep everything."""
+    connection.execute(registry.MARK_DECAYING.format(more=""))
+
+
 MIGRATIONS: list[Migration] = [
     _m001_log_records_work, _m002_same_words, _m003_failures_of_work, _m004_sums, _m005_checkpoints, _m006_names,
-    _m007_kept, _m008_best_held, _m009_accounts,
+    _m007_kept, _m008_best_held, _m009_accounts, _m010_retention_policy,
 ]  # fmt: skip
 """Append only: a file remembers how many of these it has seen."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import shutil
@@ -16,7 +17,7 @@ from mindstream.errors import MindstreamError, StorageError
 from mindstream.location import Location
 from mindstream.log.database import FILE
 from mindstream.log.files import check_plain
-from mindstream.log.names import shown_name
+from mindstream.log.names import id_of, shown_name
 from mindstream.models.providers.secrets import KEYS
 from mindstream.service.doctor.damage import Damage, faults, standing
 from mindstream.service.doctor.database import Finding, check_database, size_of
@@ -42,7 +43,7 @@ async def examine(chosen: Chosen, window: int | None = None) -> list[Finding]:
             f"mindstream {mindstream.__version__}, Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}",
         )
     ]
-    findings += [_settings(chosen), *_variables(), *_data(settings.data), *_pack(settings)]
+    findings += [_settings(chosen), *_variables(), *_data(settings.data, settings.named_embedder), *_pack(settings)]
     findings += [_roles(settings)]
     if settings.only_stand_ins:
         found = await find_models()
@@ -69,11 +70,11 @@ def _variables() -> Iterator[Finding]:
         )
 
 
-def _data(where: Location) -> Iterator[Finding]:
-    yield from check_database(where) if where.folder is None else _folder(where.folder)
+def _data(where: Location, named: str | None) -> Iterator[Finding]:
+    yield from check_database(where) if where.folder is None else _folder(where.folder, named)
 
 
-def _folder(data: Path) -> Iterator[Finding]:
+def _folder(data: Path, named: str | None) -> Iterator[Finding]:
     if not data.exists():
         try:
             home = next(parent for parent in data.absolute().parents if parent.exists())
@@ -98,14 +99,14 @@ def _folder(data: Path) -> Iterator[Finding]:
         return
     try:
         check_plain(file)
-        yield from _database(file)
+        yield from _database(file, named)
     except StorageError as error:
         yield Finding("data", "broken", str(error), ANOTHER)
     except sqlite3.Error as error:
         yield Finding("data", "broken", f"{file} cannot be read: {error}", AWAY)
 
 
-def _database(file: Path) -> Iterator[Finding]:
+def _database(file: Path, named: str | None) -> Iterator[Finding]:
     size = sum(path.stat().st_size for path in file.parent.glob(f"{FILE}*"))
     with looking_into(file) as connection:
         match standing(connection):
@@ -116,9 +117,36 @@ def _database(file: Path) -> Iterator[Finding]:
                 yield Finding("data", "broken", f"{file} was written by a newer mindstream", "upgrade mindstream")
                 return
         found = list(faults(connection))
+        mixed = _mixed_vectors(connection, named)
     yield from _counted(file, found)
+    yield from mixed
     if all(fault.harmless for fault in found):
         yield Finding("data", "ok", f"{file.parent}, {size_of(size)}, not damaged")
+
+
+def _mixed_vectors(connection: sqlite3.Connection, named: str | None) -> list[Finding]:
+    """Say which memories hold vectors of several embedders, or of another than the settings name."""
+    sql = (
+        "SELECT stream, embedder, count(*) FROM records WHERE embedder <> '' AND forgotten IS NULL"
+        " GROUP BY stream, embedder ORDER BY stream, 3 DESC"
+    )
+    made: dict[str, dict[str, int]] = {}
+    with contextlib.suppress(sqlite3.DatabaseError):  # damage is reported by another check
+        for stream, embedder, count in connection.execute(sql):
+            if user := id_of(stream, "user"):
+                made.setdefault(user, {})[embedder] = count
+    findings: list[Finding] = []
+    for user, counts in made.items():
+        kept = next(iter(counts)) if named is None else named
+        if len(counts) > 1 or kept not in counts:
+            told = ", ".join(f"{count:,} of {embedder}" for embedder, count in counts.items())
+            findings.append(
+                Finding(
+                    "embedder", "note", f"the memory of {shown_name(user)} has vectors {told}, which are not compared",
+                    f"mindstream memory reembed --embedder {kept} --user {user}",
+                )
+            )  # fmt: skip
+    return findings
 
 
 def _counted(file: Path, found: list[Damage]) -> Iterator[Finding]:

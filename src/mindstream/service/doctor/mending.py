@@ -198,6 +198,10 @@ def _write(tables: Tables, fresh: sqlite3.Connection, aside: Quarantine) -> dict
             aside.add("work that points nowhere, or cannot be read", "work", row)
     is_old = all(row[-1] is None for row in tables.rows["log"])
     old_streams.adopt(fresh) if is_old else registry.register_all(fresh)
+    if tables.decaying is None:
+        fresh.execute(registry.MARK_DECAYING.format(more=""))
+    for stream in tables.decaying or ():
+        fresh.execute("INSERT INTO uniques VALUES (?, ?, 0)", (stream, registry.WRITTEN_UNDER_DECAY))
     for table, rows in tables.accounts.items():
         if rows:
             fresh.executemany(f"INSERT INTO {table} VALUES ({','.join('?' * len(rows[0]))})", rows)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from mindstream.memory.store import registry
 from mindstream.memory.store.rows import FIELDS
 from mindstream.memory.store.salvage import salvage
 
@@ -38,6 +39,7 @@ class Tables:
         minds: whose each row of the log is.
         counters: their values, by name.
         accounts: what the database itself keeps (log/erasures, audit, retention, kept), by table, where it can be read.
+        decaying: the streams that are marked as written under the policy `decay`; None: the file is older than marks.
         lost: by table, how many parts of it cannot be read.
     """
 
@@ -54,6 +56,11 @@ class Tables:
         for table in ACCOUNTS:
             with contextlib.suppress(sqlite3.Error):
                 self.accounts[table] = connection.execute(f"SELECT * FROM {table}").fetchall()
+        self.decaying: list[str] | None = None
+        with contextlib.suppress(sqlite3.Error):
+            if connection.execute("PRAGMA user_version").fetchone()[0] >= registry.FIRST_MARKED:
+                marked = "SELECT stream FROM uniques WHERE name = ?"
+                self.decaying = [row[0] for row in connection.execute(marked, (registry.WRITTEN_UNDER_DECAY,))]
         self.minds: dict[int, object] = {row[0]: row[1] for row in self.rows["log"]}
         self.records = [(row, salvage(row[1:CHANGED])) for row in self.rows["records"]]
 

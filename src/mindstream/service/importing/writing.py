@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 
-import numpy as np
-
 from mindstream import chance, intake
 from mindstream.clock import Clock, Moment
 from mindstream.errors import Conflict, InputError
 from mindstream.log.events import Remembered
 from mindstream.log.names import StreamKey, StreamName
+from mindstream.memory.recall.embedding import asking, embed_each
 from mindstream.memory.store.record import TAINTED, UNIQUE, Record, Triple, new_id, nfc, normalised
 from mindstream.memory.store.store import Commit, Entry, Store
 from mindstream.memory.store.validation import MAX_NAME, MAX_TEXT, checked_record, shortened
@@ -228,11 +227,12 @@ class Import:
     async def _commit(self, records: Sequence[Record]) -> None:
         if not records or self.embedder is None or self.store is None:
             return
-        vectors = (await self.embedder.embed([record.text for record in records])).astype(np.float16)
+        vectors = await embed_each(asking(self.embedder), [record.text for record in records])
         name, now = self.embedder.name, self.clock.now()
         streams: dict[StreamKey, list[Record]] = {}
         for record, vector in zip(records, vectors, strict=True):
-            streams.setdefault(record.stream, []).append(replace(record, embedder=name, vector=vector))
+            made = record if isinstance(vector, str) else replace(record, embedder=name, vector=vector)
+            streams.setdefault(record.stream, []).append(made)
         await self.store.commit(*(Commit(mind=key, at=now, entries=_entries(some, now))
                                   for key, some in streams.items()))  # fmt: skip
 

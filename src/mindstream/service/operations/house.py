@@ -23,8 +23,9 @@ from mindstream.log.files import private_folder
 from mindstream.log.names import StreamKey, StreamName, checked_name, name_of, tenant_of
 from mindstream.memory.memory import Memory
 from mindstream.memory.opening import clock_of, finish_erasures, open_store
-from mindstream.memory.policy import MemoryPolicy, open_policy
+from mindstream.memory.policy import MemoryPolicy, adopt_policy, open_policy
 from mindstream.memory.privacy_watch import watching
+from mindstream.memory.recall.embedding import choose_embedder
 from mindstream.memory.recall.rerank import second_stage
 from mindstream.memory.store.sql_store import SqlStore
 from mindstream.minds.mind import Mind, Part
@@ -264,10 +265,15 @@ class House:
 
     @property
     def embedder(self) -> Embedder:
-        """The one embedder of all memories."""
+        """The embedder of new memories, and of all where one is named."""
         if self._embedder is None:
             self._embedder = embedder(self.settings.embedder)
         return self._embedder
+
+    @property
+    def named_embedder(self) -> Embedder | None:
+        """The embedder that the settings name; None: each memory's own."""
+        return self.embedder if self.settings.named_embedder else None
 
     def ground(self, who: Who) -> Ground:
         """Return what whoever asks has in the data folder: all that can be seen through it is their tenant's."""
@@ -324,8 +330,11 @@ class House:
         memory = self._memories.get(key)
         if memory is None:
             await asyncio.to_thread(finish_erasures, self.settings.data, store.key(who.name))
-            policy = await self.policy(who)
-            memory = Memory(store, who.name, self.embedder, self.clock, strength=policy.laws)
+            name = store.key(who.name)
+            vectors, of_another = await choose_embedder(store, name, self.named_embedder)
+            policy = await adopt_policy(store, name, self.clock.now(), policy_given(self.settings))
+            memory = Memory(store, who.name, vectors, self.clock, strength=policy.laws)
+            memory.vectors_of = of_another
             memory.second = second_stage(policy.reranker, policy.reranked, self.models)
             memory = self._memories.setdefault(key, memory)
         self._memories.move_to_end(key)
@@ -413,7 +422,7 @@ class House:
         mind = await stack.enter_async_context(
             Mind.open(
                 ground.store, user=name_of(key.stream), session=key.session, models=self.models.each(payer.charge),
-                responder=self.speaker(key.speaker, zone), embed=self.embedder, clock=self.clock,
+                responder=self.speaker(key.speaker, zone), embed=self.named_embedder, clock=self.clock,
                 timeouts=Timeouts(deadline_s=self.settings.deadline_s), policy=policy_given(self.settings),
                 part=self.part, owner=key.holds,
             )

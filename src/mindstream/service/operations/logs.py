@@ -16,7 +16,7 @@ from mindstream.service.cost import BROKEN_OFF, BYS, Bill, By, bill
 from mindstream.service.operations.cursors import read_number, write_cursor
 from mindstream.service.operations.house import House
 from mindstream.service.operations.refusals import NotFound
-from mindstream.service.operations.shapes import Ask, Names, Page, Reply
+from mindstream.service.operations.shapes import Ask, At, Names, Page, Reply, Until
 from mindstream.service.operations.table import operation
 from mindstream.service.operations.who import Who
 
@@ -91,8 +91,8 @@ class CallsRequest(Page):
     prompt: str = Field("", max_length=100)
     model: str = Field("", max_length=300)
     failed: bool = False
-    since: Moment | None = Field(None, ge=0, le=1e11, allow_inf_nan=False)
-    until: Moment | None = Field(None, ge=0, le=1e11, allow_inf_nan=False)
+    since: At | None = None
+    until: Until | None = None
     upto: int | None = Field(None, ge=0, le=2**62)
     about: int | None = Field(None, ge=1, le=2**62)
     """Those for this row of the log alone."""

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+
+from mindstream.clock import Moment, moment
+from mindstream.errors import InputError
 
 MOST_PAGE = 200
 """So much is given at once, at most."""
@@ -20,6 +24,36 @@ def _apart(names: object) -> object:
 
 Names: TypeAlias = Annotated[list[str], BeforeValidator(_apart), Field(max_length=100)]
 """Names: one by one, or with commas between."""
+
+
+def _reading(*, whole_day: bool = False) -> BeforeValidator:
+    def read(when: object) -> object:
+        if isinstance(when, bool):
+            raise ValueError("a time is a number of seconds or a text, not true or false")
+        if not isinstance(when, str) or (SECONDS.fullmatch(when) and len(when) != len("20261120")):
+            return when
+        try:
+            return moment(when, whole_day=whole_day)
+        except InputError as error:
+            raise ValueError(str(error)) from None
+
+    return BeforeValidator(read)
+
+
+SECONDS = re.compile(r"\d+(\.\d*)?")
+BOUNDS = Field(ge=0, le=1e11, allow_inf_nan=False)
+SHOWN = WithJsonSchema(
+    {
+        "anyOf": [
+            {"type": "number", "minimum": 0, "maximum": 1e11},
+            {"type": "string", "examples": ["2026-11-20T21:30Z"]},
+        ]
+    }
+)
+At: TypeAlias = Annotated[Moment, _reading(), BOUNDS, SHOWN]
+"""A time: seconds since 1970, or ISO 8601 text, in UTC where it names no zone."""
+Until: TypeAlias = Annotated[Moment, _reading(whole_day=True), BOUNDS, SHOWN]
+"""The end of a stretch of time, included: a date alone means the whole day."""
 
 
 class Ask(BaseModel):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mindstream.memory.store import registry
 from mindstream.memory.store.postgres.entering import Migration
 from mindstream.memory.store.postgres.lending import Connection
 from mindstream.memory.store.tenant import EVERYONE
@@ -207,8 +208,18 @@ def _m010_what_is_usual(connection: Connection) -> None:
     connection.execute(b"ALTER TABLE segments ALTER COLUMN said SET STATISTICS 0")
 
 
+def _m011_retention_policy(connection: Connection) -> None:
+    """Mark the memories of earlier versions, of all tenants: they decay as before, and new ones keep everything."""
+    for table in ("streams", "uniques"):
+        connection.execute(f"ALTER TABLE {table} NO FORCE ROW LEVEL SECURITY".encode())
+    connection.execute(registry.MARK_DECAYING.format(more=", tenant").encode())
+    for table in ("streams", "uniques"):
+        connection.execute(f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY".encode())
+
+
 MIGRATIONS: list[Migration] = [
     _m001_tables, _m002_walls, _m003_kept, _m004_writers, _m005_best_held, _m006_segments, _m007_accounts,
     _m008_no_words_in_statistics, _m009_episodes_of_talk, _m010_what_is_usual,
+    _m011_retention_policy,
 ]  # fmt: skip
 """Append only: a database remembers how many of these it has seen."""

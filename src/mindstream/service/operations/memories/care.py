@@ -25,7 +25,7 @@ from mindstream.service.operations.lasting.running import Running
 from mindstream.service.operations.memories.memory import ForgetResult, MemoryId, find, show_removal
 from mindstream.service.operations.memories.receipts import MemoryShape, show_memory
 from mindstream.service.operations.refusals import NotOffered
-from mindstream.service.operations.shapes import Ask, NoQuestion, Page, Reply
+from mindstream.service.operations.shapes import Ask, At, NoQuestion, Page, Reply, Until
 from mindstream.service.operations.table import operation
 from mindstream.service.operations.who import Who
 
@@ -131,8 +131,8 @@ class ForgetAboutRequest(Ask):
 
     about: str = Field("", max_length=1_000)
     session: str = Field("", max_length=100)
-    since: Moment | None = Field(None, ge=0, le=1e11, allow_inf_nan=False)
-    until: Moment | None = Field(None, ge=0, le=1e11, allow_inf_nan=False)
+    since: At | None = None
+    until: Until | None = None
     dry_run: bool = True
 
 
@@ -290,7 +290,7 @@ async def forget_about(house: House, who: Who, ask: ForgetAboutRequest) -> Forge
 
 @operation("memory.sleep", "write", "POST /users/{user}/memories/sleep", long=True, cli="memory sleep")
 async def sleep(house: House, who: Who, ask: SleepRequest, one: Running) -> Slept:
-    """Let memory sleep: some of it fades, a dream is made of what is forgotten, near-duplicates are merged."""
+    """Let memory sleep: rate importance; under the policy `decay` also archive, dream and merge near-duplicates."""
     memory, calls = await house.memory(who), CallLog()
     models = house.models_of(who, calls.take)
     one.tell("asleep")

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pydantic import Field, JsonValue
 
 from mindstream import intake
-from mindstream.clock import Moment
 from mindstream.memory.curation.forgetting import Removal
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Kind, Record
@@ -16,18 +15,21 @@ from mindstream.service.operations.cursors import read_number, write_cursor
 from mindstream.service.operations.house import House
 from mindstream.service.operations.memories.receipts import MemoryShape, RecallResult, show_memory, show_recalled
 from mindstream.service.operations.refusals import NotFound
-from mindstream.service.operations.shapes import Ask, Names, Page, Reply
+from mindstream.service.operations.shapes import Ask, At, Names, Page, Reply, Until
 from mindstream.service.operations.table import operation
 from mindstream.service.operations.who import Who
 
 
 class RetainRequest(Ask):
-    """Something to be remembered."""
+    """Something to be remembered; times are seconds since 1970, or ISO 8601."""
 
     text: str = Field(min_length=1, max_length=MAX_TEXT)
     kind: Kind = "note"
     session: str = Field("", max_length=100)
     importance: float | None = Field(None, ge=1, le=10)
+    created: At | None = None
+    valid_from: At | None = None
+    valid_until: At | None = None
     keywords: list[str] = Field([], max_length=50)
     data: dict[str, JsonValue] = Field({})
 
@@ -44,14 +46,18 @@ class Retained(Reply):
 
 
 class RecallRequest(Ask):
-    """A question to memory; `floor`: with less certainty nothing is returned; `touch` false: a look changes nothing."""
+    """A question to memory.
+
+    `floor`: with less certainty nothing is returned; by default all is, and `low_confidence` marks it. `touch` false:
+    a look changes nothing. Times are seconds since 1970, or ISO 8601 (UTC where it names no zone).
+    """
 
     query: str = Field(min_length=1, max_length=MAX_TEXT)
     k: int = Field(10, ge=1, le=100)
     kinds: list[Kind] | None = None
-    since: Moment | None = Field(None, ge=0, le=1e11, allow_inf_nan=False)
-    until: Moment | None = Field(None, ge=0, le=1e11, allow_inf_nan=False)
-    as_of: Moment | None = Field(None, ge=0, le=1e11, allow_inf_nan=False)
+    since: At | None = None
+    until: Until | None = None
+    as_of: Until | None = None
     session: str = Field("", max_length=100)
     floor: float = Field(0.0, ge=0, le=1)
     touch: bool = True
@@ -110,7 +116,8 @@ async def retain(house: House, who: Who, ask: RetainRequest) -> Retained:
     memory = await house.memory(who)
     taken_in = await intake.cleaned(ask.text)
     record = await memory.retain(
-        taken_in.text, ask.kind, episode=ask.session, importance=ask.importance,
+        taken_in.text, ask.kind, episode=ask.session, importance=ask.importance, created=ask.created,
+        valid_from=ask.valid_from, valid_until=ask.valid_until,
         keywords=intake.clean_within(ask.keywords), data=intake.clean_within(ask.data),
     )  # fmt: skip
     return Retained(id=record.id, kind=record.kind, redacted=dict(taken_in.taken))
@@ -124,7 +131,7 @@ async def recall(house: House, who: Who, ask: RecallRequest) -> RecallResult:
         ask.query, ask.k, kinds=ask.kinds, since=ask.since, until=ask.until, as_of=ask.as_of, floor=ask.floor,
         where={"episode": ask.session} if ask.session else None, touch=ask.touch,
     )  # fmt: skip
-    return show_recalled(found, found.certainty, house.clock.now())
+    return show_recalled(found, house.clock.now())
 
 
 @operation("memory.list", "read", "GET /users/{user}/memories", mcp="list_memories", cli="memory list")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from pydantic import Field, JsonValue
 
 from mindstream.clock import Moment
-from mindstream.memory.recall.recall import Recalled
+from mindstream.memory.recall.recall import Recalled, Recollection
 from mindstream.memory.store.record import FADING, Kind, Record, is_tainted
 from mindstream.service.operations.shapes import Reply
 
@@ -64,10 +62,16 @@ class RecalledMemory(Reply):
 
 
 class RecallResult(Reply):
-    """What a question brought up, best first; `certainty`: how sure it is that anything answers, 0 to 1."""
+    """What a question brought up, best first.
+
+    `certainty`: how sure it is that anything answers, 0 to 1; `low_confidence`: it is below 0.1. `without_vectors`: why
+    words alone were compared, of all records or of some; "" where vectors were, too.
+    """
 
     memories: list[RecalledMemory]
     certainty: float = Field(ge=0, le=1)
+    low_confidence: bool = False
+    without_vectors: str = ""
 
 
 def show_memory(record: Record, now: Moment) -> MemoryShape:
@@ -85,7 +89,7 @@ def show_memory(record: Record, now: Moment) -> MemoryShape:
     )  # fmt: skip
 
 
-def show_recalled(found: Sequence[Recalled], certainty: float, now: Moment) -> RecallResult:
+def show_recalled(found: Recollection, now: Moment) -> RecallResult:
     """Return what was recalled with a receipt for each."""
     ranks: list[dict[str, int]] = [{} for _ in found]
     for part in {name for each in found for name in each.parts}:
@@ -99,7 +103,11 @@ def show_recalled(found: Sequence[Recalled], certainty: float, now: Moment) -> R
         )
         for place, each in enumerate(found)
     ]  # fmt: skip
-    return RecallResult(memories=memories, certainty=min(1.0, max(0.0, certainty)))
+    certainty = min(1.0, max(0.0, found.certainty))
+    return RecallResult(
+        memories=memories, certainty=certainty, low_confidence=found.low_confidence,
+        without_vectors=found.without_vectors,
+    )  # fmt: skip
 
 
 def _receipt(found: Recalled, rank: int, ranks: dict[str, int], now: Moment) -> Receipt:

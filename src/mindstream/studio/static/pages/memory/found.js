@@ -17,14 +17,14 @@ const MOST = 20;
 export function Found({ query, moment }) {
   const body = { query, k: MOST, touch: false, ...(moment === undefined ? {} : { as_of: moment }) };
   const { data, problem, again } = useQuery({ path: "/users/{user}/memories/recall", body }, { on: CHANGING });
-  const found = /** @type {{memories: Recalled[], certainty: number} | undefined} */ (data);
+  const found = /** @type {{memories: Recalled[], certainty: number, low_confidence: boolean} | undefined} */ (data);
   if (problem) return html`<${ReadFailure} problem=${problem} again=${again} />`;
   if (!found) return html`<p class="soft">It remembers …</p>`;
   if (!found.memories.length) {
     return html`<${Empty} title="Nothing comes to mind"><p>Ask in other words, or look through the whole life.</p><//>`;
   }
   return html`
-    <p class="soft small" role="status">${found.memories.length} memories, best first. It is ${percent(found.certainty)} sure that one of them answers.</p>
+    <p class="soft small" role="status">${found.memories.length} memories, best first. ${found.low_confidence ? "Low confidence: it" : "It"} is ${percent(found.certainty)} sure that one of them answers.</p>
     <ol class="list">${found.memories.map((one) => html`<${FoundOne} key=${one.id} one=${one} />`)}</ol>`;
 }
 

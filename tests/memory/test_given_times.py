@@ -1,0 +1,56 @@
+"""Times are given as numbers, datetimes, dates or ISO text; what is none of these is named in the error."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from mindstream import ManualClock, Memory, RecordDraft
+from mindstream.clock import Time, moment
+from mindstream.errors import InputError
+
+NOON = datetime(2025, 3, 2, 12, tzinfo=UTC)
+SAME: list[Time] = [
+    NOON.timestamp(), int(NOON.timestamp()), NOON, NOON.replace(tzinfo=None),
+    NOON.astimezone(timezone(timedelta(hours=5))),
+    "2025-03-02T12:00", "2025-03-02 12:00:00Z", "2025-03-02T14:00:00+02:00", " 20250302T120000 ",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("given", SAME, ids=repr)
+async def test_every_form_of_a_time_means_the_same(given: Time, folder: Path) -> None:
+    assert moment(given) == NOON.timestamp()
+    clock = ManualClock(NOON.timestamp() + 1e6)
+    async with Memory.open(folder, "ann", clock=clock) as memory:
+        note = await memory.retain("Ann sowed beans.", "note", created=given, valid_from=given)
+        [other] = await memory.retain_all([RecordDraft(text="Beans sprout.", kind="note", created=given)])
+        assert note.created == other.created == note.valid_from == NOON.timestamp()
+        later = await memory.retain("Beans are ripe.", "note")
+        for hits in (
+            [each.record for each in await memory.recall("beans", until=given)],
+            [each.record for each in await memory.recall("beans", as_of=given)],
+            await memory.find(since="2025-03-02", until=given),
+            [*(await memory.find_removal(since=date(2025, 3, 1), until=given)).asked],
+        ):
+            assert {each.id for each in hits} == {note.id, other.id}
+        assert [each.id for each in await memory.find(since=clock.now())] == [later.id]
+        await memory.retain("Ann is away.", "note", valid_until=given)
+        assert "Ann is away." not in {each.text for each in await memory.find()}
+        assert await memory.purge(before=given) == 0
+        assert (await memory.forget(since="2025-03-02", until="2025-03-02")).records == 2, "a date is a whole day"
+
+
+@pytest.mark.parametrize("given", ["", "soon", "2025", "2025-13-01", "1e9", True, float("inf"), b"2025-01-01", [2025]])
+async def test_what_is_no_time_is_refused_by_its_name(given: object, folder: Path) -> None:
+    async with Memory.open(folder, "ann") as memory:
+        await memory.retain("Ann sowed beans.", "note")
+        for name in ("since", "until", "as_of"):
+            with pytest.raises(InputError, match=f"^{name}: seconds since 1970, a datetime"):
+                await memory.recall("beans", **{name: given})  # type: ignore[arg-type]
+        for name in ("created", "valid_from", "valid_until"):
+            with pytest.raises(InputError, match=rf"^{name}: "):
+                await memory.retain("Ann sowed peas.", "note", **{name: given})  # type: ignore[arg-type]
+        with pytest.raises(InputError, match=r"^until: "):
+            await memory.forget(until=given)  # type: ignore[arg-type]
