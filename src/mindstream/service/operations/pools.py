@@ -244,7 +244,7 @@ async def open_pool(
     from mindstream.sharing.state import PoolState
 
     ranks, store = Retriever() if untrained else None, house.ground(who).store
-    created = (await PoolState.read(store, StreamName("pool", name).key)).created
+    created = (await PoolState.read(store, store.key(StreamName("pool", name)))).created
     own = None if created and created.embedder else house.embedder
     async with Pool.open(store, name, embed=own, clock=house.clock, retriever=ranks) as pool:
         if not new and (not await pool.exists() or not is_member(await pool.state(), who.user)):

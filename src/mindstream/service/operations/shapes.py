@@ -6,6 +6,8 @@ from typing import Annotated, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+CALLER = "caller"
+"""Marks a field of a request that names the user who asks: a token for one user may name that user alone."""
 MOST_PAGE = 200
 """So much is given at once, at most."""
 
@@ -26,6 +28,10 @@ class Ask(BaseModel):
     """The base of what is asked for: what is not known is refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+CallerName: TypeAlias = Annotated[str, CALLER]
+"""A field that names the user who asks (see CALLER)."""
 
 
 class Reply(BaseModel):
