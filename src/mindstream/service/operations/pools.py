@@ -34,10 +34,10 @@ class PoolName(Ask):
 
 
 class CreateRequest(PoolName):
-    """A pool of the user's; `members`: who may write and recall, all of the tenant's where none is named."""
+    """A pool of the user's; `members`: who else may write and recall, `*`: every user of the tenant."""
 
     domain: str = Field("", max_length=1_000)
-    members: list[str] = Field([EVERYONE], min_length=1, max_length=1_000)
+    members: list[str] = Field([], max_length=1_000)
     private: bool = False
     form: Literal["composed", "bare", "pair"] = "composed"
 
