@@ -36,9 +36,12 @@ from mindstream.town.inspect.time_words import format_time
 from mindstream.town.journal import TownState, journal, read_setting, read_town
 from mindstream.town.packs.find import find_pack
 from mindstream.town.profile import COMPAT, Profile
+from mindstream.town.residents.person import Person
+from mindstream.town.residents.places import words_of
 from mindstream.town.setting import Setting
 from mindstream.town.source import setting_of
 from mindstream.town.town import Town
+from mindstream.town.world.address import OBJECT
 
 SWITCHES = {
     "observation": "observes", "reflection": "reflects", "planning": "plans", "recall": "recalls", "talk": "talks",
@@ -95,11 +98,29 @@ async def begin(settings: Settings, setting: Setting) -> None:
     """Begin a town in the data folder.
 
     Raises:
-        InputError: something lives there already.
+        InputError: something lives there already, or a resident has no bed.
     """
     await require_room_for_town(settings.data)
+    if faults := describe_bedless(setting):
+        raise InputError("\n".join(faults))
     async with Town.open(settings.data, setting, embed=settings.embedder):
         pass
+
+
+def describe_bedless(setting: Setting) -> list[str]:
+    """Say for each resident without a bed what to add to the town's file."""
+    return [
+        f"residents: {person.name}: has no bed at {words_of(person.home)}, only {_things_at_home(setting, person)}: add"
+        ' bed = "…" with an object of the home, or draw an object called "bed" there'
+        for person in setting.people.values()
+        if not person.visits and person.bed not in setting.addresses
+    ]
+
+
+def _things_at_home(setting: Setting, person: Person) -> str:
+    home = setting.addresses.get(person.home)
+    inside = [each.last for each in setting.world.places if home and each.level == OBJECT and each.is_within(home)]
+    return ", ".join(inside) or "no objects"
 
 
 @dataclass(frozen=True)
