@@ -95,7 +95,7 @@ async def served(
     bad, good, ever = set[str](), set[str](), set[str]()
     with tempfile.TemporaryDirectory() as folder:
         async with Pool.open(folder, "attacked", guarded=guarded, measure_by=likely) as pool:
-            await pool.create("the published domain", "olga")
+            await pool.create("the published domain", "olga", members=["*"])
             await pool.freeze_rubric(RUBRIC, "olga")
             await lay_in(pool, seeds, "olga")
             coming = iter(planted)

@@ -48,7 +48,7 @@ async def served(
     good, bad, ever = list[str](), set[str](), set[str]()
     with tempfile.TemporaryDirectory() as folder:
         async with Pool.open(folder, "honest", guarded=guarded) as pool:
-            await pool.create("whatever is asked", "olga")
+            await pool.create("whatever is asked", "olga", members=["*"])
             await pool.freeze_rubric(RUBRIC, "olga")
             await lay_in(pool, mixed[:laid_in], "olga")
             for at, pair in enumerate(stream):

@@ -124,7 +124,7 @@ def test_a_task_is_solved_and_a_run_that_was_broken_off_goes_on(door: FakeEndpoi
 
 def _pool(olga: tuple[str, ...], tmp_path: Path) -> None:
     rubric = tmp_path / "rubric.toml"
-    done("pool", "create", "verse", "--domain", "couplets", *olga)
+    done("pool", "create", "verse", "--open", "--domain", "couplets", *olga)
     done("pool", "rubric", "verse", "--draft", rubric, *olga)
     done("pool", "rubric", "verse", "--freeze", rubric, *olga)
 

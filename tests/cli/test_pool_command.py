@@ -69,7 +69,7 @@ def test_the_owner_adds_and_removes_members_and_sees_them(folder: Path) -> None:
     ]
     assert "no member" in mistaken(run("pool", "members", "verse", "--data", folder, "--user", "eve"))
     assert "'eve' is no member" in mistaken(run("pool", "members", "verse", "--remove", "eve", *where))
-    run("pool", "create", "open", *where)
+    run("pool", "create", "open", "--open", *where)
     assert "everybody is, as *" in mistaken(run("pool", "members", "open", "--remove", "eve", *where))
     assert run("pool", "members", "open", "--remove", "*", "--add", "ann", *where).out == "olga (owner)\nann\n"
 

@@ -48,7 +48,7 @@ def parity(one: tuple[str, str], other: tuple[str, str]) -> bool:
 
 def filled(folder: Path, tmp_path: Path) -> tuple[str | Path, ...]:
     where = ("--data", folder, "--user", "olga")
-    run("pool", "create", "verse", "--embedder", "wordllama", *where)
+    run("pool", "create", "verse", "--open", "--embedder", "wordllama", *where)
     assert run("pool", "import", "verse", write_pairs(tmp_path / "own.jsonl", SIZE), *where).code == 0
     return where
 

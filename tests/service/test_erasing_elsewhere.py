@@ -43,7 +43,7 @@ async def test_a_pool_keeps_no_byte_of_who_wrote_or_asked(folder: Path) -> None:
     cities = {"Paris": "Seine", "Rome": "Tiber", "Vienna": "Danube", "London": "Thames", "Seoul": "Han"}
     laid = [Pair(f"Which river flows through {city}?", f"The {river} does.") for city, river in cities.items()]
     async with Pool.open(folder, "cities", guarded=False) as pool:
-        await pool.create("geography", "olga")
+        await pool.create("geography", "olga", members=["*"])
         await pool.freeze_rubric(await ask(Rules(), DraftRubric(domain="geography")), "olga")
         await lay_in(pool, laid, "olga")
         await offer(

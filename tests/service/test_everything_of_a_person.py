@@ -72,7 +72,7 @@ async def test_a_word_in_whatever_column_or_file_is_in_the_archive(kind: str, fo
     async with Memory(store, "bob", Words(), clock) as bob:
         await bob.retain("what Quaxon told bob", "note")
     async with Pool.open(store, "rivers", guarded=False) as pool:
-        await pool.create("geography", "olga")
+        await pool.create("geography", "olga", members=["*"])
         await pool.freeze_rubric(await ask(Rules(), DraftRubric(domain="geography")), "olga")
         await offer(pool, Pair("Which river flows through Zanzibarville?", "The Xibex does."), "ann", Rules())
     await store.note(clock.now(), Deed("exported", "command", "olgas-machine", about=key))

@@ -94,7 +94,7 @@ async def test_no_byte_is_left_of_a_tenant(kind: str, folder: Path) -> None:
     acme = open_one(WORDS["tenant"])
     ids, vector = await plant(acme, WORDS["name"], clock)
     async with Pool.open(acme, "rivers", guarded=False) as pool:
-        await pool.create("geography", WORDS["name"])
+        await pool.create("geography", WORDS["name"], members=["*"])
         await lay_in(pool, [Pair(f"Which river is in {WORDS['pool']}?", "The Tiber.")], WORDS["name"])
     await set_rule(ours, Rule(WORDS["tenant"], 90 * DAY_S))
     async with Memory(ours, "olga", Words(), clock) as olga:
@@ -140,7 +140,7 @@ async def test_a_person_is_erased_from_a_tenant_and_the_namesake_next_door_is_no
     stores = [open_one("acme"), open_one("other")]
     for store in stores:
         async with Pool.open(store, "rivers", guarded=False) as pool:
-            await pool.create("geography", "olga")
+            await pool.create("geography", "olga", members=["*"])
             await pool.freeze_rubric(await ask(Rules(), DraftRubric(domain="geography")), "olga")
             await offer(
                 pool,

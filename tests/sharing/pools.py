@@ -30,6 +30,7 @@ def city_pair(line: str, model: str = "") -> Pair:
 async def city_pool(folder: Path, seeds: int = 0, **others: object) -> AsyncIterator[Pool]:
     """Open a pool that olga owns, with a frozen rubric and so many pairs laid in."""
     async with Pool.open(folder, "cities") as pool:
+        others.setdefault("members", ["*"])
         await pool.create("geography", "olga", **others)  # type: ignore[arg-type]
         await pool.freeze_rubric(await ask(Rules(), DraftRubric(domain="geography")), "olga")
         if seeds:

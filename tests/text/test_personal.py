@@ -141,7 +141,7 @@ async def test_what_was_taken_out_is_told_with_what_was_heard_or_neither_is(fold
 @pytest.mark.usefixtures("switched_on")
 async def test_so_it_is_with_what_is_offered_to_a_pool_and_said_in_a_town(folder: Path, tmp_path: Path) -> None:
     async with Pool.open(tmp_path / "pool", "codes") as pool:
-        await pool.create("doors", "olga")
+        await pool.create("doors", "olga", members=["*"])
         (laid,) = await lay_in(pool, [Pair("Which code opens 4711?", "4711 opens it.")], "olga")
         assert (laid.query, laid.answer) == ("Which code opens [phone]?", "[phone] opens it.")
     async with Town.open(folder, hamlet()) as town:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 import re
 from datetime import UTC, datetime
@@ -11,6 +12,9 @@ import pytest
 from hamlet import live
 
 from mindstream.errors import InputError
+from mindstream.location import Location
+from mindstream.service.town import begin
+from mindstream.settings import Settings
 from mindstream.town.formats.maps import save_map
 from mindstream.town.formats.town_file import load_town, parse_town
 from mindstream.town.formats.town_tables import (
@@ -162,7 +166,7 @@ async def test_a_town_may_have_roads_in_place_of_tiles(tmp_path: Path) -> None:
     [
         ("#......#", "#.....#", "map: rows: row 5 has 7 characters, where 8 are wanted"),
         ("#......#", "#..?...#", r"map: row 5, column 4: '\?' stands for no place"),
-        (".s....1.", ".s..w.1.", "row 2, column 5: the object 'cupboard' is in no arena"),
+        (".s....1.", ".s..w.1.", "row 2, column 5: the object 'cupboard' stands on the street: draw it inside a room"),
         (".s....1.", "..z...1.", "row 2, column 3: 'z' stands for no thing"),
         ("#kkkkbb#", "#kkk#bb#", "map: nobody can come to .*kitchen"),
         ('name = "Eddy Lin"\nage', 'name = "Mei Lin"\nage', "residents: 'Mei Lin' stands there twice"),
@@ -188,7 +192,7 @@ async def test_a_town_may_have_roads_in_place_of_tiles(tmp_path: Path) -> None:
 def test_a_bad_town_is_refused_with_place_and_reason(tmp_path: Path, old: str, new: str, wrong: str) -> None:
     assert old in TOWN
     (tmp_path / "town.toml").write_text(TOWN.replace(old, new, 1))
-    with pytest.raises(InputError, match=f"town.toml: .*{wrong}"):
+    with pytest.raises(InputError, match=f"town.toml:([0-9]+:)? .*{wrong}"):
         load_town(tmp_path / "town.toml")
 
 
@@ -233,3 +237,50 @@ def test_every_key_of_a_town_file_is_in_the_documentation() -> None:
 def test_a_town_says_which_keys_it_lacks() -> None:
     lacking = missing_keys(setting_of(parse_town(ROADS, Path())))
     assert lacking == ("day of Ann", "danger of [conditions]", "purpose of places (eat, shop)")
+
+
+def test_all_faults_of_a_file_are_reported_at_once_with_their_lines(tmp_path: Path) -> None:
+    bad = TOWN
+    for old, new in (
+        ("age = 43", 'age = "old"\nshoe = 40'), ("06:00-22:00", "six"),
+        ("age = 19", 'age = 19\nbed = "sofa"\nknows = ["attic", "cave"]'),
+        ("...w....\n........\n........\n", "........\n........\n..w.....\n"),
+    ):  # fmt: skip
+        assert old in bad
+        bad = bad.replace(old, new, 1)
+    (tmp_path / "town.toml").write_text(bad)
+    with pytest.raises(InputError) as refused:
+        load_town(tmp_path / "town.toml")
+    lines = bad.splitlines()
+    said = {}
+    for each in str(refused.value).splitlines():
+        file, line, what = each.split(":", 2)
+        assert file == str(tmp_path / "town.toml")
+        said[what.strip()] = lines[int(line) - 1]
+    wanted = {
+        "residents.1.age: a whole number": 'age = "old"', "residents.1.shoe: there is no such key": "shoe = 40",
+        "'six' are no opening hours": "[[places]]", "no place 'the Ville:sofa'": 'bed = "sofa"',
+        "no place 'the Ville:attic'": 'knows = ["attic", "cave"]',
+        "no place 'the Ville:cave'": 'knows = ["attic", "cave"]',
+        "the object 'cupboard' stands on the street": "things =",
+    }  # fmt: skip
+    for part, line in wanted.items():
+        assert any(part in what and shown.startswith(line) for what, shown in said.items()), (part, said)
+
+
+@pytest.mark.parametrize(
+    ("key", "objects", "bed"),
+    [('bed = "sofa"', ["sofa", "bed"], "sofa"), ("", ["stove", "bed"], "bed"), ("", ["stove", "sofa"], "")],
+)
+def test_a_resident_sleeps_in_a_bed_or_is_refused(tmp_path: Path, key: str, objects: list[str], bed: str) -> None:
+    text = ROADS.replace('objects = ["bed"]', f"objects = {objects}").replace(
+        'home = "flat:room:bed"', f'home = "flat:room"\n{key}'
+    )
+    setting = setting_of(parse_town(text, Path()))
+    assert setting.people["Ann"].bed.rpartition(":")[2] == bed
+    settings = Settings(data=Location(tmp_path))
+    if bed:
+        asyncio.run(begin(settings, setting))
+        return
+    with pytest.raises(InputError, match=r"Ann: has no bed at room of flat, only stove, sofa: add bed = "):
+        asyncio.run(begin(settings, setting))

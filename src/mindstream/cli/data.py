@@ -20,8 +20,8 @@ from mindstream.memory.opening import copy_data, open_store
 from mindstream.models.embedders.named import embedder
 from mindstream.server.old_files import take_in
 from mindstream.server.tokens import Tokens
-from mindstream.service.operations.offered import ForkedTowns
-from mindstream.service.operations.who import LOCAL, Who, wall_of
+from mindstream.service.operations.forks import ForkedTowns
+from mindstream.service.operations.who import LOCAL, wall_of
 from mindstream.service.privacy import erase, person, retention
 from mindstream.service.privacy.audit import note
 from mindstream.settings import Settings
@@ -152,7 +152,7 @@ async def delete_tenant(
     if not yes:
         await asyncio.to_thread(confirm_name, f"All that is kept of the tenant {tenant} will be gone.", tenant)
     clock, folder = SystemClock(), settings.data.beside
-    forks = [each.place.beside for each in ForkedTowns(settings.data).all(Who(tenant, frozenset())).values()]
+    forks = ForkedTowns(settings.data).folders(tenant)
     async with open_store(settings.data) as ours:
         await take_in(settings.data, ours, clock)
         held = Tokens(lambda: ours, clock)

@@ -16,6 +16,7 @@ from mindstream.clock import format_spoken
 from mindstream.life import commands, lives
 from mindstream.life.events import Asked, Order, Replied, TurnBegan
 from mindstream.life.ledger import Task
+from mindstream.life.opened import command_of, read_opened
 from mindstream.life.state import LifeState
 from mindstream.life.waking import Rhythm, known_orders, unknown_orders
 from mindstream.log.events import Event, Logged, Observed, ToolCalled
@@ -40,7 +41,11 @@ async def status(settings: Settings, json: AsJson = False) -> None:
     """Say how it stands: goal, orders, tasks, what it asks, what it has spent."""
     async with open_user_memory(settings, begins=BEGINS) as opened:
         state, is_lived = await commands.look(opened.memory), await lives.is_lived(opened.memory)
-        tell(json, _status(state, is_lived), *_describe_status(state, opened.clock.now(), is_lived))
+        row, lines = _status(state, is_lived), _describe_status(state, opened.clock.now(), is_lived)
+        if not is_lived:
+            row["command"] = again = await _command(opened.memory, settings)
+            lines.append(words_of("again", state.language, again))
+        tell(json, row, *lines)
 
 
 @command(app, "data user", "mindstream life tasks")
@@ -59,7 +64,7 @@ async def say(settings: Settings, words: Words, json: AsJson = False) -> None:
     """Say something to it; it wakes, and hears it before its next step."""
     async with open_user_memory(settings, begins=BEGINS) as opened:
         await commands.say(opened.memory, text := " ".join(words))
-        await _tell(opened.memory, json, did="said", text=text)
+        await _tell(opened.memory, settings, json, did="said", text=text)
 
 
 @command(app, "data user", 'mindstream life answer "seven hours"', "mindstream life answer --id 12.1.1 yes")
@@ -72,7 +77,7 @@ async def answer(
     """Answer what it asks; also later, when it waits no longer."""
     async with open_user_memory(settings, begins=BEGINS) as opened:
         asked = await commands.answer(opened.memory, text := " ".join(words), id_, session="life")
-        await _tell(opened.memory, json, did=f"answered: {asked.tip}", id=asked.id, tip=asked.tip, text=text)
+        await _tell(opened.memory, settings, json, did=f"answered: {asked.tip}", id=asked.id, tip=asked.tip, text=text)
 
 
 @command(app, "data user", "mindstream life allow 3.1.1.2.1")
@@ -91,7 +96,7 @@ async def _give_leave(settings: Settings, yes: bool, id_: str, json: bool) -> No
     async with open_user_memory(settings, begins=BEGINS) as opened:
         named = await commands.give_leave(opened.memory, yes, id_)
         did = f"the call {named} {'may' if yes else 'may not'} be made"
-        await _tell(opened.memory, json, did=did, id=named, yes=yes)
+        await _tell(opened.memory, settings, json, did=did, id=named, yes=yes)
 
 
 @command(app, "data user", "mindstream life pause I am in a meeting")
@@ -117,7 +122,7 @@ async def stop(settings: Settings, words: Because = None, json: AsJson = False) 
 async def _order(settings: Settings, what: Order, did: str, words: list[str] | None, json: bool) -> None:
     async with open_user_memory(settings, begins=BEGINS) as opened:
         await commands.order(opened.memory, what, because := " ".join(words or ()))
-        await _tell(opened.memory, json, did=did, order=what, because=because)
+        await _tell(opened.memory, settings, json, did=did, order=what, because=because)
 
 
 @command(app, "data user", 'mindstream life add "Compare both reports"')
@@ -153,7 +158,7 @@ async def _change_task(settings: Settings, how: Callable[[Memory], Awaitable[Tas
     async with open_user_memory(settings, begins=BEGINS) as opened:
         task = await how(opened.memory)
         (line,) = list_tasks([task], opened.clock.now())
-        await _tell(opened.memory, json, did=line, **task.model_dump(mode="json"))
+        await _tell(opened.memory, settings, json, did=line, **task.model_dump(mode="json"))
 
 
 @command(app, "data user", "mindstream life turn 12")
@@ -173,14 +178,25 @@ async def wake(settings: Settings, words: Words, json: AsJson = False) -> None:
     """Let it know of something that happened: for hooks and scripts."""
     async with open_user_memory(settings, begins=BEGINS) as opened:
         await commands.notice(opened.memory, text := " ".join(words))
-        await _tell(opened.memory, json, did="it is told of that, and wakes", text=text)
+        await _tell(opened.memory, settings, json, did="it is told of that, and wakes", text=text)
 
 
-async def _tell(stream: Memory, json: bool, **done: Any) -> None:
+async def _command(stream: Memory, settings: Settings) -> str:
+    """Return the command that continues a life: as it was started, or as far as its log says how."""
+    opened = await read_opened(stream)
+    if opened.command:
+        return opened.command
+    model = [word for name in list(opened.models.values())[:1] for word in ("--model", name)]
+    return command_of(["mindstream", "live", *model, "--data", str(settings.data), "--user", settings.user])
+
+
+async def _tell(stream: Memory, settings: Settings, json: bool, **done: Any) -> None:
     """Say what was done (`did`), with what a program wants to know; say, too, where nobody lives it."""
     tell(json, done, str(done["did"]))
     if not json and not await lives.is_lived(stream):
-        complain("nobody lives it now: `mindstream live` goes on with it, and takes that in")
+        complain(
+            f"no process lives it now; this continues it, and takes that in:\n  {await _command(stream, settings)}"
+        )
 
 
 def _status(state: LifeState, is_lived: bool) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import asyncio
 import shlex
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -48,6 +48,7 @@ from mindstream.clock import Moment
 from mindstream.errors import InputError
 from mindstream.life import commands, lives
 from mindstream.life.life import Life
+from mindstream.life.opened import command_of
 from mindstream.life.state import LifeState, read_state
 from mindstream.life.waking import Rhythm, unknown_orders
 from mindstream.log.events import Logged
@@ -145,6 +146,9 @@ def live(
     wait_for_input: Annotated[bool, switch("--wait-for-input", "Wait for you when nothing is left to do.")] = False,
     watch: Annotated[Path | None, flag("DIR", "Files that come, change or go there wake it.")] = None,
     ignore_chat: Annotated[bool, switch("--ignore-chat", "What is said in `chat` is not said to it.")] = False,
+    without_model: Annotated[
+        bool, switch("--without-model", "Let rules continue a life that was lived with a model.")
+    ] = False,
     record: Record = None,
     json: Annotated[bool, switch("--json", "One event a line, as JSON; nothing else there.")] = False,
 ) -> int:
@@ -165,14 +169,16 @@ def live(
         "allow": allow, "pool": pool, "offer": offer, "hours": hours,
         **{field: getattr(chosen.settings, field) for field in LIMITS},
         **asdict(endless), "usd-per-day": usd_per_day, "words-per-day": words_per_day, "watch": watch,
-        "wait-for-input": wait_for_input, "ignore-chat": ignore_chat,
+        "wait-for-input": wait_for_input, "without-model": without_model, "ignore-chat": ignore_chat,
         "prompt-tokens": prompt_tokens if prompt_tokens != PROMPT_TOKENS else None,
     }  # fmt: skip
     if endless.beat and not endless.forever:
         raise InputError("--beat says how often a life looks for work of its own: say --forever, too")
     if watch and not watch.is_dir():
         raise InputError(f"there is no folder {str(watch)!r} to watch")
-    command = shlex.join(["mindstream", "live", *flags_again(chosen), *write_flags(again)])
+    words = ["mindstream", "live", *flags_again(chosen), *write_flags(again)]
+    command = shlex.join(words)
+    wanted = replace(wanted, without_model=without_model, command=command_of(words))
     options = LiveOptions(turns, for_, wait_for_input, watch, trust, json, command)
     in_terminal = sys.stdin.isatty() and sys.stdout.isatty() and not json
     left = f"you left; nothing is lost, and this goes on with it:\n  {command}"

@@ -44,7 +44,10 @@ async def create(
     settings: Settings,
     name: Name,
     domain: Annotated[str, flag("WORDS", "What its exemplars are about [its name].")] = "",
-    member: Annotated[list[str] | None, flag("NAME", "Only these write and recall, and you; repeatable.")] = None,
+    member: Annotated[
+        list[str] | None, flag("NAME", "Let this agent write and recall, too; repeatable.", "--member", "--add")
+    ] = None,
+    is_open: Annotated[bool, switch("--open", "Let everybody in these data write and recall.")] = False,
     private: Annotated[bool, switch("--private", "Nobody reads what a member writes until it says so.")] = False,
     form: Annotated[
         Literal["composed", "bare", "pair"],
@@ -52,8 +55,8 @@ async def create(
     ] = "composed",
     json: AsJson = False,
 ) -> None:
-    """Create a pool; it is yours."""
-    members = member or [EVERYONE]
+    """Create a pool; it is yours, and private to you and the members that you name."""
+    members = [*(member or ()), *[EVERYONE] * is_open]
     async with pools.open_pool(settings, name, new=True) as pool:
         await pool.create(domain or name, settings.user, members=members, shared=not private, form=form)
         by = pool.memory.embedder.name
@@ -62,7 +65,9 @@ async def create(
             f"recall is by {USUAL}, which knows no context: pip install 'mindstream[multilingual]' brings one that does"
         )
     row = {"pool": name, "owner": settings.user, "members": members, "shared": not private, "embedder": by}
-    tell(json, row, f"the pool {name} is {settings.user}'s; next: mindstream pool rubric {name} --draft rubric.toml")
+    others = "it is open to everybody" if is_open else f"members: {', '.join(dict.fromkeys([settings.user, *members]))}"
+    next_ = f"mindstream pool rubric {name} --draft rubric.toml"
+    tell(json, row, f"the pool {name} is {settings.user}'s; {others}; next: {next_}")
 
 
 @command(
@@ -291,15 +296,18 @@ async def members(
     """Show who may write and recall; the owner adds and removes members.
 
     Who was removed is served nothing from the next recall on; what it wrote stays (`pool withdraw --writer`).
-    The member * stands for everybody; to close a pool that is everybody's: --remove '*' --add ann.
+    The member * stands for everybody: `--add '*'` opens a pool, `--remove '*' --add ann` closes it. Pools that
+    earlier versions made without members stay open until their owner closes them.
     """
     async with pools.open_pool(settings, name) as pool:
         if add or remove:
             await pool.change_members(add or (), remove or (), by=settings.user)
         state = await pool.member_state(settings.user)
     owner = state.created.owner if state.created else ""
-    others = ["everybody" if each == EVERYONE else each for each in state.members if each != owner]
-    row = {"pool": name, "owner": owner, "members": list(state.members)}
+    others = [each for each in state.members if each not in (owner, EVERYONE)]
+    is_open = EVERYONE in state.members
+    others += [f"everybody: this pool is open; `--remove '{EVERYONE}'` closes it"] * is_open
+    row = {"pool": name, "owner": owner, "members": list(state.members), "open": is_open}
     tell(json, row, f"{owner} (owner)" + "".join(f"\n{each}" for each in others))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from mindstream.clock import Moment
 from mindstream.log.declared import NoWords, Quotes
@@ -31,6 +31,16 @@ class LifeBegan(Event):
     """Of the roles' words and of what is said to the user: `en` or `zh`."""
     orders: Quotes[tuple[str, ...]] = ()
     """Standing orders, in words: when, and what."""
+
+
+class LifeOpened(Event):
+    """A process took a life up with other models, or another command, than the one before it."""
+
+    kind = "life_opened"
+    models: NoWords[dict[str, str]] = Field(default_factory=dict)
+    """By role, without credentials; none: rules."""
+    command: Quotes[str] = ""
+    """The command line that continues it; "": no process had one."""
 
 
 class TurnBegan(Event):
@@ -218,6 +228,6 @@ class Rested(Event):
 
 
 EVENTS: tuple[type[Event], ...] = (
-    LifeBegan, TurnBegan, Asked, Replied, TurnEnded, Folded, TaskChanged, Questioned, Answered, PermissionAsked,
-    PermissionGiven, PermissionUsed, Beat, Proposed, Noticed, Commanded, Rested,
+    LifeBegan, LifeOpened, TurnBegan, Asked, Replied, TurnEnded, Folded, TaskChanged, Questioned, Answered,
+    PermissionAsked, PermissionGiven, PermissionUsed, Beat, Proposed, Noticed, Commanded, Rested,
 )  # fmt: skip

@@ -22,6 +22,7 @@ from mindstream.life.folding import fold, turns_to_fold
 from mindstream.life.inbox import Inbox, SimulatedUser
 from mindstream.life.looking import look_for_work
 from mindstream.life.m2 import M2
+from mindstream.life.opened import require_models, write_opened
 from mindstream.life.permission import Permits
 from mindstream.life.prompts.is_worth_turn import IsWorthTurn
 from mindstream.life.roles import Roles
@@ -112,7 +113,7 @@ class Life:
     async def open(
         cls, memory: Memory, models: AnyModels, *, goal: str = "", orders: Sequence[str] = (),
         tools: Sequence[Tool] = (), config: LifeConfig = LifeConfig(), user: SimulatedUser | None = None,
-        exemplars: Exemplars | None = None,
+        exemplars: Exemplars | None = None, without_model: bool = False, command: str = "",
     ) -> AsyncIterator[Life]:  # fmt: skip
         """Take up a mind's life, or begin one, and hold it until the block ends.
 
@@ -124,18 +125,25 @@ class Life:
             config: its budget, its hours, what it may do without asking, and so on.
             user: who answers what M2 asks, in simulations; people answer through the log (see life/commands).
             exemplars: who finds how like tasks were carried out, before M1 carries one out: a member of a pool, say.
+            without_model: rules may continue a life that was lived with a model.
+            command: the command line that continues it, for people who look at it later.
 
         Raises:
-            InputError: there is no goal, or an order is not understood.
+            InputError: there is no goal, an order is not understood, or the life was lived with a model and has none.
             HeldElsewhere: another process lives it.
             StorageError: the log cannot be read or written.
         """
-        if goal or orders:
-            await give_goal(memory, goal, orders)
-        async with open_models(models, memory.clock) as shared, lives.hold(memory, config.lease_s) as fence:
+        async with contextlib.AsyncExitStack() as opened:
+            shared = await opened.enter_async_context(open_models(models, memory.clock))
+            if not without_model:
+                await require_models(memory, shared)
+            if goal or orders:
+                await give_goal(memory, goal, orders)
+            fence = await opened.enter_async_context(lives.hold(memory, config.lease_s))
             await _set_retention(memory, config.retention)
             state = await read_state(memory, hears=config.hears)
             life = cls(memory, shared, state, fence, tools=tools, config=config, user=user, exemplars=exemplars)
+            await write_opened(memory, shared, command, fence)
             try:
                 yield life
             finally:

@@ -180,12 +180,18 @@ class ModelCalled(Event):
     """Who in a town asked."""
     step: int | None = Field(None, exclude_if=lambda step: step is None)
     """At which step of the town."""
+    called_at: Moment | None = Field(None, exclude_if=lambda at: at is None)
+    """When it was asked in real time, where the row has a town's time; None: at the row's time."""
     asked: Quotes[str] = Field("", exclude_if=not_)
     """Where it is kept: the messages, as JSON: pairs of a role and a text."""
     answered: Quotes[str] = Field("", exclude_if=not_)
     """Where it is kept: the reply, word by word."""
 
     long = frozenset({"asked", "answered"})
+
+    def time(self, row_at: Moment) -> Moment:
+        """Return when it was asked, in real time; `row_at`: the time of its row."""
+        return row_at if self.called_at is None else self.called_at
 
     def messages(self) -> list[tuple[str, str]]:
         """Return what was asked, as pairs of role and text; words that were erased may have left no JSON behind."""

@@ -7,6 +7,7 @@ import contextlib
 import json
 from collections.abc import AsyncIterator, Sequence
 
+from mindstream.clock import Clock, Moment
 from mindstream.log.events import ModelCalled
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.store import Entry
@@ -14,15 +15,20 @@ from mindstream.models.wrappers.meter import Metered
 
 
 class CallLog:
-    """Takes what the meters tell and writes it when there is time."""
+    """Takes what the meters tell and writes it when there is time.
 
-    def __init__(self) -> None:
-        self._calls: asyncio.Queue[Metered] = asyncio.Queue()
+    Args:
+        clock: the time of each call is read from it; None: it is that of the row, by the stream's clock.
+    """
+
+    def __init__(self, clock: Clock | None = None) -> None:
+        self._clock = clock
+        self._calls: asyncio.Queue[tuple[Metered, Moment | None]] = asyncio.Queue()
         self._under_way: asyncio.Future[None] | None = None
 
     def take(self, call: Metered) -> None:
         """Note a call; returns at once."""
-        self._calls.put_nowait(call)
+        self._calls.put_nowait((call, self._clock.now() if self._clock else None))
 
     async def run(self, stream: Memory) -> None:
         """Write calls as they come, until cancelled."""
@@ -47,7 +53,7 @@ class CallLog:
             await asyncio.wait([self._under_way])
         await self._write(stream, [])
 
-    async def _write(self, stream: Memory, calls: list[Metered]) -> None:
+    async def _write(self, stream: Memory, calls: list[tuple[Metered, Moment | None]]) -> None:
         while not self._calls.empty():
             calls.append(self._calls.get_nowait())
         if calls:
@@ -55,13 +61,13 @@ class CallLog:
             await asyncio.shield(self._under_way)
 
 
-async def _commit(stream: Memory, calls: Sequence[Metered]) -> None:
+async def _commit(stream: Memory, calls: Sequence[tuple[Metered, Moment | None]]) -> None:
     with contextlib.suppress(Exception):  # whatever the store does, the talk goes on without its bill
-        await stream.commit(*(Entry(build_event(call), "mindstream", system=True) for call in calls))
+        await stream.commit(*(Entry(build_event(*each), "mindstream", system=True) for each in calls))
 
 
-def build_event(call: Metered) -> ModelCalled:
-    """Return the row of the log for a call."""
+def build_event(call: Metered, called_at: Moment | None = None) -> ModelCalled:
+    """Return the row of the log for a call; `called_at`: when it ended, where the row's own time is another."""
     usage = call.usage
     return ModelCalled(
         role=call.role, prompt=call.prompt, model=call.model, seconds=call.seconds, first_part_s=call.first_s,
@@ -69,7 +75,7 @@ def build_event(call: Metered) -> ModelCalled:
         cached_tokens=usage.cached_tokens if usage else 0, cost_usd=usage.cost_usd if usage else None,
         cut=", ".join(map(str, call.cut)), error=call.error or ("broken off" if call.broken_off else ""),
         mended=call.mended, about=call.cause.rows, resident=call.cause.resident, step=call.cause.step,
-        asked=_asked(call), answered=call.words.answered if call.words else "",
+        called_at=called_at, asked=_asked(call), answered=call.words.answered if call.words else "",
     )  # fmt: skip
 
 

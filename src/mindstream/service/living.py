@@ -66,6 +66,8 @@ class LifeSettings:
         dream_tools: what M1 may call while it makes a dream.
         pool: the name of one that shows M1 how like tasks were carried out.
         offer: what M1 carried out is offered to it.
+        without_model: rules may continue a life that was lived with a model.
+        command: the command line that continues it.
         beat: so often at most it looks for work of its own: "1h"; "": never.
         hours: only then it acts by itself: "08:00-22:00", by this machine's clock.
     """
@@ -87,6 +89,8 @@ class LifeSettings:
     words_per_day: int | None = None
     prompt_tokens: int = PROMPT_TOKENS
     hears: bool = True
+    without_model: bool = False
+    command: str = ""
     record: Path | None = None
 
 
@@ -134,7 +138,15 @@ async def open_life(
         member = await opened.enter_async_context(open_member(settings, wanted.pool, scorer=scorer, model=name))
         life = await opened.enter_async_context(
             Life.open(
-                stream, models, goal=wanted.goal, orders=wanted.orders, tools=tools, config=config, exemplars=member
+                stream,
+                models,
+                goal=wanted.goal,
+                orders=wanted.orders,
+                tools=tools,
+                config=config,
+                exemplars=member,
+                without_model=wanted.without_model,
+                command=wanted.command,
             )
         )
         for model in billed:

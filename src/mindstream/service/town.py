@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from mindstream.clock import ManualClock
+from mindstream.clock import ManualClock, SystemClock
 from mindstream.engines.engine import Engine, open_engine
 from mindstream.errors import InputError
 from mindstream.log.names import StreamName
@@ -20,6 +20,8 @@ from mindstream.memory.store.record import KINDS, Record
 from mindstream.memory.store.store import Commit, Store
 from mindstream.minds.calls import CallLog
 from mindstream.models.carried import Carried
+from mindstream.models.embedders.embedder import Embedder
+from mindstream.models.embedders.named import embedder
 from mindstream.models.roles import AnyModels, Models
 from mindstream.models.rules import Rules
 from mindstream.service.folders import require_room_for_town, require_town
@@ -34,9 +36,12 @@ from mindstream.town.inspect.time_words import format_time
 from mindstream.town.journal import TownState, journal, read_setting, read_town
 from mindstream.town.packs.find import find_pack
 from mindstream.town.profile import COMPAT, Profile
+from mindstream.town.residents.person import Person
+from mindstream.town.residents.places import words_of
 from mindstream.town.setting import Setting
 from mindstream.town.source import setting_of
 from mindstream.town.town import Town
+from mindstream.town.world.address import OBJECT
 
 SWITCHES = {
     "observation": "observes", "reflection": "reflects", "planning": "plans", "recall": "recalls", "talk": "talks",
@@ -93,11 +98,29 @@ async def begin(settings: Settings, setting: Setting) -> None:
     """Begin a town in the data folder.
 
     Raises:
-        InputError: something lives there already.
+        InputError: something lives there already, or a resident has no bed.
     """
     await require_room_for_town(settings.data)
+    if faults := describe_bedless(setting):
+        raise InputError("\n".join(faults))
     async with Town.open(settings.data, setting, embed=settings.embedder):
         pass
+
+
+def describe_bedless(setting: Setting) -> list[str]:
+    """Say for each resident without a bed what to add to the town's file."""
+    return [
+        f"residents: {person.name}: has no bed at {words_of(person.home)}, only {_things_at_home(setting, person)}: add"
+        ' bed = "…" with an object of the home, or draw an object called "bed" there'
+        for person in setting.people.values()
+        if not person.visits and person.bed not in setting.addresses
+    ]
+
+
+def _things_at_home(setting: Setting, person: Person) -> str:
+    home = setting.addresses.get(person.home)
+    inside = [each.last for each in setting.world.places if home and each.level == OBJECT and each.is_within(home)]
+    return ", ".join(inside) or "no objects"
 
 
 @dataclass(frozen=True)
@@ -147,31 +170,47 @@ async def look_in(settings: Settings) -> AsyncIterator[Look]:
 
 
 @contextlib.asynccontextmanager
-async def open_town(settings: Settings, engine: Engine | None = None) -> AsyncIterator[Town]:
+async def open_town(
+    settings: Settings, engine: Engine | None = None, models: Models | None = None
+) -> AsyncIterator[Town]:
     """Open the town of the data folder with the models of the settings; each call of one is kept in its log.
 
     Args:
         engine: whose workers think for its residents, rules too.
+        models: who answers, opened by the caller; None: the models of the settings.
 
     Raises:
         InputError: no town lives there.
         SettingsError: a model cannot be used.
     """
     await require_town(settings.data)
-    if is_free(settings):
-        models: AnyModels = Models(Carried(Rules.name, engine)) if engine else Rules.name
-        async with Town.open(settings.data, models=models, embed=settings.embedder) as town:
+    if models is None and is_free(settings):
+        rules: AnyModels = Models(Carried(Rules.name, engine)) if engine else Rules.name
+        async with Town.open(settings.data, models=rules, embed=settings.embedder) as town:
             yield town
         return
-    calls = CallLog()
-    async with (
-        answering(settings, on_call=calls.take, engine=engine) as named,
-        Town.open(settings.data, models=named, embed=settings.embedder) as town,
-    ):
-        any_resident = next(iter(town.residents.values()))
-        bill = Memory(town.store, JOURNAL, any_resident.memory.embedder, ManualClock(town.setting.start))
-        async with calls.writing(bill):
+    calls = CallLog(SystemClock())
+    async with contextlib.AsyncExitStack() as opened:
+        if models is None:
+            named = await opened.enter_async_context(answering(settings, on_call=calls.take, engine=engine))
+        else:
+            named = models.with_listener(calls.take)
+        town = await opened.enter_async_context(Town.open(settings.data, models=named, embed=settings.embedder))
+        async with calls.writing(bill_of(town.store, town.setting, embedder(settings.embedder))):
             yield town
+
+
+@contextlib.asynccontextmanager
+async def counting(look: Look, settings: Settings) -> AsyncIterator[CallLog]:
+    """Give what counts calls in the bill of a town that is only read."""
+    calls = CallLog(SystemClock())
+    async with calls.writing(bill_of(look.store, look.setting, embedder(settings.embedder))):
+        yield calls
+
+
+def bill_of(store: Store, setting: Setting, embed: Embedder) -> Memory:
+    """Return the stream in which a town's calls are counted: its rows have the town's time, its calls the real one."""
+    return Memory(store, JOURNAL, embed, ManualClock(setting.start))
 
 
 async def live(

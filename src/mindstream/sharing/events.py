@@ -31,7 +31,7 @@ class PoolCreated(Event):
     domain: NoWords[str]
     owner: Person[Agent]
     members: Person[tuple[Agent, ...]] = (EVERYONE,)
-    """Who may write and recall, the owner besides."""
+    """Who may write and recall, in addition to the owner. Rows without it are of versions that opened every pool."""
     shared: bool = True
     """What a writer has not granted otherwise all members may read; False: nobody else may."""
     form: Form = "composed"

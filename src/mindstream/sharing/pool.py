@@ -7,6 +7,7 @@ async with Pool.open("data", "verse") as pool:
 from __future__ import annotations
 
 import contextlib
+import shlex
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 
@@ -97,13 +98,13 @@ class Pool:
         return self.memory.name
 
     async def create(
-        self, domain: str, owner: str, *, members: Sequence[str] = (EVERYONE,), shared: bool = True,
+        self, domain: str, owner: str, *, members: Sequence[str] = (), shared: bool = True,
         form: Form = "composed",
     ) -> None:  # fmt: skip
         """Create it.
 
         Args:
-            members: who may write and recall, the owner besides.
+            members: who may write and recall, in addition to the owner; `*` opens it to everybody in the data.
             shared: what a member writes all members may read, until it says otherwise; False: none may, until then.
         """
         owner, *members = (_checked_agent(each) for each in (owner, *members))
@@ -137,7 +138,12 @@ class Pool:
         agent = normal_name(agent)
         state = await self.state()
         if not state.is_member(agent):
-            raise InputError(f"{agent!r} is no member of the pool {self.name!r}; its owner may make it one")
+            owner = state.created.owner if state.created else ""
+            raise InputError(
+                f"{agent!r} is no member of the pool {self.name!r}: its owner {owner!r} lets them in with"
+                f" `mindstream pool members {shlex.quote(self.name)} --add {shlex.quote(agent)}"
+                f" --user {shlex.quote(owner)}`, or everybody with --add '*'"
+            )
         return state
 
     def known(self, id_: str) -> Standing:

@@ -51,6 +51,8 @@ from mindstream.town.world.whereabouts import Condition
 from mindstream.town.writing import Writing
 
 TAKEN = "a town lives in this folder already: go on with it, or begin the new one in another folder"
+ANYBODY = "a person"
+"""The name of a person who lives as a resident and gives none."""
 SAVE_EVERY = 2_000
 """So many rows of the log at most lie between two saved states."""
 SLOT, LIVING = "living", "letting this town live"
@@ -178,11 +180,11 @@ class Town:
                 return
         self._clockwork.rest_until(until)
 
-    async def embody(self, name: str, by: str = "a person", *, as_visitor: bool = False, at: str = "") -> Embodied:
+    async def embody(self, name: str, by: str = "", *, as_visitor: bool = False, at: str = "") -> Embodied:
         """Let a person live as a resident, or as a visitor, from the next step on; go on where it does already.
 
         Args:
-            by: who the person is; a visitor is itself.
+            by: who the person is; "": a visitor by its own name, or a person without one.
             at: the address of the place where a visitor comes in; "": one that anybody may go to.
 
         Raises:
@@ -190,10 +192,10 @@ class Town:
             ModelError, StorageError: see `run`.
         """
         name = self.resident_name(name)
-        person = checked_name(name if as_visitor else by, "a person's name")
+        person = checked_name(by or (name if as_visitor else ANYBODY), "a person's name")
         place = ""
         if as_visitor and (name not in self.residents or not self.is_here(name)):
-            coming = self._visitor(person)
+            coming = self._visitor(name)
             place = find_entrance(self, coming, at)
             if name not in self.residents:
                 await self._let_in(coming)

@@ -109,7 +109,7 @@ async def _live(settings: Settings, living: Living, left: list[bool]) -> int:
     async with towns.open_town(settings) as town:
         name = living.name if living.as_visitor else find_resident(town.setting, living.name)
         await _come_when_said(town, living)
-        me = await town.embody(name, living.by, as_visitor=living.as_visitor, at=living.at)
+        me = await town.embody(name, "" if living.as_visitor else living.by, as_visitor=living.as_visitor, at=living.at)
         me.waits = not living.pace
         screen = Screen(me, living.json)
         await screen.look()

@@ -254,7 +254,8 @@ async def interview(
         name, setting = find_resident(look.setting, name), look.setting
         step = towns.find_past_step(setting, at, look.now) if at else None
         async with (
-            answering(settings) as models,
+            towns.counting(look, settings) as calls,
+            answering(settings, on_call=None if towns.is_free(settings) else calls.take) as models,
             open_interview(look.store, step, models=models, embed=settings.embedder) as interviewer,
         ):
             found = await interviewer.ask(name, question, condition)

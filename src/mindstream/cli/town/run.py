@@ -211,6 +211,8 @@ def live(settings: Settings, span: Span, options: TownOptions) -> int:
     setting, now, last = asyncio.run(_plan(settings, span))
     if towns.is_free(settings) and not any(person.day for person in setting.people.values()):
         _complain_of_keys(setting)
+    for fault in towns.describe_bedless(setting):
+        complain(f"{fault}; until then they sleep at home, wherever they stand")
     if not towns.is_free(settings) and not options.yes and not _has_leave(settings, setting, last - now):
         return 0
     with progress(setting.name, max(1, last - now)) as told:

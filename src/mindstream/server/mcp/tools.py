@@ -41,7 +41,7 @@ class Caller:
             InputError: nobody can be called so.
         """
         asking = who.of(user)
-        return cls(replace(asking, only=asking.user, door="mcp"), sets)
+        return cls(replace(asking, only=asking.user, narrowed=not asking.bound_user, door="mcp"), sets)
 
 
 @dataclass(frozen=True, slots=True)

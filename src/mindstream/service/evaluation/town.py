@@ -10,11 +10,12 @@ from typing import Any
 
 from mindstream.errors import InputError
 from mindstream.ledger import Ledger
+from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.private_files import make_private_folder
 from mindstream.service.evaluation.spent import Spent
 from mindstream.service.opening import answering
-from mindstream.service.town import find_past_step, look_in
+from mindstream.service.town import counting, find_past_step, look_in
 from mindstream.settings import Settings
 from mindstream.town.evaluation.estimate import count_asked
 from mindstream.town.evaluation.evaluate import JUDGE, Design, Evaluation, Judged, judged_by_people
@@ -120,9 +121,15 @@ def kept_in(settings: Settings, wish: Wish) -> Path:
 
 @contextlib.asynccontextmanager
 async def open_evaluation(
-    settings: Settings, wish: Wish, told: Callable[[int, int, str], None] = lambda *_: None
+    settings: Settings,
+    wish: Wish,
+    told: Callable[[int, int, str], None] = lambda *_: None,
+    models: Models | None = None,
 ) -> AsyncIterator[tuple[Evaluation, Spent]]:
-    """Open the town of the data folder to evaluate it; nothing is written to it.
+    """Open the town of the data folder to evaluate it; nothing but its calls is written to it.
+
+    Args:
+        models: who answers, opened by the caller; None: the models of the settings.
 
     Raises:
         InputError: no town lives there, it has not lived yet or not so far, or a file cannot be used.
@@ -138,11 +145,16 @@ async def open_evaluation(
         person = wish.read_person(sorted(look.setting.people), [each.id for each in questions])
         history = await read_history(look.store, look.now if step is None else step)
         design = replace(wish.design, residents=tuple(dict.fromkeys(residents)))
-        async with (
-            answering(settings, on_call=spent.take) as models,
-            open_interview(look.store, step, models=models, embed=settings.embedder) as interviewer,
-        ):
-            yield Evaluation(interviewer, history, models, design, questions, ledger, person, told), spent
+        async with contextlib.AsyncExitStack() as opened:
+            calls = await opened.enter_async_context(counting(look, settings))
+            if models is None:
+                models = await opened.enter_async_context(answering(settings))
+            named = models.with_listener(spent.take)
+            named = named if named.only_rules else named.with_listener(calls.take)
+            interviewer = await opened.enter_async_context(
+                open_interview(look.store, step, models=named, embed=settings.embedder)
+            )
+            yield Evaluation(interviewer, history, named, design, questions, ledger, person, told), spent
 
 
 async def estimate(evaluation: Evaluation, settings: Settings) -> tuple[Counting, float | None]:

@@ -38,11 +38,12 @@ from mindstream.models.wrappers.meter import Metered
 from mindstream.service.chat.page import TalkZone
 from mindstream.service.folders import hold_folder, refuse_town
 from mindstream.service.memory import policy_given
+from mindstream.service.operations.forks import ForkedTowns
 from mindstream.service.operations.hub import Hub
 from mindstream.service.operations.lasting.changed import OperationChanged
 from mindstream.service.operations.lasting.kept import KeptOperations
 from mindstream.service.operations.lasting.running import Running, RunningOperations
-from mindstream.service.operations.offered import ForkedTowns, Offered, WatchedTowns
+from mindstream.service.operations.offered import Offered, WatchedTowns
 from mindstream.service.operations.open_minds import PAYER, MindKey, OpenMind, OpenMinds
 from mindstream.service.operations.own import operations_of
 from mindstream.service.operations.refusals import NotFound

@@ -35,10 +35,14 @@ class GoalRequest(Ask):
 
 
 class LiveRequest(Ask):
-    """How long it is lived by this server: so many turns at most, until nothing is left to do; `stay`: wait then."""
+    """How long it is lived by this server: so many turns at most, until nothing is left to do; `stay`: wait then.
+
+    `without_model`: rules may continue a life that was lived with a model.
+    """
 
     turns: int | None = Field(None, ge=1, le=100_000)
     stay: bool = False
+    without_model: bool = False
 
 
 class SayRequest(Ask):
@@ -134,7 +138,7 @@ async def live(house: House, who: Who, ask: LiveRequest, one: Running) -> Lived:
     policy = await house.policy(who)
     offered = house.offered
     tools = tuple(name for name in offered.tools if name != "recall")  # it has a tool of its own for that
-    wanted = LifeSettings(tools=tools, docs=offered.docs, mcp=offered.mcp)
+    wanted = LifeSettings(tools=tools, docs=offered.docs, mcp=offered.mcp, without_model=ask.without_model)
     models = house.models_of(who, lambda _: None)
     async with open_life(house.settings, wanted, memory, note=one.tell, models=models, policy=policy) as life:
         one.tell(f"it lives for: {life.state.goal}")

@@ -16,7 +16,7 @@ from mindstream.service.cost import BROKEN_OFF, BYS, Bill, By, bill
 from mindstream.service.operations.cursors import read_number, write_cursor
 from mindstream.service.operations.house import House
 from mindstream.service.operations.refusals import NotFound
-from mindstream.service.operations.shapes import Ask, At, Names, Page, Reply, Until
+from mindstream.service.operations.shapes import Ask, At, CallerName, Names, Page, Reply, Until
 from mindstream.service.operations.table import operation
 from mindstream.service.operations.who import Who
 
@@ -54,7 +54,7 @@ class TraceRequest(Ask):
 class CostRequest(Ask):
     """Whose calls are added up; "": all of the tenant's; `by`: one way alone; `upto`: no row after that one."""
 
-    user: str = Field("", max_length=100)
+    user: CallerName = Field("", max_length=100)
     by: By | None = None
     upto: int | None = Field(None, ge=0, le=2**62)
 
@@ -217,14 +217,11 @@ async def list_calls(
     before = read_number(ask.cursor) or (last.seq + 1 if last is not None else 1)
     before = before if ask.upto is None else min(before, ask.upto + 1)
     async for row in _newest(store, key, [ModelCalled.kind], before):
-        if ask.since is not None and row.at < ask.since:
+        if not isinstance(called := row.event, ModelCalled):
+            continue
+        if ask.since is not None and called.time(row.at) < ask.since:
             break
-        if (
-            isinstance(called := row.event, ModelCalled)
-            and _is_meant(row, called, ask)
-            and resident in ("", called.resident)
-            and step in (None, called.step)
-        ):
+        if _is_meant(row, called, ask) and resident in ("", called.resident) and step in (None, called.step):
             found.append(_show(row, called))
             if len(found) == ask.limit:
                 return CallList(calls=found, next=write_cursor(str(row.seq)))
@@ -272,7 +269,7 @@ def _is_meant(row: Logged, called: ModelCalled, ask: CallsRequest) -> bool:
     wanted = ((ask.role, called.role), (ask.prompt, called.prompt), (ask.model, called.model))
     return (
         all(asked in ("", is_so) for asked, is_so in wanted)
-        and (ask.until is None or row.at <= ask.until)
+        and (ask.until is None or called.time(row.at) <= ask.until)
         and (not ask.failed or called.error not in ("", BROKEN_OFF))
         and (ask.about is None or ask.about in called.about)
     )
@@ -280,7 +277,7 @@ def _is_meant(row: Logged, called: ModelCalled, ask: CallsRequest) -> bool:
 
 def _show(row: Logged, called: ModelCalled) -> CallShape:
     return CallShape(
-        seq=row.seq, at=row.at, role=called.role, prompt=called.prompt, model=called.model,
+        seq=row.seq, at=called.time(row.at), role=called.role, prompt=called.prompt, model=called.model,
         input_tokens=called.input_tokens, output_tokens=called.output_tokens, cached_tokens=called.cached_tokens,
         seconds=called.seconds, first_part_s=called.first_part_s, cost_usd=called.cost_usd, cut=called.cut,
         error=called.error, mended=called.mended, about=list(called.about), resident=called.resident, step=called.step,

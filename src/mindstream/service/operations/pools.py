@@ -35,10 +35,10 @@ class PoolName(Ask):
 
 
 class CreateRequest(PoolName):
-    """A pool of the user's; `members`: who may write and recall, all of the tenant's where none is named."""
+    """A pool of the user's; `members`: who else may write and recall, `*`: every user of the tenant."""
 
     domain: str = Field("", max_length=1_000)
-    members: list[str] = Field([EVERYONE], min_length=1, max_length=1_000)
+    members: list[str] = Field([], max_length=1_000)
     private: bool = False
     form: Literal["composed", "bare", "pair"] = "composed"
 
@@ -245,7 +245,7 @@ async def open_pool(
     from mindstream.sharing.state import PoolState
 
     ranks, store = Retriever() if untrained else None, house.ground(who).store
-    created = (await PoolState.read(store, StreamName("pool", name).key)).created
+    created = (await PoolState.read(store, store.key(StreamName("pool", name)))).created
     own = None if created and created.embedder else house.embedder
     async with Pool.open(store, name, embed=own, clock=house.clock, retriever=ranks) as pool:
         if not new and (not await pool.exists() or not is_member(await pool.state(), who.user)):

@@ -10,6 +10,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 from mindstream.clock import Moment, moment
 from mindstream.errors import InputError
 
+CALLER = "caller"
+"""Marks a field of a request that names the user who asks: a token for one user may name that user alone."""
 MOST_PAGE = 200
 """So much is given at once, at most."""
 
@@ -60,6 +62,10 @@ class Ask(BaseModel):
     """The base of what is asked for: what is not known is refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+CallerName: TypeAlias = Annotated[str, CALLER]
+"""A field that names the user who asks (see CALLER)."""
 
 
 class Reply(BaseModel):

@@ -23,6 +23,8 @@ from pydantic import BaseModel
 from mindstream.log.events import Logged
 from mindstream.service.operations.house import House
 from mindstream.service.operations.lasting.shape import OperationShape
+from mindstream.service.operations.refusals import Forbidden
+from mindstream.service.operations.shapes import CALLER
 from mindstream.service.operations.who import Scope, Who
 
 ROOMS = (
@@ -52,6 +54,7 @@ class Operation:
         status: REST's answer where it is done.
         streams: gives the same as rows of the log, as they come.
         wordless: its answer holds no words of anybody's: ids and numbers.
+        tenant_wide: it changes what all users of a tenant share: a token for one user may not do it.
         is_once: it sees to it that it is done once under a key (`minds.ONCE`), in whatever process: so it may be begun
             again where nobody knows whether it was done.
     """
@@ -71,6 +74,7 @@ class Operation:
     streams: Stream | None = None
     wordless: bool = False
     is_once: bool = False
+    tenant_wide: bool = False
 
     @property
     def room(self) -> str:
@@ -90,6 +94,14 @@ class Operation:
             MindstreamError: see the operation.
         """
         who.require(self.room, self.scope)
+        if self.tenant_wide and who.bound_user:
+            raise Forbidden(
+                f"this changes what all users of the tenant share, and this token is for the user {who.bound_user!r}:"
+                " use a token without a user (`mindstream token new` without --user)"
+            )
+        for name, field in type(request).model_fields.items():
+            if CALLER in field.metadata and name in request.model_fields_set and (named := getattr(request, name)):
+                who.require_own(named)
         if self.long:
             job = partial(self.run, house, who, request)
             return (await house.running.begin(self.name, who, job, house.begin)).shape()
@@ -106,7 +118,7 @@ _table: dict[str, Operation] = {}
 
 def operation(
     name: str, scope: Scope, rest: str, *, long: bool = False, mcp: str = "", cli: str = "", status: int = 200,
-    streams: Stream | None = None, wordless: bool = False, is_once: bool = False,
+    streams: Stream | None = None, wordless: bool = False, is_once: bool = False, tenant_wide: bool = False,
 ) -> Callable[[R], R]:  # fmt: skip
     """Declare a function an operation; `rest` is its method and path."""
 
@@ -116,7 +128,7 @@ def operation(
         kind, result = hints[list(inspect.signature(run).parameters)[2]], hints["return"]
         made = Operation(
             name, scope, method, path, run, kind, result, " ".join((inspect.getdoc(run) or "").split()), long, mcp, cli,
-            202 if long else status, streams, wordless, is_once,
+            202 if long else status, streams, wordless, is_once, tenant_wide,
         )  # fmt: skip
         if _table.setdefault(name, made) is not made:
             raise ValueError(f"two operations are called {name!r}")

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from operator import not_
 from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 from pydantic import Field, JsonValue
 
+from mindstream.log.names import StreamName
+from mindstream.memory.memory import Memory
+from mindstream.minds.calls import CallLog
 from mindstream.service.operations.house import House
 from mindstream.service.operations.lasting.running import Running
 from mindstream.service.operations.shapes import Ask, NoQuestion, Reply
@@ -18,6 +24,7 @@ if TYPE_CHECKING:
     from mindstream.town.inspect.history import History
     from mindstream.town.setting import Setting
     from mindstream.town.state import ResidentState
+    from mindstream.town.town import Town
 
 MOST_FRAMES = 500
 Condition = Literal["full", "no_reflection", "no_reflection_no_plan", "none"]
@@ -135,10 +142,14 @@ class ForkShape(Reply):
 
 
 class TownList(Reply):
-    """The names of the towns that are offered, forks among them; which are forks, and of what."""
+    """The names of the towns that are offered, forks among them; which are forks, and of what.
+
+    `notices`: forks that cannot be read, a line for each.
+    """
 
     towns: list[str]
     forks: list[ForkShape]
+    notices: list[str] = Field([], exclude_if=not_)
 
 
 class Whispered(Reply):
@@ -183,14 +194,38 @@ def settings_of(house: House, who: Who, name: str) -> Settings:
     return house.settings.model_copy(update={"data": house.town(who, name)})
 
 
+@contextlib.asynccontextmanager
+async def open_town(house: House, who: Who, name: str) -> AsyncIterator[Town]:
+    """Open a town with the models that the caller may use: their budget pays for its calls, and `/cost` shows them."""
+    from mindstream.service import town as service
+
+    if house.models.only_rules:
+        async with service.open_town(settings_of(house, who, name)) as town:
+            yield town
+        return
+    calls = CallLog()
+    models = house.models_of(who, calls.take)
+    async with (
+        calls.writing(bill_of(house, who, name)),
+        service.open_town(settings_of(house, who, name), models=models) as town,
+    ):
+        yield town
+
+
+def bill_of(house: House, who: Who, name: str) -> Memory:
+    """Return the stream of the tenant in which the calls of its town are counted."""
+    return Memory(house.ground(who).store, StreamName("town", name), house.embedder, house.clock)
+
+
 @operation("towns.list", "read", "GET /towns", mcp="list_towns")
 async def list_towns(house: House, who: Who, ask: NoQuestion) -> TownList:  # noqa: ARG001
     """List the towns that the operator offers, and their forks."""
     forks = [ForkShape(town=each.name, of=each.of, step=each.step) for each in house.forks.all(who).values()]
     offered = {name for tenant, name in house.offered.towns if tenant == who.tenant}
     return TownList(
-        towns=sorted(offered | {each.town for each in forks}), forks=sorted(forks, key=lambda each: each.town)
-    )
+        towns=sorted(offered | {each.town for each in forks}), forks=sorted(forks, key=lambda each: each.town),
+        notices=house.forks.notices(who),
+    )  # fmt: skip
 
 
 @operation("towns.status", "read", "GET /towns/{town}", mcp="town_status", cli="town status")
@@ -225,19 +260,20 @@ async def why(house: House, who: Who, ask: WhyRequest) -> Why:
     return Why(resident=name, text="\n".join(reason.lines()), reason=reason.as_json())
 
 
-@operation("towns.whisper", "write", "POST /towns/{town}/whisper", mcp="town_whisper", cli="town whisper")
+@operation(
+    "towns.whisper", "write", "POST /towns/{town}/whisper", mcp="town_whisper", cli="town whisper", tenant_wide=True
+)
 async def whisper(house: House, who: Who, ask: WhisperRequest) -> Whispered:
     """Put a thought into somebody's memory, as if it had always been there."""
-    from mindstream.service import town as service
     from mindstream.town.inspect.lookup import find_resident
 
-    async with service.open_town(settings_of(house, who, ask.town)) as town:
+    async with open_town(house, who, ask.town) as town:
         name = find_resident(town.setting, ask.resident)
         record = await town.whisper(name, ask.text)
     return Whispered(resident=name, id=record.id)
 
 
-@operation("towns.fork", "write", "POST /towns/{town}/fork", cli="town fork", status=201)
+@operation("towns.fork", "write", "POST /towns/{town}/fork", cli="town fork", status=201, tenant_wide=True)
 async def fork(house: House, who: Who, ask: ForkRequest) -> ForkShape:
     """Make a town beside another, as that was after a step: with its past and its seed, and a future of its own."""
     taken = {name for tenant, name in house.offered.towns if tenant == who.tenant}
@@ -245,14 +281,14 @@ async def fork(house: House, who: Who, ask: ForkRequest) -> ForkShape:
     return ForkShape(town=made.name, of=made.of, step=made.step)
 
 
-@operation("towns.drop", "write", "DELETE /towns/{town}")
+@operation("towns.drop", "write", "DELETE /towns/{town}", tenant_wide=True)
 async def drop(house: House, who: Who, ask: TownName) -> TownList:
     """Let go of a fork, with all that it has lived; towns that the operator offers stay."""
     house.forks.drop(who, ask.town)
     return await list_towns(house, who, NoQuestion())
 
 
-@operation("towns.run", "write", "POST /towns/{town}/run", long=True, cli="town run")
+@operation("towns.run", "write", "POST /towns/{town}/run", long=True, cli="town run", tenant_wide=True)
 async def run(house: House, who: Who, ask: TownRunRequest, one: Running) -> TownRan:
     """Let a town live so many steps more; what is done is kept, whatever stops it."""
     from mindstream.service import town as service
@@ -266,7 +302,9 @@ async def run(house: House, who: Who, ask: TownRunRequest, one: Running) -> Town
         if step % 60 == 0 or step >= last:
             one.tell(f"{format_time(setting, step)}, {last - step} steps to go")
 
-    reached = await service.live(settings, last, on_step, lambda _: None)
+    async with open_town(house, who, ask.town) as town:
+        await town.run(max(town.step, last), on_step)
+        reached = town.step
     return TownRan(step=reached, time=format_time(setting, reached))
 
 
@@ -288,7 +326,12 @@ async def evaluate(house: House, who: Who, ask: EvaluateRequest, one: Running) -
         if done % 20 == 0 or done == total:
             one.tell(f"{doing}: {done} of {total}")
 
-    async with service.open_evaluation(settings, wish, told) as (evaluation, spent):
+    calls = CallLog()
+    models = None if house.models.only_rules else house.models_of(who, calls.take)
+    async with (
+        calls.writing(bill_of(house, who, ask.town)),
+        service.open_evaluation(settings, wish, told, models=models) as (evaluation, spent),
+    ):
         service.require_use(evaluation, wish)
         found = await service.evaluate(evaluation, wish, spent)
     return Evaluation(town=ask.town, judged_by=found.judged_by, findings=found.as_json())

@@ -12,9 +12,9 @@ from pydantic import Field
 
 from mindstream.errors import InputError
 from mindstream.service.operations.house import House
-from mindstream.service.operations.shapes import Reply
+from mindstream.service.operations.shapes import CallerName, Reply
 from mindstream.service.operations.table import operation
-from mindstream.service.operations.towns import TownName, settings_of
+from mindstream.service.operations.towns import TownName, open_town
 from mindstream.service.operations.who import Who
 from mindstream.town.embody.deeds import LONGEST_DONE, LONGEST_SAID, MOST_MINUTES, Way
 from mindstream.town.embody.outlook import Surroundings
@@ -28,11 +28,11 @@ class EmbodiedName(TownName):
     """A person as somebody in a town.
 
     `resident`: the whole name. `visitor`: somebody who lives nowhere there. `person`: who lives as a resident; a
-    visitor is itself.
+    visitor is itself. With a token for one user the person is that user.
     """
 
     resident: str = Field(min_length=1, max_length=100)
-    person: str = Field("a person", min_length=1, max_length=100)
+    person: CallerName = Field("a person", min_length=1, max_length=100)
     visitor: bool = False
 
 
@@ -77,20 +77,16 @@ class HasLeft(Reply):
 @operation("towns.embody", "write", "POST /towns/{town}/embody/{resident}", mcp="town_embody", cli="town embody")
 async def embody(house: House, who: Who, ask: EmbodyRequest) -> Surroundings:
     """Live as a resident, or as a visitor, from now on; or go on where one does."""
-    from mindstream.service import town as service
-
-    async with service.open_town(settings_of(house, who, ask.town)) as town:
-        me = await town.embody(ask.resident, ask.person, as_visitor=ask.visitor, at=ask.place)
+    async with open_town(house, who, ask.town) as town:
+        me = await town.embody(ask.resident, _person(who, ask), as_visitor=ask.visitor, at=ask.place)
         return await me.look()
 
 
 @operation("towns.act", "write", "POST /towns/{town}/embody/{resident}/act", mcp="town_act", cli="town embody")
 async def do_as(house: House, who: Who, ask: ActRequest) -> Surroundings:
     """Do something as somebody as whom one lives: it ends when it is done, or when somebody speaks to one."""
-    from mindstream.service import town as service
-
-    async with service.open_town(settings_of(house, who, ask.town)) as town:
-        me = await _living(town, ask)
+    async with open_town(house, who, ask.town) as town:
+        me = await _living(town, who, ask)
         me.waits, before = ask.waits, town.step
         match ask.act:
             case "go":
@@ -113,24 +109,26 @@ async def do_as(house: House, who: Who, ask: ActRequest) -> Surroundings:
 @operation("towns.look", "read", "GET /towns/{town}/embody/{resident}", mcp="town_look", cli="town embody")
 async def look(house: House, who: Who, ask: LookRequest) -> Surroundings:
     """Say where one is as somebody, what and who is around, what was said, and what happened."""
-    from mindstream.service import town as service
-
-    async with service.open_town(settings_of(house, who, ask.town)) as town:
-        return await (await _living(town, ask)).look(ask.since)
+    async with open_town(house, who, ask.town) as town:
+        return await (await _living(town, who, ask)).look(ask.since)
 
 
 @operation("towns.leave", "write", "POST /towns/{town}/embody/{resident}/leave", mcp="town_leave", cli="town embody")
 async def leave(house: House, who: Who, ask: EmbodiedName) -> HasLeft:
     """Live as somebody no longer: a resident plans the rest of its day, a visitor is gone."""
-    from mindstream.service import town as service
     from mindstream.town.inspect.time_words import format_time
 
-    async with service.open_town(settings_of(house, who, ask.town)) as town:
-        await (await _living(town, ask)).leave()
+    async with open_town(house, who, ask.town) as town:
+        await (await _living(town, who, ask)).leave()
         return HasLeft(resident=ask.resident, step=town.step, time=format_time(town.setting, town.step))
 
 
-async def _living(town: Town, ask: EmbodiedName) -> Embodied:
+def _person(who: Who, ask: EmbodiedName) -> str:
+    """Return who lives as a resident; "": a visitor, by its own name."""
+    return who.bound_user or ("" if ask.visitor else ask.person)
+
+
+async def _living(town: Town, who: Who, ask: EmbodiedName) -> Embodied:
     """Return a person as whom it lives.
 
     Raises:
@@ -139,4 +137,4 @@ async def _living(town: Town, ask: EmbodiedName) -> Embodied:
     resident = town.residents.get(ask.resident)
     if resident is None or not resident.state.embodied:
         raise InputError(f"nobody lives as {ask.resident!r} now: begin first")
-    return await town.embody(ask.resident, ask.person, as_visitor=ask.visitor)
+    return await town.embody(ask.resident, _person(who, ask), as_visitor=ask.visitor)

@@ -21,7 +21,7 @@ from mindstream.service.operations.logs import (
 )
 from mindstream.service.operations.shapes import Reply
 from mindstream.service.operations.table import operation
-from mindstream.service.operations.towns import TownName, settings_of
+from mindstream.service.operations.towns import TownName, open_town, settings_of
 from mindstream.service.operations.who import Who
 
 if TYPE_CHECKING:
@@ -161,13 +161,12 @@ async def _span(house: House, who: Who, ask: RecordingRequest) -> Recording:
         )  # fmt: skip
 
 
-@operation("towns.set", "write", "POST /towns/{town}/set", mcp="town_set", cli="town set")
+@operation("towns.set", "write", "POST /towns/{town}/set", mcp="town_set", cli="town set", tenant_wide=True)
 async def set_object(house: House, who: Who, ask: SetRequest) -> HasSet:
     """Put an object of a town into a condition, in words: "leaking"; whoever comes by sees it."""
-    from mindstream.service import town as service
     from mindstream.town.inspect.lookup import find_object
 
-    async with service.open_town(settings_of(house, who, ask.town)) as town:
+    async with open_town(house, who, ask.town) as town:
         place = find_object(town.setting, ask.object)
         danger = await town.set_object(place, ask.condition.strip(), danger=ask.danger)
     return HasSet(object=place, condition=ask.condition.strip(), danger=danger)

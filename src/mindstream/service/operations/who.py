@@ -26,6 +26,7 @@ class Who:
         scopes: what it may do: `read`, `write`, `admin` (all), or in one room alone, as `memory.read`.
         user: whose memory it is about, within the tenant; "" where it is about none.
         only: the one user that it may ask about; "": any of the tenant's.
+        narrowed: `only` comes from the address (an MCP server is about one user), not from the token.
         door: by which it came.
         key: which token it has: limits and idempotency keys are counted by it.
         budget: what may be spent on models in its name; None: what the server may.
@@ -35,6 +36,7 @@ class Who:
     scopes: frozenset[str]
     user: str = ""
     only: str = ""
+    narrowed: bool = False
     key: str = ""
     door: str = "rest"
     budget: Budget | None = field(default=None, compare=False)
@@ -54,6 +56,21 @@ class Who:
         if self.only and self.only != name.normal:
             raise Forbidden("this token is for another user")
         return replace(self, user=name.normal)
+
+    @property
+    def only_normal(self) -> str:
+        """The one user that it may ask about, as streams are named; "": any of the tenant's."""
+        return StreamName("user", self.only).normal if self.only else ""
+
+    @property
+    def bound_user(self) -> str:
+        """The user for whom the caller's token was made; "": it is not for one user."""
+        return "" if self.narrowed else self.only_normal
+
+    def require_own(self, user: str) -> None:
+        """Raise Forbidden where a request names another user than the one for whom the token was made."""
+        if self.bound_user and StreamName("user", user).normal != self.bound_user:
+            raise Forbidden(f"this token is for the user {self.bound_user!r}, and the request names {user!r:.99}")
 
     def may(self, room: str, scope: Scope) -> bool:
         """Tell whether it may do that in that room."""

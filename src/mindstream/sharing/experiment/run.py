@@ -134,7 +134,7 @@ class Experiment:
     async def _answer_from(self, stock: Stock, some: Sequence[Cell], folder: Path) -> None:
         async with Pool.open(folder, stock.name, embed=self.embedder, guarded=False) as pool:
             if not await pool.exists():
-                await pool.create(stock.scope, OWNER, form=stock.form)
+                await pool.create(stock.scope, OWNER, members=["*"], form=stock.form)
             rubric = self.cast.rubrics.get(stock.scope) or general_rubric(stock.scope)
             await pool.freeze_rubric(rubric, OWNER)
             whose = dict[str, str]()

@@ -33,12 +33,15 @@ class Drawing:
     spawns: dict[str, str] = field(default_factory=dict)
 
 
-def world_of_drawing(world: Address, drawing: Drawing) -> TileWorld:
+def world_of_drawing(world: Address, drawing: Drawing, faults: list[str] | None = None) -> TileWorld:
     """Make a world of a drawing.
 
+    Args:
+        faults: takes what is wrong with single cells, which are left empty; None: that is raised, too.
+
     Raises:
-        InputError: rows of different lengths, a character that means nothing or two things, an object in no arena; with
-            row and column.
+        InputError: rows of different lengths, a character that means nothing or two things, an object outside of
+            a room; each such cell on a line of its own, with row and column.
     """
     _check_legend(drawing)
     width, height = len(drawing.rows[0]) if drawing.rows else 0, len(drawing.rows)
@@ -49,6 +52,7 @@ def world_of_drawing(world: Address, drawing: Drawing) -> TileWorld:
     narrowest: list[Address | None] = []
     spawns: dict[Spot, str] = {}
     made: dict[tuple[str, str], Address | None] = {}
+    found = list[str]()
     for y, row in enumerate(drawing.rows):
         things = drawing.things[y] if drawing.things else " " * width
         for x, key in enumerate(zip(row, things, strict=True)):
@@ -56,10 +60,14 @@ def world_of_drawing(world: Address, drawing: Drawing) -> TileWorld:
                 try:
                     made[key] = _narrowest(drawing, *key)
                 except InputError as error:
-                    raise InputError(f"row {y + 1}, column {x + 1}: {error}") from None
+                    found.append(f"row {y + 1}, column {x + 1}: {error}")
+                    made[key] = None
             narrowest.append(made[key])
             if key[1] in drawing.spawns:
                 spawns[(x, y)] = drawing.spawns[key[1]]
+    if found and faults is None:
+        raise InputError("\n".join(found))
+    (faults if faults is not None else []).extend(found)
     walls = bytes(mark in drawing.wall for row in drawing.rows for mark in row)
     return build_tiles(world, (width, height), walls, narrowest, spawns)
 
@@ -70,7 +78,10 @@ def _narrowest(drawing: Drawing, mark: str, thing: str) -> Address | None:
     place = drawing.places.get(mark)
     if thing in drawing.objects:
         if place is None or place.level < ARENA:
-            raise InputError(f"the object {drawing.objects[thing]!r} is in no arena")
+            where = f"in {str(place)!r}, which is no room" if place else "on the street"
+            raise InputError(
+                f"the object {drawing.objects[thing]!r} stands {where}: draw it inside a room of [map.places]"
+            )
         return place.child(drawing.objects[thing])
     if thing not in drawing.spawns and thing not in (drawing.ground, " "):
         raise InputError(f"{thing!r} stands for no thing; give it one in [map.objects] or [map.spawns]")
@@ -82,9 +93,13 @@ def _narrowest(drawing: Drawing, mark: str, thing: str) -> Address | None:
 def _check_rows(name: str, rows: tuple[str, ...], width: int, height: int) -> None:
     if len(rows) != height:
         raise InputError(f"{name}: {len(rows)} rows, where {height} are wanted")
-    for number, row in enumerate(rows, start=1):
-        if len(row) != width:
-            raise InputError(f"{name}: row {number} has {len(row)} characters, where {width} are wanted")
+    faults = [
+        f"{name}: row {number} has {len(row)} characters, where {width} are wanted"
+        for number, row in enumerate(rows, start=1)
+        if len(row) != width
+    ]
+    if faults:
+        raise InputError("\n".join(faults))
 
 
 def _check_legend(drawing: Drawing) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from typing import Any, get_args
+from typing import Any, TypeAlias, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -24,9 +24,47 @@ WANTED = {
 """By the kind of a mistake."""
 
 
+Place: TypeAlias = tuple[int | str, ...]
+"""Where a key is: names of tables and keys, and numbers in lists, from 0."""
+
+
 def describe_mistake(model: type[BaseModel], error: ValidationError) -> str:
     """Say the first mistake in a sentence that begins with the place of its key: `residents.2.age: …`."""
-    first = error.errors(include_url=False)[0]
+    return describe_mistakes(model, error)[0][1]
+
+
+def describe_mistakes(model: type[BaseModel], error: ValidationError) -> list[tuple[Place, str]]:
+    """Say each mistake, with its place."""
+    return [(tuple(each["loc"]), _describe(model, each)) for each in error.errors(include_url=False)]
+
+
+def find_line(text: str, place: Place) -> int:
+    """Return the line of the deepest part of a place that a TOML text has as a table or a key; 0: of none."""
+    header, count, quoted, section, found = "", dict[str, int](), False, "", 0
+    names = [part for part in place if isinstance(part, str)]
+    number = next((part for part in place[1:2] if isinstance(part, int)), 0)
+    for at, line in enumerate(text.splitlines(), 1):
+        bare, is_inside = line.strip(), quoted
+        quoted ^= (line.count('"""') + line.count("'''")) % 2 == 1
+        if is_inside:
+            continue
+        if bare.startswith("["):
+            section = bare.partition("#")[0].strip().strip("[]").strip()
+            top = section.partition(".")[0]
+            if bare.startswith("[[") and section == top:
+                count[top] = count.get(top, -1) + 1
+            header = top if names[:1] == [top] and count.get(top, 0) == number else ""
+            if header and (section == top or names[:2] == section.split(".")):
+                found = at
+        elif header and "=" in bare:
+            key = bare.partition("=")[0].strip().strip("\"'")
+            inner = names[1:] if section == header else names[2:]
+            if inner and key == inner[0]:
+                return at
+    return found
+
+
+def _describe(model: type[BaseModel], first: Any) -> str:
     place = ".".join(str(part + 1) if isinstance(part, int) else part for part in first["loc"])
     if first["type"] == "extra_forbidden":
         return f"{place}: there is no such key{_keys(model, first['loc'])}"
@@ -37,7 +75,7 @@ def describe_mistake(model: type[BaseModel], error: ValidationError) -> str:
     return f"{place}: {said}" if first["type"] == "missing" else f"{place}: {said}, not {first['input']!r:.60}"
 
 
-def _keys(model: type[BaseModel], place: tuple[int | str, ...]) -> str:
+def _keys(model: type[BaseModel], place: Place) -> str:
     """Say which key was meant, and which there are."""
     holder: type[BaseModel] | None = model
     for part in place[:-1]:

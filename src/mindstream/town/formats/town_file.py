@@ -6,17 +6,19 @@ import difflib
 import tomllib
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from mindstream.errors import InputError
 from mindstream.town.formats.drawing import Drawing, world_of_drawing
 from mindstream.town.formats.files import load_text
-from mindstream.town.formats.key_mistakes import describe_mistake
+from mindstream.town.formats.key_mistakes import Place, describe_mistakes, find_line
 from mindstream.town.formats.maps import load_map
 from mindstream.town.formats.town_tables import DayTable, MapTable, PlaceTable, ResidentTable, SeedTable, TownTables
 from mindstream.town.residents.appointment import Appointment
@@ -31,6 +33,9 @@ from mindstream.town.world.weather import Weather
 from mindstream.town.world.world import Spot
 
 MOST_BYTES = 32_000_000
+BED = "bed"
+"""The object at home in which a resident sleeps whose key `bed` says nothing."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -50,36 +55,77 @@ class TownFile:
     weather: Weather
 
 
+class Faults:
+    """Collects what is wrong with a town file, so that all of it is reported at once.
+
+    Args:
+        text: the file's, in which the lines of faults are found.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self.found: list[tuple[int, str]] = []
+        self.numbers: dict[str, int] = {}
+        """Which of the residents in the file has which name."""
+
+    def add(self, place: Place, said: str) -> None:
+        """Note a fault; one that has several lines is as many."""
+        line = find_line(self._text, place)
+        self.found += [(line, each) for each in said.split("\n") if (line, each) not in self.found]
+
+    def check(self, place: Place, read: Callable[[], T]) -> T | None:
+        """Return what is read, or None where it is faulty."""
+        try:
+            return read()
+        except InputError as error:
+            self.add(place, str(error))
+            return None
+
+    def require_none(self, file: str = "") -> None:
+        """Raise InputError with all faults, a line each, as `file:line: what`, if there are any."""
+        if self.found:
+            at = [f"{file}:{line}: " if line and file else f"line {line}: " if line else "" for line, _ in self.found]
+            raise InputError("\n".join(f"{where}{said}" for where, (_, said) in zip(at, self.found, strict=True)))
+
+
 def load_town(path: Path) -> TownFile:
     """Read a town file.
 
     Raises:
-        InputError: it cannot be read, or something in it cannot be; with the file and the place in it.
+        InputError: it cannot be read, or something in it cannot be: all faults, with the file and the place in it.
     """
     try:
-        return parse_town(load_text(path, MOST_BYTES), path.parent)
+        return parse_town(load_text(path, MOST_BYTES), path.parent, str(path))
     except InputError as error:
         text = str(error)
         raise InputError(text if text.startswith(str(path)) else f"{path}: {text}") from None
 
 
-def parse_town(text: str, folder: Path) -> TownFile:
+def parse_town(text: str, folder: Path, file: str = "") -> TownFile:
     """Read the text of a town file; maps that it names are beside it, in `folder`.
 
     Raises:
-        InputError: something in it is wrong; with the place in it.
+        InputError: something in it is wrong: all faults, a line each, with the place in it.
     """
-    tables = _parse_tables(text)
+    faults = Faults(text)
+    tables, names = _parse_tables(text, faults)
+    if tables is None:
+        faults.require_none(file)
+        raise InputError("it cannot be read")
     name = Address((tables.town.name,))
-    world = _build_world(name, tables, folder)
-    names = Counter(resident.name for resident in tables.residents)
-    if twice := [each for each, count in names.items() if count > 1]:
-        raise InputError(f"residents: {twice[0]!r} stands there twice")
-    rules = PlaceRules(_rules(name, tables.places, world, names))
-    residents = tuple(_describe(each, name, world, names) for each in tables.residents)
-    _check_ways(world, residents)
+    for each in [each for each, count in names.items() if count > 1]:
+        faults.add(("residents",), f"residents: {each!r} stands there twice")
+    world = faults.check(("map",), lambda: _build_world(name, tables, folder, faults))
+    weather = faults.check(("town", "weather"), lambda: _weather(tables.town.weather))
+    if world is None or weather is None:
+        faults.require_none(file)
+        raise InputError("it cannot be read")
+    rules = PlaceRules(_rules(name, tables.places, world, names, faults))
+    described = [_describe(each, name, world, names, faults) for each in tables.residents]
+    residents = tuple(each for each in described if each is not None)
+    faults.check(("map",), lambda: _check_ways(world, residents))
+    faults.require_none(file)
     conditions = Conditions(danger=tuple(tables.conditions.danger), fine=tuple(tables.conditions.fine))
-    weather = _weather(tables.town.weather)
     return TownFile(tables.town.name, tables.town.start, world, rules, residents, conditions, weather)
 
 
@@ -90,18 +136,63 @@ def _weather(said: list[str] | dict[str, str]) -> Weather:
         raise InputError("town: weather: a date is written as 2024-09-03, with no time") from None
 
 
-def _parse_tables(text: str) -> TownTables:
+def _parse_tables(text: str, faults: Faults) -> tuple[TownTables | None, Counter[str]]:
+    """Return the tables without what is faulty in them, None where too little is left; and all residents' names."""
     try:
-        return TownTables.model_validate(tomllib.loads(unicodedata.normalize("NFC", text)))
+        given = tomllib.loads(unicodedata.normalize("NFC", text))
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"is no TOML: {error}") from None
     except RecursionError:
         raise InputError("is nested too deeply") from None
-    except ValidationError as error:
-        raise InputError(describe_mistake(TownTables, error)) from None
+    people = given.get("residents")
+    named = [
+        (each["name"], number) for number, each in enumerate(people if isinstance(people, list) else [])
+        if isinstance(each, dict) and isinstance(each.get("name"), str)
+    ]  # fmt: skip
+    names, faults.numbers = Counter(name for name, _ in named), dict(named)
+    places = {id(each): (table, number) for table in LISTS if isinstance(given.get(table), list)
+              for number, each in enumerate(given[table])}  # fmt: skip
+    for _ in range(3):
+        try:
+            return TownTables.model_validate(given), names
+        except ValidationError as error:
+            for loc, said in describe_mistakes(TownTables, error):
+                here = given[loc[0]][loc[1]] if len(loc) > 1 and loc[0] in LISTS and isinstance(loc[1], int) else None
+                faults.add((*places.get(id(here), loc[:2]), *loc[2:]), said)
+            for loc in sorted({tuple(each["loc"]) for each in error.errors()}, key=str, reverse=True):
+                _leave_out(given, loc)
+    return None, names
 
 
-def _build_world(name: Address, tables: TownTables, folder: Path) -> TileWorld | PlaceWorld:
+LISTS = ("residents", "places", "roads")
+"""Tables of which there are many."""
+
+
+def _leave_out(given: dict[str, Any], place: Place) -> None:
+    """Take away what is faulty: a key of a table; a whole entry of a list, whose other keys are not enough then."""
+    holder: Any = given
+    for part in place[:-1]:
+        inner = holder[part] if isinstance(holder, dict) and part in holder else None
+        if isinstance(holder, list) and isinstance(part, int) and part < len(holder):
+            inner = holder[part]
+        if inner is None:
+            break
+        if isinstance(inner, list) and len(place) > 1 and place[0] in LISTS and holder is given:
+            at = place[1]
+            if isinstance(at, int) and at < len(inner) and not _is_extra(inner[at], place):
+                del inner[at]
+                return
+        holder = inner
+    if isinstance(holder, dict):
+        holder.pop(place[-1], None)
+
+
+def _is_extra(entry: Any, place: Place) -> bool:
+    """Tell whether a fault is of a key of an entry that can do without it."""
+    return isinstance(entry, dict) and len(place) == 3 and place[2] in entry and place[2] not in ("name", "age", "home")
+
+
+def _build_world(name: Address, tables: TownTables, folder: Path, faults: Faults) -> TileWorld | PlaceWorld:
     if (tables.map is not None) == bool(tables.roads):
         raise InputError("a town has either a [map] or [[roads]]")
     if tables.map is None:
@@ -115,12 +206,16 @@ def _build_world(name: Address, tables: TownTables, folder: Path) -> TileWorld |
         ]
         return build_places(name, [*places, *things], roads)
     try:
-        return _build_map(name, tables.map, folder)
+        found = list[str]()
+        world = _build_map(name, tables.map, folder, found)
     except InputError as error:
-        raise InputError(f"map: {error}") from None
+        raise InputError("\n".join(f"map: {each}" for each in str(error).split("\n"))) from None
+    for each in found:
+        faults.add(("map", "things"), f"map: {each}")
+    return world
 
 
-def _build_map(name: Address, table: MapTable, folder: Path) -> TileWorld:
+def _build_map(name: Address, table: MapTable, folder: Path, faults: list[str]) -> TileWorld:
     if bool(table.rows) == bool(table.file):
         raise InputError("either rows or a file is wanted")
     if table.file:
@@ -138,7 +233,7 @@ def _build_map(name: Address, table: MapTable, folder: Path) -> TileWorld:
         objects=table.objects,
         spawns=table.spawns,
     )
-    return world_of_drawing(name, drawing)
+    return world_of_drawing(name, drawing, faults)
 
 
 def _beside(folder: Path, name: str) -> Path:
@@ -150,7 +245,7 @@ def _beside(folder: Path, name: str) -> Path:
 
 
 def _rules(
-    name: Address, tables: list[PlaceTable], world: TileWorld | PlaceWorld, residents: Collection[str]
+    name: Address, tables: list[PlaceTable], world: TileWorld | PlaceWorld, residents: Collection[str], faults: Faults
 ) -> Mapping[Address, PlaceRule]:
     rules: dict[Address, PlaceRule] = {}
     for number, table in enumerate(tables, start=1):
@@ -173,29 +268,55 @@ def _rules(
                 tuple(table.purpose) if table.purpose is not None else None,
             )
         except InputError as error:
-            raise InputError(f"{where}: {error}") from None
+            faults.add(("places", number - 1), f"{where}: {error}")
     return rules
 
 
-def _describe(table: ResidentTable, name: Address, world: TileWorld | PlaceWorld, residents: Collection[str]) -> Person:
-    try:
+def _describe(
+    table: ResidentTable, name: Address, world: TileWorld | PlaceWorld, residents: Collection[str], faults: Faults
+) -> Person | None:
+    """Return a resident; None where that cannot be."""
+    number = faults.numbers.get(table.name, 0)
+
+    def check(key: str, read: Callable[[], T]) -> T | None:
+        def named() -> T:
+            try:
+                return read()
+            except InputError as error:
+                raise InputError(f"residents: {table.name}: {error}") from None
+
+        return faults.check(("residents", number, key), named)
+
+    def find_start() -> tuple[Address, Address, tuple[Spot, ...]]:
         home = _address(name, table.home, "home")
         start = _address(name, table.start, "start") if table.start else home
         spots = world.spots(start)
         if not world.spots(home) or not spots:
             raise InputError(f"nobody can stand at {str(start if not spots else home)!r}")
-        knows = [_address(name, each, "knows") for each in table.knows]
-        for each in knows:
-            world.number(each)
-        for relation in table.relations:
-            _check_resident(relation.who, residents)
-            if relation.who == table.name:
-                raise InputError("relations: with themselves")
-        bed = _bed(table, home, start, world)
-        day = tuple(_day_item(each, home, world) for each in table.day)
-        memories = tuple(_first_memory(each, home, world, residents) for each in table.seeds)
-    except InputError as error:
-        raise InputError(f"residents: {table.name}: {error}") from None
+        return home, start, tuple(spots)
+
+    def find_known(text: str) -> Address:
+        address = _address(name, text, "knows")
+        world.number(address)
+        return address
+
+    def check_relation(who: str) -> None:
+        _check_resident(who, residents)
+        if who == table.name:
+            raise InputError("relations: with themselves")
+
+    knows = [each for text in table.knows if (each := check("knows", partial(find_known, text)))]
+    for relation in table.relations:
+        check("relations", partial(check_relation, relation.who))
+    if (placed := check("home", find_start)) is None:
+        return None
+    home, start, spots = placed
+    bed = check("bed", lambda: _bed(table, home, start, world)) or ""
+    day = tuple(item for each in table.day if (item := check("day", partial(_day_item, each, home, world))))
+    memories = tuple(
+        memory for each in table.seeds
+        if (memory := check("seeds", partial(_first_memory, each, home, world, residents)))
+    )  # fmt: skip
     return Person(
         name=table.name,
         age=table.age,
@@ -217,10 +338,16 @@ def _describe(table: ResidentTable, name: Address, world: TileWorld | PlaceWorld
 
 
 def _bed(table: ResidentTable, home: Address, start: Address, world: TileWorld | PlaceWorld) -> str:
-    """Return where somebody sleeps: as the file says, else where it stands first, if that is an object at home."""
+    """Return where a resident sleeps: as the file says; else where it stands first, if that is an object at home; else
+    in an object that is called BED, in the room or in the house; "": nowhere.
+    """
     if table.bed:
         return _find_place(table.bed, home, world, "bed")
-    return str(start) if start.level == OBJECT and start.is_within(home) else ""
+    if start.level == OBJECT and start.is_within(home):
+        return str(start)
+    beds = [each for each in world.places if each.last == BED and each.level == OBJECT]
+    near = [each for at in (home, home.upto(SECTOR)) for each in beds if each.is_within(at) and world.spots(each)]
+    return str(near[0]) if near else ""
 
 
 def _day_item(table: DayTable, home: Address, world: TileWorld | PlaceWorld) -> DayItem:

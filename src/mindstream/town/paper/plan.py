@@ -28,7 +28,7 @@ from mindstream.town.residents.shown import show
 from mindstream.town.residents.surroundings import household, light_on, weather_on
 from mindstream.town.residents.turn import ResidentTurn
 from mindstream.town.world.address import ARENA
-from mindstream.town.world.hours import clock, minute_of
+from mindstream.town.world.hours import DAY_MINUTES, clock, minute_of
 
 AN_HOUR, LONGEST_HOUR = 60, 90
 """What is longer than the second is planned by hours; what comes of that is never shorter than half of the first."""
@@ -110,9 +110,12 @@ def _blocks(turn: ResidentTurn, plan: Strokes, kept: Sequence[Appointment | None
     """Return a day without gaps."""
     places = [place_of(turn, stroke) for stroke in plan.strokes]
     items = [
-        Item(start=stroke.start, minutes=AN_HOUR, what=stroke.what, place=number, keeps=stroke.keeps)
+        Item(start=stroke.start, minutes=DAY_MINUTES, what=stroke.what, place=number, keeps=stroke.keeps)
         for number, stroke in enumerate(plan.strokes, 1)
-    ]
+    ]  # a stroke has no end of its own: it lasts until the next one begins, and the first begins the day
+    wake = minute_of(plan.wake)
+    first = min(items, key=lambda item: (minute_of(item.start) - wake) % DAY_MINUTES)
+    items[items.index(first)] = first.model_copy(update={"start": plan.wake})
     return blocks_of(turn, DayPlan(wake=plan.wake, bed=plan.bed, items=items), places, kept, day)
 
 

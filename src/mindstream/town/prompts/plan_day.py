@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import datetime
-from typing import Annotated, ClassVar
+from collections.abc import Sequence
+from typing import Annotated, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from mindstream.models.prompt import Prompt, rule
 from mindstream.town.prompts.memory import Memory
-from mindstream.town.world.hours import clock
+from mindstream.town.world.hours import DAY_MINUTES, clock, minute_of
 
 WAKE, BED, AT_HOME = 7 * 60, 23 * 60, "being at home"
+LEAST_AWAKE = 60
+"""A day has at least so many minutes between getting up and going to bed."""
 GAP = 30
 """Where the usual day says nothing for so many minutes, one is at home."""
 Clock = Annotated[str, Field(pattern=r"^([01]?\d|2[0-4]):[0-5]\d$", description="As HH:MM.")]
@@ -106,6 +109,23 @@ class DayPlan(BaseModel):
     items: list[Item] = Field(min_length=1, max_length=24, description="From getting up to going to bed, in order.")
     currently: str = Field("", max_length=800, description="What the person is about these days, as of today.")
 
+    @model_validator(mode="after")
+    def _has_waking_hours(self) -> Self:
+        check_waking_hours(self.wake, self.bed, [each.start for each in self.items])
+        return self
+
+
+def check_waking_hours(wake: str, bed: str, starts: Sequence[str]) -> None:
+    """Raise ValueError for a day that has no hours between getting up and going to bed, or nothing in them."""
+    awake = (minute_of(bed) - minute_of(wake)) % DAY_MINUTES
+    if awake < LEAST_AWAKE:
+        raise ValueError(
+            f"the day from wake {wake} to bed {bed} has {awake} waking minutes: give the times of getting up and of"
+            " going to bed"
+        )
+    if all((minute_of(each) - minute_of(wake)) % DAY_MINUTES >= awake for each in starts):
+        raise ValueError(f"nothing begins between wake {wake} and bed {bed}: plan those hours")
+
 
 class PlanDay(Prompt[DayPlan]):
     """What will somebody do today?"""
@@ -144,9 +164,11 @@ def keep_the_usual_day(ask: PlanDay) -> DayPlan:
         agreed = Usual(start=start, end=start + length, what=at.what, keeps=number)
         day = [*(part for each in day for part in each.around(agreed)), agreed]
     day.sort(key=lambda each: each.start)
-    bed = max(bed, *(each.end for each in day), 0)
+    bed = min(max(bed, *(each.end for each in day), 0), wake + DAY_MINUTES - 1)
     ends, starts = [wake, *(each.end for each in day)], [*(each.start for each in day), bed]
     gaps = zip(ends, starts, strict=True)
     day += [Usual(start=end, end=start, what=AT_HOME) for end, start in gaps if start - end >= GAP]
-    items = [each.item for each in sorted(day, key=lambda each: each.start)]
+    day.sort(key=lambda each: each.start)
+    ends = [*(each.start for each in day[1:]), bed]
+    items = [each.model_copy(update={"end": end}).item for each, end in zip(day, ends, strict=True)]
     return DayPlan(wake=clock(wake), bed=clock(bed), items=items[:24])

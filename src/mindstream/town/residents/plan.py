@@ -5,16 +5,17 @@ Source: Park 2023, 4.3; what was meant there, where its code does another thing 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
+from typing import NamedTuple
 
 from mindstream.errors import InputError
 from mindstream.memory.store.record import RecordDraft
 from mindstream.town.compat import act_end, renews_daily_goals
 from mindstream.town.events import Act, Acted, Block, DayPlanned, TasksPlanned
 from mindstream.town.prompts.break_down import BreakDown, Task
-from mindstream.town.prompts.plan_day import DayPlan, PlanDay, Usual, say_date
+from mindstream.town.prompts.plan_day import AT_HOME, GAP, DayPlan, PlanDay, Usual, say_date
 from mindstream.town.residents.appointment import Appointment, appointment_of
 from mindstream.town.residents.places import bed_of, is_home, is_let_in, known_places, things_around, words_of
 from mindstream.town.residents.shown import show
@@ -31,6 +32,19 @@ SLEEPING = "sleeping"
 PLAN_IMPORTANCE = 5.0
 MOST_AHEAD = 45
 """So many minutes before the time one sets out at most."""
+SHORT_GAP = 10
+"""Minutes between two items of a plan that belong to the first of them."""
+FREE = "having some time to oneself"
+
+
+class Stretch(NamedTuple):
+    """An item of a day, in minutes from midnight; `free`: nothing is planned."""
+
+    start: int
+    end: int
+    what: str
+    place: str
+    free: bool = False
 
 
 async def next_act(turn: ResidentTurn) -> None:
@@ -134,7 +148,7 @@ def _idle(turn: ResidentTurn) -> tuple[Block, ...]:
 def blocks_of(
     turn: ResidentTurn, plan: DayPlan, places: Sequence[str], kept: Sequence[Appointment | None], day: int
 ) -> tuple[Block, ...]:
-    """Return a day without gaps: each item until the next one begins, sleep before and after.
+    """Return a day without gaps: each item until its own end, as `fill` says, and sleep before and after.
 
     Args:
         kept: the appointments of the memories that were shown, by their numbers: an item that keeps one is there.
@@ -143,20 +157,16 @@ def blocks_of(
     """
     wake, bed = minute_of(plan.wake), minute_of(plan.bed)
     until = bed if bed > wake else bed + DAY_MINUTES
-    items = []
+    items = list[Stretch]()
     for item in plan.items:
         start = minute_of(item.start)
         start = start if start >= wake or start + DAY_MINUTES >= until else start + DAY_MINUTES
         if wake <= start < until:
             place = places[item.place - 1] if 0 < item.place <= len(places) else turn.person.home
             at = kept[item.keeps - 1] if 0 < item.keeps <= len(kept) else None
-            items.append(_kept(turn, at, (start, item.what, place)) if at else (start, item.what, place))
-    items = sorted(items, key=lambda each: each[0]) or [(wake, plan.items[0].what, turn.person.home)]
-    starts = [wake, *_on_time(turn, items), until]
-    waking = [
-        Block(start=start, minutes=end - start, what=what, place=place)
-        for (_, what, place), start, end in zip(items, starts, starts[1:], strict=False)
-    ]
+            stretch = Stretch(start, start + item.minutes, item.what, place)
+            items.append(_kept(turn, at, stretch) if at else stretch)
+    waking = fill(turn, items, wake, until)
     late = _of_last_night(turn, waking, day)
     slept_from = min(late[-1].end, wake) if late else 0
     asleep = {"what": SLEEPING, "place": bed_of(turn.setting, turn.person), "asleep": True}
@@ -169,21 +179,67 @@ def blocks_of(
     return tuple(block for block in blocks if block.minutes > 0)
 
 
-def _kept(turn: ResidentTurn, at: Appointment, item: tuple[int, str, str]) -> tuple[int, str, str]:
+def _kept(turn: ResidentTurn, at: Appointment, item: Stretch) -> Stretch:
     """Return an item at the time and the place of the appointment that it keeps."""
-    start, what, place = item
     begins, _ = _minutes_of(turn, at)
-    if at.place and is_let_in(turn.setting, turn.person, at):
-        place = at.place
-    return begins if 0 <= begins < DAY_MINUTES else start, what, place
+    later = begins - item.start if 0 <= begins < DAY_MINUTES else 0
+    place = at.place if at.place and is_let_in(turn.setting, turn.person, at) else item.place
+    return item._replace(start=item.start + later, end=item.end + later, place=place)
 
 
-def _on_time(turn: ResidentTurn, items: Sequence[tuple[int, str, str]]) -> list[int]:
+def fill(turn: ResidentTurn, items: Iterable[Stretch], first: int, last: int) -> list[Block]:
+    """Return what is done from one minute to another, without gaps.
+
+    Each item lasts until its own end, or until another begins; one that a shorter one interrupts goes on after that.
+    Between two items the resident is at home, or stays where it is if the time is short; nothing of that is broken
+    down. What is left after the way to the next item, if it is less than SHORT_GAP, belongs to the item before.
+    """
+    ordered = sorted(items, key=lambda each: each.start)
+    times = sorted({first, last, *(t for each in ordered for t in each[:2] if first < t < last)})
+    parts, doing = list[Stretch](), None
+    for start, end in pairwise(times):
+        running = [each for each in ordered if each.start <= start < each.end]
+        before, doing = doing, running[-1] if running else Stretch(start, end, FREE, "", free=True)
+        is_crumb = doing.start < start and end - start < SHORT_GAP
+        if parts and (doing is before or is_crumb):
+            parts[-1] = parts[-1]._replace(end=end)
+        else:
+            parts.append(doing._replace(start=start, end=end))
+    parts = _without_crumbs(turn, parts)
+    starts = [first, *_on_time(turn, parts), last]
+    return [
+        Block(start=start, minutes=end - start, what=part.what, place=part.place, fine=part.free)
+        for part, start, end in zip(parts, starts, starts[1:], strict=False)
+    ]
+
+
+def _without_crumbs(turn: ResidentTurn, parts: Sequence[Stretch]) -> list[Stretch]:
+    """Return parts of a day in which no short gap is left, and what is done in the long ones."""
+    home, kept = turn.person.home, list[Stretch]()
+    for number, part in enumerate(parts):
+        if not part.free:
+            kept.append(part)
+            continue
+        before = kept[-1] if kept else None
+        after = parts[number + 1] if number + 1 < len(parts) else None
+        there = before.place if before else home
+        way = minutes_between(turn, there, after.place) if after and after.place != home else 0
+        long = part.end - part.start - way
+        if long >= SHORT_GAP or not (before or after):
+            is_short = before is not None and long < GAP
+            kept.append(part._replace(what=FREE if is_short else AT_HOME, place=there if is_short else home))
+        elif before:
+            kept[-1] = before._replace(end=part.end)
+    return kept
+
+
+def _on_time(turn: ResidentTurn, items: Sequence[Stretch]) -> list[int]:
     """Return when to set out for each item but the first: so that one is there when it begins."""
     starts: list[int] = []
-    for (before, _, there), (start, _, place) in pairwise(items):
-        ahead = 0 if place == turn.person.home else minutes_between(turn, there, place)
-        starts.append(max(start - ahead, before + 10, *starts[-1:]) if start - before > 10 else start)
+    for before, each in pairwise(items):
+        ahead = 0 if each.place == turn.person.home else minutes_between(turn, before.place, each.place)
+        is_long = each.start - before.start > 10
+        starts.append(max(each.start - ahead, before.start + 10, *starts[-1:]) if is_long else each.start)
     return starts
 
 

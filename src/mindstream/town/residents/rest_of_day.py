@@ -5,6 +5,7 @@ from __future__ import annotations
 from mindstream.town.events import Block, TasksPlanned
 from mindstream.town.prompts.plan_rest import PlanRest
 from mindstream.town.residents.places import known_places, words_of
+from mindstream.town.residents.plan import Stretch, fill
 from mindstream.town.residents.turn import ResidentTurn
 from mindstream.town.world.hours import DAY_MINUTES, clock, minute_of
 
@@ -27,19 +28,15 @@ async def plan_rest(turn: ResidentTurn) -> None:
         )
     )  # fmt: skip
     asleep = next((each.start for each in ahead if each.asleep and each.start > minute), DAY_MINUTES)
-    items = sorted((max(minute_of(each.start), minute), n, each) for n, each in enumerate(reply.items))
-    items = [each for each in items if each[0] < asleep]
-    if not items:
-        return
-    starts = [minute, *(start for start, _, _ in items[1:]), asleep]
-    blocks = [
-        Block(
-            start=start, minutes=end - start, what=item.what,
-            place=known[item.place - 1][0] if 0 < item.place <= len(known) else turn.person.home,
-        )
-        for (_, _, item), start, end in zip(items, starts, starts[1:], strict=False) if end > start
-    ]  # fmt: skip
-    turn.write(TasksPlanned(step=turn.step, blocks=tuple(blocks)))
+    items = list[Stretch]()
+    for item in reply.items:
+        start = minute_of(item.start)
+        place = known[item.place - 1][0] if 0 < item.place <= len(known) else turn.person.home
+        if minute < start + item.minutes and start < asleep:
+            items.append(Stretch(start, start + item.minutes, item.what, place))
+    if items:
+        blocks = [each for each in fill(turn, items, minute, asleep) if each.minutes > 0]
+        turn.write(TasksPlanned(step=turn.step, blocks=tuple(blocks)))
 
 
 def _line(block: Block) -> str:

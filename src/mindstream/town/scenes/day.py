@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.town.events import Block, DayPlanned
-from mindstream.town.prompts.plan_day import DayPlan, Item, Place, say_date
+from mindstream.town.prompts.plan_day import LEAST_AWAKE, DayPlan, Item, Place, say_date
 from mindstream.town.prompts.scenes.plan_scenes import PlanScenes, SceneDay, SceneItem
 from mindstream.town.residents.appointment import Appointment
 from mindstream.town.residents.places import is_let_in, known_places, words_of
@@ -17,7 +17,7 @@ from mindstream.town.residents.surroundings import weather_on
 from mindstream.town.residents.turn import ResidentTurn
 from mindstream.town.scenes.naming import by_words, find_place, find_thing
 from mindstream.town.scenes.who import identity
-from mindstream.town.world.hours import clock, minute_of
+from mindstream.town.world.hours import DAY_MINUTES, clock
 
 SHOWN = 12
 """So many memories at most come to mind when a day is planned, and"""
@@ -96,15 +96,17 @@ def _fine(turn: ResidentTurn, reply: SceneDay, places: Sequence[str], day: int) 
     named, by_address = by_words(places), dict[tuple[str, str], SceneItem]()
     where: list[str] = []
     items = []
-    for each in reply.items:
+    spans = reply.spans()
+    for start, end, each in spans:
         place = find_place(each.place, named) or turn.person.home
         place = find_thing(turn.setting, place, each.thing) if each.thing else place
         where.append(place)
         by_address[each.what, place] = each
-        minutes = max(5, (minute_of(each.end) - minute_of(each.start)) % 1_440)
+        minutes = max(5, end - start)
         items.append(Item.model_construct(start=each.start, minutes=minutes, what=each.what, place=len(where), keeps=0))
-    wake, bed = reply.items[0].start, reply.items[-1].end
-    plan = DayPlan.model_construct(wake=wake, bed=bed if bed != wake else "23:00", items=items, currently="")
+    wake = spans[0][0]
+    bed = min(max(end for _, end, _ in spans), wake + DAY_MINUTES - LEAST_AWAKE)
+    plan = DayPlan.model_construct(wake=clock(wake % DAY_MINUTES), bed=clock(bed), items=items, currently="")
     blocks = []
     for block in blocks_of(turn, plan, where, [], day):
         item = None if block.asleep else by_address.get((block.what, block.place))

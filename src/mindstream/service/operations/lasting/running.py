@@ -227,7 +227,8 @@ class RunningOperations:
         ours = [each for each in self._held.values() if each.wall == who.wall]
         if sum(each.ended is None for each in ours) >= AT_ONCE:
             raise Conflict(f"{AT_ONCE} operations go on already: wait for one, or cancel one")
-        one = Running(token(20), name, who.wall, who.user, self._clock.now(), self._clock, self._changed)
+        user = who.user or who.only_normal
+        one = Running(token(20), name, who.wall, user, self._clock.now(), self._clock, self._changed)
         self._held[one.id] = one
         if (written := self._write(one)) is not None:
             await asyncio.wait({written})
@@ -260,7 +261,7 @@ class RunningOperations:
         """
         await self._kept.settle()
         one = self._held.get(id_) or next(map(self._restored, await self._kept.of(who.wall, id_)), None)
-        if one is None or one.id != id_ or one.wall != who.wall or (who.only and one.user != who.only):
+        if one is None or one.id != id_ or one.wall != who.wall or not _is_of(one, who):
             raise NotFound(f"there is no operation {id_!r} here: its result is kept a day")
         return one
 
@@ -322,4 +323,4 @@ class RunningOperations:
 
 
 def _is_of(one: Running, who: Who) -> bool:
-    return who.only in ("", one.user) and who.user in ("", one.user)
+    return who.only_normal in ("", one.user) and who.user in ("", one.user)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from mindstream.models.prompt import Prompt, rule
 from mindstream.town.prompts.memory import Memory
-from mindstream.town.prompts.plan_day import BED, WAKE, Clock, Usual
+from mindstream.town.prompts.plan_day import BED, WAKE, Clock, Usual, check_waking_hours
 from mindstream.town.prompts.where import Where
-from mindstream.town.world.hours import clock
+from mindstream.town.world.hours import DAY_MINUTES, clock
 
 
 class Stroke(BaseModel):
@@ -33,6 +33,11 @@ class Strokes(BaseModel):
     bed: Clock
     strokes: list[Stroke] = Field(min_length=1, max_length=16)
     currently: str = Field("", max_length=800)
+
+    @model_validator(mode="after")
+    def _has_waking_hours(self) -> Self:
+        check_waking_hours(self.wake, self.bed, [each.start for each in self.strokes])
+        return self
 
 
 class PlanStrokes(Prompt[Strokes]):
@@ -58,6 +63,7 @@ class PlanStrokes(Prompt[Strokes]):
 def keep_the_usual_strokes(ask: PlanStrokes) -> Strokes:
     """Stand in for a model: the usual day as its parts follow each other."""
     wake, bed = (ask.usual[0].start, ask.usual[-1].end) if ask.usual else (WAKE, BED)
+    bed = min(bed, wake + DAY_MINUTES - 1)
     strokes = [
         Stroke(start=clock(each.start), what=each.what, place=[str(each.place)] if each.place else [])
         for each in ask.usual[:16]

@@ -1,0 +1,71 @@
+"""With which models a life was lived, and the command that continues it: one row of its log when they change."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from mindstream.errors import InputError
+from mindstream.life.events import SLOT, LifeOpened, Replied
+from mindstream.memory.memory import Memory
+from mindstream.memory.store.store import Entry, Fence
+from mindstream.models.roles import Models
+from mindstream.models.rules import Rules
+
+ROLES = ("M2", "M1", "M0")
+
+
+async def read_opened(memory: Memory) -> LifeOpened:
+    """Return how a life was lived last; of one from before this was written down, the model that replied last."""
+    last = await memory.store.last(memory.key, LifeOpened.kind)
+    if last is not None and isinstance(last.event, LifeOpened):
+        return last.event
+    replied = await memory.store.last(memory.key, Replied.kind)
+    if replied is None or not isinstance(replied.event, Replied) or replied.event.model in ("", Rules.name):
+        return LifeOpened()
+    return LifeOpened(models={replied.event.role: without_credentials(replied.event.model)})
+
+
+async def require_models(memory: Memory, models: Models) -> None:
+    """Refuse to continue a life without a model that was lived with one.
+
+    Raises:
+        InputError: so it is.
+    """
+    before = await read_opened(memory)
+    if before.models and models.only_rules:
+        names = ", ".join(dict.fromkeys(before.models.values()))
+        again = f"; it was started with:\n  {before.command}" if before.command else ""
+        raise InputError(
+            f"this life was lived with {names}, and no model is configured now: name one (--model NAME; in Python"
+            f" models=), or continue with rules in its place (--without-model; without_model=True){again}"
+        )
+
+
+async def write_opened(memory: Memory, models: Models, command: str, fence: Fence) -> None:
+    """Write down with which models a life is lived now, and how it is continued, where that has changed.
+
+    Args:
+        command: "": the one that is known.
+    """
+    before = await read_opened(memory)
+    names = {role: without_credentials(models.of(role).name) for role in ROLES}
+    named = {} if models.only_rules else names
+    now = LifeOpened(models=named, command=command or before.command)
+    if now != before:
+        await memory.commit(Entry(now, SLOT), fence=fence)
+
+
+def command_of(words: Sequence[str]) -> str:
+    """Return a command line as it is kept: quoted for a shell, no address with its credentials."""
+    return shlex.join(map(without_credentials, words))
+
+
+def without_credentials(name: str) -> str:
+    """Return a model's name, or another word of a command, whose address has no user, password, query or fragment."""
+    head, scheme, rest = name.partition("://")
+    if not scheme:
+        return name
+    rest = rest.partition("?")[0].partition("#")[0]
+    host, slash, path = rest.partition("/")
+    return f"{head}://{host.rpartition('@')[2]}{slash}{path}"

@@ -1,0 +1,204 @@
+"""Forks of towns: each is a directory below the server's data, with a file that describes it.
+
+Names and the limit per tenant are reserved under a lock on the parent directory, so that parallel requests and other
+processes never take the same name or exceed the limit. A directory's name begins with a digest of its tenant: what
+belongs to a tenant is known even where the description is damaged or was never finished.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import shutil
+from collections import Counter
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel, ValidationError
+
+from mindstream.chance import token
+from mindstream.errors import Conflict, InputError
+from mindstream.location import Location
+from mindstream.log.files import private_folder
+from mindstream.service.operations.refusals import NotFound
+from mindstream.service.operations.who import Who
+
+FORKS, FORK = "towns", "fork.json"
+"""The directory of all forks in a data folder; the description in each fork's own directory."""
+RESERVED = f"{FORK}.new"
+"""The description of a fork that is still being copied."""
+MOST_FORKS = 20
+"""Maximum number of forks per tenant."""
+
+
+@dataclass(frozen=True)
+class Fork:
+    """A copy of the town `of` as it was after a step; it is stored in `place`."""
+
+    name: str
+    of: str
+    step: int
+    place: Location
+
+
+class Description(BaseModel):
+    """The content of `fork.json`; `part`: the tenant within the fork's own database."""
+
+    tenant: str
+    name: str
+    of: str
+    step: int
+    part: str = ""
+
+
+class ForkedTowns:
+    """The forks of a server's towns. No request names their directories.
+
+    Args:
+        data: the server's data; forks are local directories, also where the data are in a database.
+    """
+
+    def __init__(self, data: Location) -> None:
+        self._folder = data.beside / FORKS
+
+    def all(self, who: Who) -> dict[str, Fork]:
+        """Return the tenant's complete forks, by name."""
+        found = [(folder, told) for folder in self.folders(who.tenant) if (told := _described(folder / FORK))]
+        names = Counter(told.name for _, told in found)
+        forks = dict[str, Fork]()
+        for folder, told in found:
+            # earlier versions could give one name to several forks: each is shown, by a name of its own
+            name = told.name if names[told.name] == 1 else f"{told.name}.{folder.name[-8:]}"
+            forks[name] = Fork(name, told.of, told.step, Location(folder, tenant=told.part))
+        return forks
+
+    def notices(self, who: Who) -> list[str]:
+        """Return a line for each of the tenant's forks that cannot be read."""
+        return [
+            f"the fork in {FORKS}/{folder.name} is left out: its {FORK} is damaged; restore it from a backup, or delete"
+            " the directory"
+            for folder in self.folders(who.tenant)
+            if (folder / FORK).exists() and _described(folder / FORK) is None
+        ]  # fmt: skip
+
+    def folders(self, tenant: str) -> list[Path]:
+        """Return every directory of a tenant's forks: complete, unfinished and damaged ones."""
+        found = list[Path]()
+        for folder in sorted(self._folder.glob("*/")):
+            owner, dash, _ = folder.name.partition("-")
+            if dash:
+                is_own = owner == _digest(tenant)
+            else:  # of an earlier version
+                told = _described(folder / FORK)
+                is_own = told is not None and told.tenant == tenant
+            if is_own:
+                found.append(folder)
+        return found
+
+    async def add(self, who: Who, of: str, source: Location, step: int, taken: Collection[str]) -> Fork:
+        """Fork the town of a place as it was after a step; `taken`: names of other towns.
+
+        Raises:
+            InputError: the town has not reached that step, or the tenant has too many forks.
+            Conflict: the fork was deleted while it was being copied.
+        """
+        from mindstream.town.forking import fork
+
+        with self._reserved(who, of, source, step, taken) as (folder, told):
+            await fork(source, folder, step)
+            try:
+                (folder / RESERVED).replace(folder / FORK)
+            except FileNotFoundError:
+                raise Conflict(f"the fork {told.name!r} was deleted while it was being copied: try again") from None
+        return Fork(told.name, of, step, Location(folder, tenant=source.tenant))
+
+    @contextlib.contextmanager
+    def _reserved(
+        self, who: Who, of: str, source: Location, step: int, taken: Collection[str]
+    ) -> Iterator[tuple[Path, Description]]:
+        """Reserve a name and a directory, which is removed if the block fails."""
+        with _locked(private_folder(self._folder)):
+            self._remove_abandoned(who.tenant)
+            there, forks = self.folders(who.tenant), self.all(who)
+            if len(there) >= MOST_FORKS:
+                raise InputError(
+                    f"there are {len(there)} forks already, and at most {MOST_FORKS} are kept: let go of one first"
+                )
+            pending = {each.name for folder in there if (each := _described(folder / RESERVED))}
+            names = {*taken, *forks, *pending}
+            origin = forks[of].of if of in forks else of
+            numbered = (f"{origin}-{number}" for number in range(2, len(names) + 3))
+            name = next(each for each in numbered if each not in names)
+            told = Description(tenant=who.tenant, name=name, of=of, step=step, part=source.tenant)
+            folder = self._folder / f"{_digest(who.tenant)}-{token(8)}"
+            folder.mkdir(mode=0o700)
+            held = _lock(folder)
+            (folder / RESERVED).write_text(told.model_dump_json())
+        try:
+            yield folder, told
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        finally:
+            os.close(held)
+
+    def drop(self, who: Who, name: str) -> None:
+        """Delete a fork.
+
+        Raises:
+            NotFound: there is none of that name.
+        """
+        found = self.all(who).get(name)
+        if found is None:
+            raise NotFound(f"there is no fork {name!r} here")
+        with _locked(self._folder), contextlib.suppress(FileNotFoundError):  # another request may have dropped it
+            (found.place.beside / FORK).unlink()
+        shutil.rmtree(found.place.beside, ignore_errors=True)
+
+    def _remove_abandoned(self, tenant: str) -> None:
+        """Remove what processes left that died while they copied a fork: they no longer hold its directory."""
+        for folder in self.folders(tenant):
+            if not (folder / FORK).exists():
+                with contextlib.suppress(OSError):
+                    os.close(_lock(folder, wait=False))
+                    shutil.rmtree(folder)
+
+
+def _described(file: Path) -> Description | None:
+    """Return a description; None where there is none that can be read."""
+    try:
+        return Description.model_validate_json(file.read_bytes())
+    except (OSError, ValidationError):
+        return None
+
+
+def _digest(tenant: str) -> str:
+    return hashlib.sha256(tenant.encode()).hexdigest()[:16]
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold a directory alone, among all processes; only for what takes no time."""
+    held = _lock(folder)
+    try:
+        yield
+    finally:
+        os.close(held)
+
+
+def _lock(folder: Path, *, wait: bool = True) -> int:
+    """Lock a directory until the returned descriptor is closed.
+
+    Raises:
+        OSError: another holds it, and this does not wait.
+    """
+    held = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:
+        os.close(held)
+        raise
+    return held

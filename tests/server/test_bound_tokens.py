@@ -1,0 +1,146 @@
+"""A token for one user binds everywhere: in paths, bodies and queries, and for what all users of a tenant share."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from hamlet import hamlet
+from served import Served
+
+from mindstream.location import Location
+from mindstream.service.operations.house import House
+from mindstream.service.operations.offered import Offered
+from mindstream.service.operations.refusals import NotFound
+from mindstream.service.operations.shapes import CALLER
+from mindstream.service.operations.table import Operation, operations
+from mindstream.service.operations.towns import TownList
+from mindstream.service.operations.who import Who
+from mindstream.settings import Settings
+from mindstream.town.town import Town
+
+TABLE = operations()
+TOWN = "/api/v1/towns/hamlet"
+ADA = f"{TOWN}/embody/Ada Brook"
+USER_LIKE = {
+    "user",
+    "person",
+    "by",
+    "owner",
+    "writer",
+    "reader",
+    "agent",
+    "author",
+    "actor",
+    "asked_by",
+    "on_behalf_of",
+}
+NO_CALLER = {("towns.evaluate", "person"), ("log.cost", "by")}
+"""Fields with such a name that name no user: what a person answered, what is added up by."""
+NOT_TENANT_WIDE = {"towns.embody", "towns.act", "towns.leave", "towns.evaluate", "operations.cancel"}
+"""Operations without a user in the path that may change something and are the caller's own."""
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    async def live() -> None:
+        async with Town.open(tmp_path / "hamlet", hamlet()) as town:
+            await town.run(until=8 * 360)
+
+    asyncio.run(live())
+    offered = Offered(towns={("acme", "hamlet"): tmp_path / "hamlet"})
+    with Served(tmp_path / "data", model="rules", offered=offered) as running:
+        yield running
+
+
+@pytest.mark.parametrize("each", TABLE, ids=lambda each: each.name)
+def test_every_operation_says_whether_it_is_the_callers_own(each: Operation) -> None:
+    for name, field in each.request.model_fields.items():
+        if name in USER_LIKE and (each.name, name) not in NO_CALLER:
+            assert CALLER in field.metadata, f"{each.name}.{name} names a user and is not checked"
+    if each.scope != "read" and "user" not in each.path_names:
+        assert each.tenant_wide or each.name in NOT_TENANT_WIDE, f"{each.name} changes what all users share"
+    assert not (each.tenant_wide and "user" in each.path_names)
+
+
+def test_a_token_reaches_no_other_user_by_any_route(served: Served) -> None:
+    with served.client(headers=served.token("acme", "admin", user="bob")) as bob:
+        for each in TABLE:
+            path = each.path.replace("{user}", "ann").replace("{town}", "hamlet").replace("{resident}", "Ada Brook")
+            for name in set(each.path_names) - {"user", "town", "resident"}:
+                path = path.replace(f"{{{name}}}", "1")
+            answer = bob.request(each.method, f"/api/v1{path}", json=None if each.method == "GET" else {})
+            if "user" in each.path_names:
+                assert answer.status_code in ((403,) if each.method == "GET" else (403, 422)), (each.name, answer.text)
+            if each.tenant_wide:
+                assert answer.status_code in (403, 422), (each.name, answer.text)
+        assert bob.get("/api/v1/cost", params={"user": "ann"}).status_code == 403
+        assert bob.get("/api/v1/cost", params={"user": "ＢＯＢ".lower()}).status_code == 200, (
+            "the same name, written wide"
+        )
+
+
+ACT: dict[str, Any] = {"act": "wait", "minutes": 1}
+
+
+def test_a_resident_is_lived_by_the_tokens_user_alone(served: Served) -> None:
+    ann, bob, anybody = (
+        served.client(headers=served.token("acme", "read,write", **more))
+        for more in ({"user": "ann"}, {"user": "bob"}, {})
+    )
+    with ann, bob, anybody:
+        began = ann.post(ADA, json={})
+        assert began.status_code == 200 and began.json()["person"] == "ann", "the token says who it is"
+        asked: list[httpx.Response] = []
+        for named in ("ann", "ａｎｎ", "Maya"):
+            asked += [
+                bob.post(f"{ADA}/act", json=ACT | {"person": named}), bob.get(ADA, params={"person": named}),
+                bob.post(f"{ADA}/leave", json={"person": named}), bob.post(ADA, json={"person": named}),
+            ]  # fmt: skip
+        assert {each.status_code for each in asked} == {403}
+        for more in ({}, {"person": "bob"}):
+            asked = [bob.post(f"{ADA}/act", json=ACT | more), bob.post(f"{ADA}/leave", json=more)]
+            assert {each.status_code for each in asked} == {422} and "ann lives as" in asked[0].text
+        assert anybody.post(f"{ADA}/act", json=ACT | {"person": "ann"}).status_code == 200
+        visitor = {"visitor": True}
+        assert ann.post(f"{TOWN}/embody/Maya", json=visitor).json()["person"] == "ann"
+        assert bob.post(f"{TOWN}/embody/Maya/leave", json=visitor).status_code == 422
+        assert ann.post(f"{TOWN}/embody/Maya/leave", json=visitor).status_code == 200
+        assert ann.post(f"{ADA}/leave", json={"person": "ann"}).status_code == 200
+
+
+def test_what_all_users_share_wants_a_token_without_a_user(served: Served) -> None:
+    wide = [
+        ("POST", f"{TOWN}/run", {"steps": 1}), ("POST", f"{TOWN}/fork", {"step": 0}), ("DELETE", TOWN, None),
+        ("POST", f"{TOWN}/whisper", {"resident": "Ada Brook", "text": "Bob is owed a coin."}),
+        ("POST", f"{TOWN}/set", {"object": "piano", "condition": "broken", "danger": False}),
+    ]  # fmt: skip
+    with served.client(headers=served.token("acme", "admin", user="bob")) as bob:
+        for method, url, body in wide:
+            answer = bob.request(method, url, json=body)
+            assert answer.status_code == 403 and "without --user" in answer.json()["detail"], answer.text
+    with served.client(headers=served.token("acme")) as anybody:
+        answered = [anybody.request(method, url, json=body).status_code for method, url, body in wide]
+    assert answered == [202, 201, 404, 200, 200]
+
+
+@pytest.mark.parametrize("named", ["bob", "ｂｏｂ", "bob smith"])
+async def test_an_operation_is_read_and_cancelled_by_the_token_that_began_it(tmp_path: Path, named: str) -> None:
+    bob, ann = (Who("acme", frozenset({"admin"}), only=each) for each in (named, "ann"))
+
+    async def job(_: object) -> TownList:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async with House(Settings(data=Location(tmp_path))) as house:
+        one = await house.running.begin("towns.evaluate", bob, job, house.begin)
+        assert [each.id for each in await house.running.of(bob)] == [one.id]
+        assert await house.running.of(ann) == []
+        with pytest.raises(NotFound):
+            await house.running.find(ann, one.id)
+        await house.running.cancel(await house.running.find(bob, one.id))
+        assert one.state == "cancelled"
