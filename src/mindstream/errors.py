@@ -61,7 +61,15 @@ class LeaseLost(Conflict):
 
 
 class ErasedMeanwhile(LeaseLost):
-    """All that is kept of a stream was erased since it was opened here: what is held of it is not written back."""
+    """Words of a stream were erased after they were read here: they are not written back.
+
+    Attributes:
+        whole: all of the stream was erased; else a part of it was forgotten.
+    """
+
+    def __init__(self, message: str, *, whole: bool = True) -> None:
+        super().__init__(message)
+        self.whole = whole
 
 
 class HeldElsewhere(Conflict):

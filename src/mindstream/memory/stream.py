@@ -16,6 +16,7 @@ from pydantic import BaseModel, JsonValue
 from mindstream import caches, intake
 from mindstream.clock import Clock, Moment, SystemClock
 from mindstream.errors import Conflict
+from mindstream.log import erasures
 from mindstream.log.events import Event, Logged, Remembered
 from mindstream.log.feed import Feed
 from mindstream.log.names import StreamName
@@ -366,6 +367,7 @@ class Stream:
         commit = Commit(
             mind=self.key, at=self.clock.now(), entries=made, revisions=tuple(revisions), wake=wake, finish=finish,
             put_back=put_back, fence=fence, checkpoint=checkpoint, unique=unique, since=self._since,
+            words_read=reading.upto if (reading := erasures.READING.get()) is not None and made else None,
         )  # fmt: skip
         writing = asyncio.ensure_future(self._published(commit, touch))
         writing.add_done_callback(lambda task: task.cancelled() or task.exception())  # nobody may be left to ask for it

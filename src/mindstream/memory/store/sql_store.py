@@ -73,6 +73,7 @@ class SqlStore(Store):
     """Where this machine keeps columns of long streams."""
     _database: SqlDatabase
     _typed: TypedKeys
+    _salt = ""
 
     @cached_property
     def at_work(self) -> WeakSet[AtWork]:
@@ -217,7 +218,16 @@ class SqlStore(Store):
         if found is not None and isinstance(what, Erasure):
             await asyncio.to_thread(self._erase_beside, stream, found)
         about = [stream, erasures.ERASURES]
-        erased = await self._database.write(lambda each: carriers.erase(each, stream, found, next_change(each)), about)
+        reading = erasures.READING.get()
+
+        def write(rows: Sql) -> tuple[int, int | None]:
+            is_ours = reading is not None and erasures.lost_since(rows, stream, reading.upto) is None
+            count = carriers.erase(rows, stream, found, next_change(rows))
+            return count, erasures.last(rows) if is_ours else None
+
+        erased, upto = await self._database.write(write, about)
+        if reading is not None and upto is not None:  # a task knows what it erases itself
+            reading.upto = upto
         await asyncio.to_thread(delete_kept, self.columns_folder, stream)
         caches.empty(stream, whole=what is None)
         return erased
@@ -315,10 +325,16 @@ class SqlStore(Store):
         )
 
     async def keep(
-        self, stream: StreamKey, name: str, at: Moment, change: Callable[[str | None], str | None]
-    ) -> str | None:
+        self, stream: StreamKey, name: str, at: Moment, change: Callable[[str | None], str | None],
+        words_read: int | None = None,
+    ) -> str | None:  # fmt: skip
         self.tenant.own(stream)
-        return await self._database.write(lambda connection: kept.change(connection, stream, name, at, change))
+
+        def write(connection: Sql) -> str | None:
+            erasures.check(connection, stream, None, words_read)
+            return kept.change(connection, stream, name, at, change)
+
+        return await self._database.write(write)
 
     async def drop_kept(self, stream: StreamKey, prefix: str, before: Moment) -> None:
         self.tenant.own(stream)
@@ -329,6 +345,16 @@ class SqlStore(Store):
 
     async def erased_since(self, number: int) -> tuple[str, list[Erased]]:
         return await self._database.glance(lambda connection: erasures.after(connection, number))
+
+    async def digest(self, text: str) -> str:
+        """Return a keyed digest of a text: whoever does not have the database cannot make it, nor try names by it."""
+        if not self._salt:
+            self._salt = await self._database.glance(erasures.salt_of) or await self._database.write(erasures.made_salt)
+        return erasures.digest_of(self._salt, text)
+
+    async def lost_since(self, stream: StreamKey, number: int) -> bool | None:
+        self.tenant.own(stream)
+        return await self._database.glance(lambda connection: erasures.lost_since(connection, stream, number))
 
     async def note(self, at: Moment, deed: Deed) -> None:
         await self._database.write(lambda connection: audit.write(connection, at, deed))

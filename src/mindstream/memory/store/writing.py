@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 
-from mindstream.errors import Conflict, ErasedMeanwhile
+from mindstream.errors import Conflict
 from mindstream.log import erasures, work
 from mindstream.log.events import Logged
 from mindstream.log.names import StreamKey
@@ -22,8 +22,7 @@ HOLDS = "(valid_until IS NULL OR valid_until > ?) AND forgotten IS NULL"
 
 
 def write(connection: Sql, commit: Commit) -> list[Logged]:
-    if commit.since is not None and erasures.is_gone(connection, commit.mind, commit.since):
-        raise ErasedMeanwhile("all that was kept of this mind was erased meanwhile: open it anew")
+    erasures.check(connection, commit.mind, commit.since, commit.words_read)
     if commit.entries:
         registry.register(connection, commit.mind)
     if commit.fence:

@@ -274,14 +274,16 @@ async def _drawn_from(memory: Memory, id_: str) -> list[str]:
     return list(found)
 
 
-@operation("memory.forget_about", "write", "POST /users/{user}/memories/forget", cli="memory forget")
+@operation(
+    "memory.forget_about", "write", "POST /users/{user}/memories/forget", cli="memory forget", wordless=True,
+    leaves_out=("items",),
+)  # fmt: skip
 async def forget_about(house: House, who: Who, ask: ForgetAboutRequest) -> ForgetResult:
     """Forget for good what meets all that is named; unless `dry_run` is false, it is only said what would go."""
     memory = await house.memory(who)
     removal = await memory.find_removal(about=ask.about, session=ask.session, since=ask.since, until=ask.until)
     if not ask.dry_run:
         done = await memory.remove(removal)
-        house.forget_answers(who)
         await house.note(who, "forgot", asdict(done), memory.key)
     return show_removal(removal, forgotten=not ask.dry_run)
 

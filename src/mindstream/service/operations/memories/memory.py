@@ -153,7 +153,10 @@ async def get(house: House, who: Who, ask: MemoryId) -> MemoryShape:
     return show_memory(await find(await house.memory(who), ask.id), house.clock.now())
 
 
-@operation("memory.forget", "write", "DELETE /users/{user}/memories/{id}", mcp="forget", cli="memory forget")
+@operation(
+    "memory.forget", "write", "DELETE /users/{user}/memories/{id}", mcp="forget", cli="memory forget", wordless=True,
+    leaves_out=("items",),
+)  # fmt: skip
 async def forget(house: House, who: Who, ask: ForgetRequest) -> ForgetResult:
     """Forget a memory for good, with all that was drawn from it alone; `dry_run` only says what would go."""
     memory = await house.memory(who)
@@ -161,7 +164,6 @@ async def forget(house: House, who: Who, ask: ForgetRequest) -> ForgetResult:
     removal = await memory.find_removal(ask.id)
     if not ask.dry_run:
         done = await memory.remove(removal)
-        house.forget_answers(who)
         await house.note(who, "forgot", asdict(done), memory.key)
     return show_removal(removal, forgotten=not ask.dry_run)
 
