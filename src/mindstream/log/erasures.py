@@ -6,11 +6,14 @@ read names off them. (Who has the database and a list of names can try them: it 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import secrets
+from collections.abc import AsyncIterator
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Protocol
 
 from mindstream.errors import ErasedMeanwhile
 from mindstream.log.names import MARK, StreamKey
@@ -92,6 +95,29 @@ READING: ContextVar[Reading | None] = ContextVar("reading", default=None)
 
 What the task commits is refused where words of the stream were erased by somebody else since.
 """
+
+
+class TellsLast(Protocol):
+    """What is asked of a store."""
+
+    async def last_erasure(self) -> int:
+        """Return the number of the last erasure."""
+
+
+@contextlib.asynccontextmanager
+async def reading(store: TellsLast) -> AsyncIterator[Reading]:
+    """Have the current task write nothing back that was erased after it read it, until the block ends.
+
+    What it commits then raises ErasedMeanwhile. Within another such block of the task, that one holds.
+    """
+    if (outer := READING.get()) is not None:
+        yield outer
+        return
+    token = READING.set(Reading(await store.last_erasure()))
+    try:
+        yield READING.get() or Reading(0)
+    finally:
+        READING.reset(token)
 
 
 def lost_since(connection: Sql, stream: str, since: int) -> bool | None:

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pydantic import JsonValue, ValidationError
 
 from mindstream.clock import Moment
-from mindstream.errors import ErasedMeanwhile, LeaseLost
+from mindstream.errors import LeaseLost
 from mindstream.log.events import Logged
 from mindstream.memory import lease
 from mindstream.memory.memory import Memory
@@ -166,8 +166,6 @@ class Journal:
     async def _write(self, event: SpendingEvent, finish: WorkDone | None = None) -> None:
         try:
             await self._memory.commit(Entry(event, PLANNER), fence=self._fence, finish=finish)
-        except ErasedMeanwhile:
-            raise
         except LeaseLost:
             raise LeaseLost(f"the run {self.run!r} was taken over by another process, and goes on there") from None
 

@@ -114,8 +114,8 @@ class Issuer:
         try:
             who = f"{tenant}\n{user or claims.get('sub', '')}"
             return Token(
-                id=f"iss-{(await self.digest(who))[:20]}", hash="", tenant=checked_wall(tenant), scopes=read_scopes(claims),
-                made=float(claims.get("iat", 0)), ends=float(claims["exp"]),
+                id=f"iss-{(await self.digest(who))[:20]}", hash="", tenant=checked_wall(tenant),
+                scopes=read_scopes(claims), made=float(claims.get("iat", 0)), ends=float(claims["exp"]),
                 user=StreamName("user", user).normal if user else "",
             )  # fmt: skip
         except (InputError, ValueError, TypeError):

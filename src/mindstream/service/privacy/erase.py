@@ -6,25 +6,32 @@ In a folder a person's erasure is service/erasing, which also proves it by the b
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mindstream import caches
 from mindstream.clock import Clock
 from mindstream.errors import InputError, StorageError
+from mindstream.location import Location
 from mindstream.log import erasure as files
 from mindstream.log import retention as rules
+from mindstream.log.audit import Deed, machine_user
 from mindstream.log.erasures import ERASURES
 from mindstream.log.names import StreamKey, StreamName, id_of
 from mindstream.log.sql import Sql
+from mindstream.memory.opening import open_store
 from mindstream.memory.store import elsewhere, erasure
 from mindstream.memory.store.elsewhere import Left
 from mindstream.memory.store.kept.columns_file import delete_kept
 from mindstream.memory.store.sql_store import SqlStore
 from mindstream.memory.store.store import Commit, Entry
 from mindstream.memory.store.writing import next_change
+from mindstream.service.operations.offered import ForkedTowns
+from mindstream.service.operations.own import SERVER, TOKEN
+from mindstream.service.operations.who import LOCAL, Who, wall_of
 from mindstream.sharing.events import ExemplarWithdrawn
 
 
@@ -44,11 +51,94 @@ class Gone:
         return found | {name: count for name, count in more.items() if count}
 
 
-async def erase_person(store: SqlStore, person: str, clock: Clock, folder: Path | None = None) -> Gone:
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What is kept of a person beside the person's own store.
+
+    Attributes:
+        tokens: the ids of tokens that were made for that person alone, by the names under which they are kept.
+        forks: how many rows and records of forks of towns are the person's, by the name of the fork.
+    """
+
+    tokens: Mapping[str, str] = field(default_factory=dict)
+    forks: Mapping[str, int] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.tokens or self.forks)
+
+    def told(self, person: str) -> list[str]:
+        """Say what it is, in lines."""
+        said = [f"in the fork {name}: {count} rows and records of {person}" for name, count in self.forks.items()]
+        return [*said, *(f"the token {id_} opens nothing any more" for id_ in self.tokens.values())]
+
+
+async def find_beside(data: Location, wall: str, person: str) -> Beside:
+    """Return the tokens and the forks of towns that hold something of a person."""
+    user, tokens = StreamName("user", person).normal, dict[str, str]()
+    async with open_store(data) as ours:
+        for each in await ours.kept(SERVER, TOKEN):
+            held = json.loads(each.value)
+            if held.get("user") == user and wall_of(held["tenant"]) == wall:
+                tokens[each.name] = held["id"]
+    forks = dict[str, int]()
+    for name, place in _forks(data, wall):
+        async with open_store(place) as town:
+            left, rows = await town.read(_finder(town, person))
+            if count := sum(len(each.rows) + len(each.ids) for each in left) + sum(rows.values()):
+                forks[name] = count
+    return Beside(tokens, forks)
+
+
+async def erase_beside(data: Location, wall: str, person: str, clock: Clock) -> Beside:
+    """Delete the tokens of a person, who can write nothing from then on, and what forks of towns hold of the person.
+
+    Raises:
+        StorageError: something cannot be deleted.
+    """
+    found = await find_beside(data, wall, person)
+    async with open_store(data) as ours:
+        for name, id_ in found.tokens.items():
+            await ours.keep(SERVER, name, clock.now(), lambda _: None)
+            await ours.note(clock.now(), Deed("token_revoked", "command", machine_user(), "", wall, {"token": id_}))
+        if found.tokens:
+            await ours.write(mark_erased)
+            await ours.compact()
+    for name, place in _forks(data, wall):
+        if name in found.forks:
+            async with open_store(place) as town:
+                await _erase_in_fork(town, person)
+    return found
+
+
+def _forks(data: Location, wall: str) -> list[tuple[str, Location]]:
+    forks = ForkedTowns(data).all(Who(wall or LOCAL, frozenset()))
+    return [(name, each.place) for name, each in forks.items()]
+
+
+def _finder(town: SqlStore, person: str) -> Callable[[Sql], tuple[list[Left], dict[str, int]]]:
+    key = town.key(StreamName("user", person))
+    return lambda rows: (elsewhere.find(rows, person, key), count_rows(rows, [key]))
+
+
+async def _erase_in_fork(town: SqlStore, person: str) -> None:
+    key = town.key(StreamName("user", person))
+
+    def erase(rows: Sql) -> None:
+        take_elsewhere(rows, person, key)
+        _erase_stream(rows, key)
+
+    await town.write(erase, [key, ERASURES])
+    await town.compact()
+
+
+async def erase_person(
+    store: SqlStore, person: str, clock: Clock, folder: Path | None = None, *, known: bool = False
+) -> Gone:
     """Erase all that is kept of a person: one transaction, then the tables are written anew.
 
     Args:
         folder: beside whose database files lie, which go first; None: there is none.
+        known: there was something of the person elsewhere, so that it is no mistake where nothing is here.
 
     Raises:
         InputError: nothing is known of that person.
@@ -59,7 +149,7 @@ async def erase_person(store: SqlStore, person: str, clock: Clock, folder: Path 
 
     def erase(rows: Sql) -> Gone:
         there, left = count_rows(rows, [key]), take_elsewhere(rows, person, key)
-        if not any(there.values()) and not left:
+        if not any(there.values()) and not left and not known:
             raise InputError(f"nobody is called {person!r} here")
         _erase_stream(rows, key)
         return Gone(there, sum(len(each.rows) + len(each.ids) for each in left), streams=(key,))
@@ -158,6 +248,11 @@ def _erase_stream(rows: Sql, key: StreamKey) -> None:
     """Delete all rows of a stream; those that name it, too, for nobody holds it any more who would have to be told."""
     erasure.erase(rows, key, None, next_change(rows))
     rows.execute("DELETE FROM erased WHERE stream = ?", (key,))
+
+
+def mark_erased(rows: Sql) -> None:
+    """Have the files written anew when the store is compacted: bytes of what was deleted are in them."""
+    erasure.mark_erased(rows, next_change(rows))
 
 
 def count_rows(rows: Sql, streams: Iterable[StreamKey]) -> dict[str, int]:

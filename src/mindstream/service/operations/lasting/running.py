@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeAlias
 
 from pydantic import BaseModel, JsonValue
@@ -64,6 +65,8 @@ class Running:
         is_cancelled: somebody has asked for its end.
         reading: since when it reads its user's words.
         is_lost: words of its user were erased after that: what it has found is not shown or kept.
+        read_upto: returns the number of the last erasure.
+        reads_anew: it goes on by itself where words were forgotten, with what is read anew.
     """
 
     id: str
@@ -81,7 +84,9 @@ class Running:
     is_cancelled: bool = False
     reading: Reading = field(default_factory=lambda: Reading(0))
     is_lost: bool = False
+    read_upto: Callable[[], Awaitable[int]] | None = None
     task: asyncio.Task[None] | None = None
+    reads_anew: bool = False
     _notes: deque[Note] = field(default_factory=lambda: deque(maxlen=NOTES))
     _asked: dict[str, Waiting] = field(default_factory=dict)
 
@@ -164,10 +169,29 @@ class Running:
         self.state, self.ended = "interrupted", self.clock.now()
         self.problem = RESUMED.format(run=self.run) if self.run else AGAIN
 
-    def lose(self) -> None:
+    @contextlib.contextmanager
+    def reading_anew(self) -> Iterator[Callable[[], Awaitable[None]]]:
+        """Let it go on though words of its user are forgotten: its job reads anew where a commit is refused.
+
+        Gives what the job calls before it does so.
+        """
+
+        async def read_anew() -> None:
+            if self.read_upto is not None:
+                self.reading.upto = await self.read_upto()
+
+        self.reads_anew = True
+        try:
+            yield read_anew
+        finally:
+            self.reads_anew = False
+
+    def lose(self, *, whole: bool) -> None:
         """Break it off and let go of what it has found: words of its user were erased."""
-        self.is_lost, self.result = True, None
         self._notes.clear()
+        if self.reads_anew and not whole:
+            return
+        self.is_lost, self.result = True, None
         self._asked.clear()
         if self.task is not None and not self.task.done():
             self.task.cancel()
@@ -240,7 +264,7 @@ class RunningOperations:
     def _lose(self, one: Running, *, whole: bool) -> None:
         """Break an operation off whose user's words were erased; nothing is left of one that has ended."""
         has_ended = one.ended is not None
-        one.lose()
+        one.lose(whole=whole)
         if (whole or has_ended) and self._held.get(one.id) is one:
             del self._held[one.id]
             self._written.pop(one.id, None)
@@ -285,7 +309,7 @@ class RunningOperations:
         if sum(each.ended is None for each in ours) >= AT_ONCE:
             raise Conflict(f"{AT_ONCE} operations go on already: wait for one, or cancel one")
         one = Running(token(20), name, who.wall, who.user, self._clock.now(), self._clock, self._changed)
-        one.reading = Reading(upto)
+        one.reading, one.read_upto = Reading(upto), partial(self._kept.last_erasure, who.wall)
         self._held[one.id] = one
         if (written := self._write(one)) is not None:
             await asyncio.wait({written})
