@@ -100,7 +100,8 @@ def all_kept(data: str) -> str:
 
     async def look(store: SqlStore, _: str) -> None:
         for table in ("log", "records", "kept", "work"):
-            held.extend(map(str, await store.read(lambda rows, t=table: rows.execute(f"SELECT * FROM {t}").fetchall())))
+            sql = f"SELECT * FROM {table}"
+            held.extend(map(str, await store.read(lambda rows: rows.execute(sql).fetchall())))  # noqa: B023
 
     elsewhere(data, look, "")
     return "\n".join(held)

@@ -34,7 +34,6 @@ from mindstream.service.memory import UserMemory, nobody
 from mindstream.service.privacy.erase import (
     Beside,
     count_rows,
-    erase_beside,
     erase_person,
     find_beside,
     take_elsewhere,
@@ -46,11 +45,6 @@ from mindstream.town.events import TownBegan
 IN_A_DATABASE = (
     "the server's write-ahead log, its replicas and backups, and what was typed on other machines, are not looked at"
 )
-ELSEWHERE = (
-    "exports, recordings and files that tools wrote lie where they were asked for, and are yours to delete",
-    "visits to towns whose folders lie elsewhere: `mindstream memory erase --user NAME --data FOLDER` for each",
-)
-"""What no erasure of these data reaches."""
 PROBES, PROBE, SHORTEST = 300, 40, 8
 """So many texts are looked for, so many characters of each; shorter ones say nothing of whose they are."""
 _NAME = re.compile(r"[\x21-\x7e]*")
@@ -95,10 +89,16 @@ async def list_kept(opened: UserMemory, data: AnyData) -> Kept:
     beside = await find_beside(data, _rows(opened).tenant.name, opened.user)
     files = erasure.files_of(data.beside, opened.key)
     typed = history(data.beside, opened.key)
-    if not any(rows.values()) and not found and not typed.exists() and not is_pending(data, opened.key) and not beside:
+    if (
+        not any(rows.values())
+        and not found
+        and not typed.exists()
+        and not is_pending(data, opened.key)
+        and not beside.tokens
+    ):
         raise InputError(nobody(opened.user))
     left = {_told(each.stream): len(each.rows) + len(each.ids) for each in found}
-    return Kept(rows, files, words, left, [*stays, *([] if data.folder else [IN_A_DATABASE])], beside)
+    return Kept(rows, files, words, left, [*beside.stays(), *stays, *([] if data.folder else [IN_A_DATABASE])], beside)
 
 
 def _rows(opened: UserMemory) -> SqlStore:
@@ -122,9 +122,9 @@ async def erase(
         StorageError: something could not be erased; the message says what.
     """
     store, user, key, where = _rows(opened), opened.user, opened.key, Location.of(data)
-    await erase_beside(where, store.tenant.name, user, opened.clock)  # first: nobody comes in by a token any more
+    await revoke_tokens(where, store.tenant.name, what.beside, opened.clock)  # first: nobody comes in any more
     if (folder := where.folder) is None:
-        await erase_person(store, user, opened.clock, where.beside, known=bool(what.beside))
+        await erase_person(store, user, opened.clock, where.beside, known=bool(what.beside.tokens))
         await _prove_rows(opened)
         return
     await withdraw(store, user, key, opened.clock)  # first: until this is done, the user is there, and asked for again
@@ -139,7 +139,7 @@ async def erase(
 
 def _staying(connection: Sql, user: str) -> list[str]:
     """Say what stays of a user, and why."""
-    said = [*ELSEWHERE]
+    said = list[str]()
     owned = [name for name, event_ in _pools(connection) if event_.owner == user]
     said += [f"the pool {name!r} stays, with its domain and its rubric; it has no owner any more" for name in owned]
     if connection.execute("SELECT 1 FROM log WHERE kind = ? LIMIT 1", (TownBegan.kind,)).fetchone():

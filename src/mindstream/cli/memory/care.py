@@ -29,7 +29,7 @@ from mindstream.service import erasing
 from mindstream.service.memory import open_user_memory, plain
 from mindstream.service.operations.who import wall_of
 from mindstream.service.privacy.audit import note, note_of
-from mindstream.service.privacy.erase import Beside, Gone, erase_beside, erase_person
+from mindstream.service.privacy.erase import Beside, Gone, erase_person, find_beside, revoke_tokens
 from mindstream.settings import Settings
 from mindstream.text.counting import count_of
 
@@ -181,10 +181,10 @@ def erase(
     tell(
         json,
         {"user": user, **rows, "files": files, "elsewhere": {**done.elsewhere}, "stays": [*done.stays],
-         "tokens": [*done.beside.tokens.values()], "forks": {**done.beside.forks}, "looked_for": len(done.words)},
+         "tokens": [*done.beside.tokens.values()], "looked_for": len(done.words)},
         f"{user} is erased: {', '.join([told, *files])}",
         *(f"in {stream}: {count_of(count, 'row')} and records of {user}" for stream, count in done.elsewhere.items()),
-        *done.beside.told(user),
+        *done.beside.told(),
         f"looked for {looked}: none is left",
         *(f"not erased: {each}" for each in done.stays),
     )  # fmt: skip
@@ -197,22 +197,27 @@ def _erase_behind(settings: Settings, user: str, tenant: str, *, yes: bool, json
 
     async def erased() -> tuple[Gone, Beside]:
         clock = SystemClock()
-        beside = await erase_beside(settings.data, tenant, user, clock)  # first: nobody comes in by a token any more
+        beside = await find_beside(settings.data, tenant, user)
+        await revoke_tokens(settings.data, tenant, beside, clock)  # first: nobody comes in any more
         async with open_store(settings.data, tenant) as store:
-            gone = await erase_person(store, user, clock, settings.data.beside, known=bool(beside))
+            gone = await erase_person(store, user, clock, settings.data.beside, known=bool(beside.tokens))
             await note(store, "erased", gone.counts(), user, tenant)
             return gone, beside
 
     gone, beside = asyncio.run(erased())
     counts: dict[str, JsonValue] = {**gone.counts()}
     told = ", ".join(f"{count} {name}" for name, count in counts.items()) or "nothing else was kept"
-    more: dict[str, JsonValue] = {"tokens": [*beside.tokens.values()], "forks": {**beside.forks}}
+    more: dict[str, JsonValue] = {
+        "tokens": [*beside.tokens.values()],
+        "forks": [*beside.forks],
+        "stays": [*beside.stays()],
+    }
     tell(
         json,
         {"user": user, "tenant": tenant} | counts | more,
         f"{user} of {tenant} is erased: {told}",
-        *beside.told(user),
-        *(f"not erased: {each}" for each in erasing.ELSEWHERE),
+        *beside.told(),
+        *(f"not erased: {each}" for each in beside.stays()),
     )
 
 

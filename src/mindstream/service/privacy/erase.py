@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -34,6 +34,12 @@ from mindstream.service.operations.own import SERVER, TOKEN
 from mindstream.service.operations.who import LOCAL, Who, wall_of
 from mindstream.sharing.events import ExemplarWithdrawn
 
+ELSEWHERE = (
+    "exports, recordings and files that tools wrote lie where they were asked for, and are yours to delete",
+    "visits to towns in folders of their own stay in those: delete what is to be forgotten of them there",
+)
+"""What no erasure of these data reaches."""
+
 
 @dataclass(frozen=True, slots=True)
 class Gone:
@@ -57,78 +63,63 @@ class Beside:
 
     Attributes:
         tokens: the ids of tokens that were made for that person alone, by the names under which they are kept.
-        forks: how many rows and records of forks of towns are the person's, by the name of the fork.
+        forks: the forks of towns that the person has visited, or that name the person, with their folders. They stay.
     """
 
     tokens: Mapping[str, str] = field(default_factory=dict)
-    forks: Mapping[str, int] = field(default_factory=dict)
+    forks: Mapping[str, Path] = field(default_factory=dict)
 
-    def __bool__(self) -> bool:
-        return bool(self.tokens or self.forks)
+    def told(self) -> list[str]:
+        """Say in lines what was deleted."""
+        return [f"the token {id_} opens nothing any more" for id_ in self.tokens.values()]
 
-    def told(self, person: str) -> list[str]:
-        """Say what it is, in lines."""
-        said = [f"in the fork {name}: {count} rows and records of {person}" for name, count in self.forks.items()]
-        return [*said, *(f"the token {id_} opens nothing any more" for id_ in self.tokens.values())]
+    def stays(self) -> list[str]:
+        """Say in lines what was not erased, and what to do about it."""
+        said = [
+            f"the fork {name} of a town tells of them, and its residents remember them: delete it, by"
+            f" `DELETE /api/v1/towns/{name}` or with its folder {folder}"
+            for name, folder in self.forks.items()
+        ]
+        return [*ELSEWHERE, *said]
 
 
 async def find_beside(data: Location, wall: str, person: str) -> Beside:
-    """Return the tokens and the forks of towns that hold something of a person."""
+    """Return the tokens of a person, and the forks of towns that tell of the person."""
     user, tokens = StreamName("user", person).normal, dict[str, str]()
     async with open_store(data) as ours:
         for each in await ours.kept(SERVER, TOKEN):
             held = json.loads(each.value)
             if held.get("user") == user and wall_of(held["tenant"]) == wall:
                 tokens[each.name] = held["id"]
-    forks = dict[str, int]()
-    for name, place in _forks(data, wall):
-        async with open_store(place) as town:
-            left, rows = await town.read(_finder(town, person))
-            if count := sum(len(each.rows) + len(each.ids) for each in left) + sum(rows.values()):
-                forks[name] = count
+    forks = dict[str, Path]()
+    for name, fork in ForkedTowns(data).all(Who(wall or LOCAL, frozenset())).items():
+        async with open_store(fork.place) as town:
+            if await town.read(lambda rows: _tells_of(rows, person)):
+                forks[name] = fork.place.beside
     return Beside(tokens, forks)
 
 
-async def erase_beside(data: Location, wall: str, person: str, clock: Clock) -> Beside:
-    """Delete the tokens of a person, who can write nothing from then on, and what forks of towns hold of the person.
+def _tells_of(rows: Sql, person: str) -> bool:
+    """Tell whether a town's rows name a person."""
+    named = json.dumps(person, ensure_ascii=False)[1:-1]
+    sql = "SELECT 1 FROM log WHERE by = ? OR instr(payload, ?) > 0 LIMIT 1"
+    own = "SELECT 1 FROM streams WHERE kind = 'resident' AND normal = ?"
+    return bool(
+        rows.execute(sql, (person, named)).fetchone()
+        or rows.execute(own, (StreamName("resident", person).normal,)).fetchone()
+    )
 
-    Raises:
-        StorageError: something cannot be deleted.
-    """
-    found = await find_beside(data, wall, person)
+
+async def revoke_tokens(data: Location, wall: str, beside: Beside, clock: Clock) -> None:
+    """Delete the tokens that were made for a person, with the person's name: nobody comes in by them any more."""
+    if not beside.tokens:
+        return
     async with open_store(data) as ours:
-        for name, id_ in found.tokens.items():
+        for name, id_ in beside.tokens.items():
             await ours.keep(SERVER, name, clock.now(), lambda _: None)
             await ours.note(clock.now(), Deed("token_revoked", "command", machine_user(), "", wall, {"token": id_}))
-        if found.tokens:
-            await ours.write(mark_erased)
-            await ours.compact()
-    for name, place in _forks(data, wall):
-        if name in found.forks:
-            async with open_store(place) as town:
-                await _erase_in_fork(town, person)
-    return found
-
-
-def _forks(data: Location, wall: str) -> list[tuple[str, Location]]:
-    forks = ForkedTowns(data).all(Who(wall or LOCAL, frozenset()))
-    return [(name, each.place) for name, each in forks.items()]
-
-
-def _finder(town: SqlStore, person: str) -> Callable[[Sql], tuple[list[Left], dict[str, int]]]:
-    key = town.key(StreamName("user", person))
-    return lambda rows: (elsewhere.find(rows, person, key), count_rows(rows, [key]))
-
-
-async def _erase_in_fork(town: SqlStore, person: str) -> None:
-    key = town.key(StreamName("user", person))
-
-    def erase(rows: Sql) -> None:
-        take_elsewhere(rows, person, key)
-        _erase_stream(rows, key)
-
-    await town.write(erase, [key, ERASURES])
-    await town.compact()
+        await ours.write(lambda rows: erasure.mark_erased(rows, next_change(rows)))
+        await ours.compact()
 
 
 async def erase_person(
@@ -248,11 +239,6 @@ def _erase_stream(rows: Sql, key: StreamKey) -> None:
     """Delete all rows of a stream; those that name it, too, for nobody holds it any more who would have to be told."""
     erasure.erase(rows, key, None, next_change(rows))
     rows.execute("DELETE FROM erased WHERE stream = ?", (key,))
-
-
-def mark_erased(rows: Sql) -> None:
-    """Have the files written anew when the store is compacted: bytes of what was deleted are in them."""
-    erasure.mark_erased(rows, next_change(rows))
 
 
 def count_rows(rows: Sql, streams: Iterable[StreamKey]) -> dict[str, int]:
