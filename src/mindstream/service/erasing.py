@@ -36,6 +36,7 @@ from mindstream.service.privacy.erase import (
     count_rows,
     erase_person,
     find_beside,
+    revoke_tokens,
     take_elsewhere,
     withdraw,
 )
