@@ -36,7 +36,7 @@ from mindstream.sharing.events import ExemplarWithdrawn
 
 ELSEWHERE = (
     "exports, recordings and files that tools wrote lie where they were asked for, and are yours to delete",
-    "visits to towns in folders of their own stay in those: delete what is to be forgotten of them there",
+    "visits to towns that lie elsewhere stay, with what residents remember of them: delete the folder of such a town",
 )
 """What no erasure of these data reaches."""
 
