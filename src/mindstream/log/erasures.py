@@ -132,8 +132,10 @@ def lost_since(connection: Sql, stream: str, since: int) -> bool | None:
     return None if whole is None else bool(whole)
 
 
-def check(connection: Sql, stream: str, opened: int | None, words_read: int | None = None) -> None:
+def check(connection: Sql, stream: str, opened: int | None, words_read: int | None = None) -> int | None:
     """Refuse to write words that were read before an erasure of their stream.
+
+    Return the number of the last erasure; None where nothing is asked.
 
     Args:
         opened: refuse where all of the stream was erased after that erasure. None: not asked.
@@ -143,9 +145,12 @@ def check(connection: Sql, stream: str, opened: int | None, words_read: int | No
         ErasedMeanwhile: it was.
     """
     known = [each for each in (opened, words_read) if each is not None]
-    if not known or (lost := lost_since(connection, stream, min(known))) is None:
-        return
+    if not known:
+        return None
+    if (upto := last(connection)) <= min(known) or (lost := lost_since(connection, stream, min(known))) is None:
+        return upto
     if lost:
         raise ErasedMeanwhile("all that was kept of this mind was erased meanwhile: open it anew")
     if words_read is not None and lost_since(connection, stream, words_read) is not None:
         raise ErasedMeanwhile("words of this mind were forgotten after they were read here: read it again", whole=False)
+    return upto

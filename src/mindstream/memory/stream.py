@@ -228,6 +228,11 @@ class Stream:
                 self._since = since
                 caches.note(self.key, since)
 
+    async def erasures_at(self, seq: int) -> int:
+        """Return the number of the last erasure when a row was written or later: what is read from now on is newer."""
+        at = getattr(self.store, "erasures_at", None)
+        return await (self.store.last_erasure() if at is None else at(seq))
+
     def was_opened_before(self, erasure: int) -> bool:
         """Tell whether it may hold something of what that erasure took."""
         return self._since is None or self._since < erasure

@@ -74,6 +74,8 @@ class SqlStore(Store):
     _database: SqlDatabase
     _typed: TypedKeys
     _salt = ""
+    _known = (0, 0)
+    """The seq that was committed here last, and the number of the last erasure then."""
 
     @cached_property
     def at_work(self) -> WeakSet[AtWork]:
@@ -97,9 +99,12 @@ class SqlStore(Store):
     async def commit(self, *commits: Commit) -> list[Logged]:
         checked = [checked_commit(commit) for commit in commits if self.tenant.own(commit.mind)]
         about = [one.mind for one in checked] + [OPEN for one in checked if _opens_work(one)]
+        upto = list[int]()
         logged = await self._database.write(
-            lambda each: [row for one in checked for row in writing.write(each, one)], about
+            lambda each: [row for one in checked for row in writing.write(each, one, upto.append)], about
         )
+        if logged and upto:
+            self._known = (logged[-1].seq, upto[-1])
         self.on_commit()
         return logged
 
@@ -345,6 +350,11 @@ class SqlStore(Store):
 
     async def erased_since(self, number: int) -> tuple[str, list[Erased]]:
         return await self._database.glance(lambda connection: erasures.after(connection, number))
+
+    async def erasures_at(self, seq: int) -> int:
+        """Return the number of the last erasure when a row was written or later, without a look where that is known."""
+        known, number = self._known
+        return number if known >= seq else await self.last_erasure()
 
     async def digest(self, text: str) -> str:
         """Return a keyed digest of a text: whoever does not have the database cannot make it, nor try names by it."""

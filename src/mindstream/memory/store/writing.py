@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields, replace
 
 from mindstream.errors import Conflict
@@ -21,8 +22,10 @@ HOLDS = "(valid_until IS NULL OR valid_until > ?) AND forgotten IS NULL"
 """Asked with a moment: what it says holds then, as recall means it (memory/recall/filters), and it is not forgotten."""
 
 
-def write(connection: Sql, commit: Commit) -> list[Logged]:
-    erasures.check(connection, commit.mind, commit.since, commit.words_read)
+def write(connection: Sql, commit: Commit, told: Callable[[int], None] = lambda _: None) -> list[Logged]:
+    """Write a commit; `told` is called with the number of the last erasure, where the commit asks for erasures."""
+    if (upto := erasures.check(connection, commit.mind, commit.since, commit.words_read)) is not None:
+        told(upto)
     if commit.entries:
         registry.register(connection, commit.mind)
     if commit.fence:
