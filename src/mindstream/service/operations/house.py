@@ -175,7 +175,7 @@ class House:
 
     def _end_now(self, stream: str, before: int | None) -> None:
         key = StreamKey(stream)
-        self.running.drop(key)
+        self.begin(self._check_answers(key))
         opened = [each.mind.memory for each in self.minds.each()] + list(self._memories.values())
         known = any(each.key == key and (before is None or each.was_opened_before(before)) for each in opened)
         ground = self._grounds.get(tenant_of(stream))

@@ -14,7 +14,7 @@ from pydantic import BaseModel, JsonValue
 
 from mindstream.chance import token
 from mindstream.clock import Clock, Moment
-from mindstream.errors import Conflict, InputError, MindstreamError
+from mindstream.errors import Conflict, ErasedMeanwhile, InputError, MindstreamError
 from mindstream.log.erasures import READING, Reading
 from mindstream.log.names import StreamKey
 from mindstream.planning.plan import Plan
@@ -269,14 +269,6 @@ class RunningOperations:
             del self._held[one.id]
             self._written.pop(one.id, None)
 
-    def drop(self, stream: StreamKey) -> None:
-        """Break off all that reads a stream, and let go of its results: all of the stream was erased.
-
-        What the store keeps of them went in the same transaction.
-        """
-        for one in self._reading(stream):
-            self._lose(one, whole=True)
-
     async def check(self, stream: StreamKey) -> None:
         """Break off what read words of a stream that were erased since, and let go of its results.
 
@@ -329,6 +321,7 @@ class RunningOperations:
         except Exception as error:
             one.state = "failed"
             one.problem = str(error) if isinstance(error, MindstreamError) else "it is our fault"
+            one.is_lost = one.is_lost or isinstance(error, ErasedMeanwhile)
             if not isinstance(error, MindstreamError):
                 raise
         finally:
