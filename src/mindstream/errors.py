@@ -6,9 +6,9 @@ MindstreamError
 │   ├── PackError             a pack's file, with file and line
 │   └── InputError            a text, a name or a number that was handed in
 ├── StorageError              the data folder: locked, corrupt, full, not writable
+│   ├── ErasedMeanwhile       words that were read before they were erased are not written back
 │   └── Conflict              somebody else wrote first; read again and retry
 │       ├── LeaseLost         this process no longer holds the work that it wants to finish
-│       │   └── ErasedMeanwhile   … nor may it write anything of it: all of the stream was erased
 │       ├── HeldElsewhere     another process, which lives, is at this work: a run, a life, a town
 │       └── HeardAlready      it was said before under the same key, and is heard once
 ├── ModelError                whoever answers did not
@@ -60,8 +60,16 @@ class LeaseLost(Conflict):
     """The work was taken over by another process after its lease ran out."""
 
 
-class ErasedMeanwhile(LeaseLost):
-    """All that is kept of a stream was erased since it was opened here: what is held of it is not written back."""
+class ErasedMeanwhile(StorageError):  # noqa: N818
+    """Words of a stream were erased after they were read here: they are not written back.
+
+    Attributes:
+        whole: all of the stream was erased; else a part of it was forgotten.
+    """
+
+    def __init__(self, message: str, *, whole: bool = True) -> None:
+        super().__init__(message)
+        self.whole = whole
 
 
 class HeldElsewhere(Conflict):

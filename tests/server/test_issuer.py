@@ -6,8 +6,10 @@ import base64
 import hashlib
 import hmac
 import json
+import sqlite3
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -171,3 +173,23 @@ def test_what_is_no_key_and_no_scope_is_passed_over() -> None:
     assert read_scopes({"scope": "openid write evil.nothing read"}) == ["read", "write"]
     assert read_scopes({"scp": ["memory.read", 7]}) == ["memory.read"]
     assert read_scopes({"scope": {"a": 1}}) == []
+
+
+def test_who_holds_a_token_is_known_by_a_digest_that_names_cannot_be_tried_by(
+    tmp_path: Path, issuer: LocalIssuer
+) -> None:
+    def told(folder: Path) -> str:
+        known = Issuer(issuer.url, [AUDIENCE], SystemClock(), user_claim="sub")
+        with Served(folder, require_token=True, issuer=known) as served, served.client() as client:
+            for _ in range(2):
+                headers = issuer.token(sub="ann")
+                id_ = client.post(f"{USER}/memories", json={"text": "acme's"}, headers=headers).json()["id"]
+                client.delete(f"{USER}/memories/{id_}", headers=headers).raise_for_status()
+        with closing(sqlite3.connect(folder / "mindstream.db")) as connection:
+            ((who,),) = connection.execute("SELECT DISTINCT who FROM audit").fetchall()
+            text = f"{connection.execute('SELECT * FROM kept').fetchall()}"
+        tried = hashlib.sha256(b"acme\nann").hexdigest()[:20]
+        assert who.startswith("iss-") and tried not in who and tried not in text
+        return str(who)
+
+    assert told(tmp_path / "one") == told(tmp_path / "one") != told(tmp_path / "two")

@@ -23,6 +23,7 @@ class Answer:
         words: all that was shown.
         kept: what of it is remembered.
         verdict: what an alarm adds to it; None before that was judged.
+        erasures: the number of the last erasure when the Talker began to read for it.
         written: it was tried to keep it. decided: what was decided stands in the log.
         speaking: words of it are coming, so that silence need not be filled.
         turn: the work that it is, which ends with it; None: it is none.
@@ -41,6 +42,7 @@ class Answer:
     decided: bool = False
     speaking: bool = False
     reading: bool = False
+    erasures: int | None = None
     written: bool = False
     turn: int | None = None
     handover: Handover = field(default_factory=Handover)

@@ -11,10 +11,11 @@ from mindstream.coach.gates.gate import Situation
 from mindstream.coach.gates.keeper import Gatekeeper
 from mindstream.coach.gates.outcomes import decision_entry
 from mindstream.coach.talker import AGENT, Talker
-from mindstream.errors import LeaseLost, ModelResting, StorageError
+from mindstream.errors import ErasedMeanwhile, LeaseLost, ModelResting, StorageError
 from mindstream.foreign_code import describe
 from mindstream.log.events import Failed, Logged, Said, Waiting
 from mindstream.memory.store.record import RecordDraft
+from mindstream.memory.store.redaction import MARK
 from mindstream.memory.store.store import Entry, WorkDone
 from mindstream.reasoners.background import Background
 
@@ -50,12 +51,18 @@ class AnswerLog:
         )  # fmt: skip
         raised = answer.verdict.events(self._session, answer.heard) if answer.verdict else []
         said = Entry(event, AGENT, tuple(records))
-        for attempt in range(1, WRITES + 1):
+        for attempt in range(1, WRITES + 2):  # once more where words were erased meanwhile
             entries = [said, *(Entry(each, AGENT) for each in raised), *self._decision(answer, situation, needless)]
             try:
-                logged = (await self._stream.commit(*entries, finish=finish))[0]
+                logged = (await self._stream.commit(*entries, finish=finish, words_read=answer.erasures))[0]
+            except ErasedMeanwhile as erased:
+                if erased.whole:
+                    raise
+                # it may tell what was forgotten while it was said: what stays is that there was an answer
+                said = Entry(event.model_copy(update={"text": MARK, "record": ""}), AGENT)
+                raised, answer.erasures = [], None
             except StorageError as error:
-                if attempt == WRITES or (isinstance(error, LeaseLost) and finish == self._turn_of(answer)):
+                if attempt >= WRITES or (isinstance(error, LeaseLost) and finish == self._turn_of(answer)):
                     raise
                 needless, finish = None, self._turn_of(answer)  # another process may be at it: then it is thought about
                 await asyncio.sleep(0.1 * attempt)

@@ -222,6 +222,8 @@ class Answering:
     async def _own(self, answer: Answer, situation: Situation) -> AsyncGenerator[str]:
         """Give the Talker's own words; nobody who holds the floor may be silent for ever."""
         may_wait = answer.decision.hands_over and not answer.waited
+        if answer.erasures is None:
+            answer.erasures = await self._stream.erasures_at(answer.heard)
         answer.handover, verdict = Handover(may_wait=may_wait), answer.verdict or NOTHING
         unsaid = await self._talker.unsaid() if answer.one_answer else ""
         words = {"called_for" if self._in_own_words(verdict) else "before": verdict.first}

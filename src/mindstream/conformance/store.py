@@ -25,7 +25,7 @@ from mindstream.conformance.samples import (
 )
 from mindstream.errors import Conflict, ErasedMeanwhile, InputError
 from mindstream.log.audit import Deed
-from mindstream.log.erasures import digest_of
+from mindstream.log.erasures import digest_of, reading
 from mindstream.log.names import StreamKey
 from mindstream.memory.fading import StrengthState
 from mindstream.memory.store.checkpoints import Checkpoint
@@ -341,6 +341,35 @@ async def what_was_erased_is_told_and_not_written_back(open_store: Factory[Store
         expect(await store.last_erasure() == all_.number, "the number of the last erasure")
 
 
+async def words_that_were_forgotten_are_not_written_back(open_store: Factory[Store]) -> None:
+    async with open_store() as store:
+        read = await store.last_erasure()
+        record, other = build_record("mine"), replace(build_record("his"), stream=BOB)
+        await store.commit(build_writing(record))
+        await store.commit(build_writing(other))
+        late = replace(build_writing(build_record("drawn from it")), words_read=read)
+        await store.erase(BOB, [other.id])
+        expect(await store.lost_since(ANN, read) is None, "that nothing of hers was erased")
+        await store.keep(ANN, "result:1", NOW, lambda _: "mine", read)
+        await store.erase(ANN, [record.id])
+        expect(not await store.kept(ANN, "result:"), "that results went with the words")
+        expect(await store.lost_since(ANN, read) is False, "that a part of hers was erased")
+        await expect_error(ErasedMeanwhile, store.commit(late), "what was drawn from what is forgotten")
+        again = store.keep(ANN, "result:1", NOW, lambda _: "mine", read)
+        await expect_error(ErasedMeanwhile, again, "a result in which it stands")
+        expect(not await store.kept(ANN, "result:"), "nothing of what was refused")
+        async with reading(store) as own:
+            again_said = build_record("said again")
+            await store.commit(build_writing(again_said))
+            await store.erase(ANN, [again_said.id])
+            expect(own.upto == await store.last_erasure(), "that a task knows what it erases itself")
+        await store.commit(replace(late, words_read=own.upto))
+        await store.erase(ANN)
+        expect(await store.lost_since(ANN, own.upto) is True, "that all of hers was erased")
+        again = store.keep(ANN, "result:1", NOW, lambda _: "mine", own.upto)
+        await expect_error(ErasedMeanwhile, again, "anything of somebody who was erased")
+
+
 async def the_audit_outlives_an_erasure_and_names_nobody(open_store: Factory[Store]) -> None:
     async with open_store() as store:
         await store.commit(build_writing(build_record("mine")))
@@ -380,5 +409,6 @@ PROMISES: tuple[Promise[Store], ...] = (
     erasing_a_stream_leaves_nothing_of_it,
     an_erasure_takes_rows_and_rewrites_versions,
     what_was_erased_is_told_and_not_written_back,
+    words_that_were_forgotten_are_not_written_back,
     the_audit_outlives_an_erasure_and_names_nobody,
 )

@@ -78,6 +78,7 @@ TRIED: dict[str, Call] = {
     "kept": lambda store, its: store.kept(its.key),
     "keep": lambda store, its: store.keep(its.key, "kept", NOW, lambda _: "alien"),
     "drop_kept": lambda store, its: store.drop_kept(its.key, "", NOW),
+    "lost_since": lambda store, its: store.lost_since(its.key, 0),
     "erase": lambda store, its: store.erase(its.key),
 }  # fmt: skip
 """What asks for a stream by its key."""

@@ -6,11 +6,16 @@ read names off them. (Who has the database and a list of names can try them: it 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import secrets
+from collections.abc import AsyncIterator
+from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Protocol
 
+from mindstream.errors import ErasedMeanwhile
 from mindstream.log.names import MARK, StreamKey
 from mindstream.log.sql import Sql
 
@@ -35,10 +40,15 @@ def salt_of(connection: Sql) -> str:
 
 def digest_for(connection: Sql, name: str) -> str:
     """Return the digest by which a name is written down; in a transaction that writes."""
+    return digest_of(made_salt(connection), name)
+
+
+def made_salt(connection: Sql) -> str:
+    """Return what this database's digests are made with, made if need be; in a transaction that writes."""
     if not salt_of(connection):
         new = "INSERT INTO salts (one, value, turns) VALUES (1, ?, 0) ON CONFLICT DO NOTHING"
         connection.execute(new, (secrets.token_hex(32),))
-    return digest_of(salt_of(connection), name)
+    return salt_of(connection)
 
 
 def digest_of(salt: str, name: str) -> str:
@@ -69,9 +79,78 @@ def after(connection: Sql, number: int) -> tuple[str, list[Erased]]:
     return salt_of(connection), [Erased(row[0], row[1], bool(row[2])) for row in rows]
 
 
-def is_gone(connection: Sql, stream: str, since: int) -> bool:
-    """Tell whether all of a stream was erased after that erasure: what is held of it must not be written back."""
+@dataclass(slots=True)
+class Reading:
+    """A task that reads a user's words and writes what it makes of them.
+
+    Attributes:
+        upto: the number of the last erasure when it began to read, or of the erasure that it made itself.
+    """
+
+    upto: int
+
+
+READING: ContextVar[Reading | None] = ContextVar("reading", default=None)
+"""What the current task reads since when; None: that is not tracked.
+
+What the task commits is refused where words of the stream were erased by somebody else since.
+"""
+
+
+class TellsLast(Protocol):
+    """What is asked of a store."""
+
+    async def last_erasure(self) -> int:
+        """Return the number of the last erasure."""
+
+
+@contextlib.asynccontextmanager
+async def reading(store: TellsLast) -> AsyncIterator[Reading]:
+    """Have the current task write nothing back that was erased after it read it, until the block ends.
+
+    What it commits then raises ErasedMeanwhile. Within another such block of the task, that one holds.
+    """
+    if (outer := READING.get()) is not None:
+        yield outer
+        return
+    token = READING.set(Reading(await store.last_erasure()))
+    try:
+        yield READING.get() or Reading(0)
+    finally:
+        READING.reset(token)
+
+
+def lost_since(connection: Sql, stream: str, since: int) -> bool | None:
+    """Tell whether all of a stream was erased after that erasure (True), or a part of it (False); None: nothing.
+
+    Where nothing at all was erased since, which is nearly always, this costs one look at the end of an index.
+    """
     if last(connection) <= since:
-        return False
-    sql = "SELECT 1 FROM erasures WHERE digest = ? AND whole = 1 AND number > ? LIMIT 1"
-    return connection.execute(sql, (digest_of(salt_of(connection), stream), since)).fetchone() is not None
+        return None
+    sql = "SELECT max(whole) FROM erasures WHERE digest = ? AND number > ?"
+    (whole,) = connection.execute(sql, (digest_of(salt_of(connection), stream), since)).fetchone()
+    return None if whole is None else bool(whole)
+
+
+def check(connection: Sql, stream: str, opened: int | None, words_read: int | None = None) -> int | None:
+    """Refuse to write words that were read before an erasure of their stream.
+
+    Return the number of the last erasure; None where nothing is asked.
+
+    Args:
+        opened: refuse where all of the stream was erased after that erasure. None: not asked.
+        words_read: refuse where any part of the stream was erased after that erasure. None: not asked.
+
+    Raises:
+        ErasedMeanwhile: it was.
+    """
+    known = [each for each in (opened, words_read) if each is not None]
+    if not known:
+        return None
+    if (upto := last(connection)) <= min(known) or (lost := lost_since(connection, stream, min(known))) is None:
+        return upto
+    if lost:
+        raise ErasedMeanwhile("all that was kept of this mind was erased meanwhile: open it anew")
+    if words_read is not None and lost_since(connection, stream, words_read) is not None:
+        raise ErasedMeanwhile("words of this mind were forgotten after they were read here: read it again", whole=False)
+    return upto

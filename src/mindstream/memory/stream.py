@@ -17,6 +17,7 @@ from pydantic import BaseModel, JsonValue
 from mindstream import caches, intake
 from mindstream.clock import Clock, Moment, SystemClock, Time, moment, moment_or_none
 from mindstream.errors import Conflict, InputError
+from mindstream.log import erasures
 from mindstream.log.events import Event, Logged, Remembered
 from mindstream.log.feed import Feed
 from mindstream.log.names import StreamName
@@ -256,6 +257,11 @@ class Stream:
                 self._since = since
                 caches.note(self.key, since)
 
+    async def erasures_at(self, seq: int) -> int:
+        """Return the number of the last erasure when a row was written or later: what is read from now on is newer."""
+        at = getattr(self.store, "erasures_at", None)
+        return await (self.store.last_erasure() if at is None else at(seq))
+
     def was_opened_before(self, erasure: int) -> bool:
         """Tell whether it may hold something of what that erasure took."""
         return self._since is None or self._since < erasure
@@ -408,6 +414,7 @@ class Stream:
         self, *entries: Entry | Event, revisions: Sequence[Revision] = (), wake: NewWork | None = None,
         finish: WorkDone | None = None, put_back: WorkReleased | None = None, fence: Fence | None = None,
         touch: Touch | None = None, checkpoint: Checkpoint | None = None, unique: str = "",
+        words_read: int | None = None,
     ) -> list[Logged]:  # fmt: skip
         """Write events, records, revisions and work together, durably; hand the events to whoever listens.
 
@@ -416,12 +423,17 @@ class Stream:
             touch: of a recall that was a pure read (`Recollection.touch`): what it does is written with the rest, once.
             checkpoint: what is derived from the stream, in its next version, else Conflict.
             unique: what there can be one of in the stream, else Conflict.
+            words_read: the number of the last erasure when the words in it were read: ErasedMeanwhile where words of
+                the stream were erased since. None: as the current task says (log/erasures `reading`).
         """
         await self.begin()
+        if words_read is None and entries and (reading := erasures.READING.get()) is not None:
+            words_read = reading.upto
         made = tuple(entry if isinstance(entry, Entry) else Entry(entry, self.name) for entry in entries)
         commit = Commit(
             mind=self.key, at=self.clock.now(), entries=made, revisions=tuple(revisions), wake=wake, finish=finish,
             put_back=put_back, fence=fence, checkpoint=checkpoint, unique=unique, since=self._since,
+            words_read=words_read,
         )  # fmt: skip
         writing = asyncio.ensure_future(self._published(commit, touch))
         writing.add_done_callback(lambda task: task.cancelled() or task.exception())  # nobody may be left to ask for it

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from mindstream import chance, intake
 from mindstream.errors import BudgetSpent, InputError
+from mindstream.log import erasures
 from mindstream.log.names import checked_name
 from mindstream.models.cause import Cause, calls_for, current_cause
 from mindstream.models.model import Model
@@ -73,7 +74,8 @@ async def solve(planner: Planner, task: str, plan: Plan | None = None, *, run: s
             return ended
     lease_s = planner.limits.lease_s
     held = open_journal(memory, run, task, how, allowance.spent, lease_s) if memory else nullcontext()
-    async with choose_models(planner.models, roles, allowance.budget) as named, held as journal:
+    fenced = erasures.reading(memory.store) if memory else nullcontext()
+    async with fenced, choose_models(planner.models, roles, allowance.budget) as named, held as journal:
         begun = (await read_run(told_before, run) if told_before else None) or RunCheckpoint(run)
         if told_before:
             allowance.take_up(f"{told_before.name}/{run}", begun.spent)

@@ -12,8 +12,9 @@ import logging
 from collections.abc import Sequence
 
 from mindstream import chance
-from mindstream.errors import OUTAGES, InputError, LeaseLost, ModelError, ModelResting, RateLimited
+from mindstream.errors import OUTAGES, ErasedMeanwhile, InputError, LeaseLost, ModelError, ModelResting, RateLimited
 from mindstream.foreign_code import ForeignFailure, ForeignTask, Overdue, Stopped, describe
+from mindstream.log import erasures
 from mindstream.log.events import Failed, SetAside, Thought
 from mindstream.log.work import LONGEST_LEASE_S, Work
 from mindstream.memory.lease import looking, renewing
@@ -35,6 +36,9 @@ LOG = logging.getLogger("mindstream.reasoners")
 async def silent(*_: object) -> Sequence[Entry]:
     """Add nothing to what a conclusion writes."""
     return ()
+
+
+FORGOTTEN = "words that it had read were forgotten meanwhile"
 
 
 class Runner:
@@ -116,7 +120,9 @@ class Runner:
     async def _think(self, slot: Slot, run: Run) -> None:
         """Think about it, and write what comes of it: a conclusion, a failure, or the end of trying."""
         slot.run = run
+        outer = erasures.READING.set(None)
         try:
+            erasures.READING.set(erasures.Reading(await self.memory.store.last_erasure()))  # before anything is read
             if any(work.attempts > CRASHES for work in run.work):
                 await self._set_aside(slot, run.work, f"taken up {CRASHES} times, and the process died each time")
                 return
@@ -130,13 +136,29 @@ class Runner:
             await self._fail(slot, run, f"{slot.name}: no conclusion within {slot.reasoner.timeout_s:.0f} seconds")
         except Exception as error:  # noqa: BLE001 (whatever it is, it is the failure of this run and no more)
             cause = error.cause if isinstance(error, ForeignFailure) else error
-            if isinstance(cause, OUTAGES):
+            if isinstance(cause, ErasedMeanwhile):
+                await self._read_again(run, cause)
+            elif isinstance(cause, OUTAGES):
                 await self._wait_out(slot, run, cause)
             elif not isinstance(cause, LeaseLost):  # else another process took it over; it is theirs to finish
                 reason = f"{slot.name}: {error if isinstance(error, ForeignFailure) else describe(error)}"
                 await self._fail(slot, run, reason, cause)
         finally:
+            erasures.READING.reset(outer)
             slot.run = None
+
+    async def _read_again(self, run: Run, erased: ErasedMeanwhile) -> None:
+        """Put work back of which words were forgotten meanwhile: it is thought about anew, without them."""
+        if run.work and not erased.whole:
+            with contextlib.suppress(LeaseLost, ErasedMeanwhile):  # it went with the words
+                await self.memory.commit(put_back=WorkReleased(run.ids, self.owner, FORGOTTEN, counts=False))
+
+    async def _tell(self, entries: Sequence[Entry], run: Run, put_back: WorkReleased | None) -> None:
+        """Log a failure and put the work back; where words were forgotten meanwhile, the work alone."""
+        try:
+            await self.memory.commit(*entries, put_back=put_back)
+        except ErasedMeanwhile as erased:
+            await self._read_again(run, erased)
 
     async def _occasion(self, slot: Slot, run: Run) -> RunContext:
         rows = await rows_of(self.memory, run.work)
@@ -180,7 +202,7 @@ class Runner:
         news = [] if is_known else [Entry(Failed(text=reason, where=slot.name), slot.name)]
         put_back = WorkReleased(run.ids, self.owner, reason, counts=False) if run.work else None
         if news or put_back:
-            await self.memory.commit(*news, put_back=put_back)
+            await self._tell(news, run, put_back)
 
     async def _fail(self, slot: Slot, run: Run, reason: str, cause: BaseException | None = None) -> None:
         """Put the work back, to be tried again; what has failed often enough is set aside."""
@@ -194,20 +216,20 @@ class Runner:
         if tired:
             await self._set_aside(slot, tired, reason, put_back)
         else:
-            await self.memory.commit(Entry(Failed(text=reason, where=slot.name), slot.name), put_back=put_back)
+            await self._tell([Entry(Failed(text=reason, where=slot.name), slot.name)], run, put_back)
 
     async def _set_aside(
         self, slot: Slot, work: Sequence[Work], reason: str, put_back: WorkReleased | None = None
     ) -> None:
         about, attempts = Run([*work]).about, max(each.attempts for each in work)
         event = Entry(SetAside(slot=slot.name, about=about, reason=reason, attempts=attempts), slot.name)
-        with contextlib.suppress(LeaseLost):
+        with contextlib.suppress(LeaseLost, ErasedMeanwhile):
             finish = WorkDone(tuple(each.id for each in work), self.owner)
             await self.memory.commit(event, finish=finish, put_back=put_back)
 
     async def _finish_cancelled(self, slot: Slot, run: Run) -> None:
         thought = Thought(slot=slot.name, about=run.about, text="cancelled", model="")
-        with contextlib.suppress(LeaseLost):
+        with contextlib.suppress(LeaseLost, ErasedMeanwhile):
             finish = WorkDone(run.ids, self.owner) if run.work else None
             await self.memory.commit(Entry(thought, slot.name), finish=finish)
 

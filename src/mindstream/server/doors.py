@@ -65,8 +65,8 @@ class Doors:
         self._ledger = Ledger(house.own_store, house.clock)
         self._budgets = Budgets(self._ledger, house.clock, admission.tokens)
         is_shared = house.settings.data.folder is None  # a folder has one server
-        self.writes = Writes(self._ledger, PATIENCE_S if is_shared else 0.0)
-        house.on_forget.append(self.writes.forget)
+        self.writes = Writes(house, self._ledger, PATIENCE_S if is_shared else 0.0)
+        house.on_forget.append(self.writes.check)
         self._more: list[contextlib.AbstractAsyncContextManager[Any]] = []
         self.metrics = Metrics(house)
         self._receiver = receiver
@@ -74,6 +74,8 @@ class Doors:
         add_rest(self.api, house, self.writes)
         add_events(self.api, house)
         add_chat(self.api, house)
+        if admission.issuer is not None:
+            admission.issuer.digest = lambda text: house.own_store().digest(text)
         servers = (admission.issuer.url,) if admission.issuer is not None else ()
         self._more.append(add_mcp(self.api, house, servers))
         add_problems(self.api)

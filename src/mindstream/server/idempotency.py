@@ -1,22 +1,24 @@
 """Idempotency-Key: a write that is sent again is answered as the first time, and done once.
 
-Answers are kept in memory for a day; on disk only those that hold no words: a sequence number, an id. After a restart
-the key of another one is known to be done, and said to be.
+Answers are kept in memory; on disk only what holds no words and no names: a sequence number, an id. After a restart,
+and after words were erased that may stand in it, the key of another one is known to be done, and said to be.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 from pydantic import BaseModel
 
 from mindstream.errors import InputError, MindstreamError
+from mindstream.log.names import StreamKey
 from mindstream.server.ledger import Ledger
 from mindstream.server.problems import Refusal
+from mindstream.service.operations.house import House
 from mindstream.service.operations.minds import ONCE
 from mindstream.service.operations.table import Operation
 from mindstream.service.operations.who import Who
@@ -29,6 +31,20 @@ LOOK_S, PATIENCE_S = 0.2, 10.0
 """How often, and how long, it is looked whether another server of these data has done it."""
 
 
+SHARED = ("pools", "towns")
+"""Rooms whose answers hold words of several users: those go where words of anybody were erased."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    """An answer; `stream`: whose words may stand in it (None: anybody's), with erasures known up to `upto`."""
+
+    answer: BaseModel
+    wall: str
+    stream: StreamKey | None
+    upto: int
+
+
 class Writes:
     """The writes that came with a key.
 
@@ -36,9 +52,9 @@ class Writes:
         patience_s: so long another server may be at what was begun under a key; 0: there is none.
     """
 
-    def __init__(self, ledger: Ledger, patience_s: float = 0.0) -> None:
-        self._ledger, self._patience_s = ledger, patience_s
-        self._answers: OrderedDict[str, BaseModel] = OrderedDict()
+    def __init__(self, house: House, ledger: Ledger, patience_s: float = 0.0) -> None:
+        self._house, self._ledger, self._patience_s = house, ledger, patience_s
+        self._answers: OrderedDict[str, _Answered] = OrderedDict()
         self._going_on: dict[str, tuple[str, asyncio.Event]] = {}
 
     async def once(
@@ -52,26 +68,27 @@ class Writes:
         """
         if not (0 < len(key) <= LONGEST and key.isprintable()):
             raise InputError(f"an Idempotency-Key has 1 to {LONGEST} characters")
-        place = _digest(who.wall, who.key, who.user, operation.name, key)
-        request = _digest(operation.name, ask.model_dump_json())
+        place = await self._digest(who.wall, who.key, who.user, operation.name, key)
+        request = await self._digest(operation.name, ask.model_dump_json())
         while (going := self._going_on.get(place)) is not None:
             _check_same(going[0], request)
             await going[1].wait()
         ended = asyncio.Event()
         self._going_on[place] = (request, ended)
         try:
-            return await self._once(place, request, operation, do)
+            return await self._once(place, request, who, operation, do)
         finally:
             del self._going_on[place]
             ended.set()
 
     async def _once(
-        self, place: str, request: str, operation: Operation, do: Callable[[], Awaitable[BaseModel]]
+        self, place: str, request: str, who: Who, operation: Operation, do: Callable[[], Awaitable[BaseModel]]
     ) -> BaseModel:
         found = await self._begin(place, request, operation)
         if found is not None:
-            return self._first(place, operation, found[1], found[2])
-        once = ONCE.set(place)
+            return await self._first(place, who, operation, found[1], found[2])
+        store = self._house.ground(who).store
+        upto, once = await store.last_erasure(), ONCE.set(place)
         try:
             answer = await do()
         except MindstreamError:
@@ -79,8 +96,9 @@ class Writes:
             raise
         finally:
             ONCE.reset(once)
-        await self._ledger.done(place, operation.status, answer.model_dump_json() if operation.wordless else "")
-        self._answers[place] = answer
+        await self._ledger.done(place, operation.status, _kept(operation, answer))
+        stream = store.key(who.name) if who.user and operation.room not in SHARED else None
+        self._answers[place] = _Answered(answer, who.wall, stream, upto)
         if len(self._answers) > MOST:
             self._answers.popitem(last=False)
         return answer
@@ -102,23 +120,47 @@ class Writes:
             await asyncio.sleep(LOOK_S if self._patience_s else 0)
         return found
 
-    def _first(self, place: str, operation: Operation, status: int, kept: str) -> BaseModel:
-        if place in self._answers:
-            return self._answers[place]
+    async def _first(self, place: str, who: Who, operation: Operation, status: int, kept: str) -> BaseModel:
+        if place in self._answers and not await self._is_lost(place):
+            return self._answers[place].answer
         if kept:
-            return operation.reply.model_validate(json.loads(kept))
+            answer = operation.reply.model_validate(json.loads(kept))
+            return await operation.complete(self._house, who, answer) if operation.complete else answer
         what = "was done" if status else "may have been done when the server ended"
         raise Refusal("conflict", f"this {what}; its answer is not kept: look before you send it under another key")
 
-    def forget(self) -> None:
-        """Let go of all answers: words that were forgotten may stand in them."""
-        self._answers.clear()
+    async def _digest(self, *parts: str) -> str:
+        """Return what the ledger knows parts by: keyed, for names and words could be tried."""
+        return await self._house.own_store().digest(json.dumps(parts))
+
+    async def check(self, stream: StreamKey) -> None:
+        """Let go of the answers in which words of a stream may stand that were erased since."""
+        for place, each in list(self._answers.items()):
+            if each.stream in (None, stream):
+                await self._is_lost(place)
+
+    async def _is_lost(self, place: str) -> bool:
+        """Let go of an answer where words that may stand in it were erased since, and tell whether that is so."""
+        if (each := self._answers.get(place)) is None:
+            return True
+        store = self._house.store_of(each.wall)
+        if each.stream is None:
+            is_lost = await store.last_erasure() > each.upto
+        else:
+            is_lost = await store.lost_since(each.stream, each.upto) is not None
+        if is_lost:
+            self._answers.pop(place, None)
+        return is_lost
+
+
+def _kept(operation: Operation, answer: BaseModel) -> str:
+    """Return what the ledger keeps of an answer; "" where it holds words."""
+    if not operation.wordless:
+        return ""
+    bare = {name: type(getattr(answer, name))() for name in operation.leaves_out}
+    return answer.model_copy(update=bare).model_dump_json()
 
 
 def _check_same(before: str, request: str) -> None:
     if before != request:
         raise Refusal("conflict", "this Idempotency-Key was used for another request")
-
-
-def _digest(*parts: str) -> str:
-    return hashlib.sha256(json.dumps(parts).encode("utf-8", "surrogatepass")).hexdigest()

@@ -7,9 +7,9 @@ Nobody is asked when a token comes: it is checked against the issuer's public ke
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import ipaddress
-from collections.abc import Sequence
+import secrets
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
@@ -19,6 +19,7 @@ from pydantic import BaseModel, ValidationError
 
 from mindstream.clock import Clock
 from mindstream.errors import InputError
+from mindstream.log.erasures import digest_of
 from mindstream.log.names import StreamName
 from mindstream.models.providers.wire import HTTP_ERRORS, http_client
 from mindstream.server.problems import Refusal
@@ -66,6 +67,11 @@ class Issuer:
         self._fetched: float | None = None
         self._tried: float | None = None
         self._one_at_a_time = asyncio.Lock()
+        self.digest: Callable[[str], Awaitable[str]] = _digester()
+        """Makes a keyed digest of who holds a token: the audit, limits and budgets know them by that.
+
+        The server puts one in its place whose key is a secret of its data.
+        """
 
     async def find(self, token: str) -> Token | None:
         """Return what a token stands for; None where it stands for nothing.
@@ -90,13 +96,13 @@ class Issuer:
             )  # fmt: skip
         except jwt.PyJWTError:
             return None
-        return self._token(claims)
+        return await self._token(claims)
 
     def left_s(self, token: Token) -> float:
         """Return how long a token of the issuer's still holds; below 0 where it does not any more."""
         return token.ends + LEEWAY_S - self._clock.now()
 
-    def _token(self, claims: dict[str, Any]) -> Token | None:
+    async def _token(self, claims: dict[str, Any]) -> Token | None:
         tenant, user = claims.get(self._tenant_claim), claims.get(self._user_claim) if self._user_claim else ""
         if (
             not isinstance(tenant, str)
@@ -106,10 +112,10 @@ class Issuer:
         ):
             return None
         try:
-            holder = hashlib.sha256(f"{tenant}\n{user or claims.get('sub', '')}".encode("utf-8", "replace")).hexdigest()
+            who = f"{tenant}\n{user or claims.get('sub', '')}"
             return Token(
-                id=f"iss-{holder[:20]}", hash="", tenant=checked_wall(tenant), scopes=read_scopes(claims),
-                made=float(claims.get("iat", 0)), ends=float(claims["exp"]),
+                id=f"iss-{(await self.digest(who))[:20]}", hash="", tenant=checked_wall(tenant),
+                scopes=read_scopes(claims), made=float(claims.get("iat", 0)), ends=float(claims["exp"]),
                 user=StreamName("user", user).normal if user else "",
             )  # fmt: skip
         except (InputError, ValueError, TypeError):
@@ -144,6 +150,15 @@ class Issuer:
                 self._fetched = self._clock.elapsed()
         except (*HTTP_ERRORS, httpx2.StreamError, TimeoutError, ValidationError, ValueError, InputError):
             return
+
+
+def _digester() -> Callable[[str], Awaitable[str]]:
+    key = secrets.token_hex(32)
+
+    async def digest(text: str) -> str:
+        return digest_of(key, text)
+
+    return digest
 
 
 def read_keys(told: object) -> dict[str, jwt.PyJWK]:

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 from mindstream.errors import (
     BudgetSpent,
     Conflict,
+    ErasedMeanwhile,
     InputError,
     MindstreamError,
     ModelError,
@@ -74,6 +75,7 @@ KINDS: tuple[tuple[type[Exception], str], ...] = (
     (InputError, "invalid"),
     (UserError, "invalid"),
     (Conflict, "conflict"),
+    (ErasedMeanwhile, "conflict"),
     (StorageError, "unavailable"),
     (BudgetSpent, "too-many"),
     (ModelError, "model"),

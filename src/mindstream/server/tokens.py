@@ -16,10 +16,9 @@ from mindstream.clock import DAY_S, Clock, Moment
 from mindstream.errors import InputError
 from mindstream.log.names import StreamName
 from mindstream.memory.store.store import KeptStore
-from mindstream.service.operations.own import SERVER
+from mindstream.service.operations.own import SERVER, TOKEN
 from mindstream.service.operations.who import checked_scopes, checked_wall
 
-TOKEN = "token:"
 PREFIX = "ms_"
 
 

@@ -31,7 +31,15 @@ from mindstream.memory.store import elsewhere
 from mindstream.memory.store.elsewhere import Left
 from mindstream.memory.store.sql_store import SqlStore
 from mindstream.service.memory import UserMemory, nobody
-from mindstream.service.privacy.erase import count_rows, erase_person, take_elsewhere, withdraw
+from mindstream.service.privacy.erase import (
+    Beside,
+    count_rows,
+    erase_person,
+    find_beside,
+    revoke_tokens,
+    take_elsewhere,
+    withdraw,
+)
 from mindstream.sharing.events import PoolCreated
 from mindstream.town.events import TownBegan
 
@@ -54,6 +62,7 @@ class Kept:
         elsewhere: the streams of others in which the user left something, as pools: name -> rows and records.
         stays: what cannot be erased from here, and why, in sentences.
         words: what to look for afterwards.
+        beside: tokens, and forks of towns.
     """
 
     rows: Mapping[str, int]
@@ -61,6 +70,7 @@ class Kept:
     words: list[str]
     elsewhere: Mapping[str, int] = field(default_factory=dict)
     stays: Sequence[str] = ()
+    beside: Beside = field(default_factory=Beside)
 
 
 async def list_kept(opened: UserMemory, data: AnyData) -> Kept:
@@ -77,12 +87,19 @@ async def list_kept(opened: UserMemory, data: AnyData) -> Kept:
 
     rows, found, words, stays = await _rows(opened).read(look)
     data = Location.of(data)
+    beside = await find_beside(data, _rows(opened).tenant.name, opened.user)
     files = erasure.files_of(data.beside, opened.key)
     typed = history(data.beside, opened.key)
-    if not any(rows.values()) and not found and not typed.exists() and not is_pending(data, opened.key):
+    if (
+        not any(rows.values())
+        and not found
+        and not typed.exists()
+        and not is_pending(data, opened.key)
+        and not beside.tokens
+    ):
         raise InputError(nobody(opened.user))
     left = {_told(each.stream): len(each.rows) + len(each.ids) for each in found}
-    return Kept(rows, files, words, left, [*stays, *([] if data.folder else [IN_A_DATABASE])])
+    return Kept(rows, files, words, left, [*beside.stays(), *stays, *([] if data.folder else [IN_A_DATABASE])], beside)
 
 
 def _rows(opened: UserMemory) -> SqlStore:
@@ -106,8 +123,9 @@ async def erase(
         StorageError: something could not be erased; the message says what.
     """
     store, user, key, where = _rows(opened), opened.user, opened.key, Location.of(data)
+    await revoke_tokens(where, store.tenant.name, what.beside, opened.clock)  # first: nobody comes in any more
     if (folder := where.folder) is None:
-        await erase_person(store, user, opened.clock, where.beside)
+        await erase_person(store, user, opened.clock, where.beside, known=bool(what.beside.tokens))
         await _prove_rows(opened)
         return
     await withdraw(store, user, key, opened.clock)  # first: until this is done, the user is there, and asked for again
@@ -122,7 +140,7 @@ async def erase(
 
 def _staying(connection: Sql, user: str) -> list[str]:
     """Say what stays of a user, and why."""
-    said = ["exports, recordings and files that tools wrote lie where they were asked for, and are yours to delete"]
+    said = list[str]()
     owned = [name for name, event_ in _pools(connection) if event_.owner == user]
     said += [f"the pool {name!r} stays, with its domain and its rubric; it has no owner any more" for name in owned]
     if connection.execute("SELECT 1 FROM log WHERE kind = ? LIMIT 1", (TownBegan.kind,)).fetchone():

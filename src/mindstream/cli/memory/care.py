@@ -29,7 +29,7 @@ from mindstream.service import erasing
 from mindstream.service.memory import open_user_memory, plain
 from mindstream.service.operations.who import wall_of
 from mindstream.service.privacy.audit import deed_of, note, note_of
-from mindstream.service.privacy.erase import Gone, erase_person
+from mindstream.service.privacy.erase import Beside, Gone, erase_person, find_beside, revoke_tokens
 from mindstream.settings import Settings
 from mindstream.text.counting import count_of
 
@@ -184,9 +184,10 @@ def erase(
     tell(
         json,
         {"user": user, **rows, "files": files, "elsewhere": {**done.elsewhere}, "stays": [*done.stays],
-         "looked_for": len(done.words)},
+         "tokens": [*done.beside.tokens.values()], "looked_for": len(done.words)},
         f"{user} is erased: {', '.join([told, *files])}",
         *(f"in {stream}: {count_of(count, 'row')} and records of {user}" for stream, count in done.elsewhere.items()),
+        *done.beside.told(),
         f"looked for {looked}: none is left",
         *(f"not erased: {each}" for each in done.stays),
     )  # fmt: skip
@@ -197,15 +198,30 @@ def _erase_behind(settings: Settings, user: str, tenant: str, *, yes: bool, json
     if not yes:
         confirm_name(f"All that is kept of {user}, of {tenant}, will be gone.", user)
 
-    async def erased() -> Gone:
+    async def erased() -> tuple[Gone, Beside]:
+        clock = SystemClock()
+        beside = await find_beside(settings.data, tenant, user)
+        await revoke_tokens(settings.data, tenant, beside, clock)  # first: nobody comes in any more
         async with open_store(settings.data, tenant) as store:
-            gone = await erase_person(store, user, SystemClock(), settings.data.beside)
+            gone = await erase_person(store, user, clock, settings.data.beside, known=bool(beside.tokens))
             await note(store, "erased", gone.counts(), user, tenant)
-            return gone
+            return gone, beside
 
-    counts = asyncio.run(erased()).counts()
-    told = ", ".join(f"{count} {name}" for name, count in counts.items())
-    tell(json, {"user": user, "tenant": tenant, **counts}, f"{user} of {tenant} is erased: {told}")
+    gone, beside = asyncio.run(erased())
+    counts: dict[str, JsonValue] = {**gone.counts()}
+    told = ", ".join(f"{count} {name}" for name, count in counts.items()) or "nothing else was kept"
+    more: dict[str, JsonValue] = {
+        "tokens": [*beside.tokens.values()],
+        "forks": [*beside.forks],
+        "stays": [*beside.stays()],
+    }
+    tell(
+        json,
+        {"user": user, "tenant": tenant} | counts | more,
+        f"{user} of {tenant} is erased: {told}",
+        *beside.told(),
+        *(f"not erased: {each}" for each in beside.stays()),
+    )
 
 
 def _findings(title: str, found: Sequence[str]) -> None:

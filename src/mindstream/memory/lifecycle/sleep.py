@@ -16,6 +16,7 @@ import numpy as np
 
 from mindstream import chance
 from mindstream.errors import Conflict, InputError, ModelError
+from mindstream.log import erasures
 from mindstream.log.events import Logged, Slept
 from mindstream.memory.fading import after_sleep
 from mindstream.memory.lifecycle import duplicates, importance
@@ -131,10 +132,11 @@ async def sleep(
         raise InputError(f"n says how many records a sleep draws, at least 0, not {n}")
     model = model or Rules()
     night = Night(stream, model, rater or model, cause, fence)
-    await night.look_back()
-    await fade(night, partial(draw, stream, n))
-    await dream(night, compose or compose_dream)
-    return await keep_house(night, _find_none if stream.keeps_all else partial(find_duplicates, stream))
+    async with erasures.reading(stream.store):
+        await night.look_back()
+        await fade(night, partial(draw, stream, n))
+        await dream(night, compose or compose_dream)
+        return await keep_house(night, _find_none if stream.keeps_all else partial(find_duplicates, stream))
 
 
 async def _find_none() -> list[list[Record]]:

@@ -133,12 +133,12 @@ def erase(connection: Sql, stream: StreamKey, found: Carriers | None, changed: i
             connection.execute("INSERT INTO erased (stream, id, changed) VALUES (?, ?, ?)", (stream, id_, changed))
             erased += gone
     if found is None or erased or found.log or found.rewritten:
-        _mark_erased(connection, changed)
+        mark_erased(connection, changed)
         erasures.tell(connection, stream, whole=found is None)
     return erased
 
 
-def _mark_erased(connection: Sql, changed: int) -> None:
+def mark_erased(connection: Sql, changed: int) -> None:
     """Until they are written anew, the files hold bytes of what was erased."""
     if not connection.execute("UPDATE counters SET value = ? WHERE name = 'erased'", (changed,)).rowcount:
         connection.execute("INSERT INTO counters (name, value) VALUES ('erased', ?)", (changed,))

@@ -75,6 +75,9 @@ class SqlStore(Store):
     """Where this machine keeps columns of long streams."""
     _database: SqlDatabase
     _typed: TypedKeys
+    _salt = ""
+    _known = (0, 0)
+    """The seq that was committed here last, and the number of the last erasure then."""
 
     @cached_property
     def at_work(self) -> WeakSet[AtWork]:
@@ -98,9 +101,12 @@ class SqlStore(Store):
     async def commit(self, *commits: Commit) -> list[Logged]:
         checked = [checked_commit(commit) for commit in commits if self.tenant.own(commit.mind)]
         about = [one.mind for one in checked] + [OPEN for one in checked if _opens_work(one)]
+        upto = list[int]()
         logged = await self._database.write(
-            lambda each: [row for one in checked for row in writing.write(each, one)], about
+            lambda each: [row for one in checked for row in writing.write(each, one, upto.append)], about
         )
+        if logged and upto:
+            self._known = (logged[-1].seq, upto[-1])
         self.on_commit()
         return logged
 
@@ -230,15 +236,19 @@ class SqlStore(Store):
         found = None if erasure is None else await self._carriers(stream, erasure)
         if found is not None and isinstance(what, Erasure):
             await asyncio.to_thread(self._erase_beside, stream, found)
-        deed = erasure and erasure.deed
+        about = [stream, erasures.ERASURES]
+        deed, reading = erasure and erasure.deed, erasures.READING.get()
 
-        def write(connection: Sql) -> int:
-            erased = carriers.erase(connection, stream, found, next_change(connection))
+        def write(rows: Sql) -> tuple[int, int | None]:
+            is_ours = reading is not None and erasures.lost_since(rows, stream, reading.upto) is None
+            count = carriers.erase(rows, stream, found, next_change(rows))
             if erasure and deed:
-                audit.write(connection, erasure.at, replace(deed, counts={"records": erased, **deed.counts}))
-            return erased
+                audit.write(rows, erasure.at, replace(deed, counts={"records": count, **deed.counts}))
+            return count, erasures.last(rows) if is_ours else None
 
-        erased = await self._database.write(write, [stream, erasures.ERASURES])
+        erased, upto = await self._database.write(write, about)
+        if reading is not None and upto is not None:  # a task knows what it erases itself
+            reading.upto = upto
         await asyncio.to_thread(delete_kept, self.columns_folder, stream)
         caches.empty(stream, whole=what is None)
         return erased
@@ -336,10 +346,16 @@ class SqlStore(Store):
         )
 
     async def keep(
-        self, stream: StreamKey, name: str, at: Moment, change: Callable[[str | None], str | None]
-    ) -> str | None:
+        self, stream: StreamKey, name: str, at: Moment, change: Callable[[str | None], str | None],
+        words_read: int | None = None,
+    ) -> str | None:  # fmt: skip
         self.tenant.own(stream)
-        return await self._database.write(lambda connection: kept.change(connection, stream, name, at, change))
+
+        def write(connection: Sql) -> str | None:
+            erasures.check(connection, stream, None, words_read)
+            return kept.change(connection, stream, name, at, change)
+
+        return await self._database.write(write)
 
     async def drop_kept(self, stream: StreamKey, prefix: str, before: Moment) -> None:
         self.tenant.own(stream)
@@ -350,6 +366,21 @@ class SqlStore(Store):
 
     async def erased_since(self, number: int) -> tuple[str, list[Erased]]:
         return await self._database.glance(lambda connection: erasures.after(connection, number))
+
+    async def erasures_at(self, seq: int) -> int:
+        """Return the number of the last erasure when a row was written or later, without a look where that is known."""
+        known, number = self._known
+        return number if known >= seq else await self.last_erasure()
+
+    async def digest(self, text: str) -> str:
+        """Return a keyed digest of a text: whoever does not have the database cannot make it, nor try names by it."""
+        if not self._salt:
+            self._salt = await self._database.glance(erasures.salt_of) or await self._database.write(erasures.made_salt)
+        return erasures.digest_of(self._salt, text)
+
+    async def lost_since(self, stream: StreamKey, number: int) -> bool | None:
+        self.tenant.own(stream)
+        return await self._database.glance(lambda connection: erasures.lost_since(connection, stream, number))
 
     async def note(self, at: Moment, deed: Deed) -> None:
         await self._database.write(lambda connection: audit.write(connection, at, deed))

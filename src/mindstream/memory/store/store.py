@@ -118,6 +118,8 @@ class Commit:
         unique: what there can be one of in the stream: Conflict where a commit has taken it already.
         since: how far erasures were known when the stream was opened (`PrivacyStore.last_erasure`): Erased where all of
             the stream was erased since, so that nobody writes back what they hold of it. None: it is not asked.
+        words_read: how far erasures were known when the words in it were read: refused where any words of the stream
+            were erased since (a part of it forgotten, or all of it). None: it is not asked.
     """
 
     mind: StreamKey
@@ -131,6 +133,7 @@ class Commit:
     checkpoint: Checkpoint | None = None
     unique: str = ""
     since: int | None = None
+    words_read: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,12 +377,19 @@ class KeptStore(Protocol):
         """Return what is kept under names that begin so, the oldest first; None: of all streams of the tenant."""
 
     async def keep(
-        self, stream: StreamKey, name: str, at: Moment, change: Callable[[str | None], str | None]
-    ) -> str | None:
+        self, stream: StreamKey, name: str, at: Moment, change: Callable[[str | None], str | None],
+        words_read: int | None = None,
+    ) -> str | None:  # fmt: skip
         """Put what `change` makes of what stands there in its place; nobody else changes it meanwhile.
+
+        Args:
+            words_read: how far erasures were known when the words in it were read. None: it holds no words.
 
         Returns:
             What stood there before.
+
+        Raises:
+            ErasedMeanwhile: words of the stream were erased since `words_read`; nothing is changed.
         """
 
     async def drop_kept(self, stream: StreamKey, prefix: str, before: Moment) -> None:
@@ -425,6 +435,9 @@ class PrivacyStore(Protocol):
 
     async def erased_since(self, number: int) -> tuple[str, list[Erased]]:
         """Return what digests are made with, and the erasures after a number; of this tenant's streams at least."""
+
+    async def lost_since(self, stream: StreamKey, number: int) -> bool | None:
+        """Tell whether all of a stream was erased after an erasure (True), or a part of it (False); None: nothing."""
 
     async def note(self, at: Moment, deed: Deed) -> None:
         """Add a row to the audit."""

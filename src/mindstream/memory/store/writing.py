@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields, replace
 
-from mindstream.errors import Conflict, ErasedMeanwhile
+from mindstream.errors import Conflict
 from mindstream.log import erasures, work
 from mindstream.log.events import Logged
 from mindstream.log.names import StreamKey
@@ -21,9 +22,10 @@ HOLDS = "(valid_until IS NULL OR valid_until > ?) AND forgotten IS NULL"
 """Asked with a moment: what it says holds then, as recall means it (memory/recall/filters), and it is not forgotten."""
 
 
-def write(connection: Sql, commit: Commit) -> list[Logged]:
-    if commit.since is not None and erasures.is_gone(connection, commit.mind, commit.since):
-        raise ErasedMeanwhile("all that was kept of this mind was erased meanwhile: open it anew")
+def write(connection: Sql, commit: Commit, told: Callable[[int], None] = lambda _: None) -> list[Logged]:
+    """Write a commit; `told` is called with the number of the last erasure, where the commit asks for erasures."""
+    if (upto := erasures.check(connection, commit.mind, commit.since, commit.words_read)) is not None:
+        told(upto)
     if commit.entries:
         registry.register(connection, commit.mind)
     if commit.fence:

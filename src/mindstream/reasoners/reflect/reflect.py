@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mindstream.errors import Conflict
+from mindstream.log import erasures
 from mindstream.log.events import Reflected
 from mindstream.memory.lifecycle import importance
 from mindstream.memory.memory import Memory
@@ -62,15 +63,16 @@ async def reflect(stream: Memory, model: Model) -> list[Record]:
     Raises:
         ModelError: nothing is written, and the counter stays.
     """
-    reflection = await _reflection(stream, model)
-    while True:
-        entry = await _entry(stream, reflection, model)
-        try:
-            await stream.commit(entry)
-        except Conflict:
-            await asyncio.sleep(0)  # one of the thoughts was written meanwhile
-            continue
-        return await stream.store.records(stream.key, [record.id for record in entry.records])
+    async with erasures.reading(stream.store):
+        reflection = await _reflection(stream, model)
+        while True:
+            entry = await _entry(stream, reflection, model)
+            try:
+                await stream.commit(entry)
+            except Conflict:
+                await asyncio.sleep(0)  # one of the thoughts was written meanwhile
+                continue
+            return await stream.store.records(stream.key, [record.id for record in entry.records])
 
 
 async def reflection_entry(stream: Memory, model: Model) -> Entry:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
 from datetime import tzinfo
 from pathlib import Path
@@ -48,7 +48,7 @@ from mindstream.service.operations.open_minds import PAYER, MindKey, OpenMind, O
 from mindstream.service.operations.own import operations_of
 from mindstream.service.operations.refusals import NotFound
 from mindstream.service.operations.spending import SpentOf, charged
-from mindstream.service.operations.who import LOCAL, LOCAL_PEOPLE, Who
+from mindstream.service.operations.who import LOCAL_PEOPLE, Who
 from mindstream.service.privacy.retention import LOOK_S, KeepRules
 from mindstream.settings import Settings
 
@@ -110,11 +110,13 @@ class House:
         self.measuring = asyncio.Lock()
         self.curves: dict[tuple[str, str], tuple[int, list[SizePoint]]] = {}
         """How pools (of a tenant, by name) learned as they grew, as of a row of their logs: seconds to measure."""
-        self.on_forget: list[Callable[[], None]] = []
-        """Called when somebody's words were forgotten."""
+        self.on_forget: list[Callable[[StreamKey], Awaitable[None]]] = []
+        """Called with the stream of which words were erased."""
         self.errands: set[asyncio.Task[None]] = set()
         """What goes on though whoever asked for it waits no longer; it ends before the house is closed."""
+        self._loop: asyncio.AbstractEventLoop | None = None
         caches.watch_end(self)
+        caches.watch(self)
         if settings.redact:
             from mindstream.text.personal import open_redactor
 
@@ -131,6 +133,7 @@ class House:
         return self
 
     async def _open(self) -> None:
+        self._loop = asyncio.get_running_loop()
         if (folder := self.settings.data.folder) is not None:
             await asyncio.to_thread(private_folder, folder)
             self._closing.enter_context(hold_folder(folder))
@@ -152,7 +155,29 @@ class House:
 
     def end(self, stream: str, before: int | None = None) -> None:
         """Close what is open of a stream, by whatever process all of it was erased; what was opened since stays."""
+        self._here(self._end_now, stream, before)
+
+    def forget(self, stream: str) -> None:
+        """Let go of what was answered of a stream, by whatever process words of it were erased."""
+        self._here(self._forget_now, StreamKey(stream))
+
+    def _here(self, call: Callable[..., None], *given: object) -> None:
+        """Call a function in the loop that the house was opened in: another thread may erase something, too."""
+        if self._loop is not None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                self._loop.call_soon_threadsafe(call, *given)
+
+    def _forget_now(self, key: StreamKey) -> None:
+        self.begin(self._check_answers(key))
+
+    async def _check_answers(self, key: StreamKey) -> None:
+        await self.running.check(key)
+        for check in self.on_forget:
+            await check(key)
+
+    def _end_now(self, stream: str, before: int | None) -> None:
         key = StreamKey(stream)
+        self.begin(self._check_answers(key))
         opened = [each.mind.memory for each in self.minds.each()] + list(self._memories.values())
         known = any(each.key == key and (before is None or each.was_opened_before(before)) for each in opened)
         ground = self._grounds.get(tenant_of(stream))
@@ -167,9 +192,6 @@ class House:
             if before is None or memory.was_opened_before(before):
                 del self._memories[place]
                 await memory.close()
-        self.running.forget(Who(tenant_of(key) or LOCAL, frozenset(), user=name_of(key).id))
-        for forget in self.on_forget:
-            forget()
 
     async def note(self, who: Who, did: Did, counts: Mapping[str, int | str], about: StreamKey | str = "") -> None:
         """Write down who did something to people's data, by which door (log/audit); never what it said."""
@@ -189,6 +211,7 @@ class House:
         """
         house = cls(settings, at_once=at_once, part=part)
         try:
+            house._loop = asyncio.get_running_loop()
             async with watching(house.own_store()):
                 yield house
         finally:
@@ -241,12 +264,6 @@ class House:
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
-
-    def forget_answers(self, who: Who) -> None:
-        """Let go of what was answered, where words that were forgotten may stand."""
-        self.running.forget(who)
-        for forget in self.on_forget:
-            forget()
 
     async def drain(self, within_s: float) -> None:
         """Let what was begun end, for so many seconds, and end what listens to events; work of reasoners stays open."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field, JsonValue
 
 from mindstream.clock import Moment
+from mindstream.errors import ErasedMeanwhile
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.validation import MAX_UTTERANCE
 from mindstream.service.operations.house import House
@@ -140,9 +141,21 @@ async def live(house: House, who: Who, ask: LiveRequest, one: Running) -> Lived:
     tools = tuple(name for name in offered.tools if name != "recall")  # it has a tool of its own for that
     wanted = LifeSettings(tools=tools, docs=offered.docs, mcp=offered.mcp, without_model=ask.without_model)
     models = house.models_of(who, lambda _: None)
-    async with open_life(house.settings, wanted, memory, note=one.tell, models=models, policy=policy) as life:
-        one.tell(f"it lives for: {life.state.goal}")
-        ended = await life.run(ask.turns, stay=ask.stay)
+    first: int | None = None
+    with one.reading_anew() as read_anew:
+        while True:
+            try:
+                opening = open_life(house.settings, wanted, memory, note=one.tell, models=models, policy=policy)
+                async with opening as life:
+                    one.tell(f"it lives for: {life.state.goal}")
+                    first = life.state.turn if first is None else first
+                    left = None if ask.turns is None else max(0, ask.turns - (life.state.turn - first))
+                    ended = await life.run(left, stay=ask.stay)
+                break
+            except ErasedMeanwhile as erased:  # words were forgotten: it goes on with what its log holds without them
+                if erased.whole:
+                    raise
+                await read_anew()
     return Lived(ended=ended, life=await _shape(house, memory))
 
 

@@ -66,9 +66,17 @@ async def answer(house: House, who: Who, ask: SendRequest) -> AsyncGenerator[Log
                         yield Logged(0, row.mind, row.at, "mindstream", queued)
 
 
+async def name_session(house: House, who: Who, sent: Sent) -> Sent:
+    """Return the answer to something that was sent before, with the conversation it was sent to."""
+    store = house.ground(who).store
+    rows = await store.events(store.key(who.name), sent.seq - 1, [Heard.kind], 1)
+    heard = rows[0].event if rows and rows[0].seq == sent.seq else None
+    return Sent(seq=sent.seq, session=heard.session if isinstance(heard, Heard) else "")
+
+
 @operation(
     "minds.send", "write", "POST /users/{user}/send", cli="chat", status=202, streams=answer, wordless=True,
-    is_once=True,
+    is_once=True, leaves_out=("session",), complete=name_session,
 )  # fmt: skip
 async def send(house: House, who: Who, ask: SendRequest) -> Sent:
     """Say something to a mind. Answered when it is on disk; to who accepts text/event-stream, by the answer's events.
@@ -83,10 +91,7 @@ async def send(house: House, who: Who, ask: SendRequest) -> Sent:
         try:
             await task  # which says why
         except HeardAlready as already:
-            store = house.ground(who).store
-            rows = await store.events(store.key(who.name), already.seq - 1, [Heard.kind], 1)
-            session = rows[0].event.session if rows and isinstance(rows[0].event, Heard) else ""
-            return Sent(seq=already.seq, session=session)
+            return await name_session(house, who, Sent(seq=already.seq, session=""))
     return await heard
 
 
@@ -105,7 +110,10 @@ class AgainRequest(Ask):
     pack: str = Field("", max_length=100)
 
 
-@operation("minds.answer_again", "write", "POST /users/{user}/answer-again", status=202, wordless=True)
+@operation(
+    "minds.answer_again", "write", "POST /users/{user}/answer-again", status=202, wordless=True,
+    leaves_out=("session",), complete=name_session,
+)  # fmt: skip
 async def answer_again(house: House, who: Who, ask: AgainRequest) -> Sent:
     """Answer once more what was heard, as where its answer was stopped or failed. It is not heard again."""
     memory = await house.memory(who)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from mindstream.log.names import MARK, StreamKey
 
 SERVER = StreamKey(f"{MARK}server")
+TOKEN = "token:"
+"""Begins the names under which it keeps tokens."""
 
 
 def operations_of(wall: str) -> StreamKey:

@@ -194,7 +194,7 @@ async def approve(house: House, who: Who, ask: ApproveRequest) -> OperationShape
     """Say yes or no to what a run waits for: its plan, or a call that changes the world. `run` may be the operation."""
     one = _going_on(house, who, ask.run)
     one.answer(ask.yes, ask.id, ask.plan)
-    return one.shape()
+    return (await house.running.find(who, one.id)).shape()
 
 
 @operation("plans.stop", "write", "POST /users/{user}/plans/{run}/stop", mcp="stop_plan")

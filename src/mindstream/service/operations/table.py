@@ -37,6 +37,8 @@ ROOMS = (
 Run: TypeAlias = Callable[..., Awaitable[BaseModel]]
 """Takes the house, who asks, the request, and, where it is long, the running operation; gives the result."""
 Stream: TypeAlias = Callable[[House, Who, Any], AsyncGenerator[Logged]]
+Complete: TypeAlias = Callable[[House, Who, Any], Awaitable[BaseModel]]
+"""Takes the house, who asks and an answer; gives the answer as it was."""
 R = TypeVar("R", bound=Run)
 
 
@@ -53,8 +55,10 @@ class Operation:
         cli: the command that does the same; "": there is none.
         status: REST's answer where it is done.
         streams: gives the same as rows of the log, as they come.
-        wordless: its answer holds no words of anybody's: ids and numbers.
+        wordless: its answer holds no words or names, ids and numbers alone, but for the fields `leaves_out`.
         tenant_wide: it changes what all users of a tenant share: a token for one user may not do it.
+        leaves_out: fields of its answer that are not kept for a request that comes again (see server/idempotency).
+        complete: fills them in again for such a request.
         is_once: it sees to it that it is done once under a key (`minds.ONCE`), in whatever process: so it may be begun
             again where nobody knows whether it was done.
     """
@@ -75,6 +79,8 @@ class Operation:
     wordless: bool = False
     is_once: bool = False
     tenant_wide: bool = False
+    leaves_out: tuple[str, ...] = ()
+    complete: Complete | None = None
 
     @property
     def room(self) -> str:
@@ -119,6 +125,7 @@ _table: dict[str, Operation] = {}
 def operation(
     name: str, scope: Scope, rest: str, *, long: bool = False, mcp: str = "", cli: str = "", status: int = 200,
     streams: Stream | None = None, wordless: bool = False, is_once: bool = False, tenant_wide: bool = False,
+    leaves_out: tuple[str, ...] = (), complete: Complete | None = None,
 ) -> Callable[[R], R]:  # fmt: skip
     """Declare a function an operation; `rest` is its method and path."""
 
@@ -128,7 +135,7 @@ def operation(
         kind, result = hints[list(inspect.signature(run).parameters)[2]], hints["return"]
         made = Operation(
             name, scope, method, path, run, kind, result, " ".join((inspect.getdoc(run) or "").split()), long, mcp, cli,
-            202 if long else status, streams, wordless, is_once, tenant_wide,
+            202 if long else status, streams, wordless, is_once, tenant_wide, leaves_out, complete,
         )  # fmt: skip
         if _table.setdefault(name, made) is not made:
             raise ValueError(f"two operations are called {name!r}")

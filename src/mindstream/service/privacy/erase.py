@@ -6,6 +6,7 @@ In a folder a person's erasure is service/erasing, which also proves it by the b
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -14,18 +15,30 @@ from pathlib import Path
 from mindstream import caches
 from mindstream.clock import Clock
 from mindstream.errors import InputError, StorageError
+from mindstream.location import Location
 from mindstream.log import erasure as files
 from mindstream.log import retention as rules
+from mindstream.log.audit import Deed, machine_user
 from mindstream.log.erasures import ERASURES
 from mindstream.log.names import StreamKey, StreamName, id_of
 from mindstream.log.sql import Sql
+from mindstream.memory.opening import open_store
 from mindstream.memory.store import elsewhere, erasure
 from mindstream.memory.store.elsewhere import Left
 from mindstream.memory.store.kept.columns_file import delete_kept
 from mindstream.memory.store.sql_store import SqlStore
 from mindstream.memory.store.store import Commit, Entry
 from mindstream.memory.store.writing import next_change
+from mindstream.service.operations.forks import ForkedTowns
+from mindstream.service.operations.own import SERVER, TOKEN
+from mindstream.service.operations.who import LOCAL, Who, wall_of
 from mindstream.sharing.events import ExemplarWithdrawn
+
+ELSEWHERE = (
+    "exports, recordings and files that tools wrote lie where they were asked for, and are yours to delete",
+    "visits to towns that lie elsewhere stay, with what residents remember of them: delete the folder of such a town",
+)
+"""What no erasure of these data reaches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +57,79 @@ class Gone:
         return found | {name: count for name, count in more.items() if count}
 
 
-async def erase_person(store: SqlStore, person: str, clock: Clock, folder: Path | None = None) -> Gone:
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What is kept of a person beside the person's own store.
+
+    Attributes:
+        tokens: the ids of tokens that were made for that person alone, by the names under which they are kept.
+        forks: the forks of towns that the person has visited, or that name the person, with their folders. They stay.
+    """
+
+    tokens: Mapping[str, str] = field(default_factory=dict)
+    forks: Mapping[str, Path] = field(default_factory=dict)
+
+    def told(self) -> list[str]:
+        """Say in lines what was deleted."""
+        return [f"the token {id_} opens nothing any more" for id_ in self.tokens.values()]
+
+    def stays(self) -> list[str]:
+        """Say in lines what was not erased, and what to do about it."""
+        said = [
+            f"the fork {name} of a town tells of them, and its residents remember them: delete it, by"
+            f" `DELETE /api/v1/towns/{name}` or with its folder {folder}"
+            for name, folder in self.forks.items()
+        ]
+        return [*ELSEWHERE, *said]
+
+
+async def find_beside(data: Location, wall: str, person: str) -> Beside:
+    """Return the tokens of a person, and the forks of towns that tell of the person."""
+    user, tokens = StreamName("user", person).normal, dict[str, str]()
+    async with open_store(data) as ours:
+        for each in await ours.kept(SERVER, TOKEN):
+            held = json.loads(each.value)
+            if held.get("user") == user and wall_of(held["tenant"]) == wall:
+                tokens[each.name] = held["id"]
+    forks = dict[str, Path]()
+    for name, fork in ForkedTowns(data).all(Who(wall or LOCAL, frozenset())).items():
+        async with open_store(fork.place) as town:
+            if await town.read(lambda rows: _tells_of(rows, person)):
+                forks[name] = fork.place.beside
+    return Beside(tokens, forks)
+
+
+def _tells_of(rows: Sql, person: str) -> bool:
+    """Tell whether a town's rows name a person."""
+    named = json.dumps(person, ensure_ascii=False)[1:-1]
+    sql = "SELECT 1 FROM log WHERE by = ? OR instr(payload, ?) > 0 LIMIT 1"
+    own = "SELECT 1 FROM streams WHERE kind = 'resident' AND normal = ?"
+    return bool(
+        rows.execute(sql, (person, named)).fetchone()
+        or rows.execute(own, (StreamName("resident", person).normal,)).fetchone()
+    )
+
+
+async def revoke_tokens(data: Location, wall: str, beside: Beside, clock: Clock) -> None:
+    """Delete the tokens that were made for a person, with the person's name: nobody comes in by them any more."""
+    if not beside.tokens:
+        return
+    async with open_store(data) as ours:
+        for name, id_ in beside.tokens.items():
+            await ours.keep(SERVER, name, clock.now(), lambda _: None)
+            await ours.note(clock.now(), Deed("token_revoked", "command", machine_user(), "", wall, {"token": id_}))
+        await ours.write(lambda rows: erasure.mark_erased(rows, next_change(rows)))
+        await ours.compact()
+
+
+async def erase_person(
+    store: SqlStore, person: str, clock: Clock, folder: Path | None = None, *, known: bool = False
+) -> Gone:
     """Erase all that is kept of a person: one transaction, then the tables are written anew.
 
     Args:
         folder: beside whose database files lie, which go first; None: there is none.
+        known: there was something of the person elsewhere, so that it is no mistake where nothing is here.
 
     Raises:
         InputError: nothing is known of that person.
@@ -59,7 +140,7 @@ async def erase_person(store: SqlStore, person: str, clock: Clock, folder: Path 
 
     def erase(rows: Sql) -> Gone:
         there, left = count_rows(rows, [key]), take_elsewhere(rows, person, key)
-        if not any(there.values()) and not left:
+        if not any(there.values()) and not left and not known:
             raise InputError(f"nobody is called {person!r} here")
         _erase_stream(rows, key)
         return Gone(there, sum(len(each.rows) + len(each.ids) for each in left), streams=(key,))

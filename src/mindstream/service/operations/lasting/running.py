@@ -5,18 +5,26 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeAlias
 
 from pydantic import BaseModel, JsonValue
 
 from mindstream.chance import token
 from mindstream.clock import Clock, Moment
-from mindstream.errors import Conflict, InputError, MindstreamError
+from mindstream.errors import Conflict, ErasedMeanwhile, InputError, MindstreamError
+from mindstream.log.erasures import READING, Reading
 from mindstream.log.names import StreamKey
 from mindstream.planning.plan import Plan
-from mindstream.service.operations.lasting.kept import KEPT_S, MOST, KeptOperation, KeptOperations
+from mindstream.service.operations.lasting.kept import (
+    KEPT_S,
+    MOST,
+    KeptOperation,
+    KeptOperations,
+    told_forgotten,
+)  # fmt: skip
 from mindstream.service.operations.lasting.shape import Note, OperationShape, State, Wanted
 from mindstream.service.operations.refusals import NotFound
 from mindstream.service.operations.who import Who
@@ -55,6 +63,10 @@ class Running:
         run: the name of the plan's run, where it is one.
         problem: why it failed.
         is_cancelled: somebody has asked for its end.
+        reading: since when it reads its user's words.
+        is_lost: words of its user were erased after that: what it has found is not shown or kept.
+        read_upto: returns the number of the last erasure.
+        reads_anew: it goes on by itself where words were forgotten, with what is read anew.
     """
 
     id: str
@@ -70,12 +82,18 @@ class Running:
     result: JsonValue = None
     problem: str = ""
     is_cancelled: bool = False
+    reading: Reading = field(default_factory=lambda: Reading(0))
+    is_lost: bool = False
+    read_upto: Callable[[], Awaitable[int]] | None = None
     task: asyncio.Task[None] | None = None
+    reads_anew: bool = False
     _notes: deque[Note] = field(default_factory=lambda: deque(maxlen=NOTES))
     _asked: dict[str, Waiting] = field(default_factory=dict)
 
     def tell(self, text: str) -> None:
         """Note how far it is."""
+        if self.is_lost:
+            return
         self._notes.append(Note(at=self.clock.now(), text=text[:500]))
         self.tell_all(self)
 
@@ -141,7 +159,7 @@ class Running:
         shape = kept.shape
         one = cls(
             shape.id, shape.operation, kept.wall, shape.user, shape.began, clock, lambda _: None, shape.run,
-            shape.state, shape.ended, shape.result, shape.problem,
+            shape.state, shape.ended, shape.result, shape.problem, reading=Reading(kept.words_read),
         )  # fmt: skip
         one._notes.extend(shape.progress)
         return one
@@ -150,6 +168,35 @@ class Running:
         """Note that the server ended before it did."""
         self.state, self.ended = "interrupted", self.clock.now()
         self.problem = RESUMED.format(run=self.run) if self.run else AGAIN
+
+    @contextlib.contextmanager
+    def reading_anew(self) -> Iterator[Callable[[], Awaitable[None]]]:
+        """Let it go on though words of its user are forgotten: its job reads anew where a commit is refused.
+
+        Gives what the job calls before it does so.
+        """
+
+        async def read_anew() -> None:
+            if self.read_upto is not None:
+                self.reading.upto = await self.read_upto()
+
+        self.reads_anew = True
+        try:
+            yield read_anew
+        finally:
+            self.reads_anew = False
+
+    def lose(self, *, whole: bool) -> None:
+        """Break it off and let go of what it has found: words of its user were erased."""
+        self._notes.clear()
+        if self.reads_anew and not whole:
+            return
+        self.is_lost, self.result = True, None
+        self._asked.clear()
+        if self.task is not None and not self.task.done():
+            self.task.cancel()
+        elif self.ended is not None:
+            self.problem = told_forgotten(self.run)
 
 
 Job: TypeAlias = Callable[[Running], Awaitable[BaseModel]]
@@ -211,7 +258,32 @@ class RunningOperations:
         return self._keep(one)
 
     def _keep(self, one: Running) -> asyncio.Task[None]:
-        return self._kept.keep(one.wall, self._stream_of(one.wall, one.user), one.shape(), self._clock.now())
+        kept = KeptOperation(wall=one.wall, shape=one.shape(), seen=self._clock.now(), words_read=one.reading.upto)
+        return self._kept.keep(kept, self._stream_of(one.wall, one.user), lambda whole: self._lose(one, whole=whole))
+
+    def _lose(self, one: Running, *, whole: bool) -> None:
+        """Break an operation off whose user's words were erased; nothing is left of one that has ended."""
+        has_ended = one.ended is not None
+        one.lose(whole=whole)
+        if (whole or has_ended) and self._held.get(one.id) is one:
+            del self._held[one.id]
+            self._written.pop(one.id, None)
+
+    async def check(self, stream: StreamKey) -> None:
+        """Break off what read words of a stream that were erased since, and let go of its results.
+
+        What the store keeps of them went in the same transaction. An operation that forgets something itself goes on.
+        """
+        for one in self._reading(stream):
+            await self._check(one)
+
+    def _reading(self, stream: StreamKey) -> list[Running]:
+        return [one for one in self._held.values() if self._stream_of(one.wall, one.user) == stream]
+
+    async def _check(self, one: Running) -> None:
+        stream = self._stream_of(one.wall, one.user)
+        if not one.is_lost and (lost := await self._kept.lost_since(one.wall, stream, one.reading.upto)) is not None:
+            self._lose(one, whole=lost)
 
     async def settle(self) -> None:
         """Wait until all is written down."""
@@ -223,12 +295,14 @@ class RunningOperations:
         Raises:
             Conflict: too many of this tenant's go on.
         """
+        upto = await self._kept.last_erasure(who.wall)  # before anything is read
         self._tidy()
         ours = [each for each in self._held.values() if each.wall == who.wall]
         if sum(each.ended is None for each in ours) >= AT_ONCE:
             raise Conflict(f"{AT_ONCE} operations go on already: wait for one, or cancel one")
         user = who.user or who.only_normal
         one = Running(token(20), name, who.wall, user, self._clock.now(), self._clock, self._changed)
+        one.reading, one.read_upto = Reading(upto), partial(self._kept.last_erasure, who.wall)
         self._held[one.id] = one
         if (written := self._write(one)) is not None:
             await asyncio.wait({written})
@@ -236,6 +310,7 @@ class RunningOperations:
         return one
 
     async def _run(self, one: Running, job: Job) -> None:
+        READING.set(one.reading)
         try:
             one.result = (await job(one)).model_dump(mode="json")
             one.state = "done"
@@ -247,11 +322,16 @@ class RunningOperations:
         except Exception as error:
             one.state = "failed"
             one.problem = str(error) if isinstance(error, MindstreamError) else "it is our fault"
+            one.is_lost = one.is_lost or isinstance(error, ErasedMeanwhile)
             if not isinstance(error, MindstreamError):
                 raise
         finally:
             one.ended = one.ended or self._clock.now()
-            self._changed(one)
+            if one.is_lost:
+                one.state, one.result = "interrupted", None
+                one.problem = told_forgotten(one.run)
+            if one.id in self._held:
+                self._changed(one)
 
     async def find(self, who: Who, id_: str) -> Running:
         """Return one of whoever asks; how it stands is written down by then.
@@ -260,6 +340,8 @@ class RunningOperations:
             NotFound: there is none; another tenant's, or another user's, is none.
         """
         await self._kept.settle()
+        if (held := self._held.get(id_)) is not None:
+            await self._check(held)
         one = self._held.get(id_) or next(map(self._restored, await self._kept.of(who.wall, id_)), None)
         if one is None or one.id != id_ or one.wall != who.wall or not _is_of(one, who):
             raise NotFound(f"there is no operation {id_!r} here: its result is kept a day")
@@ -268,6 +350,8 @@ class RunningOperations:
     async def of(self, who: Who) -> list[Running]:
         """Return all of whoever asks, the newest first; how they stand is written down by then."""
         await self._kept.settle()
+        for each in self._of(who):
+            await self._check(each)
         others = [each for each in await self._kept.of(who.wall) if each.shape.id not in self._held]
         found = [*self._of(who), *(one for one in map(self._restored, others) if _is_of(one, who))]
         return sorted(found, key=lambda each: -each.began)
@@ -301,12 +385,6 @@ class RunningOperations:
             with contextlib.suppress(asyncio.CancelledError, Exception):
                 await asyncio.wait({one.task}, timeout=30)
             await self._kept.settle()
-
-    def forget(self, who: Who) -> None:
-        """Let go of what came of a user's operations: words that were forgotten may stand in it."""
-        for each in self._of(who):
-            if each.ended is not None:
-                self._drop(each)
 
     def _tidy(self) -> None:
         """Let go of what ended a day ago, and of the oldest beyond MOST of a tenant."""

@@ -275,7 +275,10 @@ async def _drawn_from(memory: Memory, id_: str) -> list[str]:
     return list(found)
 
 
-@operation("memory.forget_about", "write", "POST /users/{user}/memories/forget", cli="memory forget")
+@operation(
+    "memory.forget_about", "write", "POST /users/{user}/memories/forget", cli="memory forget", wordless=True,
+    leaves_out=("items", "left"),
+)  # fmt: skip
 async def forget_about(house: House, who: Who, ask: ForgetAboutRequest) -> ForgetResult:
     """Forget for good what meets all that is named; unless `dry_run` is false, it is only said what would go."""
     memory = await house.memory(who)
@@ -283,7 +286,6 @@ async def forget_about(house: House, who: Who, ask: ForgetAboutRequest) -> Forge
     pending = False
     if not ask.dry_run:
         done = await memory.remove(removal, deed=house.deed(who, "forgot", memory.key))
-        house.forget_answers(who)
         pending = bool(done.pending)
     return show_removal(removal, forgotten=not ask.dry_run, pending=pending)
 

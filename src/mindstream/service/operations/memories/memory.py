@@ -165,7 +165,10 @@ async def get(house: House, who: Who, ask: MemoryId) -> MemoryShape:
     return show_memory(await find(await house.memory(who), ask.id), house.clock.now())
 
 
-@operation("memory.forget", "write", "DELETE /users/{user}/memories/{id}", mcp="forget", cli="memory forget")
+@operation(
+    "memory.forget", "write", "DELETE /users/{user}/memories/{id}", mcp="forget", cli="memory forget", wordless=True,
+    leaves_out=("items", "left"),
+)  # fmt: skip
 async def forget(house: House, who: Who, ask: ForgetRequest) -> ForgetResult:
     """Forget a memory for good, with all that was drawn from it alone; `dry_run` only says what would go."""
     memory = await house.memory(who)
@@ -174,7 +177,6 @@ async def forget(house: House, who: Who, ask: ForgetRequest) -> ForgetResult:
     pending = False
     if not ask.dry_run:
         done = await memory.remove(removal, deed=house.deed(who, "forgot", memory.key))
-        house.forget_answers(who)
         pending = bool(done.pending)
     return show_removal(removal, forgotten=not ask.dry_run, pending=pending)
 
