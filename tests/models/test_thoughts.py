@@ -30,7 +30,7 @@ REPLIES = [
     ("<think>a <think>b</think> c</think>d", "a b c", "d"),
     ("<think>the <think> tag</think>d", "the  tagd", "d"),
     ("<think>a\n<think>b</think> c", "a\nb c", ""),
-    ("<think>a `<think>` is a mark</think>d", "a ` is a mark", "d"),
+    ("<think>a `<think>` is a mark</think>d", "a `` is a mark", "d"),
     ("```xml\n<think>a</think>\n```\nDone.", "", "```xml\n<think>a</think>\n```\nDone."),
     ('Write `<thinking>` or "</think>".', "", 'Write `<thinking>` or "</think>".'),
     ("analysis of a < b, [THIS] and Here is", "", "analysis of a < b, [THIS] and Here is"),

@@ -38,6 +38,7 @@ from mindstream.memory.lifecycle.sleep import DRAWN
 from mindstream.memory.memory import Memory
 from mindstream.memory.recall.exemplars import Exemplars
 from mindstream.memory.store.store import Fence
+from mindstream.minds.refused_messages import RefusedMessages
 from mindstream.models.decide import decide
 from mindstream.models.roles import AnyModels, Models, open_models
 from mindstream.models.shorten import request_tokens
@@ -131,7 +132,8 @@ class Life:
             await give_goal(memory, goal, orders)
         async with open_models(models, memory.clock) as shared, lives.hold(memory, config.lease_s) as fence:
             state = await read_state(memory, hears=config.hears)
-            life = cls(memory, shared, state, fence, tools=tools, config=config, user=user, exemplars=exemplars)
+            models = RefusedMessages(memory).around(shared)
+            life = cls(memory, models, state, fence, tools=tools, config=config, user=user, exemplars=exemplars)
             try:
                 yield life
             finally:
