@@ -36,6 +36,7 @@ MARK = re.compile(
 )
 CHANNEL_END = re.compile(rf"(?P<close><\|end\|>|<\|call\|>|{FINAL}|(?=<\|start\|>))", re.IGNORECASE)
 PLAIN_END = re.compile(rf"(?P<close>{_PLAIN_END})")
+LATE = re.compile(CLOSE, re.IGNORECASE)
 SEEN = re.compile(rf"(?P<open>{OPEN})|(?P<close>{CLOSE}|{FINAL}|{'|'.join(map(re.escape, _ANSWERS))})", re.IGNORECASE)
 """Marks in a reply that is read whole."""
 LONGEST = 120
@@ -253,6 +254,11 @@ def without_thoughts(text: str) -> str:
     thinking = Thinking(holds=True)
     _, answer = thinking.part(text)
     return (answer + thinking.rest()).strip()
+
+
+def answer_in(shown: str) -> str:
+    """Return the answer in text that was shown as it came: all text after a closing mark that came too late."""
+    return without_thoughts(shown) if LATE.search(shown) else shown
 
 
 def end_of_thoughts(text: str, at: int) -> int:
