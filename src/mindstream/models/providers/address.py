@@ -29,8 +29,8 @@ WINDOW = 4_096
 """How many tokens a model in this process has room for where nobody says."""
 HOME = (".local", ".localhost", ".lan", ".home", ".internal")
 """How the names of machines in the same house end."""
-REQUEST_PATH = re.compile(r"/(chat/completions|completions|embeddings|responses|models)$")
-"""The path of one request, which people copy together with the base URL."""
+REQUEST_PATHS = ("/chat/completions", "/completions", "/embeddings", "/responses", "/models")
+"""Paths of single requests, which people copy together with the base URL."""
 QUERY_KEYS = frozenset({"key", "api_key", "api-key", "apikey", "access_token", "token", "subscription-key"})
 AZURE = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com")
 _QUOTED = 300
@@ -168,7 +168,10 @@ def _url(url: str) -> str:
         raise SettingsError(
             f"a model's address must not hold a key ({secret}=…): names are logged. Set OPENAI_API_KEY instead"
         )
-    return _with_path(url, REQUEST_PATH.sub("", parts.path.rstrip("/")).rstrip("/"))
+    path = parts.path.rstrip("/")
+    for each in REQUEST_PATHS:
+        path = path.removesuffix(each)
+    return _with_path(url, path.rstrip("/"))
 
 
 def _with_path(url: str, path: str) -> str:

@@ -21,22 +21,20 @@ _NOT = (
 )
 _STREAM = r"\bstream(ing)?\b(?!_)"
 _REFUSES = re.compile(_NOT, re.IGNORECASE)
-_WORDS = {
-    "stream_options": re.compile(r"stream_options|streamOptions|include_usage", re.IGNORECASE),
-    "response_format": re.compile(
-        r"response[ _]?format|json[ _]?(schema|object|mode)|structured[ _]?output|grammar|guided[ _](json|decoding)",
-        re.IGNORECASE,
-    ),
-    "logprobs": re.compile(r"log[ _]?prob", re.IGNORECASE),
-    "tools": UNKNOWN_TOOLS,
-    "tool_choice": re.compile(r"tool_choice", re.IGNORECASE),
-    "temperature": re.compile(r"temperature", re.IGNORECASE),
-    "top_p": re.compile(r"top[ _]?p\b", re.IGNORECASE),
-    "seed": re.compile(r"\bseed\b", re.IGNORECASE),
-    "stop": re.compile(r"['\"`]stop['\"`]|\bstop (sequence|word|token|parameter)", re.IGNORECASE),
-    "stream": re.compile(rf"{_STREAM}.{{0,60}}({_NOT})|({_NOT}).{{0,60}}{_STREAM}", re.IGNORECASE),
-    **{name: re.compile(rf"\b{name}\b", re.IGNORECASE) for name in LIMITS},
-}  # fmt: skip
+_PATTERNS = {
+    "stream_options": r"stream_options|streamOptions|include_usage",
+    "response_format": r"response[ _]?format|json[ _]?(schema|object|mode)|structured[ _]?output|grammar"
+    r"|guided[ _](json|decoding)",
+    "logprobs": r"log[ _]?prob",
+    "tool_choice": r"tool_choice",
+    "temperature": r"temperature",
+    "top_p": r"top[ _]?p\b",
+    "seed": r"\bseed\b",
+    "stop": r"['\"`]stop['\"`]|\bstop (sequence|word|token|parameter)",
+    "stream": rf"{_STREAM}.{{0,60}}({_NOT})|({_NOT}).{{0,60}}{_STREAM}",
+    **{name: rf"\b{name}\b" for name in LIMITS},
+}
+_WORDS = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in _PATTERNS.items()} | {"tools": UNKNOWN_TOOLS}
 """How a refusal names a field in its words; any wording counts, except where other errors name the field, too."""
 _SHORT = re.compile(r"output limit|max_(completion_)?tokens|(at least|minimum).{0,40}tokens", re.IGNORECASE)
 """A model that thinks cannot answer in the one token that probabilities are asked of."""

@@ -29,15 +29,19 @@ _PLAIN_START = "|".join(map(re.escape, _THINKS)) + r"|analysis(?=[A-Z\"'<\d])"
 """Marks that are ordinary words elsewhere: they count only where a reply begins (Granite; gpt-oss without tokens)."""
 _PLAIN_END = "|".join(map(re.escape, _ANSWERS)) + "|assistantfinal"
 
-START = re.compile(_PLAIN_START)
-MARK = re.compile(
+
+def _compiled(pattern: str, flags: re.RegexFlag = re.IGNORECASE) -> re.Pattern[str]:
+    return re.compile(pattern, flags)
+
+
+START = _compiled(_PLAIN_START, re.NOFLAG)
+MARK = _compiled(
     rf"(?P<open>{OPEN})|(?P<close>{CLOSE})|(?P<channel>{CHANNEL})|(?P<final>{FINAL})|(?P<wrapper>{WRAPPERS})",
-    re.IGNORECASE,
 )
-CHANNEL_END = re.compile(rf"(?P<close><\|end\|>|<\|call\|>|{FINAL}|(?=<\|start\|>))", re.IGNORECASE)
-PLAIN_END = re.compile(rf"(?P<close>{_PLAIN_END})")
-LATE = re.compile(CLOSE, re.IGNORECASE)
-SEEN = re.compile(rf"(?P<open>{OPEN})|(?P<close>{CLOSE}|{FINAL}|{'|'.join(map(re.escape, _ANSWERS))})", re.IGNORECASE)
+CHANNEL_END = _compiled(rf"(?P<close><\|end\|>|<\|call\|>|{FINAL}|(?=<\|start\|>))")
+PLAIN_END = _compiled(rf"(?P<close>{_PLAIN_END})", re.NOFLAG)
+LATE = _compiled(CLOSE)
+SEEN = _compiled(rf"(?P<open>{OPEN})|(?P<close>{CLOSE}|{FINAL}|{'|'.join(map(re.escape, _ANSWERS))})")
 """Marks in a reply that is read whole."""
 LONGEST = 120
 """Characters of the longest mark."""
