@@ -233,12 +233,13 @@ class _Reading:
             answer = self._thinking.release() + answer
         if self._briefly and self.until is None and self._thinking.holding:
             self.until = asyncio.get_running_loop().time() + HOLD_S
-        return self._pieces(answer)
+        piece = self._piece(answer)
+        return [piece] if piece else []
 
     def release(self) -> Piece | None:
         """Return the text that was held back."""
         self.until, self._briefly = None, False
-        return next(iter(self._pieces(self._thinking.release())), None)
+        return self._piece(self._thinking.release())
 
     def end(self) -> Piece | None:
         """Return the text that was held back, as nothing follows."""
@@ -247,15 +248,15 @@ class _Reading:
             self._known.opens_thoughts = False
         elif self._learns and text.strip() and not self.truncated:
             self._mark_opening()
-        return next(iter(self._pieces(text)), None)
+        return self._piece(text)
 
     def _mark_opening(self) -> None:
         if self._known.opens_thoughts is None:
             self._known.opens_thoughts = True
 
-    def _pieces(self, text: str) -> list[Part]:
+    def _piece(self, text: str) -> Piece | None:
         text = self._tally.clip(text) if text else ""
-        return [Piece(text)] if text else []
+        return Piece(text) if text else None
 
 
 def _sound(text: str) -> str:

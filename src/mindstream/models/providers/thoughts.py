@@ -36,7 +36,7 @@ def _compiled(pattern: str, flags: re.RegexFlag = re.IGNORECASE) -> re.Pattern[s
 
 START = _compiled(_PLAIN_START, re.NOFLAG)
 MARK = _compiled(
-    rf"(?P<open>{OPEN})|(?P<close>{CLOSE})|(?P<channel>{CHANNEL})|(?P<final>{FINAL})|(?P<wrapper>{WRAPPERS})",
+    rf"(?P<open>{OPEN})|(?P<close>{CLOSE})|(?P<channel>{CHANNEL})|(?P<final>{FINAL})|(?P<wrapper>{WRAPPERS})"
 )
 CHANNEL_END = _compiled(rf"(?P<close><\|end\|>|<\|call\|>|{FINAL}|(?=<\|start\|>))")
 PLAIN_END = _compiled(rf"(?P<close>{_PLAIN_END})", re.NOFLAG)
@@ -55,8 +55,8 @@ _LITERALS = tuple(
         "<|end_of_box|>", *_ANSWERS, "assistantfinal",
     )
 )  # fmt: skip
-_BEGINS = re.compile(r"[<◁\[]")
-_BEGINS_PLAIN = re.compile(r"[<Ha]")
+_BEGINS = _compiled(r"[<◁\[]")
+_BEGINS_PLAIN = _compiled(r"[<Ha]")
 _FENCES = ("```", "~~~")
 _QUOTES = frozenset("`\"'“‘«„「『")
 
