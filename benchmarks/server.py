@@ -41,6 +41,7 @@ from talker import SAID, latency_server, percentile, served
 from mindstream.log.events import Heard, Said
 from mindstream.log.names import shown_name
 from mindstream.memory.store.sqlite import SqliteStore
+from mindstream.minds.timeouts import Timeouts
 
 PROFILE: list[str] = []
 WARM = 10.0
@@ -48,6 +49,8 @@ WARM = 10.0
 USERS, CLIENTS, PER_SECOND, KILLS = 100, 200, 15.0, 3
 ANSWER_S, END_S = 60.0, 60.0
 """So long an answer is waited for, and so long the end of the server."""
+QUIET_S, SETTLE_S = 2 * Timeouts().lease_s, 120.0
+"""How long nothing must be written before events are compared with the log, and the most that is waited for that."""
 BEHIND = 2 * USERS
 """So many answers are due at once where a server cannot keep up: then two for each user."""
 KINDS = (Heard.kind, Said.kind)
@@ -271,15 +274,34 @@ async def listening(port: int) -> AsyncIterator[list[Client]]:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def logged(folder: Path) -> tuple[dict[str, list[int]], set[str]]:
-    """Return the seqs that each user's log holds, and the marks of the utterances whose answer waited for a thought."""
+async def settled(folder: Path, clients: list[Client]) -> int:
+    """Wait until the log has been quiet for QUIET_S and all clients have its events; return its last seq.
+
+    Answers that a killed server owed are given when its lease has ended. Events written later are not compared.
+    """
+    async with SqliteStore(folder) as store:
+        begun, changed, last = time.monotonic(), time.monotonic(), -1
+        while time.monotonic() - changed < QUIET_S and time.monotonic() - begun < SETTLE_S:
+            if (now := await store.last_seq()) != last:
+                last, changed = now, time.monotonic()
+            await asyncio.sleep(0.5)
+    kept, _ = await logged(folder, last)
+    for _ in range(int(SETTLE_S)):
+        if not _compare(clients, kept)[0]:
+            break
+        await asyncio.sleep(1.0)
+    return last
+
+
+async def logged(folder: Path, upto: int) -> tuple[dict[str, list[int]], set[str]]:
+    """Return each user's seqs up to `upto`, and the marks of the utterances whose answer waited for a thought."""
     found: dict[str, list[int]] = {}
     marks, waited = dict[int, str](), set[str]()
     async with SqliteStore(folder) as store:
         after = 0
         while rows := await store.events(None, after, KINDS, 10_000):
             after = rows[-1].seq
-            for row in rows:
+            for row in (row for row in rows if row.seq <= upto):
                 found.setdefault(shown_name(row.mind), []).append(row.seq)
                 if isinstance(row.event, Heard):
                     marks[row.seq] = row.event.text[row.event.text.rfind("(") :]
@@ -315,11 +337,11 @@ async def run(given: argparse.Namespace) -> dict[str, Any]:
                 server.end(signal.SIGKILL)
                 starts.append(await asyncio.to_thread(server.start))
                 await coming
-            await asyncio.sleep(5)
+            upto = await settled(server.folder, clients)
         begun = time.monotonic()
         server.end(signal.SIGTERM)
         ended = time.monotonic() - begun
-        kept, taken.waited = await logged(server.folder)
+        kept, taken.waited = await logged(server.folder, upto)
     times = [
         taken.first[mark] - taken.begun[mark] - (first - came)
         for mark, (came, first) in own.items() if mark in taken.first and mark not in taken.waited

@@ -158,9 +158,10 @@ FORMS = {
     ),
     *("models/providers/typed_calls.py", "models/wrappers/guard.py", "planning/prompts/answer_from_evidence.py"),
     *("planning/formats/compiler.py", "planning/formats/numbered.py", "planning/formats/rewoo.py"),
+    "planning/formats/json_plan.py",
     *("sharing/retriever/unlikely.py", "text/classifier.py", "text/language.py"),
     *("text/links.py", "tools/algebra/formula.py", "tools/web/web.py", "tools/web/wikipedia.py"),
-    *("studio/joining.py", "town/formats/recording.py", "town/world/walk.py"),
+    *("studio/joining.py", "town/formats/recording.py", "town/world/walk.py", "identifiers.py"),
 }
 """Where they look for a written form: an address, a mark of a format, another program's error, a range of letters."""
 MOST_PATTERNS = 200

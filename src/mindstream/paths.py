@@ -6,6 +6,7 @@ import os
 import stat
 from pathlib import Path
 
+from mindstream.encodings import decode_utf
 from mindstream.errors import InputError
 
 LONGEST_NAME, LONGEST_PATH = 255, 4095
@@ -68,12 +69,10 @@ def read_text(path: Path, most: int) -> str:
     """Return the text of a file of at most so many bytes.
 
     Raises:
-        InputError: it cannot be read (see `read_bytes`), or is not UTF-8; the message goes on after the path's name.
+        InputError: it cannot be read (see `read_bytes`), or is not UTF-8, UTF-16 or UTF-32; the message goes on after
+            the path's name.
     """
-    try:
-        return read_bytes(path, most).decode("utf-8")
-    except UnicodeDecodeError:
-        raise InputError("is not UTF-8 text") from None
+    return decode_utf(read_bytes(path, most))
 
 
 def read_bytes(path: Path, most: int) -> bytes:

@@ -17,10 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from mindstream import rooms
 from mindstream.errors import InputError, SettingsError
+from mindstream.identifiers import normal_name
 from mindstream.location import Location
 from mindstream.paths import as_path, is_path, own_folder, read_text, usable
 
@@ -83,6 +84,11 @@ class Settings(BaseModel):
     budget_tokens: int | None = Field(None, ge=0)
     budget_usd: float | None = Field(None, ge=0, allow_inf_nan=False)
     redact: str = ""
+
+    @field_validator("user")
+    @classmethod
+    def _normal_user(cls, user: str) -> str:
+        return normal_name(user)
 
     @property
     def models(self) -> dict[str, str]:

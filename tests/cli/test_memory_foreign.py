@@ -59,7 +59,9 @@ def test_mistakes_are_named(file: Path, tmp_path: Path) -> None:
     assert "a folder" in mistaken(run("memory", "import", "--from", "mem0", tmp_path, *data))
     file.write_text('[{"id": "1", "memory": "a"}, ', "utf-8")
     broken = mistaken(run("memory", "import", "--from", "mem0", file, *data))
-    assert "not JSON" in broken and "what came before it is imported" in broken
+    assert "not JSON" in broken and "1 record before it was imported" in broken
+    again = run("memory", "import", "--from", "mem0", file, *data, "--json")
+    assert (again.code, again.rows[0]["written"], again.rows[0]["known"]) == (2, 0, 1) and "error" in again.rows[0]
     file.write_text('[{"uuid": "1", "name": "Strings", "chat_messages": []}]', "utf-8")
     another = mistaken(run("memory", "import", "--from", "mem0", file, *data))
     assert "nothing in it reads as an export of mem0" in another and "uuid, name" in another

@@ -74,6 +74,19 @@ def test_a_mind_is_checked_whole_before_anything_is_written(lines: list[str], to
     assert not folder.exists()
 
 
+@pytest.mark.parametrize(
+    "name", ["http://evil.example/v1#m", "openai:gpt-5@https://evil.example/v1", "HTTPS://evil.example#x"]
+)
+def test_a_model_at_an_address_is_named_and_not_offered(name: str, folder: Path) -> None:
+    text = settings(models={"default": name, "talker": "ollama:tiny", "reasoner": name})
+    done = run("mind", "import", "-", "--data", folder, said=text)
+    before, _, command = done.out.partition("continue with it:")
+    assert f"the file names the model {name}: what you say would be sent there" in before and before.count(name) == 1
+    assert "evil" not in command and "--role talker=ollama:tiny" in command
+    (row,) = run("mind", "import", "-", "--data", folder, "--json", said=text).rows
+    assert row["left_out"] == [name] and "evil" not in row["go_on"]
+
+
 def test_a_mind_is_no_memory(exported: str, folder: Path) -> None:
     assert "`mindstream mind import`" in mistaken(run("memory", "import", "--data", folder, said=exported))
 

@@ -71,7 +71,7 @@ def test_in_a_terminal_steps_are_seen_and_what_changes_things_is_asked_about(doo
     door.will(Says('#E1 = add[{"a": 2, "b": 3}]\n#E2 = variable[{"name": "#E1"}]\n'), Says("Done."))
     with terminal("solve", "Which?", *model(door), "--data", folder, "--mcp", SERVER) as screen:
         shown = screen.until("Accept these tools? [y/N]")
-        assert "it says that it only reads" in shown and "called without a question: add." in shown
+        assert "it says that it only reads" in shown and "run without asking you, as they only read: add." in shown
         screen.type("y\r")
         screen.until("E2 wants to call variable, which may change something:")
         assert "name: 5" in screen.until("Words of strangers stand in it.")

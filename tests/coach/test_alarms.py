@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from keys import key_of
@@ -15,6 +16,8 @@ from mindstream.coach.coach import second_listener
 from mindstream.coach.events import Alarmed
 from mindstream.coach.packs import safety
 from mindstream.coach.packs.load import load
+from mindstream.coach.packs.pack import Alarm, Field_, Pack, Phase
+from mindstream.coach.packs.saying import phrases
 from mindstream.coach.suggests_danger import SuggestsDanger
 from mindstream.log.events import Failed, FollowUp, Said
 from mindstream.models.model import Model, Part, Request
@@ -324,6 +327,29 @@ async def test_after_an_alarm_a_stand_in_speaks_of_nothing_else(folder: Path) ->
             said = await mind.send(text)
             await mind.settled()
         assert not Coach.of(mind).plan.steps and "step" not in said.lower() and "noise" not in said.lower()
+
+
+def guitar(**declared: Any) -> Pack:
+    """Return a pack of which an alarm stops the talk; a danger to life only where it is declared."""
+    alarm = Alarm(id="hand", patterns={"en": ["numb fingers"]}, hints={"en": ["fingers tingle"]}, hint_ask="Numb?",
+                  say="Put the guitar down for today.", **declared)  # fmt: skip
+    asking = Phase(name="asking", goal="know", instructions="ask", thinking="think", fields=("aims",), needs=("aims",))
+    fields = {"aims": Field_(about="what they aim at", type="list", ask=["What would you like to play?"])}
+    return Pack(
+        name="guitar", title="Guitar coach", constitution="Music.", phases=(asking,), fields=fields, alarms=(alarm,)
+    )
+
+
+@pytest.mark.parametrize(("declared", "is_heavy"), [({}, False), ({"danger": True}, True), ({"stops": False}, False)])
+@pytest.mark.parametrize("before", ["I have numb fingers.", "My fingers tingle."])
+async def test_canned_answers_stay_only_with_a_declared_danger(
+    declared: dict[str, Any], is_heavy: bool, before: str, folder: Path
+) -> None:
+    heavy = phrases(guitar(), "alarm_heard", "en")
+    async with Mind.open(folder, user="ann", responder=Coach.using(pack=guitar(**declared))) as mind:
+        texts = [(await answer(mind, text)).text for text in (before, "I play scales every day.")]
+        heard = any(text.startswith(tuple(heavy)) for text in texts)
+        assert heard is (is_heavy and before.startswith("I have")), "a hint is asked about in the pack's own words"
 
 
 async def test_a_question_that_is_open_is_put_again_however_many_alarms_came_before(folder: Path) -> None:

@@ -18,7 +18,17 @@ from mindstream.errors import Conflict, InputError, MindstreamError
 from mindstream.log.database import FILE, open_database
 from mindstream.log.events import Failed, Remembered
 from mindstream.log.folder import history
-from mindstream.log.names import StreamKey, StreamKind, StreamName, id_of, name_of, shown_name, tenant_of
+from mindstream.log.names import (
+    StreamKey,
+    StreamKind,
+    StreamName,
+    checked_name,
+    checked_tenant,
+    id_of,
+    name_of,
+    shown_name,
+    tenant_of,
+)
 from mindstream.memory.store.record import Kind, Record, new_id
 from mindstream.memory.store.rows import INSERT, insertion
 from mindstream.memory.store.store import Commit, Entry
@@ -27,6 +37,9 @@ from mindstream.memory.store.tables import MIGRATIONS
 from mindstream.service.doctor.damage import faults
 from mindstream.service.doctor.mending import mend
 from mindstream.service.doctor.readable import looking_into
+from mindstream.service.operations.refusals import Forbidden
+from mindstream.service.operations.who import Who
+from mindstream.settings import Settings
 from mindstream.sharing.admission import Pair, lay_in
 from mindstream.sharing.pool import Pool
 from mindstream.tools.documents import open_documents
@@ -85,7 +98,7 @@ async def test_a_plain_key_is_no_stream_of_another_kind_nor_a_nameless_one(tmp_p
 # What looks alike.
 
 
-@pytest.mark.parametrize(("there", "typed"), [("ann", "аnn"), ("ann", "ann "), ("ann", "annᅠ"), ("Ivo", "Ӏvo")])
+@pytest.mark.parametrize(("there", "typed"), [("ann", "аnn"), ("Ivo", "Ӏvo")])
 async def test_a_name_that_looks_like_another_is_refused_and_nothing_is_written(
     there: str, typed: str, tmp_path: Path
 ) -> None:
@@ -104,9 +117,68 @@ async def test_names_are_one_in_the_normal_form_and_case_is_kept(tmp_path: Path)
     for typed in ("Ann", "ann", "ANN"):
         await store.commit(said(store.key(StreamName("user", typed))))
     async with Memory.open(store, "Ａnn", embed=Words()) as stream:
-        assert stream.name == "Ａnn", "as it was typed"
+        assert stream.name == "Ann"
         assert len(await store.events(stream.key)) == 1
     await store.close()
+
+
+SPELLINGS = [
+    ("Zoë", "Zoe\u0308"), ("Łukasz 2", "  Łukasz\u00a02\u3000"), ("ann", "ann\u200b"), ("ann", "\ufeffann\n"),
+    ("ann", "annᅠ"),
+    ("देवनागरी", "देव\u200cनागरी"), ("ｔｅａ．house", "tea.house"), ("한국", "\u1112\u1161\u11ab\u1100\u116e\u11a8"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("written", "read"), SPELLINGS)
+async def test_two_spellings_of_a_name_are_one_for_users_sessions_pools_agents_and_tokens(
+    written: str, read: str, tmp_path: Path
+) -> None:
+    async with Memory.open(tmp_path, written, embed=Words()) as memory:
+        await memory.retain_messages([{"role": "user", "content": "Tea at four."}], session=written)
+        store, name = memory.store, memory.name
+        async with Memory.open(store, read, embed=Words()) as same:
+            assert same.name == name and len(await same.sessions()) == 1
+            assert len(await same.recall("tea", touch=False)) == 1
+            assert (await same.forget(session=read)).records == 1
+        async with Mind.open(store, user=read, session=read) as mind:
+            assert mind.session == name
+        async with Pool.open(store, written, embed=Words()) as pool:
+            await pool.create("tea", written, members=(read,))
+        async with Pool.open(store, read, embed=Words()) as pool:
+            assert (await pool.member_state(read)).members == (name,)
+            await lay_in(pool, [Pair("When is tea?", "At four.")], read)
+            assert len(await pool.recall("tea", reader=written)) == 1
+    who = Who(checked_tenant("acme"), frozenset({"read"}), only=written)
+    assert who.of(read).user == name
+    with pytest.raises(Forbidden):
+        who.of(f"x{read.strip()}")
+    assert Settings(user=read).user == name
+
+
+@pytest.mark.parametrize(
+    "typed", ["", " ", "\u200b", "a\0b", "-ann", "\u0301a", "a#b", "x" * 101, "a\nb", "🙂", "O'Neill"]
+)
+def test_what_is_no_name_is_refused_with_what_a_name_may_hold(typed: str) -> None:
+    with pytest.raises(InputError, match="use 1 to 100 letters") as refused:
+        checked_name(typed, "user")
+    assert len(str(refused.value)) < 250
+
+
+async def test_what_an_earlier_version_wrote_under_another_spelling_is_reached_by_either(tmp_path: Path) -> None:
+    for written, read in (("ann ", "ann"), ("Ｂｏｂ", "Bob"), ("evaᅠ", "eva\u200b"), ("e\u0301va", "éva")):
+        folder = tmp_path / read
+        async with Memory.open(folder, "x", embed=Words()) as memory:
+            await memory.retain("Tea at four.", "note")
+        with contextlib.closing(sqlite3.connect(folder / FILE)) as database, database:
+            for table, column in (("log", "mind"), ("records", "stream"), ("streams", "key")):
+                database.execute(f"UPDATE {table} SET {column} = ?", (written,))
+            database.execute("UPDATE streams SET normal = ?", (written,))
+        for typed in (written, read):
+            async with Memory.open(folder, typed, embed=Words()) as memory:
+                assert (await memory.latest("note", 5))[0].text == "Tea at four."
+                await memory.retain("read" if typed == read else "written", "note")
+        async with Memory.open(folder, read, embed=Words()) as memory:
+            assert len(await memory.latest("note", 5)) == 3
 
 
 # Ten thousand pairs.

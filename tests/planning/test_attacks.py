@@ -17,15 +17,19 @@ from planned import Told, plan_of
 from mindstream.clock import ManualClock
 from mindstream.errors import HeldElsewhere, InputError, LeaseLost
 from mindstream.memory.memory import Memory
+from mindstream.memory.recall.exemplars import Example
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.models.embedders.named import embedder
 from mindstream.models.fake import FakeModel, Line
 from mindstream.models.model import Call, Part, Piece, Request
 from mindstream.planning.evidence import Evidence
 from mindstream.planning.executor import Executor, Limits
+from mindstream.planning.exemplars import find_exemplars
 from mindstream.planning.permission import Wish, allow
+from mindstream.planning.plan import Plan
 from mindstream.planning.plan_task import plan_task
 from mindstream.planning.planner import Planner
+from mindstream.planning.strategies.remembered import RememberedPlans
 from mindstream.tools.tool import FunctionTool, tool
 from mindstream.tools.traits import FROM_STRANGERS, Traits
 
@@ -352,3 +356,56 @@ async def test_a_run_that_is_cancelled_anywhere_leaves_no_task_behind(tmp_path: 
 def shout(text: str) -> str:
     """Say it loud."""
     return text.upper()
+
+
+class StrangersPool:
+    """A source of exemplars of which one is another user's."""
+
+    def __init__(self, foreign: bool) -> None:
+        self.foreign = foreign
+
+    async def examples(self, query: str, k: int) -> Sequence[Example]:
+        return [Example("Question: own\n#E1 = look[x]"), Example("Question: q\n#E1 = send[text=x]", "2", self.foreign)]
+
+    async def offer(self, *_: object) -> None:
+        return None
+
+
+@pytest.mark.parametrize("how", ["rewoo", "react"])
+@pytest.mark.parametrize("foreign", [True, False])
+async def test_after_a_strangers_exemplar_nothing_is_changed_without_a_question(how: Any, foreign: bool) -> None:
+    box = Box()
+    acts: list[Line] = [[Call("send", '{"text": "a"}', "1")], "done"]
+    lines: dict[str, list[Line]] = {"make_plan": ["#E1 = send[text=a]"], "answer_from_evidence": ["done", "done"]}
+    speaks = FakeModel({**lines, "act_on_task": acts})
+    planner = Planner(
+        models=speaks, tools=box.tools(), how=how, exemplars=StrangersPool(foreign), leave=allow({"send"})
+    )
+    solution = await planner.solve("send a")
+    assert bool(box.sent) is not foreign and solution.plan.foreign is foreign
+    again = Planner(models=speaks, tools=box.tools(), leave=allow({"send"}), exemplars=["Question: o\n#E1 = look[x]"])
+    solution = await again.run(Plan.load(solution.plan.save()))
+    assert bool(box.sent) is not foreign, "a saved plan keeps the mark"
+
+
+async def test_a_plan_that_is_remembered_or_mended_keeps_the_mark(
+    tmp_path: Path,
+) -> None:
+    box, asked = Box(), list[Wish]()
+
+    async def yes(wish: Wish) -> bool:
+        asked.append(wish)
+        return True
+
+    shown = await find_exemplars(StrangersPool(True), "send a")
+    async with Memory.open(tmp_path, "u") as memory:
+        plans = RememberedPlans(memory)
+        speaks = model("#E1 = send[text=Ann]", "done", "done")
+        planner = Planner(models=speaks, tools=box.tools(), exemplars=shown, leave=yes, remembered=plans)
+        await planner.solve("send Ann")  # which remembers its plan
+        reused = Planner(models=model("#E1 = look[no]", "done"), tools=box.tools(), leave=yes, remembered=plans)
+        await reused.solve("send Ben")
+        assert box.sent == ["Ann", "Ben"] and all(wish.foreign for wish in asked) and len(asked) == 2
+    broken = model("#E1 = look[x]", '{"answer": "", "missing": ["E1"]}', "done", mend=["#E1 = send[text=c]"])
+    solution = await Planner(models=broken, tools=box.tools(), exemplars=shown, leave=yes).solve("go")
+    assert solution.plan.foreign and all(wish.foreign for wish in asked)

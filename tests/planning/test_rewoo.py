@@ -6,7 +6,7 @@ import pytest
 from plans import spec
 from pydantic import JsonValue
 
-from mindstream.planning.formats.read import open_reader, read
+from mindstream.planning.formats.read import open_reader, read, read_other
 from mindstream.planning.formats.rewoo_text import write_plan
 
 SEARCH, LLM = spec("Search", query={"type": "string"}), spec("LLM", input={"type": "string"})
@@ -142,3 +142,110 @@ def test_a_plan_is_printed_as_the_authors_write_it() -> None:
     plan = read(text, TOOLS).plan
     assert write_plan(plan, TOOLS) == text
     assert write_plan(plan).splitlines()[2] == '#E1 = Search[{"query": "x, y"}]'
+
+
+# Forms that models use beside the published one.
+
+WEB = spec("web_search", query={"type": "string"}, k={"type": "integer"})
+REAL = (WEB, LLM)
+
+
+@pytest.mark.parametrize(
+    ("given", "query"),
+    [
+        ('"best pizza"', "best pizza"),
+        ("'what's on'", "what's on"),
+        ("“best pizza”", "best pizza"),
+        ("「最好」", "最好"),
+        ("``best``", "best"),
+        ('"""best"""', "best"),
+        ("„beste“", "beste"),
+        ('"say \\"hi\\""', 'say "hi"'),
+        ('"Harry Potter" author', '"Harry Potter" author'),
+        ('"a" or "b"', '"a" or "b"'),
+        ('query="best pizza"', "best pizza"),
+        ("query: best pizza", "best pizza"),
+        ('"query": "best pizza"', "best pizza"),
+        ('{"query": "best [1] pizza"}', "best [1] pizza"),
+        ("5'", "5'"),
+    ],
+)
+def test_marks_around_a_whole_input_are_no_part_of_it(given: str, query: str) -> None:
+    assert read(f"#E1 = web_search[{given}]", REAL).plan.steps[0].arguments == {"query": query}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "#e1 = Web Search[pizza]",
+        "# E1 = web-search[pizza]",
+        "E1: WEB_SEARCH[pizza]",
+        "**#E1** := `web_search`[pizza]",
+        "＃Ｅ１＝web_search［pizza］",
+        "#E1 -> web_search[pizza]",
+        "#E1 ← web_search[pizza]",
+        "{#E1} = web_search[pizza]",
+        "#E1 = web_search(pizza)",
+        '#E1 = web_search(query="pizza")',
+        "#E1 = web_search（pizza）",
+        "#E1 = web_search: pizza",
+        '#E1 = web_search "pizza"',
+        '#E1 = web_search {"query": "pizza"}',
+        "#E1 = <web_search>pizza</web_search>",
+        "web_search[pizza] -> #E1",
+        "web_search(pizza) → #E1",
+        "1. web_search[pizza]",
+        "Step 1: Web Search[pizza] to begin with",
+        "- 1) `web_search`[pizza]",
+        "```\n#E1 = web_search[pizza]\n```",
+        "#E1 = web_search[pizza",
+        "#E1 = web_search(pizza) and then we see",
+    ],
+)
+def test_a_step_is_read_in_other_forms(line: str) -> None:
+    (step,) = read(line, REAL).plan.steps
+    assert (step.id, step.tool, step.arguments) == ("E1", "web_search", {"query": "pizza"})
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "#E1 = sing(pizza)",  # no such tool
+        "#E1 = LLM(2+3)*4",  # what follows belongs to it
+        "We could use web_search(pizza) here",
+        "Then E1: web_search(pizza)",
+        "The form is E1 = web_search[…], they say",
+        "1. First look at web_search[1] in the list",
+    ],
+)
+def test_what_only_looks_like_a_step_is_none(line: str) -> None:
+    found = read(line, REAL)
+    assert not found.plan.steps and found.notes
+
+
+@pytest.mark.parametrize(
+    "form", ["#E1", "{#E1}", "{{#E1}}", "${E1}", "$E1", "[#E1]", "<#E1>", "# E1", "＃E1", "#e1", "{E1}"]
+)
+def test_a_reference_is_read_in_every_form(form: str) -> None:
+    (step,) = read(f"#E2 = web_search[{form}]", REAL).plan.steps
+    assert step.arguments == {"query": E1}
+    (step,) = read(f"#E2 = web_search[in {form}. And #E10]", REAL).plan.steps
+    assert step.arguments == {"query": {"$text": ["in ", E1, ". And ", {"$ref": "E10"}]}}
+
+
+JSON_STEPS = [
+    '[{"tool": "web_search", "input": "pizza"}, {"tool": "LLM", "input": "Of #E1"}]',
+    '{"plan": [{"step": 1, "action": "Web Search", "action_input": {"query": "pizza"}},'
+    ' {"step": 2, "action": "LLM", "action_input": "Of ${E1}"}]}',
+    'Here it is:\n```json\n{"steps": [{"id": "#E1", "function": {"name": "web_search", "arguments": {}}},'
+    ' {"id": "step_2", "name": "llm", "args": {"input": "Of {#E1}"}}]}\n```',
+    '1. web_search("pizza")\n2. LLM("Of $1")\n3. join()<END_OF_PLAN>',
+]
+
+
+@pytest.mark.parametrize("text", JSON_STEPS)
+def test_a_planner_may_write_json_or_calls(text: str) -> None:
+    plan = read_other(text, REAL)
+    assert plan and [(step.id, step.tool) for step in plan.steps] == [("E1", "web_search"), ("E2", "LLM")]
+    assert plan.steps[1].arguments == {"input": {"$text": ["Of ", E1]}}
+    assert read_other(text.replace("web_search", "sing").replace("Web Search", "sing"), REAL) is None

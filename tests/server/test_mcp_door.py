@@ -138,6 +138,10 @@ async def test_a_mistake_is_told_by_the_name_of_the_argument(served: Served) -> 
         said = await refused(client, "retain", importance=5)
         assert said == "The request does not fit: content: Field required"
         assert "k: " in await refused(client, "recall", query="x", k="many")
+        for given in ({}, {"q": "x"}, {"query": None}):  # an argument may be called as a part of a request is
+            assert await refused(client, "recall", **given) == "The request does not fit: query: Field required"
+        said = await refused(client, "recall", query={"a": 1}, k=[])
+        assert "query: Input should be a valid string, found an object" in said and "found a list" in said
 
 
 async def test_pages_follow_one_another(served: Served) -> None:

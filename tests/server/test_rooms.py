@@ -56,6 +56,17 @@ def test_a_plan_is_run_as_an_operation(client: httpx.Client, door: FakeEndpoint)
     assert client.get(f"/api/v1/users/bob/plans/{run}").status_code == 404
 
 
+def test_a_plan_whose_tool_is_not_offered_is_refused_before_anything_is_called(
+    client: httpx.Client, door: FakeEndpoint
+) -> None:
+    before = len(door.asked)
+    steps = [*PLAN["steps"], {"id": "E2", "tool": "search_documents", "arguments": {"query": "tea"}}]
+    begun = client.post(f"{USER}/plans/run", json={"plan": {"task": "look", "steps": steps}})
+    failed = ended(client, begun.json()["id"])
+    assert failed["state"] == "failed" and len(door.asked) == before
+    assert "E2: wanted one of the tools" in str(failed) and "start the server with --docs DIR" in str(failed)
+
+
 def test_a_tool_that_is_not_offered_is_not_used(client: httpx.Client) -> None:
     begun = client.post(f"{USER}/plans", json={"task": "look", "tools": ["documents:/etc"]}).json()
     done = ended(client, begun["id"])

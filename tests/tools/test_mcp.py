@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp_types import CallToolResult
 
 from mindstream.conformance import tool as contract
 from mindstream.conformance.promise import Promise
@@ -25,7 +26,9 @@ from mindstream.tools.call import call_tool
 from mindstream.tools.mcp import connection as mcp_connection
 from mindstream.tools.mcp.mcp import McpTools, mcp_tools
 from mindstream.tools.mcp.pins import Changes, Definition, Pins
+from mindstream.tools.mcp.repair import repair_result
 from mindstream.tools.mcp.server import McpServer
+from mindstream.tools.mcp.session import result_text
 from mindstream.tools.traits import traits_of
 
 SERVERS = Path(__file__).parent / "mcp_servers"
@@ -174,7 +177,7 @@ async def test_a_hint_that_came_after_the_first_look_never_counts(pins: Pins, tm
         async with mcp_tools(raw("definition", file), pins=pins, approve=approve) as tools:
             changes.append([traits_of(tool).changes for tool in tools])
     assert changes == [[False, True]] * 3
-    assert shown[0].endswith("Accepted, these are called without a question: look.")
+    assert shown[0].endswith("run without asking you, as they only read: look. All others ask first.")
     assert "it says since then that it only reads: you are asked before each call all the same" in shown[1]
 
 
@@ -229,10 +232,68 @@ async def test_a_tool_that_nobody_can_use_is_left_out(
     tool: dict[str, Any], why: str, pins: Pins, tmp_path: Path
 ) -> None:
     file = tmp_path / "tools.json"
-    write(file, {"name": "odd", **tool}, {"name": "even"}, {"name": "twin"}, {"name": "twin"})
+    write(file, {"name": "odd", **tool}, {"name": "even"}, {"name": "twin"}, {"name": "twin", "description": "x"})
     async with opened(raw("definition", file), pins=pins) as tools:
         assert [each.spec.name for each in tools] == ["even"]
-        assert why in tools.refused["raw/odd"] and "offered twice" in tools.refused["raw/twin"]
+        assert why in tools.refused["raw/odd"] and "two different tools" in tools.refused["raw/twin"]
+
+
+async def test_invalid_tools_and_a_list_that_repeats_itself_cost_no_other_tool(pins: Pins, tmp_path: Path) -> None:
+    file = tmp_path / "tools.json"
+    odd = {
+        "nulls": {"type": "object", "properties": None, "required": None},
+        "any": True,
+        "union": UNION,
+        "open": {"properties": {"x": True}},
+    }
+    bad = {"text": {"type": "string"}, "list": [], "nested": {"type": "object", "properties": {"required": ["x"]}}}
+    schemas = {**odd, **bad}
+    tools: list[Any] = [{"name": name, "inputSchema": schema} for name, schema in schemas.items()]
+    more = [None, {"inputSchema": {}}, {"name": 5}, {"name": "odd parts", "outputSchema": 3, "icons": "x", "_meta": []}]
+    file.write_text(json.dumps([*tools, *more, tools[0], {"name": "bare", "inputSchema": {}, "annotations": "none"}]))
+    async with opened(raw("repeated page", file), pins=pins) as found:
+        specs = {each.spec.name: each.spec.parameters for each in found}
+        assert specs.keys() == {*odd, "odd_parts", "bare"}
+        assert all(parameters["type"] == "object" for parameters in specs.values())
+        assert specs["union"] == {
+            "type": "object", "$defs": UNION["$defs"],
+            "properties": {"place": {"type": "string"}, "id": {"type": "integer"}},
+        }  # fmt: skip
+        assert found.refused.keys() == {*(f"raw/{name}" for name in bad), "raw/(a tool without a name)"}
+        assert "describes 'string'" in found.refused["raw/text"]
+
+
+UNION: dict[str, Any] = {
+    "$defs": {"by_id": {"properties": {"id": {"type": "integer"}}, "required": ["id"]}},
+    "oneOf": [{"properties": {"place": {"type": "string"}}, "required": ["place"]}, {"$ref": "#/$defs/by_id"}],
+}
+
+
+RESOURCE, LINK = "(the resource a:b)\nt", "(a resource, 'n', at a:b: not fetched)"
+IMAGE = "(image, image/png, 3 bytes: not shown)"
+
+
+@pytest.mark.parametrize(
+    ("result", "text"),
+    [
+        ({"content": None, "structuredContent": {"a": 1}}, '{\n "a": 1\n}'),
+        ({"structuredContent": ["a", 1]}, '["a", 1]'),
+        ({"content": "plain words"}, "plain words"),
+        ({"content": [{"type": "json", "json": {"n": 1}}, "bare"]}, '{"type": "json", "json": {"n": 1}}\nbare'),
+        ({"content": [{"type": "text", "text": "x", "annotations": 7}], "isError": "true"}, "x"),
+        ({"content": [{"type": "text", "text": '{"a":1}'}], "structuredContent": {"a": 1}}, '{"a":1}'),
+        ({"content": [{"type": "text", "text": "5"}], "structuredContent": {"result": 5}}, "5"),
+        ({"content": [{"type": "text", "text": "full"}], "structuredContent": {"n": 1}}, 'full\n{\n "n": 1\n}'),
+        ({"content": [{"type": "resource", "resource": {"uri": "a:b", "text": "t", "mimeType": 3}}]}, RESOURCE),
+        ({"content": [{"type": "resource_link", "uri": "a:b", "name": "n", "size": "x"}]}, LINK),
+        ({"content": [{"type": "image", "data": "AAAA", "mimeType": "image/png"}]}, IMAGE),
+        ({"content": [{"type": "image"}]}, '{"type": "image"}'),
+    ],
+)  # fmt: skip
+def test_a_result_that_the_protocol_does_not_allow_is_read(result: dict[str, Any], text: str) -> None:
+    found = CallToolResult.model_validate(repair_result(result), by_name=False)
+    assert result_text(found) == text
+    assert found.is_error == ("isError" in result)
 
 
 # Names.
@@ -271,8 +332,6 @@ async def test_an_address_that_cannot_be_meant_is_a_mistake_of_settings(address:
     [
         ("ends at once", r"raw: its process ended with 1: no such option"),
         ("never ready", r"raw: it was not ready within 1 seconds"),
-        ("endless pages", r"raw: its list of tools has more than 50 pages"),
-        ("not an object", r"raw: it does not fit the protocol: .*Input should be 'object'"),
     ],
 )
 async def test_a_server_that_does_not_open_says_why_and_takes_no_other(how: str, why: str, pins: Pins) -> None:
@@ -294,7 +353,8 @@ async def test_a_file_of_the_working_directory_is_named_as_it_has_to_be_written(
     with pytest.raises(ToolError) as caught:
         async with opened(McpServer(address, folder=tmp_path / "home"), pins=pins):
             pass
-    assert f"(it runs in {tmp_path / 'home'}: write {tmp_path / 'weather.py'})" in str(caught.value)
+    assert f"runs in {tmp_path / 'home'}, not in " in str(caught.value)
+    assert f"give the file's whole path: {tmp_path / 'weather.py'})" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -328,7 +388,7 @@ async def test_what_a_server_asks_for_it_does_not_get(how: str, pins: Pins) -> N
         ("well", "hello"),
         ("garbage", "hello"),
         ("structured", '{\n "grüße": [\n  1,\n  2\n ]\n}'),
-        ("evil pattern", "x"),
+        ("evil pattern", 'x\n{\n "value": "' + "a" * 40 + '!"\n}'),
     ],
 )
 async def test_what_a_server_says_is_text(how: str, found: str, pins: Pins) -> None:

@@ -16,11 +16,11 @@ from crewai.memory.types import MemoryRecord, ScopeInfo
 from numpy.typing import NDArray
 
 from mindstream import caches
+from mindstream.adapters.keeping import fit_text
 from mindstream.adapters.loop import Handle, both
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.memory.store.store import Store
-from mindstream.memory.store.validation import fitted_text
 from mindstream.models.embedders.embedder import Embedder
 
 EPISODE, PORTION = "crewai", 1_000
@@ -175,7 +175,7 @@ class MindstreamStorage:
 def _draft(record: MemoryRecord) -> RecordDraft:
     vector = base64.b64encode(np.asarray(record.embedding or [], np.float32).tobytes()).decode()
     return RecordDraft(
-        text=fitted_text(record.content if record.content.strip() else "(no words)"), kind="document",
+        text=fit_text(record.content, "(no words)"), kind="document",
         created=_aware(record.created_at).timestamp(), importance=1 + 9 * record.importance, episode=EPISODE,
         by=(record.source or "")[:500], data={"record": record.model_dump(mode="json"), "vector": vector},
     )  # fmt: skip

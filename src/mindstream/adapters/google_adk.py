@@ -14,13 +14,13 @@ from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemor
 from google.adk.memory.memory_entry import MemoryEntry
 from google.genai import types
 
+from mindstream.adapters.keeping import fit_text, keep, retain_each, storable
 from mindstream.adapters.loop import Handle
 from mindstream.clock import format_iso
 from mindstream.errors import InputError
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.memory.store.store import Store
-from mindstream.memory.store.validation import fitted_text
 from mindstream.models.embedders.embedder import Embedder
 
 if TYPE_CHECKING:
@@ -120,9 +120,9 @@ class MindstreamMemoryService(BaseMemoryService):
                         known.add(event.id)
                         drafts.append(_draft(event, text, user, session))
                 if drafts:
-                    await memory.retain_all(drafts)
+                    await retain_each(memory, drafts)
 
-        await self.handle(app, user).do(add)
+        await keep("the session", self.handle(app, user).do(add))
 
 
 def _gone(session: str) -> str:
@@ -135,7 +135,7 @@ def _draft(event: Event, text: str, user: str, session: str) -> RecordDraft:
     content: Any = event.content.model_dump(mode="json", exclude_none=True)
     return RecordDraft(
         text=text, kind="chat", by=user if is_user else event.author, episode=session, created=event.timestamp,
-        data={"event": event.id, "author": event.author, "by_user": is_user, "content": content},
+        data={"event": event.id, "author": event.author, "by_user": is_user, "content": storable(content)},
     )  # fmt: skip
 
 
@@ -152,7 +152,4 @@ def _words(content: types.Content | None) -> str:
     """Return the words of what was said; nothing where it is a call, a picture or a thought."""
     parts = (content.parts if content else None) or []
     said = " ".join(part.text for part in parts if part.text and not part.thought)
-    try:
-        return fitted_text(said)
-    except InputError:
-        return ""
+    return fit_text(said)

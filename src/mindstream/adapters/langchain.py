@@ -16,6 +16,7 @@ from langchain_core.retrievers import BaseRetriever
 from pydantic import ConfigDict, PrivateAttr
 
 from mindstream.adapters.embeddings import as_embedder
+from mindstream.adapters.keeping import keep, keep_waiting
 from mindstream.adapters.loop import Handle, do, wait
 from mindstream.adapters.talks import Message, Talk
 from mindstream.memory.memory import Memory
@@ -57,12 +58,12 @@ class MindstreamChatMessageHistory(BaseChatMessageHistory):
         return found
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
-        """Write messages down, in one commit."""
-        self.handle.wait(partial(self._talk.add, list(map(_message, messages))))
+        """Write messages down, in one commit; a failure is logged, so that the run goes on with its answer."""
+        keep_waiting("the messages", lambda: self.handle.wait(partial(self._talk.add, list(map(_message, messages)))))
 
     async def aadd_messages(self, messages: Sequence[BaseMessage]) -> None:
-        """Write messages down, in one commit."""
-        await self.handle.do(partial(self._talk.add, list(map(_message, messages))))
+        """Write messages down, in one commit; a failure is logged, so that the run goes on with its answer."""
+        await keep("the messages", self.handle.do(partial(self._talk.add, list(map(_message, messages)))))
 
     def clear(self) -> None:
         """Put the session's messages into the archive; `memory.purge()` erases them for good."""

@@ -15,6 +15,7 @@ from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, Query
 from llama_index.core.utils import get_tokenizer
 
 from mindstream.adapters.embeddings import as_embedder
+from mindstream.adapters.keeping import keep, keep_waiting
 from mindstream.adapters.loop import Handle
 from mindstream.adapters.talks import Message, Talk
 from mindstream.memory.memory import Memory
@@ -88,12 +89,12 @@ class MindstreamMemory(BaseMemory):
         await self.aput_messages([message])
 
     def put_messages(self, messages: Sequence[ChatMessage]) -> None:
-        """Write messages down, in one commit."""
-        self._handle.wait(partial(self._talk.add, list(map(_message, messages))))
+        """Write messages down, in one commit; a failure is logged, so that the run goes on with its answer."""
+        keep_waiting("the messages", lambda: self._handle.wait(partial(self._talk.add, list(map(_message, messages)))))
 
     async def aput_messages(self, messages: Sequence[ChatMessage]) -> None:
-        """Write messages down, in one commit."""
-        await self._handle.do(partial(self._talk.add, list(map(_message, messages))))
+        """Write messages down, in one commit; a failure is logged, so that the run goes on with its answer."""
+        await keep("the messages", self._handle.do(partial(self._talk.add, list(map(_message, messages)))))
 
     def set(self, messages: Sequence[ChatMessage]) -> None:
         """Put messages in the place of those that are there, in one commit; the old ones go to the archive."""

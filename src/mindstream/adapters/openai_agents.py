@@ -11,12 +11,11 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mindstream.adapters.keeping import fit_text, keep, retain_each, storable
 from mindstream.adapters.loop import Handle
-from mindstream.errors import InputError
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.memory.store.store import Store
-from mindstream.memory.store.validation import fitted_text
 from mindstream.models.embedders.embedder import Embedder
 
 if TYPE_CHECKING:
@@ -60,10 +59,10 @@ class MindstreamSession:
         return [copy.deepcopy(each.data["item"]) for each in records]
 
     async def add_items(self, items: list[Any]) -> None:
-        """Store items, in one transaction."""
-        if items:
-            drafts = [self._draft(item) for item in items]
-            await self.handle.do(lambda memory: memory.retain_all(drafts))
+        """Store items, in one transaction. What cannot be stored is logged: the run that hands them over goes on."""
+        drafts = [self._draft(item) for item in items]
+        if drafts:
+            await keep("the conversation", self.handle.do(lambda memory: retain_each(memory, drafts)))
 
     async def pop_item(self) -> Any | None:
         """Take the newest item back, for good: it is forgotten, with whatever was drawn from it alone."""
@@ -90,7 +89,8 @@ class MindstreamSession:
         return [each for each in await memory.latest("chat", n, episode=self.session_id) if "item" in each.data]
 
     def _draft(self, item: Any) -> RecordDraft:
-        plain = json.loads(json.dumps(item))  # what is kept is JSON, and is nobody else's
+        plain = storable(item)  # what is kept is JSON, and is nobody else's
+        plain = plain if isinstance(plain, dict) else {"content": plain}
         role = str(plain.get("role") or "")
         by = self.handle.user if role == "user" else role or str(plain.get("type") or "item")
         return RecordDraft(
@@ -106,7 +106,5 @@ def _words(item: dict[str, Any]) -> str:
         said = "\n".join(str(part.get("text") or "") for part in said if isinstance(part, dict))
     if item.get("name"):
         said = f"{item['name']}({item.get('arguments', '')})"
-    try:
-        return fitted_text(said if isinstance(said, str) else json.dumps(said, ensure_ascii=False))
-    except InputError:  # there are no words in it
-        return f"({item.get('type') or 'nothing'})"
+    words = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+    return fit_text(words, f"({item.get('type') or 'nothing'})")

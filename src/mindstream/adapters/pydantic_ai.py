@@ -18,9 +18,10 @@ from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
 from pydantic_core import to_json
 
+from mindstream.adapters.keeping import keep, split_text
 from mindstream.adapters.loop import Handle
 from mindstream.clock import format_iso
-from mindstream.errors import InputError
+from mindstream.errors import MindstreamError
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Kind, Record
 from mindstream.memory.store.store import Store
@@ -103,7 +104,7 @@ class MemoryCapability(AbstractCapability[Any]):
         """Store one lasting fact about the user, in a sentence that can be understood by itself."""
         try:
             record = await self.handle(ctx).do(lambda memory: memory.retain(content, "note", by="agent"))
-        except InputError as error:
+        except MindstreamError as error:
             return f"It was not done: {error}"
         return f"Remembered: {record.text}"
 
@@ -112,7 +113,7 @@ class MemoryCapability(AbstractCapability[Any]):
         k = self.recalled or 8
         try:
             found = await self.handle(ctx).do(lambda memory: memory.recall(query, k))
-        except InputError as error:
+        except MindstreamError as error:
             return f"It was not done: {error}"
         return _shown([each.record for each in found]) or "Nothing found."
 
@@ -131,7 +132,7 @@ class MemoryCapability(AbstractCapability[Any]):
 
         try:
             return await self.handle(ctx).do(remove)
-        except InputError as error:
+        except MindstreamError as error:
             return f"It was not done: {error}"
 
     async def before_model_request(self, ctx: RunContext[Any], request_context: Any) -> Any:
@@ -141,14 +142,20 @@ class MemoryCapability(AbstractCapability[Any]):
         return request_context
 
     async def after_run(self, ctx: RunContext[Any], *, result: Any) -> Any:
-        """Keep what was said, on both sides."""
-        said, output = _text(ctx.prompt), result.output
-        if self.talk and said and not self._forgot:
-            answer = output if isinstance(output, str) else to_json(output, fallback=str).decode()
-            talk = [{"role": "user", "content": said}, {"role": "assistant", "content": answer or "(no words)"}]
+        """Keep what was said, on both sides. Whatever comes in the way of that is logged: the run has its result."""
+        if self.talk and not self._forgot:
+            await keep("the conversation", self._keep(ctx, result.output))
+        return result
+
+    async def _keep(self, ctx: RunContext[Any], output: Any) -> None:
+        """Keep the words of the prompt and of the answer, each in as many parts as it needs."""
+        answer = output if isinstance(output, str) else to_json(output, fallback=str).decode()
+        talk = [{"role": "user", "content": each} for each in split_text(_text(ctx.prompt))]
+        if talk:
+            answers = split_text(answer) or ["(no words)"]
+            talk += [{"role": "assistant", "content": each} for each in answers]
             session = getattr(ctx, "conversation_id", None) or ctx.run_id or ""
             await self.handle(ctx).do(lambda memory: memory.retain_messages(talk, session))
-        return result
 
     async def _recalled(self, ctx: RunContext[Any]) -> str:
         """Return what is recalled for the prompt, fenced; once a run. This very conversation is not repeated."""

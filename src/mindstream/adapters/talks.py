@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mindstream.adapters.keeping import fit_text, storable
 from mindstream.log.events import Corrected, Remembered
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record, RecordDraft
@@ -55,9 +56,9 @@ class Talk:
     async def _write(self, memory: Memory, messages: Sequence[Message], old: Sequence[Record]) -> None:
         records = await memory.build_records([
             RecordDraft(
-                text=each.text.strip() or f"[{each.role}]", kind="chat", episode=self.session,
+                text=fit_text(each.text, f"[{each.role}]"), kind="chat", episode=self.session,
                 by=memory.name if each.by_user else each.role,
-                data={"by_user": each.by_user, self.framework: dict(each.form)},
+                data={"by_user": each.by_user, self.framework: storable(each.form)},
             )
             for each in messages
         ])  # fmt: skip

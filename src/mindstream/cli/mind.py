@@ -12,7 +12,7 @@ from typing import Annotated
 from mindstream.cli.memory.look import describe_import, take_in
 from mindstream.cli.shell import files
 from mindstream.cli.shell.flags import AsJson, command, flag, group, word
-from mindstream.cli.shell.output import tell
+from mindstream.cli.shell.output import clean, tell
 from mindstream.service import backup
 from mindstream.service.memory import open_user_memory
 from mindstream.service.privacy.audit import note_of
@@ -58,5 +58,12 @@ def import_file(
     habits = packed.header.settings
     go_on, pack = backup.next_words(habits, settings.user, settings.data if data else None), backup.missing_pack(habits)
     bring = [f"its pack {pack!r} does not come with mindstream: bring its folder along and add --pack FOLDER"]
+    named = backup.addresses(habits)
     told = [f"{settings.user}: {describe_import(done, 'mind')}", *(bring if pack else ())]
-    tell(json, {"user": settings.user, **asdict(done), "go_on": go_on}, *told, f"go on with it:\n  {go_on}")
+    told += [
+        f"the file names the model {clean(each)}: what you say would be sent there, so the command below leaves it out;"
+        " choose your own with --model, or this one if you trust it"
+        for each in named
+    ]
+    row = {"user": settings.user, **asdict(done), "go_on": go_on, "left_out": named}
+    tell(json, row, *told, f"continue with it:\n  {go_on}")

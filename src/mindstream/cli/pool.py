@@ -82,7 +82,7 @@ async def rubric(
     """
     async with pools.open_pool(settings, name) as pool:
         if freeze is not None:
-            found = read_rubric(b"".join(files.read_lines(freeze)).decode("utf-8", "replace"), files.source(freeze))
+            found = read_rubric(files.read_text(freeze), files.source(freeze))
             version = await pool.freeze_rubric(found, settings.user)
             row = {"pool": name, "version": version, "threshold": found.threshold, "digest": found.digest}
             tell(json, row, f"version {version} of the rubric is frozen ({found.digest})")
@@ -124,8 +124,8 @@ async def add(
     """
     drafts = answers is not None
     if answers is not None:
-        text = b"".join(files.read_lines(answers)).decode("utf-8", "replace")
-        pairs = [Pair("", each.strip()) for each in text.split("\n---\n") if each.strip()]
+        parts = files.read_text(answers).replace("\r\n", "\n").split("\n---\n")
+        pairs = [Pair("", each.strip()) for each in parts if each.strip()]
     elif file is not None:
         pairs = list(read_pairs(files.read_lines(file), files.source(file)))
     elif query and answer:

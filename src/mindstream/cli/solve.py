@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import shlex
 import sys
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, get_args
@@ -51,7 +50,15 @@ from mindstream.planning.solution import Solution
 from mindstream.planning.solve import UNPLANNED, Strategy
 from mindstream.planning.watcher import RunWatcher, Unwatched
 from mindstream.service.opening import unpriced
-from mindstream.service.solving import Solver, SolveSettings, find_runs, open_solver, plan_text, why_not_offered
+from mindstream.service.solving import (
+    Solver,
+    SolveSettings,
+    find_runs,
+    flags_for,
+    open_solver,
+    plan_text,
+    why_not_offered,
+)
 from mindstream.settings import Chosen, Settings
 from mindstream.text.counting import count_of
 
@@ -368,16 +375,3 @@ def _as_json(solution: Solution) -> dict[str, object]:
         "changes": [[str(change) for change in changes] for changes in solution.changes],
         "spent": asdict(solution.spent),
     }  # fmt: skip
-
-
-def flags_for(tools: Iterable[str]) -> str:
-    """Say which flags bring the tools that a plan names."""
-    folder = {"search_documents", "list_documents", "read_document"}
-    called = {"web_search": "web", "LLM": "llm"} | {
-        name: name for name in ("calculator", "wikipedia", "wolfram", "read_page", "recall")
-    }
-    wanted = dict.fromkeys(tools)
-    named = [called[tool] for tool in wanted if tool in called]
-    others = [tool for tool in wanted if tool not in called and tool not in folder]
-    parts = ("--docs DIR" * bool(folder & wanted.keys()), f"--tools {','.join(named)}" * bool(named))
-    return " ".join(filter(None, (*parts, f"--mcp SERVER ({', '.join(others)})" * bool(others))))

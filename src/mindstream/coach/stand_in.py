@@ -49,9 +49,8 @@ class _Answer:
             return [self.ask.briefing.offer]
         if self.ask.late:
             return [self.say("late")]
-        if find_hint(self.ask.pack, self.ask.utterance) or spoke_of_danger(
-            self.ask.pack, self.said
-        ):  # such words are not said back
+        hint = find_hint(self.ask.pack, self.ask.utterance)
+        if (hint and hint.alarm.is_danger) or spoke_of_danger(self.ask.pack, self.said):  # such words are not said back
             return [self.say("alarm_heard"), "" if self.ask.asked_after else self.say("alarm_open")]
         if self.ask.utterance.rstrip().endswith(("?", "？")) and (quoted := self._quoted()):
             return [quoted]

@@ -55,12 +55,20 @@ class Database:
         self._waiting: queue.SimpleQueue[Pending[Any] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._write_all, name=f"writer of {self.path}", daemon=True)
         self._closed = False
+        self._process = os.getpid()
         self._thread.start()
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise StorageError(f"{self.path} is closed")
+        if self._process != os.getpid():  # its threads are the parent's: what they are asked is never answered
+            raise StorageError(
+                f"{self.path} was opened before this process was forked: open the memory again in this process"
+            )
 
     async def write(self, change: Callable[[sqlite3.Connection], T], about: Sequence[str] = ()) -> T:  # noqa: ARG002
         """Run `change` in a transaction and return its result once it is on disk."""
-        if self._closed:
-            raise StorageError(f"{self.path} is closed")
+        self._require_open()
         pending = Pending(change)
         self._waiting.put(pending)
         return await pending.future
@@ -70,14 +78,13 @@ class Database:
 
         It may be run twice: where it meets a text that is damaged.
         """
-        if self._closed:
-            raise StorageError(f"{self.path} is closed")
+        self._require_open()
         return await self._readers.read(look)
 
     async def glance(self, look: Callable[[sqlite3.Connection], T]) -> T:
         """Read as `read` does, but here and now: for a few rows that an index finds, where a hop to a thread and back
         takes ten times what they take."""
-        if self._watched.acquire(blocking=False):
+        if self._process == os.getpid() and self._watched.acquire(blocking=False):
             try:
                 return of_one_moment(self._watch, look)
             except sqlite3.Error:  # it waits for no lock, and reads no damaged text
@@ -99,8 +106,7 @@ class Database:
     @contextlib.asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Snapshot]:
         """Read on a connection of one's own, on which the file stands still until the block ends."""
-        if self._closed:
-            raise StorageError(f"{self.path} is closed")
+        self._require_open()
         snapshot = Snapshot(self.path, lambda: connect(self.path))
         try:
             yield snapshot
@@ -121,7 +127,7 @@ class Database:
 
     async def close(self) -> None:
         """Finish what is waiting and let the file go."""
-        if self._closed:
+        if self._closed or self._process != os.getpid():
             return
         self._closed = True
         self._waiting.put(None)

@@ -6,21 +6,19 @@ A name that somebody types names one thing of one kind: a kind is never read out
 from __future__ import annotations
 
 import re
-import unicodedata
 from dataclasses import dataclass
 from typing import Literal, NewType, TypeAlias, get_args
 
 from mindstream.errors import InputError
+from mindstream.identifiers import INVISIBLE, normal_name
+from mindstream.identifiers import checked_name as checked_name
 
 StreamKind: TypeAlias = Literal["user", "pool", "resident", "town", "documents"]
 StreamKey = NewType("StreamKey", str)
 """A stream's name as it stands in a store's rows; made by `StreamName.key` alone."""
 MARK = "#"
 """Stands between the parts of a key, and in no name."""
-NAME = re.compile(r"\w[\w .:|@+/-]{0,99}")
 TENANT = re.compile(r"\w[\w.-]{0,63}")
-INVISIBLE = dict.fromkeys(map(ord, "\u115f\u1160\u3164\uffa0"))
-"""Letters, as Unicode has it, of which nothing is to be seen."""
 ALIKE = str.maketrans(
     "аеорсухіјѕԁһԛԝӏѵүгАВЕНІЈКМОРЅСТХҮԚԜӀѴԌЗ"
     "αονρικυγχηΑΒΕΖΗΙΚΜΝΟΡΤΥΧ"
@@ -36,20 +34,6 @@ ALIKE = str.maketrans(
     "ABCDEFGHIJKLMNOPRSTUVWXYZ",
 )
 """Letters of other scripts that look like Latin ones."""
-
-
-def checked_name(name: str, what: str = "name") -> str:
-    """Return a name of a user, agent or session as it stands.
-
-    Raises:
-        InputError: it is empty, too long, or holds other than letters, digits and ` ._:|@+/-`.
-    """
-    if not NAME.fullmatch(name):
-        raise InputError(
-            f"{what} {name!r}: use 1 to 100 letters, digits, spaces and . _ : | @ + / -,"
-            " beginning with a letter or digit"
-        )
-    return name
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +60,13 @@ class StreamName:
 
     @property
     def normal(self) -> str:
-        """The form in which names are compared: NFKC; where nothing could be called so, the name as it stands."""
-        normal = unicodedata.normalize("NFKC", self.id)
-        return normal if NAME.fullmatch(normal) else self.id
+        """The form in which names are stored and compared (see `normal_name`)."""
+        return normal_name(self.id)
 
     @property
     def looks(self) -> str:
         """What is the same for names that look the same."""
-        return " ".join(self.normal.translate(ALIKE).translate(INVISIBLE).split())
+        return " ".join(INVISIBLE.sub("", self.normal.translate(ALIKE)).split())
 
     @property
     def key(self) -> StreamKey:
@@ -101,14 +84,17 @@ class StreamName:
 
 
 def checked_tenant(tenant: str) -> str:
-    """Return a tenant's name, or "" for none.
+    """Return the normal form of a tenant's name (see `normal_name`), or "" for none.
 
     Raises:
         InputError: it is too long, or holds other than letters, digits, dots, dashes and underscores.
     """
-    if tenant and not TENANT.fullmatch(tenant):
-        raise InputError(f"tenant {tenant!r}: use 1 to 64 letters, digits, . _ and -, beginning with a letter or digit")
-    return tenant
+    normal = normal_name(tenant)
+    if normal and not TENANT.fullmatch(normal):
+        raise InputError(
+            f"tenant {tenant[:80]!r}: use 1 to 64 letters, digits, . _ and -, beginning with a letter or digit"
+        )
+    return normal
 
 
 def name_of(key: str) -> StreamName:

@@ -42,7 +42,10 @@ def explain_errors(path: Path) -> Iterator[None]:
         elif code.startswith("SQLITE_FULL") or (code.startswith("SQLITE_IOERR") and "full" in text):
             advice = f"the disk is full; make room and say it again (where there is room: {MEND})"
         elif code.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
-            advice = "it cannot be opened for writing; check the folder's permissions, or choose another with --data"
+            advice = (
+                "it cannot be opened for writing, which is needed even to read it; check the folder's permissions, copy"
+                " the folder to a place where you can write, or choose another with --data"
+            )
         elif code.startswith("SQLITE_ERROR") and text.startswith(("no such ", "table ", "duplicate column")):
             advice = f"its tables are not as they should be; {MEND}"
         else:

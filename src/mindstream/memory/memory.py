@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from mindstream.clock import Moment
 from mindstream.errors import InputError
+from mindstream.identifiers import normal_name
 from mindstream.memory.curation import audit as auditing
 from mindstream.memory.curation import curation, forgetting
 from mindstream.memory.curation.forgetting import ForgetRequest, Forgotten, Removal
@@ -41,6 +42,7 @@ class Memory(Stream):
         for message in messages:
             if not (isinstance(message.get("role"), str) and isinstance(message.get("content"), str)):
                 raise InputError(f'a message is {{"role": "user" or "assistant", "content": text}}, not {message!r}')
+        session = normal_name(session)
         return await self.retain_all([
             RecordDraft(
                 text=message["content"], kind="chat", episode=session, data={"by_user": message["role"] == "user"},

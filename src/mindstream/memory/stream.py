@@ -197,7 +197,7 @@ class Stream:
     ) -> None:
         self.store = store
         named = StreamName("user", name) if isinstance(name, str) else name
-        self.name, self.key = named.id, store.key(named)
+        self.name, self.key = named.normal, store.key(named)
         self.embedder = embedder
         self.clock = clock
         self.feed = feed or Feed()

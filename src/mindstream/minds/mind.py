@@ -41,6 +41,7 @@ from mindstream.memory.store.registry import SAID_ONCE
 from mindstream.memory.store.store import Entry
 from mindstream.memory.store.validation import checked_text
 from mindstream.minds.calls import CallLog
+from mindstream.minds.home_loop import HomeLoop, at_home, streamed_at_home
 from mindstream.minds.left_open import answer_left_open
 from mindstream.minds.refused_messages import RefusedMessages
 from mindstream.minds.responder import Attention, Host, NullResponder, ResponderFactory, make_responder
@@ -84,6 +85,7 @@ class Mind:
         thinks: bool = True,
         owner: str = "",
     ) -> None:
+        self.home = HomeLoop()
         self.memory, self.models, self.session = memory, models, session
         self.tools = checked_tools(tools)
         self.timeouts = (timeouts or Timeouts()).fill(models)
@@ -167,15 +169,21 @@ class Mind:
             try:
                 yield mind
             finally:
-                answering.cancel()  # first: what it breaks off stays open
-                await asyncio.gather(answering, return_exceptions=True)
-                await mind.responder.close()
-                for task in working:
-                    task.cancel()
-                await asyncio.gather(*working, return_exceptions=True)
-                await calls.flush(memory)
-                memory.feed.close()  # first: whoever listens must not wait for a store that cannot be written
-                await memory.close()
+                await mind._close(answering, working, calls)
+
+    @at_home
+    async def _close(
+        self, answering: asyncio.Future[None], working: Sequence[asyncio.Future[None]], calls: CallLog
+    ) -> None:
+        answering.cancel()  # first: what it breaks off stays open
+        await asyncio.gather(answering, return_exceptions=True)
+        await self.responder.close()
+        for task in working:
+            task.cancel()
+        await asyncio.gather(*working, return_exceptions=True)
+        await calls.flush(self.memory)
+        self.memory.feed.close()  # first: whoever listens must not wait for a store that cannot be written
+        await self.memory.close()
 
     async def _begin(self) -> None:
         """Read what the mind holds."""
@@ -202,6 +210,7 @@ class Mind:
         finally:
             await other.responder.close()
 
+    @streamed_at_home
     async def hear(
         self, text: str, *, one_answer: bool = False, by: str = "", once: str = ""
     ) -> AsyncGenerator[Logged]:
@@ -237,6 +246,7 @@ class Mind:
                 while redacted:
                     yield redacted.pop()
 
+    @streamed_at_home
     async def answer_again(self, heard: Logged, *, one_answer: bool = False) -> AsyncGenerator[Logged]:
         """Answer once more what was heard (its row), as `hear` does. It is not heard again, nor thought about again.
 
@@ -252,6 +262,7 @@ class Mind:
             async for logged in rows:
                 yield logged
 
+    @streamed_at_home
     async def stream(self, text: str, *, to_the_end: bool = False) -> AsyncGenerator[TalkEvent]:
         """Say something and give what comes of it, event by event, to be matched by class: Heard, Waiting, Piece, Said.
 
@@ -271,6 +282,7 @@ class Mind:
                     if isinstance(logged.event, BeliefChanged | PlanChanged | FollowUp):
                         yield logged.event
 
+    @at_home
     async def send(self, text: str) -> str:
         """Say something to the mind and return its whole answer; nothing that was asked for follows it.
 
@@ -286,6 +298,7 @@ class Mind:
                     answer = logged.event.text
         return answer
 
+    @at_home
     async def cancel(self, slot: str | None = None) -> int:
         """Stop the reasoners' runs that go on, in whatever process (of one slot, or all); return how many.
 
@@ -295,6 +308,7 @@ class Mind:
         ours = {self.reasoners.owner}
         return stopped + await stop_elsewhere(memory.store, memory.key, memory.clock, ours, slot=slot, answers=False)
 
+    @at_home
     async def settled(self) -> None:
         """Return when the reasoners have nothing left that could come to something now."""
         await self.reasoners.settled()
@@ -323,6 +337,7 @@ class Mind:
                 self.reasoners.hold(rows[0].seq)
         return rows
 
+    @at_home
     async def notice(self, event: Event, news: Sequence[RecordDraft] = (), *, by: str = "") -> Logged:
         """Let something happen to the mind that is not talk: log it, remember it, and wake whoever it concerns.
 
@@ -337,6 +352,7 @@ class Mind:
         self.reasoners.wake()
         return logged
 
+    @at_home
     async def correct(self, old: str, text: str, *, by: str = "") -> Correction:
         """Correct a record (its id), wake whoever it concerns (`Trigger(on=("corrected",))`), say what rested on it.
 

@@ -58,6 +58,7 @@ class Executor:
     Args:
         run: the run's name, a part of the idempotency key of a call (see `key_of`).
         found: evidence from before; its steps are not run again.
+        foreign: the plan is not trusted (`Plan.foreign`): each call that changes something is asked about.
         instead: says what is known of a step that failed; None: it stays failed.
         take_call: counts one call of a tool, and what it costs; raises BudgetSpent where no more is allowed.
     """
@@ -71,13 +72,14 @@ class Executor:
         leave: Approver = refuse,
         watchers: Sequence[RunWatcher] = (),
         found: Mapping[str, Evidence] | None = None,
+        foreign: bool = False,
         take_call: Callable[[float], None] = lambda _: None,
         instead: Knows | None = None,
     ) -> None:
         self.evidence: dict[str, Evidence] = dict(found or {})
         self._tools = {tool.spec.name: tool for tool in checked_tools(tools)}
         self._run, self._limits, self._leave, self._watchers = run, limits or Limits(), leave, watchers
-        self._take_call, self._instead = take_call, instead
+        self._take_call, self._instead, self._foreign = take_call, instead, foreign
         self._written = 0
         self._free = asyncio.Semaphore(self._limits.at_once)
         self._free_of: dict[str, asyncio.Semaphore] = {}
@@ -195,7 +197,7 @@ class Executor:
             return failed(
                 f"not called: the arguments of this plan's calls have over {MOST_WRITTEN:,} characters together"
             )
-        wish = Wish(step, written, foreign)
+        wish = Wish(step, written, foreign or self._foreign)
         if traits.changes and not await self._leave(wish):
             return failed(refusal(wish), arguments)
         began = CLOCK.elapsed()

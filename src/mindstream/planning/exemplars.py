@@ -12,6 +12,7 @@ from mindstream.memory.recall.exemplars import SHOTS, Exemplars
 from mindstream.models.model import ToolSpec
 from mindstream.planning.formats.read import read
 from mindstream.planning.plan_file import read_named
+from mindstream.tools.call import ForeignText
 
 MOST = 64
 SHIPPED, NONE = "shipped", "none"
@@ -21,8 +22,16 @@ SEARCH = "search"
 
 
 async def find_exemplars(given: Sequence[str] | Exemplars, task: str) -> tuple[str, ...]:
-    """Return the exemplars for a task: those that were given, or the best that are found."""
-    return tuple(given) if isinstance(given, Sequence) else tuple(map(str, await given.examples(task, SHOTS)))
+    """Return the exemplars for a task: those that were given, or the best that are found.
+
+    Those of a stranger are `ForeignText`: a plan that was written after them is not trusted (`Plan.foreign`).
+    """
+    found = given if isinstance(given, Sequence) else await given.examples(task, SHOTS)
+    return tuple(ForeignText(each) if getattr(each, "foreign", False) else _plain(each) for each in found)
+
+
+def _plain(exemplar: object) -> str:
+    return exemplar if isinstance(exemplar, str) else str(exemplar)
 
 
 def choose_exemplars(named: str, tools: Sequence[ToolSpec]) -> tuple[str, ...]:

@@ -77,12 +77,18 @@ class PlannedStep(BaseModel):
 
 
 class Plan(BaseModel):
-    """What is to be done for a task, written down before any of it is done."""
+    """What is to be done for a task, written down before any of it is done.
+
+    Attributes:
+        foreign: untrusted text stood before whoever wrote it (a stranger's exemplar), so that none of its calls that
+            change something is made without a question. A person who edits the plan may take the mark away.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     task: Words = ""
     steps: tuple[PlannedStep, ...] = ()
+    foreign: bool = False
 
     # As text.
 

@@ -10,9 +10,10 @@ from mindstream.models.ask import speak
 from mindstream.models.model import Model, ToolSpec
 from mindstream.models.providers.thoughts import Thinking
 from mindstream.planning.check import LONGEST, MOST_STEPS
-from mindstream.planning.formats.read import open_reader
+from mindstream.planning.formats.read import open_reader, read_other
 from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.prompts.make_plan import MakePlan, describe
+from mindstream.tools.call import ForeignText
 from mindstream.tools.tool import Tool
 
 SHOWN = 300
@@ -37,7 +38,12 @@ async def plan_task(
         async for step in written:
             steps.append(step)
             on_step(step)
-    return Plan(task=task, steps=tuple(steps))
+    return Plan(task=task, steps=tuple(steps), foreign=is_foreign(exemplars))
+
+
+def is_foreign(exemplars: Sequence[str]) -> bool:
+    """Tell whether a stranger's exemplar is among those that a planner is shown."""
+    return any(isinstance(each, ForeignText) for each in exemplars)
 
 
 async def write_steps(
@@ -63,5 +69,8 @@ async def write_steps(
     for step in (*reader.feed(rest), *reader.close()):
         count += 1
         yield step
-    if not count:
+    if not count and (found := read_other(words + rest, specs)):
+        for step in found.steps:
+            yield step
+    elif not count:
         raise InputError(f"there is no plan: {' '.join((words + rest).split())[:SHOWN]}")

@@ -20,7 +20,7 @@ from mindstream.planning.formats.rewoo_text import write_plan
 from mindstream.planning.journal import RunCheckpoint
 from mindstream.planning.permission import Approver
 from mindstream.planning.plan import Plan, PlannedStep
-from mindstream.planning.plan_task import write_steps
+from mindstream.planning.plan_task import is_foreign, write_steps
 from mindstream.planning.prompts.answer_from_evidence import (
     AnswerFromEvidence,
     Shown,
@@ -83,7 +83,9 @@ class PlanningRun:
         self.missing = begun.missing if self.replans >= 0 else ()
         self._is_kept = begun.kept
         self.given, self.knows = plan, knows
-        self.plan = self.given or Plan(task=task)
+        self.is_foreign = is_foreign(exemplars)
+        """A stranger's exemplar is shown to whoever writes the plan, or acts."""
+        self.plan = self.given or Plan(task=task, foreign=self.is_foreign)
         self.evidence: dict[str, Evidence] = begun.settled()
         self.changes: list[tuple[Change, ...]] = []
         self.stopped, self.answered = "", SolverAnswer()
@@ -120,7 +122,7 @@ class PlanningRun:
         except InputError as error:
             self.stopped = str(error)
             return
-        self.plan = Plan(task=self.task, steps=tuple(steps))
+        self.plan = self.plan.model_copy(update={"steps": tuple(steps)})
         await self.tell("made")
 
     def _is_ready(self, step: PlannedStep, before: Sequence[PlannedStep]) -> bool:
@@ -147,7 +149,7 @@ class PlanningRun:
         steps = {step.id: step for step in self.plan.steps}
         for step in read(text, self._specs).plan.steps:
             steps[step.id] = step
-        mended = Plan(task=self.task, steps=tuple(steps.values()))
+        mended = Plan(task=self.task, steps=tuple(steps.values()), foreign=self.plan.foreign)
         changes = tuple(change for change in self.plan.diff(mended) if change.kind != "kept")
         if not changes or check(mended, self._specs):
             for watcher in self.watchers:
@@ -170,7 +172,8 @@ class PlanningRun:
         """Return what runs steps; what has been found is not looked for again."""
         self._executor = Executor(
             self.tools, run=self.name, limits=self.limits, leave=self.leave, watchers=self.watchers,
-            found=self.evidence, take_call=self.allowance.take_call, instead=self._know if self.knows else None,
+            found=self.evidence, foreign=self.plan.foreign, take_call=self.allowance.take_call,
+            instead=self._know if self.knows else None,
         )  # fmt: skip
         return self._executor
 

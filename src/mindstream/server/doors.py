@@ -159,7 +159,7 @@ def add_problems(api: FastAPI) -> None:
         assert isinstance(error, RequestValidationError)
         mistakes = error.errors()
         kind = "malformed" if any(each["type"] == "json_invalid" for each in mistakes) else "invalid"
-        found = problem(kind, describe_mistakes(mistakes))
+        found = problem(kind, describe_mistakes(mistakes, is_rest=True))
         return Response(body_of(found), found.status, None, TYPE)
 
     async def tell_http(_: Request, error: Exception) -> Response:

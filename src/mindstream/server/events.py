@@ -100,7 +100,7 @@ async def follow(
 
     It ends when the token has ended: `left_s` says how long that still holds.
     """
-    async with hub.listening(wants, mind) as listener:
+    async with hub.listening(wants, mind, after or 0) as listener:
         start = listener.begins if after is None else after
         yield f"retry: {RETRY_MS}\nid: {start}\n\n".encode()
         if after is not None:
@@ -110,13 +110,18 @@ async def follow(
                         yield _last(listener, _before(lines, listener))
                         return
                     yield _joined(lines)
-        while not (listener.is_over or listener.is_cut):
+        while True:
             lines = await listener.next(max(0.0, min(PING_S, await left_s())))
             if await left_s() <= 0:
                 yield _last(listener, _before(lines, listener))
                 return
-            yield _joined(lines) if lines else _place(listener)
-        yield _last(listener, listener.seq)
+            if lines:
+                yield _joined(lines)
+            elif listener.is_over or listener.is_cut:
+                break
+            else:
+                yield _place(listener)
+        yield _last(listener, listener.taken)
 
 
 def _joined(lines: list[Line]) -> bytes:
@@ -126,16 +131,16 @@ def _joined(lines: list[Line]) -> bytes:
 
 
 def _place(listener: Listener) -> bytes:
-    """Return an event without data: whoever asks again goes on after it."""
-    return f": ping\nid: {listener.seq}\n\n".encode()
+    """Return a keep-alive with the position to resume after; rows that are queued but not yet sent come after it."""
+    return f": ping\nid: {listener.taken}\n\n".encode()
 
 
 def _before(lines: list[Line], listener: Listener) -> int:
-    """Return the seq after which whoever is not told these lines goes on."""
-    return next((line.row.seq for line in lines if line.row.seq), listener.seq + 1) - 1
+    """Return the seq to resume after where these lines are not sent."""
+    return next((line.row.seq for line in lines if line.row.seq), listener.taken + 1) - 1
 
 
 def _last(listener: Listener, seq: int) -> bytes:
-    """Return what tells whoever is cut, or at whom the server or the token ends, where to go on."""
+    """Return the last event of a stream: it was cut, or the server or the token ended; `after` is where to resume."""
     name = "cut" if listener.is_cut else "end"
     return format_sse_event(data_str=json.dumps({"after": seq}), event=name, id=str(seq))

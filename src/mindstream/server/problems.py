@@ -102,13 +102,26 @@ def problem_of(error: BaseException) -> tuple[Problem, Mapping[str, str]]:
     return problem("internal"), {}
 
 
-def describe_mistakes(mistakes: object) -> str:
-    """Say what does not fit, field by field; what was sent is not repeated."""
+PLACES = ("body", "query", "path", "header")
+"""The first part of where a mistake is in a REST request; an argument may have such a name, too."""
+
+
+def describe_mistakes(mistakes: object, *, is_rest: bool = False) -> str:
+    """Say what does not fit, field by field, and of what type it was; what was sent is not repeated."""
     told = []
     for each in list(mistakes)[:10] if isinstance(mistakes, list | tuple) else []:
-        where = ".".join(str(part) for part in each["loc"] if part not in ("body", "query", "path", "header"))
-        told.append(f"{where[:100]}: {each['msg']}" if where else str(each["msg"]))
+        parts = list(each["loc"])
+        if is_rest and len(parts) > 1 and parts[0] in PLACES:
+            del parts[0]
+        where = ".".join(map(str, parts))[:100]
+        found = f", found {_type(each['input'])}" if each.get("type") != "missing" and "input" in each else ""
+        told.append(f"{where}: {each['msg']}{found}" if where else f"{each['msg']}{found}")
     return "; ".join(told)
+
+
+def _type(value: object) -> str:
+    names = {str: "a text", bool: "a boolean", int: "a number", float: "a number", list: "a list", dict: "an object"}
+    return "null" if value is None else names.get(type(value), "something else")
 
 
 def body_of(found: Problem) -> bytes:

@@ -78,16 +78,25 @@ def parse_backup(lines: Iterable[bytes], source: str) -> Export[MindHeader]:
 
 
 def next_words(habits: Habits, user: str, data: Location | None) -> str:
-    """Return the command that goes on with a mind, quoted for a shell; `data` None: in the usual folder."""
+    """Return the command that continues with a mind, quoted for a shell; `data` None: in the usual folder.
+
+    A model at an address is left out: the file's author chose it, and the conversation would be sent there (see
+    `addresses`).
+    """
     words = ["mindstream", "chat", "--user", user]
     words += ["--pack", habits.pack] if habits.pack in shipped_packs() else []
     words += ["--session", habits.session] if habits.session else []
     words += ["--gate", habits.gate] if habits.gate in GATE_NAMES else []
     words += ["--data", str(data)] if data else []
     for role, name in habits.models.items():
-        if name != "rules" and not name.startswith("playback:"):
+        if name != "rules" and not name.startswith("playback:") and name not in addresses(habits):
             words += ["--model", name] if role == DEFAULT else ["--role", f"{role}={name}"]
     return shlex.join(words)
+
+
+def addresses(habits: Habits) -> list[str]:
+    """Return the models that the file names by an address, each once."""
+    return list(dict.fromkeys(name for name in habits.models.values() if "://" in name or "@" in name))
 
 
 def missing_pack(habits: Habits) -> str:

@@ -19,7 +19,8 @@ from mindstream.models.model import Request
 from mindstream.models.prompt import Prompt
 from mindstream.models.shorten import request_tokens, shorten
 from mindstream.models.wrappers.fit import room
-from mindstream.models.wrappers.override import read_words
+from mindstream.models.wrappers.override import LARGEST, read_words
+from mindstream.paths import read_text
 
 ROOT = Path(mindstream.__file__).parent
 
@@ -147,7 +148,7 @@ def sizes(pack: Pack, window: int, words: Path | None = None) -> Iterator[Sizes]
     """Measure every prompt of the house; `words`: a folder with one's own words."""
     for kind in classes():
         path = words / f"{kind.label()}.md" if words else None
-        own = path.read_text("utf-8") if path and path.is_file() else None
+        own = read_text(path, LARGEST) if path and path.is_file() else None
         ordinary, full = (Request(_example(kind, pack, at), words=own) for at in (0, 1))
         least = request_tokens(shorten(ordinary, 0))
         yield Sizes(kind.label(), request_tokens(ordinary), request_tokens(full), least, room(ordinary, window)[0])

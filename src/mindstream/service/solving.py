@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -269,3 +269,16 @@ async def find_runs(settings: Settings) -> dict[str, RunCheckpoint]:
     """Return the runs that stand in a user's log, by name; raises as `open_user_memory` does."""
     async with open_user_memory(settings) as opened:
         return await read_runs(opened.memory)
+
+
+def flags_for(tools: Iterable[str]) -> str:
+    """Say which flags bring the tools that a plan names."""
+    folder = {"search_documents", "list_documents", "read_document"}
+    called = {"web_search": "web", "LLM": "llm"} | {
+        name: name for name in ("calculator", "wikipedia", "wolfram", "read_page", "recall")
+    }
+    wanted = dict.fromkeys(tools)
+    named = [called[tool] for tool in wanted if tool in called]
+    others = [tool for tool in wanted if tool not in called and tool not in folder]
+    parts = ("--docs DIR" * bool(folder & wanted.keys()), f"--tools {','.join(named)}" * bool(named))
+    return " ".join(filter(None, (*parts, f"--mcp SERVER ({', '.join(others)})" * bool(others))))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from mindstream import intake
 from mindstream.errors import Conflict, InputError, ModelError, ReplyInvalid
 from mindstream.foreign_code import describe
+from mindstream.identifiers import normal_name
 from mindstream.log.events import Failed
 from mindstream.log.names import checked_name
 from mindstream.memory.store.record import TAINTED, Record, RecordDraft
@@ -59,6 +60,7 @@ async def lay_in(pool: Pool, pairs: Sequence[Pair], by: str) -> list[Exemplar]:
     Raises:
         InputError: a text cannot be kept, or somebody else than the owner lays them in.
     """
+    by = normal_name(by)
     state = await pool.state()
     if state.created and by != state.created.owner:
         raise InputError(f"only the owner {state.created.owner!r} lays exemplars in; {by!r} may offer them")
@@ -90,6 +92,7 @@ async def offer(pool: Pool, pair: Pair, writer: str, scorer: Model) -> ExemplarJ
         InputError: it cannot be kept, the writer is no member or has not seen the examples, or no rubric is frozen.
         ModelError: the scorer did not answer: the pair waits for `judge_open`.
     """
+    writer = normal_name(writer)
     state = await pool.member_state(writer)
     if not state.rubrics:
         raise InputError(f"the pool {pool.name!r} has no frozen rubric: `mindstream pool rubric {pool.name}`")

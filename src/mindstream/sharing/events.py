@@ -5,16 +5,19 @@ A row is never changed, so who wrote what, asked by whom, with which model, judg
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
+from mindstream.identifiers import normal_name
 from mindstream.log.declared import NoWords, Person, Quotes, RecordId
 from mindstream.log.events import Event
 
 Form = Literal["composed", "bare", "pair"]
 """What of an exemplar is embedded: the prompt as it was put, one level deep; the query alone; query and answer."""
 Verdict = Literal["admitted", "rejected"]
+Agent: TypeAlias = Annotated[str, AfterValidator(normal_name)]
+"""The name of an agent, in its normal form; rows of earlier versions are normalised when they are read."""
 BY_RULES = "rules"
 """Who judged a pair that no model has read."""
 EVERYONE = "*"
@@ -26,8 +29,8 @@ class PoolCreated(Event):
 
     kind = "pool_created"
     domain: NoWords[str]
-    owner: Person[str]
-    members: Person[tuple[str, ...]] = (EVERYONE,)
+    owner: Person[Agent]
+    members: Person[tuple[Agent, ...]] = (EVERYONE,)
     """Who may write and recall, the owner besides."""
     shared: bool = True
     """What a writer has not granted otherwise all members may read; False: nobody else may."""
@@ -53,10 +56,10 @@ class ExemplarOffered(Event):
     """Made of the pool, the writer, the query and the answer: other words are another exemplar."""
     query: Quotes[str]
     answer: Quotes[str]
-    writer: Person[str]
+    writer: Person[Agent]
     model: NoWords[str] = ""
     """Who answered; "" where a person wrote it."""
-    asked_by: Person[str] = ""
+    asked_by: Person[Agent] = ""
     """Whose query it was, where that is not the writer's own: a user, another agent."""
     examples: NoWords[tuple[str, ...]] = ()
     """The ids of the exemplars that stood in the prompt; an id is made of its exemplar's words, so it tells which."""
@@ -96,8 +99,8 @@ class ExemplarShared(Event):
     """A writer said who may read what it wrote; the last word counts, for what was written before, too."""
 
     kind = "exemplar_shared"
-    writer: Person[str]
-    readers: Person[tuple[str, ...]]
+    writer: Person[Agent]
+    readers: Person[tuple[Agent, ...]]
 
 
 class PairsShared(Event):
@@ -111,14 +114,14 @@ class MembersChanged(Event):
     """The owner said who may write and recall."""
 
     kind = "members_changed"
-    members: Person[tuple[str, ...]]
+    members: Person[tuple[Agent, ...]]
 
 
 class ExemplarWithdrawn(Event):
     """Exemplars are served no more, nor what was drawn from them: of a writer all, or single ones."""
 
     kind = "exemplar_withdrawn"
-    writer: Person[str] = ""
+    writer: Person[Agent] = ""
     ids: NoWords[tuple[str, ...]] = ()
     because: Quotes[str] = ""
 
@@ -127,7 +130,7 @@ class SourceTrusted(Event):
     """A person looked at a source's exemplars and trusts it, or does not."""
 
     kind = "source_trusted"
-    source: Person[str]
+    source: Person[Agent]
     trusted: bool
 
 

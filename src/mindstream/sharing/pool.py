@@ -13,6 +13,7 @@ from dataclasses import replace
 from mindstream import chance
 from mindstream.clock import Clock
 from mindstream.errors import Conflict, InputError
+from mindstream.identifiers import normal_name
 from mindstream.log.events import Event
 from mindstream.log.names import StreamName, checked_name
 from mindstream.memory.memory import Memory
@@ -105,8 +106,7 @@ class Pool:
             members: who may write and recall, the owner besides.
             shared: what a member writes all members may read, until it says otherwise; False: none may, until then.
         """
-        for each in (owner, *members):
-            _checked_agent(each)
+        owner, *members = (_checked_agent(each) for each in (owner, *members))
         created = events.PoolCreated(
             domain=domain, owner=owner, members=tuple(members), shared=shared, form=form,
             embedder=self.memory.embedder.name,
@@ -134,6 +134,7 @@ class Pool:
 
     async def member_state(self, agent: str) -> PoolState:
         """Return its state, sure that an agent may write and recall."""
+        agent = normal_name(agent)
         state = await self.state()
         if not state.is_member(agent):
             raise InputError(f"{agent!r} is no member of the pool {self.name!r}; its owner may make it one")
@@ -161,6 +162,7 @@ class Pool:
         """
         if not 0 <= k <= MOST_SHOTS:
             raise InputError(f"k says how many exemplars are wanted, 0 to {MOST_SHOTS}, not {k}")
+        reader = normal_name(reader)
         state = await self.member_state(reader)
         served = self.served(state, reader)
         if not k or not served:
@@ -218,9 +220,8 @@ class Pool:
 
     async def share(self, writer: str, readers: Sequence[str]) -> None:
         """Let these, and nobody else, read what a writer wrote and what was drawn from it: () is private."""
+        writer, *readers = (_checked_agent(each) for each in (writer, *readers))
         await self.member_state(writer)
-        for each in readers:
-            _checked_agent(each)
         await self.write(events.ExemplarShared(writer=writer, readers=tuple(dict.fromkeys(readers))), writer)
 
     async def release(self, ids: Sequence[str], by: str) -> None:
@@ -229,6 +230,7 @@ class Pool:
         Raises:
             InputError: one of them is none of its own.
         """
+        by = normal_name(by)
         state = await self.member_state(by)
         if wrong := [id_ for id_ in ids if id_ not in state.standings or state.standings[id_].exemplar.writer != by]:
             raise InputError(f"{by!r} has offered no pair {wrong[0]!r} to the pool {self.name!r}")
@@ -236,13 +238,13 @@ class Pool:
 
     async def set_members(self, members: Sequence[str], by: str) -> None:
         """Say who may write and recall."""
+        by, *members = (_checked_agent(each) for each in (by, *members))
         await self._owners_state(by)
-        for each in members:
-            _checked_agent(each)
         await self.write(events.MembersChanged(members=tuple(dict.fromkeys(members))), by)
 
     async def change_members(self, add: Sequence[str] = (), remove: Sequence[str] = (), *, by: str) -> None:
         """Add members and remove others; `*` stands for everybody."""
+        add, remove = ([normal_name(each) for each in names] for names in (add, remove))
         state = await self._owners_state(by)
         if unknown := [each for each in remove if each not in state.members]:
             named = ", ".join(state.members)
@@ -295,6 +297,7 @@ class Pool:
         """Tell how good an answer was, from 0 to 1, that these exemplars stood before; `query`: to which question."""
         if not 0 <= value <= 1:
             raise InputError(f"feedback goes from 0 to 1, not {value}")
+        by = normal_name(by)
         state = await self.member_state(by)
         if unseen := [id_ for id_ in ids if id_ not in self.served(state, by)]:
             raise InputError(f"{by!r} was not served {unseen[0]!r}")
@@ -304,6 +307,7 @@ class Pool:
             )
 
     async def _owners_state(self, by: str) -> PoolState:
+        by = normal_name(by)
         state = await self.state()
         if state.created and by != state.created.owner:
             raise InputError(f"the pool {self.name!r} is {state.created.owner!r}'s, and {by!r} cannot change it")
@@ -311,4 +315,5 @@ class Pool:
 
 
 def _checked_agent(name: str) -> str:
+    """Return the normal form of an agent's name, or EVERYONE."""
     return name if name == EVERYONE else checked_name(name, "agent")

@@ -6,25 +6,27 @@ What stands in a document is data of whoever wrote it: each record says so in it
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import tempfile
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager, nullcontext
 from hashlib import blake2b
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, TypeAdapter
 
-from mindstream.errors import ToolError
+from mindstream.errors import Conflict, ToolError
 from mindstream.location import AnyData
-from mindstream.log.events import DocumentsRead
+from mindstream.log.events import DocumentsRead, Failed
 from mindstream.log.names import StreamName
 from mindstream.memory.memory import Memory
+from mindstream.memory.store.checkpoints import Checkpoint
 from mindstream.memory.store.record import TAINTED, Record, RecordDraft
 from mindstream.memory.store.store import Entry, read_all
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.tools.extracts import Portion, extract
-from mindstream.tools.folder import MOST_FILES, Folder, passages
+from mindstream.tools.folder import MOST_FILES, Folder, is_parsed, passages
 from mindstream.tools.tool import FunctionTool, Words, tool
 from mindstream.tools.traits import FROM_STRANGERS
 
@@ -36,6 +38,14 @@ PASSAGES, LINES = 8, 5
 """From so many passages that a search finds, so many lines are given."""
 NAMED = 800
 """So much is said of what a folder holds, in characters."""
+READ_S = 20.0
+"""Maximum time in seconds for which a search reads changed files; the others are searched, and the rest is read by the
+next searches. Text files come first."""
+Stamp: TypeAlias = tuple[int, int]
+FAILURES, FAILED = "unparsed", TypeAdapter(dict[str, tuple[Stamp, str]])
+"""The checkpoint with the files that cannot be parsed: by name, the stamp at which that was found, and why."""
+LONGEST_FAILURE = 2_000
+"""Maximum length of what the log says of files that cannot be parsed, in characters."""
 LineNumber = Annotated[int, Field(ge=1, le=10_000_000)]
 
 
@@ -47,7 +57,9 @@ class Documents:
         self.memory = memory
         self.unread: dict[str, str] = {}
         """Which files could not be read, and why."""
-        self._stamps: dict[str, tuple[int, int]] = {}
+        self.notes: dict[str, str] = {}
+        """What is to be known of files that were read: an encoding that was assumed, a part that was left out."""
+        self._stamps: dict[str, Stamp] = {}
         self._lock = asyncio.Lock()
 
     async def refresh(self) -> None:
@@ -58,13 +70,47 @@ class Documents:
                 return
             held = await self._held()
             gone = [record for name in held.keys() - stamps.keys() for record in held[name]]
-            self.unread = {name: why for name, why in self.unread.items() if name in stamps}
+            self._stamps = {name: stamp for name, stamp in self._stamps.items() if stamps.get(name) == stamp}
+            self.unread = {name: why for name, why in self.unread.items() if name in self._stamps}
+            self.notes = {name: note for name, note in self.notes.items() if name in self._stamps}
             await self._erase(gone)
             left = MOST_PASSAGES - sum(len(records) for name, records in held.items() if name in stamps)
-            for name in stamps:
-                if self._stamps.get(name) != stamps[name]:
-                    left -= await self._read(name, held.get(name, []), left)
-            self._stamps = stamps
+            failures = await self._failures(stamps)
+            waiting = sorted((name for name in stamps if name not in self._stamps), key=is_parsed)
+            name, parsed = "", 0
+            try:
+                async with asyncio.timeout(READ_S):
+                    for name in waiting:
+                        parsed += is_parsed(name) and name not in failures
+                        left -= await self._read(name, held.get(name, []), left, failures.get(name, ""))
+                        self._stamps[name] = stamps[name]
+            except TimeoutError:
+                late = [each for each in waiting if each not in self._stamps]
+                self.unread |= {each: f"{each} is not read yet: search again" for each in late}
+                if parsed == 1 and is_parsed(name):  # it had all the time
+                    self.unread[name] = f"{name}: that takes longer than {READ_S} seconds"
+                    self._stamps[name] = stamps[name]
+            new = {each: why for each, why in self.unread.items() if is_parsed(each) and each in self._stamps}
+            await self._keep_failures(failures, new)
+
+    async def _failures(self, stamps: Mapping[str, Stamp]) -> dict[str, str]:
+        """Return which files could not be parsed before, as they are now, and why."""
+        kept = await self.memory.store.checkpoint(self.memory.key, FAILURES)
+        found = FAILED.validate_json(kept.data) if kept is not None else {}
+        return {name: why for name, (stamp, why) in found.items() if stamps.get(name) == stamp}
+
+    async def _keep_failures(self, before: Mapping[str, str], now: Mapping[str, str]) -> None:
+        """Write down which files cannot be parsed, so that no process tries again until they change."""
+        if now == before:
+            return
+        kept = await self.memory.store.checkpoint(self.memory.key, FAILURES)
+        found = {name: (self._stamps[name], why) for name, why in now.items()}
+        next_one = Checkpoint(FAILURES, kept.version + 1 if kept else 1, FAILED.dump_json(found))
+        with contextlib.suppress(Conflict):  # another process has written its own
+            await self.memory.commit(
+                Entry(Failed(text="; ".join(now.values())[:LONGEST_FAILURE], where="documents"), self.memory.name),
+                checkpoint=next_one,
+            )
 
     async def _held(self) -> dict[str, list[Record]]:
         held: dict[str, list[Record]] = {}
@@ -74,11 +120,19 @@ class Documents:
                     held.setdefault(str(record.data.get("file")), []).append(record)
         return held
 
-    async def _read(self, name: str, there: list[Record], room: int) -> int:
-        """Read one file where it is not the one that is held; return how many passages there are more."""
+    async def _read(self, name: str, there: list[Record], room: int, failed: str) -> int:
+        """Read one file where it is not the one that is held; return how many passages there are more.
+
+        Args:
+            failed: why it cannot be parsed, as was found before.
+        """
         self.unread.pop(name, None)
         try:
+            if failed:
+                raise ToolError(failed)
             digest, document = await self.folder.read(name)
+            if document.note:
+                self.notes[name] = document.note
             is_same = all(record.data.get("hash") == digest for record in there)
             if there and is_same and len(there) == there[0].data.get("parts"):  # all were written
                 return 0
@@ -107,9 +161,13 @@ class Documents:
             await self.memory.store.erase(self.memory.key, ids)
 
     def _skipped(self) -> list[str]:
-        """Say in a line which files could not be read, and why."""
-        more = f"; and {len(self.unread) - SHOWN:,} more" * (len(self.unread) > SHOWN)
-        return [f"(not searched: {'; '.join([*self.unread.values()][:SHOWN])}{more})"] if self.unread else []
+        """Name the files that could not be read, and those of which only a part or an uncertain text was."""
+        unsure = [f"{name} is {note}" for name, note in self.notes.items() if "assumed" in note or "only" in note]
+        lists = (("not searched", [*self.unread.values()]), ("uncertain", unsure))
+        return [
+            f"({what}: {'; '.join(each[:SHOWN])}{f'; and {len(each) - SHOWN:,} more' * (len(each) > SHOWN)})"
+            for what, each in lists if each
+        ]  # fmt: skip
 
     def _named(self) -> str:
         """Name the files, as many as fit: whoever plans a search knows then what there is."""
@@ -138,7 +196,8 @@ class Documents:
             """List the documents, and which of them cannot be read."""
             await self.refresh()
             names = list(self.folder.names())
-            lines = [self.unread.get(name, name) for name in names]
+            lines = [self.unread.get(name, f"{name} ({self.notes[name]})" if name in self.notes else name)
+                     for name in names]  # fmt: skip
             full = [f"… and perhaps more: at most {MOST_FILES:,} files are read"] * (len(names) == MOST_FILES)
             return "\n".join(lines + full) or "there are no documents"
 

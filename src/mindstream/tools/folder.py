@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 import hashlib
 import os
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mindstream.encodings import Decoded, decode_text
 from mindstream.errors import InputError, ToolError
 from mindstream.log.database import FILE
 from mindstream.paths import read_bytes
@@ -20,9 +22,26 @@ from mindstream.tools.child import run_child
 LARGEST, LARGEST_PDF, MOST_FILES = 2_000_000, 30_000_000, 2_000
 PASSAGE = 1_000
 """How long a passage gets, in characters."""
-PARSER_SECONDS, PARSER_MEGABYTES = 30, 2_000
-PDF_SCRIPT, HTML_SCRIPT = (Path(__file__).with_name(name) for name in ("pdf_text.py", "html_text.py"))
+PARSER_SECONDS, PARSER_MEGABYTES = 15, 2_000
+PDF_SCRIPT, HTML_SCRIPT, OFFICE_SCRIPT = (
+    Path(__file__).with_name(name) for name in ("pdf_text.py", "html_text.py", "office_text.py")
+)
 HTML = (".html", ".htm", ".xhtml")
+OFFICE = (
+    ".docx", ".docm", ".dotx", ".pptx", ".pptm", ".ppsx", ".xlsx", ".xlsm", ".xlsb", ".xltx", ".xls", ".ods",
+)  # fmt: skip
+UNREAD: Mapping[str, tuple[str, str]] = {
+    ".doc": ("a Word 97-2003 document", ".docx"), ".dot": ("a Word 97-2003 template", ".docx"),
+    ".ppt": ("a PowerPoint 97-2003 presentation", ".pptx"), ".pps": ("a PowerPoint 97-2003 presentation", ".pptx"),
+    ".odt": ("an OpenDocument text", ".docx"), ".odp": ("an OpenDocument presentation", ".pptx"),
+    ".rtf": ("a Rich Text file", ".docx"), ".pages": ("a Pages document", ".docx"),
+    ".wpd": ("a WordPerfect document", ".docx"),
+    ".key": ("a Keynote presentation", ".pptx"), ".numbers": ("a Numbers spreadsheet", ".xlsx"),
+    ".epub": ("an EPUB book", ".html"), ".mht": ("a web archive", ".html"), ".mhtml": ("a web archive", ".html"),
+}  # fmt: skip
+"""Formats that are not read: what they are, and what to save them as."""
+DECLARED = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]{2,40})", re.IGNORECASE)
+"""The encoding that an HTML page names for itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +64,22 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A file of the folder: its lines, each with the page (0: no pages)."""
+    """A file of the folder: its lines.
+
+    Attributes:
+        units: of each line, the part of the file that it is in: "page 2", "slide 2", "sheet Prices"; "": none.
+        numbers: of each line, the number of its line, paragraph or row; 0: it has none.
+        noun: what the numbers count.
+        note: what the user is told of the file: an encoding that was assumed, a part that was not read.
+        tables: where a table with the names of its columns begins, and its length in characters; it stays whole.
+    """
 
     lines: tuple[str, ...]
-    pages: tuple[int, ...]
+    units: tuple[str, ...]
+    numbers: tuple[int, ...]
+    noun: str = "line"
+    note: str = ""
+    tables: Mapping[int, int] = field(default_factory=dict)
 
 
 class Folder:
@@ -97,7 +128,7 @@ class Folder:
             ToolError: it is not in the folder, cannot be read, or is too large.
         """
         try:
-            return read_bytes(self._path(name), LARGEST_PDF if _is_pdf(name) else LARGEST)
+            return read_bytes(self._path(name), LARGEST_PDF if _is(name, (".pdf", *OFFICE)) else LARGEST)
         except InputError as error:
             raise ToolError(f"{name} {error}") from None
 
@@ -107,20 +138,25 @@ class Folder:
         Raises:
             ToolError: it is not in the folder, or is no text.
         """
+        if (found := UNREAD.get(Path(name).suffix.lower())) is not None:
+            raise ToolError(f"{name} is {found[0]}, which is not read: save it as {found[1]}")
         content = await asyncio.to_thread(self.content, name)
-        is_html = name.lower().endswith(HTML)
+        is_html = _is(name, HTML)
         digest = hashlib.blake2b(content, digest_size=16, salt=b"html" * is_html).hexdigest()
-        if _is_pdf(name):
-            found = await _parsed(name, PDF_SCRIPT, str(self._path(name)))
-            numbered = [(line, n) for n, page in enumerate(found["pages"], 1) for line in page.splitlines()]
-        elif b"\0" in content[:8_000]:
-            raise ToolError(f"{name} is no text")
-        else:
-            text = content.decode("utf-8", "replace").lstrip("\ufeff")
-            if is_html:
-                text = str((await _parsed(name, HTML_SCRIPT, text))["text"])
-            return digest, await asyncio.to_thread(_unpaged, text)
-        return digest, Document(tuple(line for line, _ in numbered), tuple(page for _, page in numbered))
+        if _is(name, (".pdf",)):
+            pages = (await _parsed(name, PDF_SCRIPT, str(self._path(name))))["pages"]
+            return digest, _numbered(
+                [(line, f"page {n}", 0) for n, page in enumerate(pages, 1) for line in page.splitlines()]
+            )
+        if _is(name, OFFICE):
+            parsed = await _parsed(name, OFFICE_SCRIPT, str(self._path(name)))
+            return digest, await asyncio.to_thread(_numbered, parsed["lines"], parsed["noun"], parsed["note"])
+        try:
+            decoded = await asyncio.to_thread(_decoded_page if is_html else decode_text, content)
+        except InputError as error:
+            raise ToolError(f"{name} {error}") from None
+        text = str((await _parsed(name, HTML_SCRIPT, decoded.text))["text"]) if is_html else decoded.text
+        return digest, await asyncio.to_thread(_of_text, text, decoded.note)
 
     def _path(self, name: str) -> Path:
         if "\0" in name or not name or len(name) > 1_000:
@@ -143,13 +179,40 @@ async def _parsed(name: str, script: Path, given: str) -> Any:
         raise ToolError(f"{name}: {error}") from None
 
 
-def _unpaged(text: str) -> Document:
+def _decoded_page(content: bytes) -> Decoded:
+    """Decode an HTML page, in the encoding that it names where that is possible."""
+    if (declared := DECLARED.search(content[:4_096])) is not None:
+        try:
+            codec = codecs.lookup(declared[1].decode("ascii")).name
+            text = content.decode("cp1252" if codec == "iso8859-1" else codec)  # as browsers do
+            return Decoded(text.removeprefix("\ufeff"), "UTF-8")
+        except (LookupError, UnicodeError):
+            pass  # it names another one than it has
+    return decode_text(content)
+
+
+def _of_text(text: str, note: str) -> Document:
     lines = tuple(text.splitlines())
-    return Document(lines, (0,) * len(lines))
+    return Document(lines, ("",) * len(lines), tuple(range(1, len(lines) + 1)), note=note)
 
 
-def _is_pdf(name: str) -> bool:
-    return name.lower().endswith(".pdf")
+def _numbered(lines: Sequence[tuple[str, str, int]], noun: str = "", note: str = "") -> Document:
+    texts, units, numbers = (tuple(each) for each in zip(*lines, strict=True)) if lines else ((), (), ())
+    tables = dict[int, int]()
+    for at, text in enumerate(texts):
+        if text.startswith("| --- "):
+            end = next((n for n in range(at, len(texts)) if not texts[n]), len(texts))
+            tables[at - 1] = sum(map(len, texts[at - 1 : end]))
+    return Document(texts, units, numbers, noun, note, tables)
+
+
+def is_parsed(name: str) -> bool:
+    """Return whether a file is read by a parser in a process of its own, which takes its time."""
+    return _is(name, (*HTML, *OFFICE, ".pdf"))
+
+
+def _is(name: str, endings: tuple[str, ...]) -> bool:
+    return name.lower().endswith(endings)
 
 
 def passages(document: Document) -> list[Passage]:
@@ -159,7 +222,7 @@ def passages(document: Document) -> list[Passage]:
     above: list[tuple[int, str]] = []
     for held in _portions(document):
         text = "\n".join(document.lines[at] for at in held).strip()
-        place = _place(document, held[0], held[-1])
+        place = _place(document, held)
         for start in range(0, len(text), 2 * PASSAGE):
             own = headings.get(held[0]) if start == 0 else None
             under = [words for level, words in above if own is None or level < own[0]]
@@ -173,10 +236,11 @@ def _portions(document: Document) -> Iterator[list[int]]:
     """Yield the lines of a passage each time."""
     held, size = list[int](), 0
     for at, line in enumerate(document.lines):
-        turns = held and document.pages[at] != document.pages[held[0]]
+        turns = held and document.units[at] != document.units[held[0]]
         begins = re.match(r"#{1,6}\s", line) and size > PASSAGE // 4
         full = size + len(line) > PASSAGE and (not line.strip() or size > PASSAGE)
-        if held and (turns or begins or full):
+        tables = size + document.tables.get(at, 0) > PASSAGE and at in document.tables
+        if held and (turns or begins or full or tables):
             yield held
             held, size = [], 0
         if line.strip() or held:
@@ -186,7 +250,10 @@ def _portions(document: Document) -> Iterator[list[int]]:
         yield held
 
 
-def _place(document: Document, first: int, last: int) -> str:
-    if page := document.pages[first]:
-        return f"page {page}"
-    return f"lines {first + 1}-{last + 1}" if last > first else f"line {first + 1}"
+def _place(document: Document, held: Sequence[int]) -> str:
+    numbers = [number for at in held if (number := document.numbers[at])]
+    counted = ""
+    if document.noun and numbers:
+        first, last = min(numbers), max(numbers)
+        counted = f"{document.noun}s {first}-{last}" if last > first else f"{document.noun} {first}"
+    return ", ".join(filter(None, (document.units[held[0]], counted)))

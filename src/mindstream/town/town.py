@@ -13,6 +13,7 @@ from dataclasses import replace
 from mindstream import intake
 from mindstream.clock import ManualClock, SystemClock
 from mindstream.errors import Conflict, InputError
+from mindstream.identifiers import normal_name
 from mindstream.log.events import Opened, Remembered
 from mindstream.log.names import StreamName, checked_name
 from mindstream.memory import lease
@@ -188,6 +189,7 @@ class Town:
             InputError: nobody is called so, or a visitor as a resident; another person lives as it; no such place.
             ModelError, StorageError: see `run`.
         """
+        name = self.resident_name(name)
         person = checked_name(name if as_visitor else by, "a person's name")
         place = ""
         if as_visitor and (name not in self.residents or not self.is_here(name)):
@@ -221,6 +223,12 @@ class Town:
         rested = Entry(TownRested(step=self.step), TOWN)
         at, key = self.setting.moment(max(self.step, 0)), self.store.key(JOURNAL)
         await self.store.commit(Commit(mind=key, at=at, entries=(rested,), fence=self._writing.fence))
+
+    def resident_name(self, typed: str) -> str:
+        """Return the name of the resident that is meant by a name in any form (see `normal_name`)."""
+        normal = normal_name(typed)
+        return next((each for each in (typed, normal, *self.residents) if each in self.residents
+                     and normal_name(each) == normal), normal)  # fmt: skip
 
     def _visitor(self, name: str) -> Person:
         """Return a visitor, who may have been here before.
@@ -312,6 +320,7 @@ class Town:
             InputError: nobody is called so, or nothing is said.
             ModelError: nobody could say how important it is.
         """
+        name = self.resident_name(name)
         if name not in self.residents:
             raise InputError(f"nobody in {self.setting.name} is called {name!r}: {', '.join(self.residents)}")
         said, resident = intake.clean(checked_text(text)).text, self.residents[name]

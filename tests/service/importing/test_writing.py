@@ -4,6 +4,7 @@ import asyncio
 import io
 import json
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from mindstream.models.embedders.wordllama import WordLlama
 from mindstream.service.importing.forms import FORMS, Form, reader
 from mindstream.service.importing.giving import WRITERS, Given
 from mindstream.service.importing.reading import Source
-from mindstream.service.importing.writing import BATCH, Import
+from mindstream.service.importing.writing import BATCH, Import, pieces
 from mindstream.service.memory import UserMemory
 
 
@@ -91,11 +92,11 @@ HOSTILE = {
     "cut off": (b'{"results": [{"id": "1", "memory": "a"}, {"id":', "not JSON"),
     "nothing": (b"", "not JSON: it is empty"),
     "a number": (b"17", "objects are wanted"),
-    "no JSON": (b"\x89PNG\r\n\x1a\n", r"not JSON in the first 8 bytes \(lexical error[^;]*$"),
+    "no JSON": (b"\x89PNG\r\n\x1a\n", r"not JSON in the first 8 bytes \(lexical error[^;]*; nothing was imported$"),
     "a ZIP": (zipped(), "unpack it"),
     "not a number": (b'[{"id": "1", "memory": NaN}]', "not JSON"),
     "a broken archive": (b"PK\x03\x04" + b"0" * 100, "archive cannot be read"),
-    "an archive of one huge object": (bomb(), "one object is over 64 MB"),
+    "an archive of one huge object": (bomb(), "unpacks to 65 MB"),
 }
 
 
@@ -106,6 +107,133 @@ async def test_a_file_that_is_not_what_it_says_is_refused_by_name(kind: str, sto
     with pytest.raises(InputError, match=told) as caught:
         await take_in(store, form, data)
     assert str(caught.value).startswith("file") and len(str(caught.value)) < 500
+
+
+def talk(n: int) -> dict[str, Any]:
+    said = {
+        "id": f"m{n}",
+        "author": {"role": "user"},
+        "content": {"content_type": "text", "parts": [f"I row {n} miles"]},
+    }
+    return {
+        "conversation_id": f"c{n}",
+        "current_node": "a",
+        "mapping": {"a": {"message": said, "parent": None}, "b": None},
+    }
+
+
+def saying(n: int) -> dict[str, Any]:
+    return {"uuid": f"c{n}", "chat_messages": [{"uuid": f"m{n}", "sender": "human", "text": f"I row {n} miles"}]}
+
+
+ITEMS: dict[Form, tuple[str, str, Callable[[int], dict[str, Any]]]] = {
+    "mem0": ('{"results": [', "]}", lambda n: {"id": f"{n}", "memory": f"Ann rows {n} miles", "user_id": "ann"}),
+    "letta": ("[", "]", lambda n: {"id": f"{n}", "text": f"Ann rows {n} miles"}),
+    "zep": ("[", "]", lambda n: {"uuid": f"{n}", "fact": f"Ann rows {n} miles", "user_id": "ann"}),
+    "langmem": (
+        "[",
+        "]",
+        lambda n: {"namespace": ["memories", "ann"], "key": f"{n}", "value": {"content": f"{n} miles"}},
+    ),
+    "chatgpt": ("[", "]", talk),
+    "claude": ("[", "]", saying),
+    "jsonl": ("", "", lambda n: {"id": f"{n}", "text": f"Ann rows {n} miles", "user": "ann"}),
+}
+BREAKS = [(1, 0, "{broken"), (2, 0, '{"a": tru}'), (501, 0, '{"id": "x", "memory": "cut o'), (3, 2, "\x01")]
+"""How many items stand before the break, how many of them are there already, and what breaks the file."""
+
+
+def written_out(form: Form, items: list[dict[str, Any]], broken: str = "", zipped: bool = False) -> bytes:
+    before, after, _ = ITEMS[form]
+    lines = [*map(json.dumps, items), *([broken] if broken else [])]
+    text = "\r\n\n".join(lines) if form == "jsonl" else before + ",".join(lines) + after
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        archive.writestr("export\\2026\\conversations.json", text)
+        archive.writestr("export/users.json", "[]")
+    return made.getvalue() if zipped else text.encode()
+
+
+@pytest.mark.parametrize(("count", "there", "broken"), BREAKS)
+@pytest.mark.parametrize("form", ITEMS)
+async def test_a_broken_import_writes_what_came_before_and_says_how_much(
+    form: Form, count: int, there: int, broken: str, store: SqliteStore
+) -> None:
+    is_zip, item = form in ("chatgpt", "claude"), ITEMS[form][2]
+    before = [item(n) for n in range(count)]
+    if there:
+        await take_in(store, form, written_out(form, before[:there]), each_user=True)
+    with pytest.raises(InputError) as caught:
+        await take_in(store, form, written_out(form, before, broken, is_zip), each_user=True)
+    new = count - there
+    said = f"; {new} record{'s' * (new != 1)} before it {'was' if new == 1 else 'were'} imported"
+    assert said in str(caught.value) and (f", {there} were there; " in str(caught.value)) == bool(there)
+    assert len(await held(store)) == count
+    dry = Import(form, store, None, ManualClock(NOW), "ann")
+    with pytest.raises(InputError, match=f"; 0 records before it would be imported, {count} were there$"):
+        await dry.take_in(
+            reader(form)(Source("f", io.BytesIO(written_out(form, before, broken))), dry.tally), lambda _: None
+        )
+    mended = await take_in(store, form, written_out(form, [*before, item(count)], zipped=is_zip), each_user=True)
+    assert (mended.done.written, mended.done.known) == (1, count) and len(await held(store)) == count + 1
+
+
+VARIANTS: dict[str, Callable[[str], bytes]] = {
+    "UTF-8 with a mark": lambda text: text.encode("utf-8-sig"),
+    "UTF-16 with a mark": lambda text: text.encode("utf-16"),
+    "UTF-16 LE": lambda text: text.encode("utf-16-le"), "UTF-16 BE": lambda text: text.encode("utf-16-be"),
+    "UTF-32": lambda text: text.encode("utf-32"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("form", ["mem0", "jsonl"])
+async def test_json_is_read_in_every_unicode_encoding(form: Form, variant: str, store: SqliteStore) -> None:
+    item = {"id": "1", "memory": "Ann rows to Åland – 水", "metadata": None, "created_at": "1714521600123"}
+    text = json.dumps({"results": [item]} if form == "mem0" else item, ensure_ascii=False)
+    run = await take_in(store, form, VARIANTS[variant](text))
+    (found,) = await held(store)
+    assert (found.text, found.created, run.done.written) == ("Ann rows to Åland – 水", 1714521600.123, 1)
+
+
+@pytest.mark.parametrize("form", ["mem0", "jsonl"])
+@pytest.mark.parametrize(
+    ("codec", "name"), [("cp1252", "windows-1252"), ("cp932", "Shift_JIS"), ("cp1251", "windows-1251")]
+)
+async def test_json_in_another_encoding_is_refused_with_its_name(
+    form: Form, codec: str, name: str, store: SqliteStore
+) -> None:
+    words = {
+        "cp1252": "Das Fahrrad für Übergrößen steht im Keller",
+        "cp932": "自転車は地下室にあります",
+        "cp1251": "Велосипед стоит в подвале",
+    }
+    item = {"id": "1", "memory": words[codec]}
+    text = json.dumps({"results": [item]} if form == "mem0" else item, ensure_ascii=False)
+    with pytest.raises(InputError, match=f"is not UTF-8 text; it is probably {name}: save it as UTF-8; nothing was"):
+        await take_in(store, form, text.encode(codec))
+
+
+def packed(content: bytes) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("conversations.json", content)
+    return made.getvalue()
+
+
+@pytest.mark.parametrize(
+    "content", [b"[" + b"{}," * 8_000_000 + b"{}]", b'[{"a": "' + b" " * (40 << 20) + b'"}]', b"[" * (33 << 20)]
+)
+async def test_an_archive_that_unpacks_to_far_more_than_its_size_is_refused(content: bytes, store: SqliteStore) -> None:
+    for form in ("chatgpt", "claude"):
+        with pytest.raises(InputError, match="times its size in the archive"):
+            await take_in(store, form, packed(content))
+
+
+def test_a_long_text_is_cut_in_one_pass() -> None:
+    text = "wordé " * 400_000
+    parts = list(pieces(text))
+    assert "".join(parts) == text and max(len(each.encode()) for each in parts) <= MAX_BYTES and len(parts) < 200
 
 
 ODD: list[Any] = [

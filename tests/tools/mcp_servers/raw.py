@@ -64,10 +64,8 @@ def text(words: str, **more: Any) -> dict[str, Any]:
 def tools(params: dict[str, Any]) -> dict[str, Any]:
     if HOW == "definition":  # a file that holds it, so that it can be another next time
         return {"tools": json.loads(Path(MORE).read_text("utf-8"))}
-    if HOW == "endless pages":
-        return {"tools": [], "nextCursor": "again"}
-    if HOW == "not an object":
-        TOOL["inputSchema"] = {"type": "string"}
+    if HOW == "repeated page":  # an empty cursor is one like any other
+        return {"tools": json.loads(Path(MORE).read_text("utf-8")), "nextCursor": ""}
     if HOW == "many patterns":
         return {"tools": [TOOL, *({"name": f"p{n}", "inputSchema": patterns(n)} for n in range(20))]}
     if HOW == "too long a list":

@@ -15,6 +15,7 @@ from langgraph.store import base
 from langgraph.store.memory import InMemoryStore
 
 from mindstream.adapters.embeddings import as_embedder
+from mindstream.adapters.keeping import fit_text
 from mindstream.adapters.loop import Handle, both
 from mindstream.errors import Conflict, InputError
 from mindstream.log.events import Corrected, Remembered
@@ -113,7 +114,7 @@ class MindstreamStore(base.BaseStore):
         data["first"] = held[-1].data["first"] if held else now
         data |= {f"in{at}": label for at, label in enumerate(namespace)}
         data |= {f"={name}": each for name, each in value.items()}
-        until, text = now + 60 * op.ttl if op.ttl else None, text or key or "-"
+        until, text = now + 60 * op.ttl if op.ttl else None, fit_text(text or key, "-")
         return RecordDraft(
             text=text, kind="document", by=BY, episode=_episode(place), data=data, created=now, valid_until=until
         )

@@ -16,7 +16,7 @@ from mindstream.clock import SystemClock
 from mindstream.errors import InputError
 from mindstream.memory.opening import is_begun
 from mindstream.service.importing import giving, writing
-from mindstream.service.importing.forms import FORMS, Form, reader
+from mindstream.service.importing.forms import FORMS, reader
 from mindstream.service.importing.items import shown
 from mindstream.service.importing.reading import Source
 from mindstream.service.memory import open_user_memory
@@ -40,8 +40,14 @@ class How:
 def import_from(settings: Settings, form: str, file: Path | None, how: How, json: bool) -> None:
     """Import a file of another program, and say what was kept of it and what was not."""
     named = _known(form, FORMS)
+    run = writing.Import(named, None, None, SystemClock(), settings.user, how.each_user, how.trust)
     with files.open_bytes(file) as opened:
-        run = asyncio.run(_run(settings, named, Source(files.source(file), opened), how))
+        try:
+            asyncio.run(_run(run, settings, Source(files.source(file), opened), how))
+        except InputError as error:
+            if json:
+                tell(json, {**_counts(run, how), "error": str(error)})
+            raise
     done, lost, read = run.done, run.tally.lost, [*run.tally.kept, *run.tally.lost]
     if read and not (done.written or done.known or done.same):
         why = next((f"; {clean(name)}: {each.why}" for name, each in lost.items()), "")
@@ -49,29 +55,29 @@ def import_from(settings: Settings, form: str, file: Path | None, how: How, json
             f"{files.source(file)}: nothing in it reads as an export of {named}; is it another program's?"
             f" It has {clean(shown(', '.join(read)))}{why}"
         )
-    tell(
-        json,
-        {"from": named, "written": done.written, "known": done.known, "same": done.same, "left_out": done.left_out,
-         "users": dict(done.users), "kept": dict(run.tally.kept),
-         "lost": {name: asdict(each) for name, each in lost.items()}, "dry_run": how.dry_run},
-        *_told(run, how),
-    )  # fmt: skip
+    tell(json, _counts(run, how), *_told(run, how))
 
 
-async def _run(settings: Settings, form: Form, source: Source, how: How) -> writing.Import:
-    """Read a form into memories; of a trial nothing is left, not even a folder."""
-    clock = SystemClock()
-    run = writing.Import(form, None, None, clock, settings.user, how.each_user, how.trust)
-    items = reader(form)(source, run.tally)
-    with progress(f"importing from {form}") as told:
+def _counts(run: writing.Import, how: How) -> dict[str, object]:
+    done, lost = run.done, run.tally.lost
+    return {
+        "from": run.form, "written": done.written, "known": done.known, "same": done.same, "left_out": done.left_out,
+        "users": dict(done.users), "kept": dict(run.tally.kept),
+        "lost": {name: asdict(each) for name, each in lost.items()}, "dry_run": how.dry_run,
+    }  # fmt: skip
+
+
+async def _run(run: writing.Import, settings: Settings, source: Source, how: How) -> None:
+    """Read a file into memories; a dry run leaves nothing, not even a folder."""
+    items = reader(run.form)(source, run.tally)
+    with progress(f"importing from {run.form}") as told:
         if how.dry_run and not is_begun(settings.data):
             await run.take_in(items, told)
-            return run
+            return
         async with open_user_memory(settings, new=not how.dry_run) as opened:
             run.store = opened.store
             run.embedder = None if how.dry_run else opened.memory.embedder
             await run.take_in(items, told)
-    return run
 
 
 def _told(run: writing.Import, how: How) -> Iterable[str]:

@@ -20,7 +20,7 @@ from mindstream.cli.shell.asking import is_answerable
 from mindstream.cli.shell.files import write_text
 from mindstream.cli.shell.flags import AsJson, Docs, Mcp, command, flag, group, split_names, switch, word
 from mindstream.cli.shell.output import clean, complain, print_json, say, say_lines
-from mindstream.cli.solve import MODEL, ROLE, Replans, SolveOptions, Tools, flags_for, solve_task
+from mindstream.cli.solve import MODEL, ROLE, Replans, SolveOptions, Tools, solve_task
 from mindstream.errors import InputError
 from mindstream.models.model import ToolSpec
 from mindstream.planning.check import check
@@ -30,7 +30,7 @@ from mindstream.planning.formats.read import read
 from mindstream.planning.formats.rewoo_text import write_plan
 from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.plan_file import read_named, read_plan
-from mindstream.service.solving import SolveSettings, find_faults, find_runs, find_specs
+from mindstream.service.solving import SolveSettings, find_faults, find_runs, find_specs, flags_for
 from mindstream.settings import Chosen, Settings
 from mindstream.text.counting import count_of
 

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from mindstream.cli.shell.flags import PLAIN, AsJson, bare, command, flag, switch
+from mindstream.cli.shell.flags import PLAIN, AsJson, Docs, Mcp, bare, command, flag, split_names, switch
 from mindstream.cli.shell.output import complain, say, tell
 from mindstream.cli.shell.progress import progress
 from mindstream.errors import InputError
@@ -36,6 +36,9 @@ def studio(
     context: typer.Context,
     settings: Settings,
     port: Annotated[int, flag("N", "The server's port; 0 takes one that is free.", min=0, max=65_535)] = 8377,
+    tools: Annotated[str, flag("A,B", "Tools that plans may call, as for solve.")] = "calculator,recall",
+    docs: Docs = None,
+    mcp: Mcp = None,
     town: Annotated[list[str] | None, flag("NAME=DIR", "A town that is offered; repeatable.")] = None,
     no_open: Annotated[bool, switch("--no-open", "Only say where the page is.")] = False,
 ) -> None:
@@ -66,7 +69,8 @@ def studio(
     from mindstream.studio.serve import add_studio
 
     settings = settings.model_copy(update={"keep_prompts": True})
-    doors = make(settings.data, settings=settings, offered=Offered(towns=read_towns(town or ())))
+    offered = Offered(split_names([tools]) or (), tuple(docs or ()), tuple(mcp or ()), read_towns(town or ()))
+    doors = make(settings.data, settings=settings, offered=offered)
     add_studio(doors.api)
     add_recorded(doors)
     with asyncio.Runner(loop_factory=new_loop()) as runner:

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import IO, BinaryIO
 
 from mindstream import chance
-from mindstream.cli.shell.output import escape_json
+from mindstream.cli.shell.output import complain, escape_json
+from mindstream.encodings import Decoded, decode_text
 from mindstream.errors import InputError
 
 LONGEST_LINE = 4 << 20
@@ -55,6 +56,22 @@ def read_lines(file: Path | None) -> Iterator[bytes]:
                 yield from _lines(lines, source(file))
     except OSError as error:
         raise InputError(f"{source(file)} cannot be read: {error.strerror}") from None
+
+
+def read_text(file: Path | None) -> str:
+    """Return the text of a file, or of standard input, in any encoding; what was assumed of it is told.
+
+    Raises:
+        InputError: it cannot be read, or is not text.
+    """
+    try:
+        found = decode_text(b"".join(read_lines(file)))
+    except InputError as error:
+        told = str(error)
+        raise InputError(told if source(file) in told else f"{source(file)} {told}") from None
+    if found.note:
+        complain(f"{source(file)}: {found.note}")
+    return found.text
 
 
 @contextlib.contextmanager
@@ -170,7 +187,8 @@ class InputLine:
 
 
 class Lines:
-    """Lines from a descriptor, as they come; blank ones are passed over, and bytes that are not UTF-8 survive as �.
+    """Lines from a descriptor, as they come; blank ones are passed over. A line that is not UTF-8 is read in the
+    encoding that is detected, which is told once; what is in none survives as �.
 
     A thread of its own waits for them: one that does not hold up the end of the process, and reads no further ahead
     than it must.
@@ -181,6 +199,7 @@ class Lines:
         self._ready: deque[InputLine] = deque()
         self._rest = bytearray()
         self._number = 0
+        self._told = False
         self._ended = False
 
     async def next(self) -> InputLine | None:
@@ -226,7 +245,14 @@ class Lines:
 
     def _line(self) -> None:
         self._number += 1
-        text = self._rest.decode("utf-8-sig" if self._number == 1 else "utf-8", "replace")
+        try:
+            found = decode_text(bytes(self._rest))
+        except InputError:
+            found = Decoded(self._rest.decode("utf-8", "replace"), "UTF-8")
+        if found.note and not self._told:
+            self._told = True
+            complain(f"line {self._number} of the input is not UTF-8: {found.note}")
+        text = found.text
         self._rest.clear()
         if text.strip():
             self._ready.append(InputLine(self._number, text))

@@ -24,6 +24,8 @@ from mindstream.models.model import Model
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.models.shorten import estimate_tokens
+from mindstream.models.wrappers.override import LARGEST
+from mindstream.paths import read_text
 
 COACH_TURN, PLAIN_TURN = 2_600, 500
 """What a turn takes beside the talk so far, in tokens, as a first estimate."""
@@ -52,9 +54,9 @@ def opponent(pack: Pack, terms: Terms) -> str:
     beside = SHIPPED / pack.name / "plain_agent.md"
     path = terms.constitution or (beside if beside.is_file() else None)
     try:
-        return path.read_text("utf-8") if path else pack.constitution
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from None
+        return read_text(path, LARGEST) if path else pack.constitution
+    except InputError as error:
+        raise InputError(f"{path} {error}") from None
 
 
 def estimate(scripts: Sequence[Script]) -> dict[str, int]:

@@ -157,6 +157,13 @@ class Alarm(PackPart):
     say: Texts
     stops: bool = True
     """True: this is the whole answer. False: it is said before the ordinary answer."""
+    danger: bool = False
+    """It is about danger to life, which canned answers then stay with. An alarm with a recogniser always is."""
+
+    @property
+    def is_danger(self) -> bool:
+        """Whether it is about danger to life."""
+        return self.danger or self.recogniser is not None
 
     def sources(self) -> Iterator[str]:
         """Give all its regular expressions."""

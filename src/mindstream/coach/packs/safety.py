@@ -68,8 +68,8 @@ def find_hint(pack: Pack, text: str) -> Raised | None:
 
 
 def spoke_of_danger(pack: Pack, said: Sequence[str]) -> bool:
-    """Tell whether one of the last answers is what an alarm says that stops the talk; `said`: those of the coach."""
-    texts = [text for alarm in pack.alarms if alarm.stops for text in all_texts(alarm.say)]
+    """Tell whether one of the last answers (`said`) is what an alarm says that stops the talk for danger to life."""
+    texts = [text for alarm in pack.alarms if alarm.stops and alarm.is_danger for text in all_texts(alarm.say)]
     return any(text in answer for answer in said[-LATELY:] for text in texts)
 
 

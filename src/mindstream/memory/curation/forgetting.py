@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from mindstream.clock import Moment
 from mindstream.errors import Conflict, InputError
+from mindstream.identifiers import normal_name
 from mindstream.log.events import BeliefChanged, Event, Remembered
 from mindstream.memory.curation.closure import Closure, close, read_lineage
 from mindstream.memory.curation.curation import finish_erasure
@@ -154,7 +155,9 @@ async def _asked(stream: Stream, request: ForgetRequest) -> tuple[list[str], lis
     for id_ in request.ids:
         if id_ not in known:
             raise InputError(f"there is no record {id_!r} in the stream {stream.name!r}")
-    if request.session and request.session not in (await stream.columns()).episodes:
+    if request.session and request.session not in (known := (await stream.columns()).episodes):
+        request = replace(request, session=normal_name(request.session))
+    if request.session and request.session not in known:
         raise InputError(f"there is no session {request.session!r} in the stream {stream.name!r}")
     asked, near = await _about(stream, request) if request.about.strip() else (await _within(stream, request), [])
     asked = list(dict.fromkeys((*request.ids, *asked)))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from mindstream.errors import Conflict, InputError
+from mindstream.identifiers import normal_name
 from mindstream.log.database import connect
 from mindstream.log.names import StreamKey, StreamKind, StreamName, name_of
 from mindstream.log.sql import Sql
@@ -122,7 +123,8 @@ def typed_keys(connection: Sql) -> TypedKeys:
     """Return what `read_typed` does."""
     found: TypedKeys = {}
     rows = connection.execute("SELECT tenant, kind, normal, key FROM streams ORDER BY key").fetchall()
-    for tenant, kind, normal, key in rows:
+    for tenant, kind, stored, key in rows:
+        normal = normal_name(stored)  # rows of earlier versions hold an earlier normal form
         found.setdefault((tenant, kind, normal), []).append(key)
     return {
         (tenant, kind, normal): keys

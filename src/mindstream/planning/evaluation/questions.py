@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,10 +11,12 @@ from typing import Any, ClassVar
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StrictBool, StrictStr, ValidationError
 
 from mindstream import chance
+from mindstream.encodings import decode_clear
 from mindstream.errors import InputError
 from mindstream.models.prompt import complaints
 from mindstream.paths import read_bytes
 from mindstream.planning.evaluation.scoring import NO, YES, Kind, is_number
+from mindstream.text.csv_rows import read_csv
 
 LARGEST = 1 << 30
 GSM8K = "####"
@@ -133,11 +133,9 @@ def read_questions(file: Path, form: str = "") -> tuple[list[Question], str]:
         InputError: it cannot be read, is in no such form, or a row has no answer; the message says what is wanted.
     """
     try:
-        text = read_bytes(file, LARGEST).decode("utf-8-sig")
+        text = decode_clear(read_bytes(file, LARGEST))
     except InputError as error:
         raise InputError(f"{file} {error}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{file} is not UTF-8 text") from None
     rows = _rows_of(text)
     named = form or next((name for name, kind in FORMS.items() if rows and _fits(kind, rows[0])), "")
     if not rows or not named:
@@ -157,7 +155,7 @@ def draw(questions: Sequence[Question], limit: int, seed: int) -> list[Question]
 def _rows_of(text: str) -> list[Any]:
     """Return the rows of a text: of a JSON list, of the list `Data` of an object, of JSON Lines, or of CSV."""
     if not text.lstrip().startswith(("[", "{")):
-        return list(csv.DictReader(io.StringIO(text)))
+        return list(read_csv(text))
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):

@@ -19,7 +19,7 @@ Scan = Callable[[str], JsonValue]
 """Makes of a text the references that stand in it, in the way of one format."""
 INPUT = "input"
 """The argument of a tool that nothing is known of."""
-KEY = re.compile(r"\s*+(\w[\w-]{0,99})\s*+=(?!=)\s*+")
+KEY = re.compile(r"\s*+[\"'`“]?(\w[\w-]{0,99})[\"'`”]?\s*+(?:=(?!=)|[:：＝])\s*+")
 BARE = re.compile(r"(?<=[:\[,])(\s*+)([#＃]E\d{1,4}|\$\{?\d{1,4}\}?)(?=\s*+[,}\]])")
 """A reference in JSON that should stand in quotes."""
 WORDS: dict[str, JsonValue] = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None}
@@ -27,16 +27,58 @@ ESCAPE, ESCAPED = re.compile(r"\\([\\\"'nt])"), {"n": "\n", "t": "\t"}
 IN_THE_PAPER = {"google": "web_search", "wolframalpha": "wolfram", "searchsotu": "search_documents"}
 """What tools are called in the plans of Xu 2023, beside Wikipedia, LLM and Calculator."""
 OPENS, CLOSES, QUOTES = "([{", ")]}", "\"'"
+EMBRACING = {
+    "“": "”",
+    "„": "“”",
+    "‘": "’",
+    "「": "」",
+    "『": "』",
+    "«": "»",
+    "《": "》",
+    '"': '"',
+    "'": "'",
+    "`": "`",
+    "＂": "＂",
+}
+"""Quotation marks, each with the marks that close it."""
+MOST_QUOTES = 3
+"""Maximum number of the same mark in a row, as in Python's or Markdown's fences."""
 
 
 def find_spec(name: str, tools: Sequence[ToolSpec]) -> ToolSpec | None:
-    """Return the tool of that name, the only one whose name differs in nothing but capitals, or the paper's of it."""
+    """Return the tool of that name, or the paper's of it.
+
+    Else it is the only one whose name differs in nothing but capitals, or in these and spaces, hyphens and underscores.
+    """
     if exact := [spec for spec in tools if spec.name == name]:
         return exact[0]
     folded = name.casefold()
     alike = [spec for spec in tools if spec.name.casefold() == folded]
     alike = alike or [spec for spec in tools if spec.name == IN_THE_PAPER.get(folded)]
+    alike = alike or [spec for spec in tools if _bare(spec.name) == _bare(name)]
     return alike[0] if len(alike) == 1 else None
+
+
+def _bare(name: str) -> str:
+    return "".join(filter(str.isalnum, name)).casefold()
+
+
+def unquoted(text: str) -> str:
+    """Return what stands between quotation marks that embrace a whole text; the text itself where none do.
+
+    `"Harry Potter" author` and `"a" or "b"` stay as they are: their first mark is closed before the end.
+    """
+    closing = EMBRACING.get(text[:1])
+    if not closing:
+        return text
+    run = len(text) - len(text.lstrip(text[0])) if text[0] in closing else 1
+    inner = text[run:-run]
+    if not 1 <= run <= MOST_QUOTES or len(text) <= 2 * run or any(each not in closing for each in text[-run:]):
+        return text
+    marks = re.escape("".join({text[0], *closing}))
+    if re.search(rf"(?<!\\)[{marks}](?<!\w.(?=\w))", inner):  # a mark between two letters is an apostrophe
+        return text
+    return ESCAPE.sub(lambda found: ESCAPED.get(found[1], found[1]), inner)
 
 
 def properties(spec: ToolSpec | None) -> dict[str, Any]:
@@ -59,12 +101,16 @@ def read_input(text: str, spec: ToolSpec | None, scan: Scan) -> dict[str, JsonVa
     """Read what stands in `Tool[…]`.
 
     That is a JSON object; `name=value, …` of arguments that the tool has; as many values, in their order, as a tool
-    takes that needs more than one; or one input.
+    takes that needs more than one; or one input. Quotation marks around all of it are no part of it.
     """
     text = text.strip()
+    known, main = properties(spec), main_argument(spec)
+    inner = unquoted(text)
+    if inner != text and not inner.lstrip().startswith("{"):
+        return {main: scan(inner)}
+    text = inner.strip()
     if not text:
         return {}
-    known, main = properties(spec), main_argument(spec)
     if text.startswith("{") and isinstance(value := read_json(text), dict):
         return {main: value} if parse_part(value) else {name: scan_json(each, scan) for name, each in value.items()}
     if named := _read_named(text, known, scan) or _read_in_order(text, spec, scan):
@@ -75,7 +121,7 @@ def read_input(text: str, spec: ToolSpec | None, scan: Scan) -> dict[str, JsonVa
 
 def _read_named(text: str, known: dict[str, Any], scan: Scan) -> dict[str, JsonValue]:
     """Read `name=value, …`; a comma that no name follows belongs to the value before it."""
-    if "=" not in text:
+    if not KEY.match(text):
         return {}
     parts: list[tuple[str, str]] = []
     for part in split_arguments(text, 0)[0]:
@@ -115,6 +161,8 @@ def read_literal(text: str, scan: Scan) -> JsonValue:
     text = text.strip()
     if text in WORDS:
         return WORDS[text]
+    if (inner := unquoted(text)) != text:
+        return scan(inner)
     if text[:1] and text[:1] in QUOTES:
         inner = text[1:-1] if text[-1] == text[0] and len(text) > 1 else text[1:]
         return scan(ESCAPE.sub(lambda found: ESCAPED.get(found[1], found[1]), inner))

@@ -10,23 +10,28 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from pydantic import JsonValue
 
 from mindstream.models.model import ToolSpec
 from mindstream.models.reply import DECODER
 from mindstream.planning.arguments import Reference, Text
-from mindstream.planning.formats.inputs import find_spec, read_input
+from mindstream.planning.formats.inputs import find_spec, read_input, read_json, split_arguments, unquoted
 from mindstream.planning.formats.reader import Findings
 from mindstream.planning.plan import PlannedStep
 
-NUMBER = r"[#＃][Ee]([1-9][0-9]{0,3})(?![0-9A-Za-z_])"
-REFERENCE = re.compile(NUMBER)
-AFTER = r"\s++after(?:[\s,]++#E[0-9]{1,4}){1,64}+"
-TOOL = r"\w[\w./:-]{0,127}+"
-HEAD = re.compile(
-    rf"[*`]{{0,3}}{NUMBER}[*`]{{0,3}}({AFTER})?\s*+([=:：＝]?)\s*+[*`]{{0,3}}({TOOL})[*`]{{0,3}}\s*+[\[［【]"
+DIGITS = r"([1-9１-９][0-9０-９]{0,3})(?![0-9A-Za-z_０-９])"
+STEP = rf"[EeＥｅ]{DIGITS}"
+REFERENCE = re.compile(
+    rf"\$?\{{{{1,2}}\s?[#＃]?\s?{STEP}\s?\}}{{1,2}}"  # {{#E1}} {{{{E1}}}} ${{E1}}
+    rf"|[\[［【<]\s?[#＃]\s?{STEP}\s?[\]］】>]|[#＃]\s?{STEP}|\${STEP}"  # [#E1] <#E1> #E1 $E1
 )
+AFTER = r"\s++after(?:[\s,]++#E[0-9]{1,4}){1,64}+"
+SIGN = r"(?::=|=>|->|<-|[=:：＝→←⇒])"
+TOOL = r"\w[\w./:-]{0,127}+(?: \w[\w./:-]{0,60}+){0,3}+"
+ID = rf"[*`\[{{(<]{{0,4}}(?:([#＃$])\s?|(?<!\w)){STEP}[*`\]}})>]{{0,4}}"
+HEAD = re.compile(rf"{ID}({AFTER})?\s*+({SIGN}?)\s*+[*`]{{0,3}}({TOOL})[*`]{{0,3}}\s*+[\[［【]")
 """`#E2 = Tool[`; `#E2 after #E1 = Tool[` is ours, for a step that waits for what it does not refer to."""
 WHY = re.compile(r"(?<!\w)(?:Plan|PLAN|计划|計劃)[*_`]{0,3}\s*+[0-9]{0,3}[*_`]{0,3}\s*+[:：]")
 TASK = re.compile(r"(?:Question|Task|问题|任务)[*_`]{0,3}\s*+[:：]")
@@ -45,10 +50,15 @@ def scan_text(text: str) -> JsonValue:
     pieces: list[str | Reference] = []
     at = 0
     for found in REFERENCE.finditer(text):
-        pieces += [text[at : found.start()], Reference(f"E{found[1]}")]
+        pieces += [text[at : found.start()], Reference(_step_id(found))]
         at = found.end()
     parts = Text((*pieces, text[at:])).pieces
     return parts[0].as_json() if len(parts) == 1 and isinstance(parts[0], Reference) else Text(parts).as_json()
+
+
+def _step_id(found: re.Match[str]) -> str:
+    """Return the id of the step that a reference names: `E1` for `#E1`, `{E1}` and all other forms."""
+    return f"E{int(next(each for each in found.groups() if each))}"
 
 
 class Rewoo:
@@ -87,6 +97,11 @@ class Rewoo:
         """Read what stands on a line, or on the lines of one step."""
         self._open = []
         heads = _find_heads(text)
+        if not heads and (other := read_other_form(text, self._tools)):
+            self._read_words(other.before)
+            step = self.found.add(other.id, other.spec.name, read_input(other.given, other.spec, scan_text), self._why)
+            self.found.note("no plan and no step", other.behind.strip(MARKS))
+            return step
         closings = _match_brackets(text) if heads else {}
         starts = [*(head.start() for head in heads), len(text)]
         steps: list[PlannedStep] = []
@@ -108,10 +123,10 @@ class Rewoo:
         return steps
 
     def _read_step(self, head: re.Match[str], given: str) -> list[PlannedStep]:
-        spec = find_spec(head[4], self._tools)
-        after = tuple(f"E{each[1]}" for each in REFERENCE.finditer(head[2] or ""))
-        name = spec.name if spec else head[4]
-        return self.found.add(f"E{head[1]}", name, read_input(given, spec, scan_text), self._why, after)
+        spec = find_spec(head[5], self._tools)
+        after = tuple(map(_step_id, REFERENCE.finditer(head[3] or "")))
+        name = spec.name if spec else head[5].replace(" ", "_")
+        return self.found.add(f"E{int(head[2])}", name, read_input(given, spec, scan_text), self._why, after)
 
     def _read_words(self, words: str) -> None:
         """Read what stands beside steps: a plan's reason, the task, or nothing of use."""
@@ -132,16 +147,75 @@ class Rewoo:
         elif self._is_bare_why and bare.strip(MARKS):
             self._why, self._is_bare_why = bare.strip(), False
         elif found := REFERENCE.match(bare):
-            self.found.note(f"a step is written #E{found[1]} = Tool[input]", words)
+            self.found.note(f"a step is written #{_step_id(found)} = Tool[input]", words)
         else:
             self.found.note("no plan and no step", bare.strip(MARKS))
+
+
+# Other forms of a step. They are read only where their tool is known, so that no prose becomes a call.
+
+
+@dataclass(frozen=True)
+class OtherForm:
+    """A step in another form than `#E1 = Tool[input]`, with the words around it."""
+
+    before: str
+    id: str
+    spec: ToolSpec
+    given: str
+    behind: str = ""
+
+
+WORDS = r"[*`]{0,3}(\w[\w-]{0,60}+(?:[ .]\w[\w-]{0,60}+){0,3}?)[*`]{0,3}\s*+"
+NAMED = re.compile(rf"{ID}\s*+{SIGN}\s*+(?:<([\w-]{{1,60}}+)>|{WORDS}(?=[(（:：\"'“„‘「『«`{{]))")
+"""`#E1 = Tool(input)`, `#E1 = Tool: input`, `#E1 = Tool "input"`, `#E1 = Tool {"x": 1}`, `#E1 = <Tool>input</Tool>`."""
+REVERSED = re.compile(rf"{WORDS}([\[(（［【])(.*)[\])）］】]\s*(?:->|=>|[→⇒])\s*{ID}[\s*`.;]*", re.DOTALL)
+"""`Tool[input] -> #E1`."""
+NUMBERED = re.compile(
+    rf"[\s*_`>#-]*(?:(?:Step|STEP|step|步骤)\s*)?{DIGITS}\s*[.):：、]\s*{WORDS}[\[［【](.*)[\]］】]([^\]］】]*)"
+)
+"""`1. Tool[input]`, `Step 1: Tool[input]`; with round brackets that is LLMCompiler's form."""
+
+
+def read_other_form(text: str, tools: Sequence[ToolSpec]) -> OtherForm | None:
+    """Read a line that is a step in one of the other forms, of a tool that is there; else None."""
+    text = text.strip()
+    begin = PREFIX.match(text)
+    at = begin.end() if begin else 0
+    if (found := REVERSED.fullmatch(text, at)) and (spec := find_spec(found[1], tools)):
+        return OtherForm("", f"E{int(found[5])}", spec, found[3])
+    if (found := NUMBERED.fullmatch(text)) and (spec := find_spec(found[2], tools)):
+        return OtherForm("", f"E{int(found[1])}", spec, found[3], found[4])
+    for found in NAMED.finditer(text):
+        spec = find_spec(found[3] or found[4], tools)
+        if spec and (found[1] or found.start() <= at) and (parts := _read_rest(text[found.end() :], found[3])):
+            return OtherForm(text[: found.start()], f"E{int(found[2])}", spec, *parts)
+    return None
+
+
+def _read_rest(rest: str, tag: str | None) -> tuple[str, str] | None:
+    """Return the input that follows a tool's name, and what stands behind it; None where it is none."""
+    if tag:
+        inner, closing, behind = rest.partition(f"</{tag}>")
+        return (inner, behind) if closing else None
+    if rest[0] in "(（":
+        plain = rest.replace("（", "(").replace("）", ")")
+        _, end = split_arguments(plain, 1)
+        behind = rest[end + 1 :]
+        is_apart = not behind.strip(MARKS) or (behind[0].isspace() and behind.lstrip()[0].isalpha())
+        return (rest[1:end], behind) if plain[end : end + 1] == ")" and is_apart else None
+    bare = rest.rstrip(" \t.;")
+    if rest[0] in ":：":
+        return (bare[1:].strip(), "") if bare[1:].strip() else None
+    is_whole = isinstance(read_json(bare), dict) if rest[0] == "{" else unquoted(bare) != bare
+    return (bare, "") if is_whole else None
 
 
 def _begins_anew(line: str) -> bool:
     """Tell whether a line is no more of the input before it."""
     begin = PREFIX.match(line)
     at = begin.end() if begin else 0
-    return bool(WHY.match(line, at) or TASK.match(line, at) or ((head := HEAD.match(line, at)) and head[3]))
+    return bool(WHY.match(line, at) or TASK.match(line, at) or ((head := HEAD.match(line, at)) and head[4]))
 
 
 def _may_close(lines: Sequence[str]) -> bool:
@@ -152,11 +226,12 @@ def _may_close(lines: Sequence[str]) -> bool:
 
 
 def _find_heads(text: str) -> list[re.Match[str]]:
-    """Return where steps begin; one without `=` or colon begins at the start of its line only."""
+    """Return where steps begin; one without `#` or without `=` begins at the start of its line only."""
     heads = []
     for head in HEAD.finditer(text):
         begin = PREFIX.match(text, text.rfind("\n", 0, head.start()) + 1)
-        if head[3] or (begin and begin.end() >= head.start()):
+        is_first = begin is not None and begin.end() >= head.start()
+        if (head[4] and (head[1] or is_first)) or (head[1] and is_first and " " not in head[5]):
             heads.append(head)
     return heads
 

@@ -85,6 +85,7 @@ class _Watched:
     def __post_init__(self) -> None:
         for evidence in self.run.evidence.values():
             self._given[evidence.tool, _written(evidence.arguments)].append(evidence)
+        self.foreign = self.foreign or self.run.is_foreign
         self.run.evidence = {}
 
     def step(self, call: Call) -> PlannedStep:
@@ -134,7 +135,7 @@ class _Watched:
         self.foreign = self.foreign or found.foreign
         evidence = Evidence(step.id, found.text, found.failed, self.foreign, step.tool, step.arguments, 1, seconds)
         self.run.evidence[step.id] = evidence
-        self.run.plan = Plan(task=self.run.task, steps=tuple(self._steps.values()))
+        self.run.plan = Plan(task=self.run.task, steps=tuple(self._steps.values()), foreign=self.foreign)
         for watcher in self.run.watchers if tell else ():
             await watcher.found(evidence)
 

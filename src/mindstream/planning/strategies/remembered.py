@@ -85,7 +85,7 @@ def _plan_for(task: str, before: str, data: Mapping[str, JsonValue]) -> Plan | N
         step.model_copy(update={"arguments": _swap(dict(step.arguments), swaps), "why": _swap_text(step.why, swaps)})
         for step in plan.steps
     ]
-    return Plan(task=task, steps=tuple(steps))
+    return Plan(task=task, steps=tuple(steps), foreign=plan.foreign)
 
 
 def find_swaps(before: str, after: str) -> dict[str, str] | None:

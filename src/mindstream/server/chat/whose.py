@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from datetime import tzinfo
 from hashlib import blake2b
+from urllib.parse import unquote
 
 from fastapi import Request
 from pydantic import JsonValue
 
 from mindstream.clock import read_zone
 from mindstream.errors import InputError
-from mindstream.log.names import NAME
+from mindstream.identifiers import is_name, normal_name
 from mindstream.models.legible import without_controls
 from mindstream.service.operations.house import House
 from mindstream.service.operations.who import Who
@@ -39,7 +41,7 @@ def whose(house: House, who: Who, request: Request, named: str | Mapping[str, Js
         InputError: nobody can be called so; or a page names a chat and not whose it is.
     """
     held = named.get("id") if isinstance(named, Mapping) else named
-    name = request.headers.get(USER) or (held if isinstance(held, str) else "")
+    name = _header(request, USER) or (held if isinstance(held, str) else "")
     if not name and (request.headers.get(CHAT) or request.headers.get(SIGNED)) and not who.only:
         raise InputError(
             f"this page names its chat, not whose it is: let it send {USER} (not signed), or use a token for one user"
@@ -50,12 +52,20 @@ def whose(house: House, who: Who, request: Request, named: str | Mapping[str, Js
 def talk_of(request: Request, metadata: Mapping[str, JsonValue] | None, begins: str) -> tuple[str, bool]:
     """Return which talk it is, and whether the page says so; else it is known by the user's first words in it."""
     held = (metadata or {}).get("chat_id")
-    given = request.headers.get(CHAT) or (held if isinstance(held, str) else "")
-    if given and NAME.fullmatch(given) and len(given) <= LONGEST:
+    given = normal_name(_header(request, CHAT) or (held if isinstance(held, str) else ""))
+    if given and is_name(given) and len(given) <= LONGEST:
         return f"chat:{given}", True
     told = given or " ".join(without_controls(begins).split())
     digest = blake2b(told.encode("utf-8", "replace"), digest_size=10).hexdigest()
     return f"{'chat' if given else 'talk'}.{digest}", bool(given)
+
+
+def _header(request: Request, name: str) -> str:
+    """Return a header that holds an identifier; one beyond Latin-1 arrives as UTF-8 or percent-encoded."""
+    value = request.headers.get(name, "")
+    with contextlib.suppress(UnicodeError):  # else it is Latin-1
+        value = value.encode("latin-1").decode("utf-8")
+    return unquote(value)
 
 
 def is_unkept(request: Request) -> bool:

@@ -71,4 +71,4 @@ def _other_forms(value: Any) -> Iterator[Any]:
 def _as_called(tool: MemoryTool, mistake: ErrorDetails) -> dict[str, Any]:
     """Return a mistake about an argument by the name that the tool has for it."""
     first, *more = mistake["loc"] or ("",)
-    return {"msg": mistake["msg"], "loc": (tool.names.get(str(first), first), *more)}
+    return {**mistake, "loc": (tool.names.get(str(first), first), *more)}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -18,6 +20,8 @@ EXAMPLE = 80
 """So many characters of a lost value are shown."""
 FIELDS = 1_000
 """So many fields are told apart by name; a file that has more is not what it says."""
+EPOCH = re.compile(r"\d{9,19}(\.\d+)?")
+"""Seconds or milliseconds since 1970, written as a text."""
 MILLISECONDS = 1e11
 """A number above counts milliseconds, not seconds: in seconds it would be the year 5138."""
 DERIVED: Mapping[str, str] = {
@@ -166,14 +170,16 @@ class Fields:
 
 
 def read_moment(value: object) -> Moment | None:
-    """Read a date as ISO 8601, or as seconds or milliseconds since 1970; None: it is none."""
+    """Read a date as ISO 8601, or as seconds, milli-, micro- or nanoseconds since 1970; None: it is none."""
     try:
-        at = parse_iso(value) if isinstance(value, str) else value
+        at = (float(value) if EPOCH.fullmatch(value) else parse_iso(value)) if isinstance(value, str) else value
     except (ValueError, OverflowError):
         return None
     if isinstance(at, bool) or not isinstance(at, int | float):
         return None
-    at = float(at) / 1000 if at > MILLISECONDS else float(at)
+    while at > MILLISECONDS and at != math.inf:  # milli-, micro- or nanoseconds
+        at = float(at) / 1000
+    at = float(at)
     return at if EARLIEST <= at <= LATEST else None
 
 

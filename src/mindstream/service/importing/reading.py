@@ -6,13 +6,15 @@ Never more than one object is held; an object, or a file, that is larger than an
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import IO, Any, cast
 
+from mindstream.encodings import BOMS, decode_utf
 from mindstream.errors import InputError
 from mindstream.service.importing.items import Tally, shown
 
@@ -23,7 +25,8 @@ MEMBERS = 100_000
 HOW = {"use_float": True, "multiple_values": True, "buf_size": 1 << 20}
 """How JSON is read: of a long string all that was read before is copied with each piece, so the pieces are large."""
 BOM, ZIP = b"\xef\xbb\xbf", b"PK\x03\x04"
-STAYS = "what came before it is imported; mended and imported again, nothing comes twice"
+RATIO, SMALL = 200, 16 << 20
+"""A file of an archive that unpacks to more than SMALL bytes and RATIO times its size is refused: no text does."""
 
 
 @dataclass(slots=True)
@@ -34,20 +37,37 @@ class _Counted:
     longest: int = LONGEST
     since: int = 0
     read_so_far: int = 0
-    given: int = 0
+    chunk: bytes = b""
 
     def read(self, size: int = -1) -> bytes:
         chunk = self.file.read(size)
         self.since += len(chunk)
+        self.chunk = chunk or self.chunk
         self.read_so_far += len(chunk)
         if self.since > self.longest:
-            raise InputError(f"one object is over {self.longest >> 20} MB, and no program writes such; {STAYS}")
+            raise InputError(f"one object is over {self.longest >> 20} MB, and no program writes such")
         if self.read_so_far > WHOLE:
             raise InputError(f"it goes on after {WHOLE >> 30} GB; import it by parts")
         return chunk
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
+class _Recoded:
+    """UTF-16 or UTF-32 read as UTF-8."""
+
+    text: io.TextIOWrapper
+
+    def read(self, size: int = -1) -> bytes:
+        return self.text.read(size).encode("utf-8", "replace")
+
+    def readline(self, size: int = -1) -> bytes:
+        return self.text.readline(size).encode("utf-8", "replace")
+
+    def seek(self, at: int) -> int:
+        return self.text.seek(at)
+
+
+@dataclass(slots=True)
 class Source:
     """A file to import, whose bytes can be read more than once.
 
@@ -65,17 +85,32 @@ class Source:
             yield self
             return
         with self._told(), zipfile.ZipFile(self.file) as archive:
-            names = sorted(each.filename for each in archive.infolist() if not each.is_dir())
-            if len(names) > MEMBERS:
-                raise InputError(f"it holds {len(names):,} files, and at most {MEMBERS:,} are looked through")
-            found = [name for name in names if wanted(name.rpartition("/")[2]) and not name.startswith("__MACOSX/")]
+            files = sorted((each for each in archive.infolist() if not each.is_dir()), key=lambda each: each.filename)
+            if len(files) > MEMBERS:
+                raise InputError(f"it holds {len(files):,} files, and at most {MEMBERS:,} are looked through")
+            found = [
+                each for each in files if not each.filename.startswith("__MACOSX/") and wanted(_last(each.filename))
+            ]
             if not found:
-                raise InputError(f"none of the files in it is what is wanted; it holds {shown(', '.join(names))}")
-            for name in sorted(set(names) - set(found)):
-                tally.lose("files of the archive", name, "only the talks are read")
-            for name in found:
-                with archive.open(name) as member:
-                    yield Source(f"{self.name}/{name}", member)
+                names = [each.filename for each in files]
+                inner = "; unpack it, and import the archive in it" * any(
+                    _last(each).endswith(".zip") for each in names
+                )
+                raise InputError(
+                    f"none of the files in it is what is wanted; it holds {shown(', '.join(names))}{inner}"
+                )
+            for each in files:
+                if each not in found:
+                    tally.lose("files of the archive", each.filename, "only the talks are read")
+                elif each.file_size > max(SMALL, RATIO * each.compress_size):
+                    times = each.file_size // max(each.compress_size, 1)
+                    raise InputError(
+                        f"{each.filename} unpacks to {each.file_size >> 20:,} MB, {times:,} times its size in the"
+                        " archive, and no text does: unpack it and look, before you import it"
+                    )
+            for each in found:
+                with archive.open(each) as member:
+                    yield Source(f"{self.name}/{each.filename}", member)
 
     def values(self, prefix: str, longest: int = LONGEST) -> Iterator[Any]:
         """Yield what stands at a place: "item" of a list, "results.item" of a list in an object, "" of JSON Lines."""
@@ -85,7 +120,7 @@ class Source:
         with self._told(counted):
             for value in ijson.items(counted, prefix, **HOW):
                 yield value
-                counted.given, counted.since = counted.given + 1, 0
+                counted.since = 0
 
     def place(self, *lists: str) -> str:
         """Find where its objects stand: in a list, in one of these lists in an object, or one after another.
@@ -115,12 +150,14 @@ class Source:
                 number += 1
                 counted.read_so_far += len(line)
                 if len(line) > LONGEST or counted.read_so_far > WHOLE:
-                    raise InputError(f"line {number} goes on after {counted.read_so_far:,} bytes; {STAYS}")
+                    raise InputError(f"line {number} goes on after {counted.read_so_far:,} bytes")
                 if line.strip():
                     try:
-                        value = json.loads(line)
+                        value = json.loads(decode_utf(line))
+                    except InputError as error:
+                        raise InputError(f"line {number} {error}") from None
                     except (ValueError, RecursionError) as error:
-                        raise InputError(f"line {number} is not JSON ({error}); {STAYS}") from None
+                        raise InputError(f"line {number} is not JSON ({error})") from None
                     yield number, value
 
     def _start(self, longest: int) -> _Counted:
@@ -128,6 +165,9 @@ class Source:
         start = self.file.read(len(ZIP))
         if start == ZIP:
             raise InputError(f"{self.name}: it is a ZIP archive; unpack it, and import the file in it")
+        if codec := _wide(start):
+            self.file.seek(0)
+            self.file, start = cast(IO[bytes], _Recoded(io.TextIOWrapper(self.file, codec, newline="\n"))), b""
         self.file.seek(len(BOM) if start.startswith(BOM) else 0)
         return _Counted(self.file, longest)
 
@@ -140,7 +180,7 @@ class Source:
             told = str(error)
             raise InputError(told if told.startswith(self.name) else f"{self.name}: {told}") from None
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-            raise InputError(f"{self.name}: this archive cannot be read: {shown(str(error))}; {STAYS}") from None
+            raise InputError(f"{self.name}: this archive cannot be read: {shown(str(error))}") from None
         except OSError as error:
             raise InputError(f"{self.name} cannot be read: {error.strerror}") from None
         except Exception as error:
@@ -153,6 +193,27 @@ class Source:
             said = error.args[0] if error.args else ""
             said = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
             told = shown(said.splitlines()[0]) if said else type(error).__name__
+            if counted and "UTF8" in said:
+                try:
+                    decode_utf(counted.chunk)
+                except InputError as error:
+                    raise InputError(f"{self.name} {error}") from None
             near = f" in the first {counted.read_so_far:,} bytes" if counted else ""
-            stays = f"; {STAYS}" if counted and counted.given else ""
-            raise InputError(f"{self.name}: not JSON{near} ({told}){stays}") from None
+            raise InputError(f"{self.name}: not JSON{near} ({told})") from None
+
+
+def _last(name: str) -> str:
+    """Return the last part of a name in an archive; some programs write backslashes."""
+    return name.replace("\\", "/").rpartition("/")[2]
+
+
+def _wide(start: bytes) -> str:
+    """Return the encoding of JSON that begins with these four bytes, if it is UTF-16 or UTF-32; else ""."""
+    for mark, codec in BOMS:
+        if start.startswith(mark) and codec.startswith("utf-") and mark != BOM:
+            return codec
+    zeros = "".join("0" if each == 0 else "x" for each in start)
+    return {
+        "x0x0": "utf-16-le", "0x0x": "utf-16-be",
+        "x000": "utf-32-le", "000x": "utf-32-be",
+    }.get(zeros, "")  # fmt: skip

@@ -25,6 +25,7 @@ from mindstream.memory.store.validation import MAX_BYTES, MAX_NAME, checked_reco
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.service.importing.forms import Form
 from mindstream.service.importing.items import Item, Tally
+from mindstream.text.counting import count_of
 
 BATCH = 500
 """So many records are embedded and committed at once."""
@@ -80,11 +81,14 @@ class Import:
         """Write what is not there yet; `progress` is told how many items are done.
 
         Raises:
-            InputError: the file is not what it says; what came before is written.
+            InputError: the file is not what it says; what came before is written, and the message says how much.
             StorageError: it cannot be written.
         """
-        read = 0
-        while batch := await asyncio.to_thread(lambda: [self._records(item) for item in islice(items, BATCH)]):
+        read, broken = 0, None
+        while broken is None:
+            batch, broken = await asyncio.to_thread(self._batch, items)
+            if not batch:
+                break
             records: dict[str, Record] = {}
             for record in chain.from_iterable(batch):
                 self.done.known += record.id in records
@@ -92,7 +96,32 @@ class Import:
             await self._write(list(records.values()))
             read += len(batch)
             progress(read)
+        if broken is not None:
+            raise InputError(f"{broken}; {self._so_far()}") from broken
         return self.done
+
+    def _batch(self, items: Iterator[Item]) -> tuple[list[list[Record]], InputError | None]:
+        """Return the records of the next items, and the error at which the file breaks off."""
+        batch = list[list[Record]]()
+        try:
+            for item in islice(items, BATCH):
+                batch.append(self._records(item))
+        except InputError as error:
+            return batch, error
+        return batch, None
+
+    def _so_far(self) -> str:
+        """Say what was written before the file broke off."""
+        done = self.done
+        if not done.written + done.known + done.same:
+            return "nothing was imported"
+        more = [f"{done.known} were there" * bool(done.known), f"{done.same} said what is there" * bool(done.same)]
+        known = "".join(f", {each}" for each in more if each)
+        if self.embedder is None:
+            return f"{count_of(done.written, 'record')} before it would be imported{known}"
+        again = "mend the file and import it again: nothing is written twice"
+        were = "was" if done.written == 1 else "were"
+        return f"{count_of(done.written, 'record')} before it {were} imported{known}; {again}"
 
     def _records(self, item: Item) -> list[Record]:
         """Return the records that an item becomes: one, or where its text is too long for one, several."""
@@ -121,7 +150,7 @@ class Import:
         data = intake.clean_within({"source": self.form, "source_id": item.source_id[:MAX_NAME], **item.data})
         if item.by and item.by != user and not self.trusted:
             data[TAINTED] = True
-        parts = list(_pieces(intake.clean(item.text).text)) or [""]
+        parts = list(pieces(intake.clean(item.text).text)) or [""]
         for number, text in enumerate(parts):
             drawn = chance.keyed_token(CHANCE, "import", self.form, key, item.kind, named, number)
             yield Record(
@@ -223,12 +252,13 @@ def _entries(records: Sequence[Record], now: Moment) -> tuple[Entry, ...]:
     )  # fmt: skip
 
 
-def _pieces(text: str) -> Iterator[str]:
+def pieces(text: str) -> Iterator[str]:
     """Cut a text into pieces that a record can hold, between words where there are any."""
-    while len(text) > MAX_BYTES // 4 and len(text.encode(errors="ignore")) > MAX_BYTES:
-        piece = text.encode(errors="ignore")[:MAX_BYTES].decode(errors="ignore")
-        cut = piece.rfind(" ", len(piece) // 2) + 1 or len(piece)
-        yield piece[:cut]
-        text = text[cut:]
-    if text.strip():
-        yield text
+    data, start = text.encode(errors="ignore"), 0
+    while len(data) - start > MAX_BYTES:
+        piece = data[start : start + MAX_BYTES].decode(errors="ignore")
+        piece = piece[: piece.rfind(" ", len(piece) // 2) + 1 or len(piece)]
+        yield piece
+        start += len(piece.encode())
+    if (rest := data[start:].decode()).strip():
+        yield rest

@@ -37,26 +37,29 @@ class Line:
 
 @dataclass(eq=False)
 class Listener:
-    """Somebody who listens.
+    """One subscription to the log.
 
     Attributes:
-        begins: it is handed what comes after this seq; what was written before is read with `Hub.catch_up`.
-        seq: up to where it was handed all that it wants.
-        is_cut: it was too slow: what comes after `seq` it must ask for anew.
+        begins: rows after this seq are queued here; earlier rows are read with `Hub.catch_up`.
+        seq: every wanted row up to this seq has been queued.
+        taken: every wanted row up to this seq has been returned by `next`: the only safe position to resume after.
+        is_cut: the queue was full; the client must ask again for what comes after `taken`.
+        is_over: the server is closing.
     """
 
     wants: Wants
     begins: int
     seq: int
+    taken: int = 0
     is_cut: bool = False
     is_over: bool = False
     _waiting: list[Line] = field(default_factory=list)
     _more: asyncio.Event = field(default_factory=asyncio.Event)
 
     def put(self, line: Line) -> None:
-        """Hand it a row, if it wants it and has room."""
+        """Queue a row if it is wanted and there is room."""
         row = line.row
-        if self.is_cut or not self.wants(row):
+        if self.is_cut or (row.seq and row.seq <= self.begins) or not self.wants(row):
             return
         if len(self._waiting) >= ROOM:
             if not row.seq:  # live only: the whole comes later
@@ -67,17 +70,18 @@ class Listener:
         self._more.set()
 
     def end(self) -> None:
-        """Tell it that nothing more will come."""
+        """Signal that no further row will come; queued rows are still returned by `next`."""
         self.is_over = True
         self._more.set()
 
     async def next(self, wait_s: float) -> list[Line]:
-        """Return what waits, as soon as something does; nothing after so many seconds, or at the end."""
+        """Return the queued rows as soon as there are any; none after `wait_s` seconds, or when all was returned
+        and the subscription has ended."""
         if not self._waiting and not (self.is_cut or self.is_over):
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(wait_s):
                     await self._more.wait()
-        lines, self._waiting = self._waiting, []
+        lines, self._waiting, self.taken = self._waiting, [], self.seq
         if not (self.is_cut or self.is_over):
             self._more.clear()
         return lines
@@ -116,14 +120,22 @@ class Hub:
                 listener.put(line)
 
     @contextlib.asynccontextmanager
-    async def listening(self, wants: Wants, mind: StreamKey | None = None) -> AsyncIterator[Listener]:
-        """Give a listener of what is written from now on to one mind's log, or to all, each row once."""
+    async def listening(self, wants: Wants, mind: StreamKey | None = None, after: int = 0) -> AsyncIterator[Listener]:
+        """Subscribe to rows that are written from now on to one mind's log, or to all logs of the tenant, each once.
+
+        Args:
+            after: the client already has rows up to this seq. Another server may have sent rows that this process
+                has not read yet; they are not sent again.
+        """
         async with self._changing:
             if self._following is None and not self._closed:
                 self._seq = await self._store.last_seq()
                 self._written.set()
                 self._following = asyncio.ensure_future(self._follow())
-            listener = Listener(wants, self._seq, self._seq, is_over=self._closed)
+            if after > self._seq:  # a seq beyond the end of this log was never handed out: ignore that part of it
+                after = min(after, await self._store.last_seq())
+            begins = max(self._seq, after)
+            listener = Listener(wants, begins, begins, begins, is_over=self._closed)
             self._listeners.add(listener)
             self._by_mind.setdefault(mind, set()).add(listener)
         try:
@@ -175,6 +187,7 @@ class Hub:
                 await self._hand_on()
             except StorageError:
                 await self._clock.sleep(LOOK_S)
+                self._written.set()  # rows that could not be read are read again without waiting for another commit
 
     async def _hand_on(self) -> None:
         is_more = True
@@ -183,7 +196,7 @@ class Hub:
                 self._put(line)
             self._seq = rows[-1].seq
             for listener in self._listeners:
-                listener.seq = listener.seq if listener.is_cut else self._seq
+                listener.seq = listener.seq if listener.is_cut else max(listener.seq, self._seq)
             is_more = len(rows) == PORTION
 
     def show_erased(self, mind: StreamKey) -> None:

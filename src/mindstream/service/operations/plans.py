@@ -157,6 +157,7 @@ async def run(house: House, who: Who, ask: RunRequest, one: Running) -> RunShape
     wanted = SolveRequest(task=task, tools=ask.tools)
     async with open_planner(house, who, wanted, one) as planner:
         plan = ask.plan.model_copy(update={"task": task})
+        _require_sound(plan, planner)
         return show_solution(await planner.solve(task, plan, run=one.run), house.clock.now())
 
 
@@ -254,11 +255,15 @@ async def open_planner(house: House, who: Who, ask: SolveRequest, one: Running) 
 
 
 def _require_sound(plan: Plan, planner: Planner) -> None:
-    """Raise InputError where a plan cannot be run with a planner's tools."""
+    """Raise InputError where a plan cannot be run with a planner's tools; nothing is called or spent before that."""
     from mindstream.planning.check import check
+    from mindstream.service.solving import flags_for
 
     if faults := check(plan, [tool.spec for tool in planner.tools]):
-        raise InputError("; ".join(map(str, faults)))
+        offered = {tool.spec.name for tool in planner.tools}
+        missing = [step.tool for step in plan.steps if step.tool not in offered]
+        advice = [f"start the server with {flags_for(missing)} to offer what is missing"] if missing else []
+        raise InputError("; ".join([*map(str, faults), *advice]))
 
 
 def worker(models: Models) -> Model | None:

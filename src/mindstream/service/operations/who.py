@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, get_args
 
 from mindstream.errors import InputError
+from mindstream.identifiers import normal_name
 from mindstream.log.names import StreamName, checked_tenant
 from mindstream.models.wrappers.budget import Budget
 from mindstream.service.operations.refusals import Forbidden
@@ -38,6 +39,10 @@ class Who:
     door: str = "rest"
     budget: Budget | None = field(default=None, compare=False)
 
+    def __post_init__(self) -> None:
+        for name in ("user", "only"):  # tokens of earlier versions hold an earlier normal form
+            object.__setattr__(self, name, normal_name(getattr(self, name)))
+
     def of(self, user: str) -> Who:
         """Return the same, asking about a user.
 
@@ -46,7 +51,7 @@ class Who:
             InputError: nobody can be called so.
         """
         name = StreamName("user", user)
-        if self.only and StreamName("user", self.only).normal != name.normal:
+        if self.only and self.only != name.normal:
             raise Forbidden("this token is for another user")
         return replace(self, user=name.normal)
 

@@ -72,11 +72,16 @@ class Connection:
         """
         name = self.server.name
         try:
-            life = await self._ready()
-            async with asyncio.timeout(self.server.timeout_s):
-                answer = await life.ask(tool=accepted.name, accepted=accepted.fingerprint, arguments=arguments)
+            for _ in range(2):
+                life = await self._ready()
+                async with asyncio.timeout(self.server.timeout_s):
+                    answer = await life.ask(tool=accepted.name, accepted=accepted.fingerprint, arguments=arguments)
+                if not answer.get("unheard"):  # else the server has ended the session: a new one is opened, once
+                    break
         except TimeoutError:
             raise ToolError(f"{name} did not answer within {self.server.timeout_s:g} seconds") from None
+        if "fault" in answer:
+            raise ToolError(life.say(answer["fault"]))
         if "changed" in answer:
             raise ToolError(_changed(name, accepted, answer["changed"] and Definition(*answer["changed"])))
         return answer["text"], answer["failed"]
@@ -148,11 +153,7 @@ class _Life:
             self._process.stdin.close()
 
     async def ask(self, **wish: object) -> dict[str, Any]:
-        """Have a tool called, and return what the child says of it.
-
-        Raises:
-            ToolError: it came to nothing.
-        """
+        """Have a tool called, and return what the child says of it."""
         number = next(self._numbers)
         self._asked[number] = answered = asyncio.get_running_loop().create_future()
         try:
@@ -165,8 +166,6 @@ class _Life:
             del self._asked[number]
             if self._is_retired:
                 self.retire()
-        if "fault" in answer:
-            raise ToolError(self._say(answer["fault"]))
         return answer
 
     async def _live(self) -> None:
@@ -209,7 +208,7 @@ class _Life:
         """Tell whoever still waits that nothing will come."""
         if not self.listing.done():
             where = self._server.misplaced()
-            self.listing.set_exception(ToolError(self._say(fault) + (where and f" ({where})")))
+            self.listing.set_exception(ToolError(self.say(fault) + (where and f" ({where})")))
             self.listing.exception()  # nobody may be waiting any more
         for answered in self._asked.values():
             if not answered.done():
@@ -229,7 +228,8 @@ class _Life:
             if self._process and self._process.returncode is None:
                 self._process.send_signal(which)
 
-    def _say(self, fault: str) -> str:
+    def say(self, fault: str) -> str:
+        """Return a fault in one line, with the server's name and without keys."""
         words = without_controls(mask(fault))[:LONGEST_FAULT]
         return f"{self._server.name}: {words or 'it failed, and does not say why'}"
 

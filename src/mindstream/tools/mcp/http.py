@@ -15,6 +15,10 @@ from mindstream.tools.web.addresses import may_reach
 CONNECT_S = 10.0
 FAILED = -31_999
 """The code of our own errors: there is no connection any more."""
+SESSION_ENDED = -31_998
+"""The code of our own error for a session that the server has ended: the request was not heard."""
+LONGEST_REFUSAL = 10_000
+"""Maximum bytes that are read of a refusal, to see whether it names the session."""
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
@@ -34,7 +38,10 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             response = await self._ask(request)
         except (httpx2.HTTPError, OSError, ValueError) as error:
             return _failure(f"{request.url.host} cannot be reached: {error or type(error).__name__}")
-        if fault := _fault(request, response):
+        if await _ended_session(request, response):
+            await response.aclose()
+            return _failure(f"{request.url.host} has ended the session", SESSION_ENDED)
+        if fault := _fault(response):
             await response.aclose()
             return _failure(f"{request.url.host} {fault}")
         return httpx2.Response(
@@ -82,6 +89,9 @@ class _Bounded(httpx2.AsyncByteStream):
         self._response = response
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        if self._response.is_stream_consumed:
+            yield self._response.content
+            return
         taken = 0
         try:
             async for part in self._response.aiter_raw():
@@ -96,7 +106,7 @@ class _Bounded(httpx2.AsyncByteStream):
         await self._response.aclose()
 
 
-def _fault(request: httpx2.Request, response: httpx2.Response) -> str:
+def _fault(response: httpx2.Response) -> str:
     """Say why an answer is not handed on; "" where it is."""
     status, kind = response.status_code, response.headers.get("content-type", "").lower()
     if 300 <= status < 400:
@@ -105,14 +115,28 @@ def _fault(request: httpx2.Request, response: httpx2.Response) -> str:
         return "answers packed, which was not asked for"
     if status in (401, 403):
         return f"lets nobody in without the right headers (HTTP {status})"
-    if status == 404 and "mcp-session-id" in request.headers:
-        return "has ended the session"
+    if status in (404, 405) and not kind.startswith("application/json"):
+        return f"answers HTTP {status}: expected the URL of an MCP endpoint (streamable HTTP, often ending in /mcp)"
     if status >= 400 and not kind.startswith("application/json"):
         return f"answers HTTP {status}"
     return ""
 
 
-def _failure(words: str) -> httpx2.Response:
-    body = {"jsonrpc": "2.0", "id": None, "error": {"code": FAILED, "message": words}}
+async def _ended_session(request: httpx2.Request, response: httpx2.Response) -> bool:
+    """Tell whether a server refuses a request since it does not know its session any more.
+
+    The protocol's sign is 404. Many servers answer 400 after a restart, with a body that names the session.
+    """
+    if "mcp-session-id" not in request.headers or response.status_code not in (400, 404, 410):
+        return False
+    if response.status_code != 400:
+        return True
+    if int(response.headers.get("content-length") or LONGEST_REFUSAL + 1) > LONGEST_REFUSAL:
+        return False
+    return b"session" in (await response.aread()).lower()
+
+
+def _failure(words: str, code: int = FAILED) -> httpx2.Response:
+    body = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": words}}
     headers = {"content-type": "application/json"}
     return httpx2.Response(502, headers=headers, content=json.dumps(body).encode())

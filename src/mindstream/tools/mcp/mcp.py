@@ -19,6 +19,7 @@ from mindstream.models.model import Call, ToolSpec
 from mindstream.models.providers.secrets import mask
 from mindstream.tools.arguments import read_arguments
 from mindstream.tools.mcp.connection import Connection
+from mindstream.tools.mcp.object_schema import object_schema
 from mindstream.tools.mcp.pins import Approve, Changes, Definition, Pins, difference, show
 from mindstream.tools.mcp.server import ODD, McpServer
 from mindstream.tools.traits import Traits
@@ -169,7 +170,7 @@ def _tool(connection: Connection, accepted: Definition, *, reads: bool) -> McpTo
     server = connection.server
     description = _readable(accepted.description).strip() or f"A tool of {server.name}, without a description."
     name = ODD.sub("_", accepted.name).strip("_")[:LONGEST_NAME] or "tool"
-    spec = ToolSpec(name, description, _readable_schema(accepted.parameters))
+    spec = ToolSpec(name, description, _readable_schema(object_schema(accepted.parameters)))
     traits = Traits(changes=not reads, foreign=True, timeout_s=server.timeout_s)
     return McpTool(spec, accepted, server, traits, connection)
 

@@ -95,8 +95,14 @@ class Changes:
                 lines.append("    it says since then that it only reads: you are asked before each call all the same")
         unasked = [tool.name for tool in self.new if tool.only_reads]
         unasked += [now.name for before, now in self.changed if before.only_reads and now.only_reads]
-        names = ", ".join(map(show, unasked)) or "none of them"
-        return "\n".join([*lines, f"Accepted, these are called without a question: {names}."])
+        if unasked:
+            names = ", ".join(map(show, unasked))
+            then = (
+                f"If you accept, these tools run without asking you, as they only read: {names}. All others ask first."
+            )
+        else:
+            then = "If you accept, you are still asked before each call of these tools."
+        return "\n".join([*lines, then])
 
 
 def difference(before: Definition, now: Definition) -> list[str]:

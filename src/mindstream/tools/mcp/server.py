@@ -139,7 +139,8 @@ class McpServer:
         lost = [word for word in self.command if _is_file(here / word) and not _is_file(folder / word)]
         if not lost:
             return ""
-        return f"it runs in {folder}: write {', '.join(str(here / word) for word in lost)}"
+        paths = ", ".join(str(here / word) for word in lost)
+        return f"the command runs in {folder}, not in {here}; give the file's whole path: {paths}"
 
     @property
     def _folder(self) -> Path:

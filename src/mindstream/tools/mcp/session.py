@@ -22,8 +22,9 @@ from pydantic import TypeAdapter, ValidationError
 from mindstream.errors import MindstreamError, ToolError
 from mindstream.foreign_code import describe
 from mindstream.models.legible import without_controls
-from mindstream.tools.mcp.http import CONNECT_S, FAILED, GuardedTransport
+from mindstream.tools.mcp.http import CONNECT_S, FAILED, SESSION_ENDED, GuardedTransport
 from mindstream.tools.mcp.pins import Definition
+from mindstream.tools.mcp.repair import FAULT, SCHEMA, RepairedStream
 from mindstream.tools.mcp.stdio import LastWords, stdio_transport
 
 logging.getLogger("mcp").addHandler(logging.NullHandler())
@@ -32,6 +33,8 @@ MOST_PAGES, MOST_TOOLS, LONGEST_LIST = 50, 500, 2_000_000
 LONGEST_NAME, LONGEST_DESCRIPTION, LONGEST_SCHEMA, LONGEST_HINTS = 200, 8_000, 40_000, 4_000
 MOST_PATTERNS, DEEPEST = 30, 100
 """In one schema: a pattern of a few characters can take ten megabytes."""
+MORE = "(more)"
+"""Key among the refused tools under which it stands that the list was not read to its end."""
 LONGEST_TEXT = 1_000_000
 """So much is handed on of a result."""
 LONGEST_FAULT, QUOTED = 2_000, 200
@@ -63,7 +66,7 @@ class Session:
         """Begin the session; return what is offered, or why there is none."""
         server = self._opening
         client = Client(
-            stdio_transport(self._process, self._last) if self._process else _http_transport(server),
+            _repaired(stdio_transport(self._process, self._last) if self._process else _http_transport(server)),
             cache=None,
             client_info=types.Implementation(name="mindstream", version="1"),
             read_timeout_seconds=max(server["start_s"], server["timeout_s"]),
@@ -98,7 +101,8 @@ class Session:
                 return {"fault": "it asks for something before it answers, and is given nothing"}
             return {"text": result_text(answer), "failed": bool(answer.is_error)}
         except MCPError as error:
-            return {"fault": self._say(error), "over": error.code == FAILED or self._last.is_over}
+            over = error.code in (FAILED, SESSION_ENDED) or self._last.is_over
+            return {"fault": self._say(error), "over": over, "unheard": error.code == SESSION_ENDED}
         except (MindstreamError, ValueError, RuntimeError, anyio.ClosedResourceError) as error:
             return {"fault": f"it gave no answer that can be read: {_short(error)}"[:LONGEST_FAULT]}
 
@@ -129,6 +133,13 @@ class Session:
 
 
 @asynccontextmanager
+async def _repaired(transport: Any) -> AsyncIterator[Any]:
+    """Open a transport whose results are repaired before the SDK validates them."""
+    async with transport as (read, write, *_):
+        yield RepairedStream(read), write
+
+
+@asynccontextmanager
 async def _http_transport(server: Mapping[str, Any]) -> AsyncIterator[Any]:
     headers = {**server["headers"], "accept-encoding": "identity"}
     timeout = httpx2.Timeout(server["timeout_s"], connect=CONNECT_S)
@@ -144,34 +155,46 @@ async def _http_transport(server: Mapping[str, Any]) -> AsyncIterator[Any]:
 
 
 async def _list_tools(client: Client) -> tuple[dict[str, Definition], dict[str, str]]:
-    """Return the tools by name, and why some are not taken."""
+    """Return the tools by name, and why some are not taken.
+
+    Where the list does not end, what came until then is kept. An empty cursor is one like any other.
+    """
     tools: dict[str, Definition] = {}
     refused: dict[str, str] = {}
     cursor, length = None, 0
+    seen: set[str] = set()
     for _ in range(MOST_PAGES):
         page = await client.list_tools(cursor=cursor)
+        before = len(tools) + len(refused)
         for tool in page.tools:
             if len(tools) + len(refused) >= MOST_TOOLS:
-                raise ToolError(f"it offers more than {MOST_TOOLS} tools")
+                refused[MORE] = f"the server offers more than {MOST_TOOLS} tools; the rest is not read"
+                return tools, refused
             length += _take(tool, tools, refused)
             if length > LONGEST_LIST:
                 raise ToolError(f"its list of tools has more than {LONGEST_LIST:,} characters")
         cursor = page.next_cursor
-        if cursor is None:
+        if cursor is None or (cursor in seen and len(tools) + len(refused) == before):  # the same page again
             return tools, refused
-    raise ToolError(f"its list of tools has more than {MOST_PAGES} pages")
+        seen.add(cursor)
+    refused[MORE] = f"the list of tools has more than {MOST_PAGES} pages; the rest is not read"
+    return tools, refused
 
 
 def _take(tool: types.Tool, tools: dict[str, Definition], refused: dict[str, str]) -> int:
     """Put a tool on the list, or say why not; return how much it takes there."""
     name = tool.name[:LONGEST_NAME]
-    if name in tools or name in refused:
-        tools.pop(name, None)
-        refused[name] = "it is offered twice: which would be called?"
-        return 0
     hints = tool.annotations.model_dump(by_alias=True, exclude_none=True) if tool.annotations else {}
-    found = Definition(tool.name, tool.description or "", {"type": "object", **tool.input_schema}, hints)
-    if fault := _fault(found):
+    meta = tool.meta or {}
+    schema: Any = meta.get(SCHEMA, tool.input_schema)
+    found = Definition(tool.name, tool.description or "", {"type": "object", **schema}, hints)
+    fault = str(meta.get(FAULT, "")) or _fault(found)
+    if name in refused or tools.get(name) == found:
+        return 0
+    if name in tools:
+        del tools[name]
+        fault = "two different tools have this name; which of them would be called is not known"
+    if fault:
         refused[name] = fault
         return len(fault)
     tools[name] = found
@@ -217,13 +240,32 @@ def _patterns(value: Any, depth: int = 0) -> Iterator[int]:
 
 
 def result_text(result: types.CallToolResult) -> str:
-    """Write a result as text: texts as they are, structured data where there is no text; the rest is named."""
+    """Write a result as text: texts as they are, structured data unless the texts repeat it; the rest is named."""
     parts = [_block_text(block) for block in result.content]
-    if result.structured_content is not None and not any(block.type == "text" for block in result.content):
+    texts = [block.text for block in result.content if block.type == "text"]
+    if result.structured_content is not None and not _repeat(texts, result.structured_content):
         parts.append(json.dumps(result.structured_content, ensure_ascii=False, indent=1))
     text = "\n".join(parts)
     more = len(text) - LONGEST_TEXT
     return without_controls(text[:LONGEST_TEXT]) + (f"\n… ({more:,} characters cut)" if more > 0 else "")
+
+
+def _repeat(texts: list[str], structured: Any) -> bool:
+    """Tell whether texts say the same as structured data, as the protocol recommends; `{"result": …}` is its value."""
+    if not texts or sum(map(len, texts)) > LONGEST_TEXT:
+        return False
+    wanted = [structured]
+    if isinstance(structured, dict) and structured.keys() == {"result"}:
+        wanted.append(structured["result"])
+    said = [_json_or_text(text) for text in texts]
+    return any(value in (texts[0], said[0]) if len(texts) == 1 else value in (texts, said) for value in wanted)
+
+
+def _json_or_text(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 def _block_text(block: Any) -> str:

@@ -8,7 +8,10 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from mindstream.encodings import decode_clear
 from mindstream.errors import InputError
+from mindstream.paths import read_bytes
+from mindstream.text.csv_rows import read_csv
 from mindstream.town.evaluation.evidence import Answer, Item
 from mindstream.town.formats.files import write_text
 
@@ -76,15 +79,11 @@ def write_answers(file: Path, answers: Iterable[Answer]) -> None:
 
 def _rows(file: Path, wanted: tuple[str, ...]) -> list[Mapping[str, str]]:
     try:
-        if file.stat().st_size > LARGEST:
-            raise InputError(f"{file} is larger than {LARGEST >> 20} MB")
-        text = file.read_text("utf-8-sig")
-    except OSError as error:
-        raise InputError(f"{file} cannot be read: {error.strerror}") from None
-    except ValueError:
-        raise InputError(f"{file} is no UTF-8") from None
+        text = decode_clear(read_bytes(file, LARGEST))
+    except InputError as error:
+        raise InputError(f"{file} {error}") from None
     try:
-        rows = json.loads(text) if file.suffix.casefold() == ".json" else list(csv.DictReader(io.StringIO(text)))
+        rows = json.loads(text) if file.suffix.casefold() == ".json" else read_csv(text)
     except (ValueError, csv.Error) as error:
         raise InputError(f"{file} cannot be read: {error}") from None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from mindstream import chance
 from mindstream.errors import InputError
+from mindstream.paths import read_text
+from mindstream.town.evaluation.files import LARGEST
 from mindstream.town.inspect.history import History
 from mindstream.town.residents.appointment import Appointment, appointment_of
 from mindstream.town.residents.places import with_article, words_of
@@ -45,9 +47,9 @@ def load_questions(file: Path | None = None) -> tuple[Question, ...]:
         InputError: there is no such file, or it holds something else.
     """
     try:
-        tables = tomllib.loads((file or FILE).read_text("utf-8"))
-    except OSError as error:
-        raise InputError(f"{file} cannot be read: {error.strerror}") from None
+        tables = tomllib.loads(read_text(file or FILE, LARGEST))
+    except InputError as error:
+        raise InputError(f"{file} {error}") from None
     except ValueError as error:
         raise InputError(f"{file} is no TOML: {error}") from None
     found = [

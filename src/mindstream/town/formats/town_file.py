@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import tomllib
+import unicodedata
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -91,7 +92,7 @@ def _weather(said: list[str] | dict[str, str]) -> Weather:
 
 def _parse_tables(text: str) -> TownTables:
     try:
-        return TownTables.model_validate(tomllib.loads(text))
+        return TownTables.model_validate(tomllib.loads(unicodedata.normalize("NFC", text)))
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"is no TOML: {error}") from None
     except RecursionError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import unicodedata
 from collections.abc import Iterable
 
 from mindstream.errors import InputError
@@ -111,7 +112,7 @@ def find_span(setting: Setting, since: str, until: str, now: int) -> tuple[int, 
 
 
 def _find(typed: str, names: Iterable[str], missing: str) -> str:
-    known = list(names)
+    known, typed = list(names), unicodedata.normalize("NFC", typed)
     if typed in known:
         return typed
     wanted = typed.strip().casefold()

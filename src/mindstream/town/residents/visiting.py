@@ -57,9 +57,11 @@ async def visit(town: Town, name: str, by: str = "a visitor") -> AsyncIterator[M
         InputError: nobody is called so, or a resident is called as the visitor, or that is no name.
         ModelError: nobody could be asked what is to be kept; see `Visit.settled`.
     """
+    name = town.resident_name(name)
     if name not in town.residents:
         raise InputError(f"nobody in {town.setting.name} is called {name!r}: {', '.join(town.residents)}")
-    if checked_name(by, "a visitor's name").casefold() in {each.casefold() for each in town.residents}:
+    by = checked_name(by, "a visitor's name")
+    if by.casefold() in {each.casefold() for each in town.residents}:
         raise InputError(f"{by!r} lives there: say who you are by another name")
     await town.finish_visits()
     resident, step = town.residents[name], max(town.step, 0)

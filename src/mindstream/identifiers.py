@@ -1,0 +1,55 @@
+"""Names that people and programs give to users, sessions, pools, agents, towns and residents: one form for each."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from mindstream.errors import InputError
+
+LONGEST = 100
+"""Maximum length of a name, in characters."""
+NAME = re.compile(rf"\w[\w .:|@+/-]{{0,{LONGEST - 1}}}")
+INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+"""Characters that have no glyph of their own (Unicode: Default_Ignorable_Code_Point)."""
+
+
+def normal_name(name: str) -> str:
+    """Return the one form in which an identifier is stored and compared.
+
+    NFKC (so NFD, NFC and full-width forms are one name), without invisible characters and surrounding white space;
+    letter case is kept. A text that is no name in that form is returned unchanged. Every boundary (command line, REST,
+    MCP, chat headers, adapters, Python) passes the names of users, sessions, pools, residents, towns and tenants
+    through this function, for writing and for reading.
+    """
+    if name.isascii() and name.isprintable() and name == name.strip():
+        return name
+    normal = INVISIBLE.sub("", unicodedata.normalize("NFKC", name)).strip()
+    return normal if is_name(normal) else name
+
+
+def is_name(text: str) -> bool:
+    """Return whether a text can be an identifier as it is written; combining marks count as parts of letters."""
+    if text.isascii():
+        return NAME.fullmatch(text) is not None
+    letters = "".join(each for each in text if not unicodedata.category(each).startswith("M"))
+    return len(text) <= LONGEST and text[:1] == letters[:1] and NAME.fullmatch(letters) is not None
+
+
+def checked_name(name: str, what: str = "name") -> str:
+    """Return the normal form of the name of a user, agent or session.
+
+    Raises:
+        InputError: it is empty, too long, or holds other than letters, digits and ` ._:|@+/-`.
+    """
+    normal = normal_name(name)
+    if not is_name(normal):
+        shown = name if len(name) <= LONGEST else f"{name[:40]}…"
+        raise InputError(
+            f"{what} {shown!r}: use 1 to {LONGEST} letters, digits, spaces and . _ : | @ + / -,"
+            " beginning with a letter or digit"
+        )
+    return normal

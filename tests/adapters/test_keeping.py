@@ -1,0 +1,106 @@
+"""Once a model has answered, nothing that memory does with it costs the run its result."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mindstream import Memory
+from mindstream.adapters.keeping import fit_text, split_text, storable
+from mindstream.memory.store.record import Record
+from mindstream.memory.store.validation import MAX_BYTES
+
+LONG = "The tide turned at noon, and the boats came in. " * (MAX_BYTES // 30)
+
+
+def deep(levels: int) -> Any:
+    return {"a": deep(levels - 1)} if levels else "end"
+
+
+async def by_pydantic_ai(data: Path, prompt: Any, answer: Any) -> Any:
+    ai = pytest.importorskip("pydantic_ai", reason="pydantic-ai is not installed: `make adapters` has it")
+    from pydantic_ai.messages import ModelResponse, TextPart
+    from pydantic_ai.models.function import FunctionModel
+
+    from mindstream.adapters.pydantic_ai import MemoryCapability
+
+    def reply(*_: Any) -> ModelResponse:
+        return ModelResponse(parts=[TextPart(answer)])
+
+    capability = MemoryCapability(data, user="u", recalled=0)
+    return (await ai.Agent(FunctionModel(reply), capabilities=[capability]).run(prompt)).output
+
+
+async def by_openai_agents(data: Path, prompt: Any, answer: Any) -> Any:
+    pytest.importorskip("agents", reason="openai-agents is not installed: `make adapters` has it")
+    from mindstream.adapters.openai_agents import MindstreamSession
+
+    session = MindstreamSession("s", data=data, user="u")
+    await session.add_items([{"role": "user", "content": prompt}, {"role": "assistant", "content": answer}])
+    return answer
+
+
+async def by_langchain(data: Path, prompt: Any, answer: Any) -> Any:
+    pytest.importorskip("langchain_core")
+    from langchain_core.messages import AIMessage, HumanMessage
+
+    from mindstream.adapters.langchain import MindstreamChatMessageHistory
+
+    history = MindstreamChatMessageHistory("s", data, "u")
+    said = prompt if isinstance(prompt, str) else [{"type": "text", "text": str(each)} for each in prompt]
+    await history.aadd_messages([HumanMessage(said), AIMessage(answer)])
+    return answer
+
+
+RUNS = [by_pydantic_ai, by_openai_agents, by_langchain]
+
+
+@pytest.mark.parametrize("run", RUNS)
+async def test_what_is_long_or_odd_is_kept_and_the_answer_returned(
+    run: Callable[..., Awaitable[Any]], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    said = [
+        (LONG, "Noon."),
+        ("When?", LONG),
+        ("潮が" * MAX_BYTES, "正午"),
+        ("half \ud83d of it", "\x00"),
+        (["a", "b"], "c"),
+    ]
+    with caplog.at_level(logging.WARNING, "mindstream.adapters"):
+        for prompt, answer in said:
+            assert await run(tmp_path, prompt, answer) == answer
+    assert not caplog.records
+    async with Memory.open(tmp_path, "u") as memory:
+        found: list[Record] = list(await memory.latest("chat", 1_000))
+    words = "\n".join(each.text for each in found)
+    assert all(each in words for each in ("tide turned", "Noon.", "When?", "潮が", "正午"))
+    if run is by_pydantic_ai:  # words alone are kept of it, so that none are cut off
+        assert words.count("turned") == 2 * LONG.count("turned")
+
+
+@pytest.mark.parametrize("run", RUNS)
+async def test_a_memory_that_cannot_be_opened_costs_no_answer(
+    run: Callable[..., Awaitable[Any]], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    there = tmp_path / "a file"
+    there.write_text("no folder")
+    with caplog.at_level(logging.WARNING, "mindstream.adapters"):
+        assert await run(there, "When?", "Noon.") == "Noon."
+    (warned,) = caplog.records
+    assert "could not be stored in memory" in warned.getMessage()
+
+
+def test_any_value_is_made_to_fit() -> None:
+    assert split_text(None) == split_text(" \x00\ud800") == []
+    parts = split_text(LONG)
+    assert "".join(each.replace(" ", "") for each in parts) == LONG.replace(" ", "")
+    assert all(len(each.encode()) <= MAX_BYTES for each in parts) and not any(each.endswith("th") for each in parts)
+    assert fit_text(7) == "7" and fit_text(b"", "nothing") == "nothing" and fit_text(LONG).endswith(" …")
+    form = {1: {2}, "nan": float("nan"), "half": "\udc00", "raw": b"x", "deep": deep(50), "list": (None, True, 2.5)}
+    kept = storable(form)
+    assert (kept["1"], kept["nan"], kept["half"], kept["list"]) == ("{2}", "nan", "?", [None, True, 2.5])
+    assert "end" in str(kept["deep"])
