@@ -23,6 +23,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import repeat
 from typing import Any, TypeAlias
 
+from mindstream.models.providers.capabilities import forget_all
+
 KEY = "sk-very-secret-0123456789"
 WIDTH = 8
 """The width of the vectors that `/embeddings` makes up."""
@@ -198,6 +200,7 @@ class FakeEndpoint:
                 return
 
     def __enter__(self) -> FakeEndpoint:
+        forget_all()  # of an earlier server at this port
         self._thread.start()
         return self
 

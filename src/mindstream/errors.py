@@ -14,7 +14,8 @@ MindstreamError
 ├── ModelError                whoever answers did not
 │   ├── ModelRefused          asking again will not help: a bad request, a refusal to answer
 │   │   ├── ModelDenied       … whatever is asked: wrong key, no such model, no credit left
-│   │   └── PromptTooLong     … unless with less: it does not fit the model's window
+│   │   ├── PromptTooLong     … unless with less: it does not fit the model's window
+│   │   └── PromptBlocked     … unless without a certain message: a content filter refuses it
 │   ├── ModelUnavailable      it may help later: down, cut off
 │   │   ├── RateLimited       … after `retry_after_s`
 │   │   ├── ModelSilent       it said nothing for too long, or took too long over all
@@ -118,6 +119,10 @@ class PromptTooLong(ModelRefused):
     ) -> None:
         super().__init__(message)
         self.window, self.counted, self.longest_reply = window, counted, longest_reply
+
+
+class PromptBlocked(ModelRefused):
+    """A content filter of the provider refuses the prompt, mostly because of one message in it."""
 
 
 class ModelUnavailable(ModelError):  # noqa: N818

@@ -58,6 +58,7 @@ def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_an_answer_comes_in_pieces_with_its_usage(door: FakeEndpoint, model: Provider) -> None:
+    await parts_of(model)  # the first text of an endpoint is held back for a moment
     door.will(Says("Hello to you.", usage=(11, 4), pause_s=0.2))
     assert await parts_of(model) == [Piece("Hello "), Piece("to "), Piece("you."), Usage(11, 4, None)]
 
@@ -191,7 +192,7 @@ FAULTS: list[tuple[Behaviour, type[Exception], str]] = [
     (Fails(429, "slow down"), RateLimited, "slow down"),
     (Fails(500, "oops"), ModelUnavailable, "oops"),
     (Breaks("half an "), ModelUnavailable, "broke off"),
-    (Says("no end", finish=None), ModelUnavailable, "broke off"),
+    (Streams(('data: {"choices": [{"delta": {"content": "no end"}}]}',)), ModelUnavailable, "broke off"),
     (WRONG_SHAPE, ModelUnavailable, "protocol"),
     (GARBAGE, ModelUnavailable, "JSON"),
     (Streams(()), ModelUnavailable, "protocol"),

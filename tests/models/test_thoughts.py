@@ -8,23 +8,38 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mindstream.models.providers.thoughts import Thinking
-from mindstream.models.reply import without_thoughts
+from mindstream.models.providers.thoughts import Thinking, without_thoughts
 
 REPLIES = [
     ("<think>Let me see.</think>Yes.", "Let me see.", "Yes."),
     ("  \n<think>a < b </thin</think>\n\nYes <b>.", "a < b </thin", "\n\nYes <b>."),
     ("<think>one</think><think>two</think>three", "onetwo", "three"),
     ("<think>never closed", "never closed", ""),
-    ("<thinking> is a word", "", "<thinking> is a word"),
-    ("Yes. <think>no mark here</think>", "", "Yes. <think>no mark here</think>"),
+    ("<thinking>a</thinking>b", "a", "b"),
+    ("Yes. <think>hm</think>No.", "hm", "Yes. No."),
     ("<thi", "", "<thi"),
+    ("[THINK]a[/THINK]b", "a", "b"),
+    ("◁think▷a◁/think▷b", "a", "b"),
+    ("<seed:think>a</seed:think>b", "a", "b"),
+    ("<|START_THINKING|>a<|END_THINKING|><|START_RESPONSE|>b<|END_RESPONSE|>", "a", "b"),
+    ("<|channel>thought\na<channel|>b", "\na", "b"),
+    ("<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>final<|message|>b<|return|>", "a", "b"),
+    ("analysisThe user waits.assistantfinalHello", "The user waits.", "Hello"),
+    ("Here is my thought process: a Here is my response: b", " a ", " b"),
+    ("<think>\n\n</think>\n\n<answer", "\n\n", "\n\n<answer"),
+    ("<think>a <think>b</think> c</think>d", "a b c", "d"),
+    ("<think>the <think> tag</think>d", "the  tagd", "d"),
+    ("<think>a\n<think>b</think> c", "a\nb c", ""),
+    ("<think>a `<think>` is a mark</think>d", "a `` is a mark", "d"),
+    ("```xml\n<think>a</think>\n```\nDone.", "", "```xml\n<think>a</think>\n```\nDone."),
+    ('Write `<thinking>` or "</think>".', "", 'Write `<thinking>` or "</think>".'),
+    ("analysis of a < b, [THIS] and Here is", "", "analysis of a < b, [THIS] and Here is"),
     ("", "", ""),
 ]
 
 
-def parted(pieces: list[str]) -> tuple[str, str]:
-    thinking = Thinking()
+def parted(pieces: list[str], *, holds: bool = False) -> tuple[str, str]:
+    thinking = Thinking(holds=holds)
     both = [thinking.part(piece) for piece in pieces]
     return "".join(thought for thought, _ in both), "".join(answer for _, answer in both) + thinking.rest()
 
@@ -37,10 +52,37 @@ def test_thoughts_are_told_wherever_a_reply_is_cut(reply: str, thought: str, ans
     assert parted(pieces) == (thought, answer)
 
 
+UNOPENED = ["Tired.\n</think>\n\nHi.", "a</thinking>b", "a [x] <b> ◁/think▷c", "a[/THINK]b", "a{}</seed:think>{b}"]
+
+
+@pytest.mark.parametrize("reply", UNOPENED)
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
+def test_a_closing_mark_alone_makes_thoughts_of_all_text_before_it(reply: str, size: int) -> None:
+    pieces = [reply[start : start + size] for start in range(0, len(reply), size)]
+    thinking = Thinking(holds=True)
+    parts = [thinking.part(piece) for piece in pieces]
+    thought, answer = "".join(one for one, _ in parts), "".join(one for _, one in parts) + thinking.rest()
+    assert (thinking.unopened, thinking.leaked) == (True, False)
+    assert (thought.strip(), answer.strip()) == (reply[: reply.index(thought) + len(thought)].strip(), answer.strip())
+    assert answer.strip() == without_thoughts(reply) != ""
+    assert thought[:1] == reply[:1]
+    passing = Thinking()
+    passed = "".join(passing.part(piece)[1] for piece in pieces) + passing.rest()
+    assert passing.leaked == (size < 100)
+    assert without_thoughts(passed) == without_thoughts(reply), "what is gathered is read without them all the same"
+
+
+def test_held_text_of_a_reply_that_was_cut_off_is_an_unfinished_thought() -> None:
+    for truncated, answer in ((True, ""), (False, "I wonder")):
+        thinking = Thinking(holds=True)
+        assert thinking.part("I wonder") == ("", "")
+        assert thinking.rest(truncated=truncated) == answer
+
+
 MARKS = ["<", ">", "/", "think", "<think>", "</think>", " ", "\n", "a", "{"]
 
 
 @given(st.lists(st.sampled_from(MARKS), max_size=12))
 def test_piece_by_piece_is_as_a_whole(marks: list[str]) -> None:
     reply = "".join(marks)
-    assert parted(list(reply))[1].strip() == without_thoughts(reply)
+    assert without_thoughts(parted(list(reply), holds=True)[1]) == without_thoughts(reply)

@@ -17,6 +17,7 @@ from mindstream.log.events import Failed, Logged, Said, Waiting
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.redaction import MARK
 from mindstream.memory.store.store import Entry, WorkDone
+from mindstream.models.providers.thoughts import answer_in
 from mindstream.reasoners.background import Background
 
 WRITES = 3
@@ -38,7 +39,8 @@ class AnswerLog:
         Raises:
             StorageError: it cannot be kept.
         """
-        answer.written, kept = True, answer.kept.strip()
+        first = answer.verdict.first if answer.verdict else ""
+        answer.written, kept = True, _without_late_thoughts(answer.kept, first)
         new = RecordDraft(text=kept, kind="chat", by=AGENT, episode=self._session, data={"by_user": False})
         records = await self._stream.build_records([new]) if kept else []
         needless = await self._needless(answer, situation)
@@ -46,7 +48,8 @@ class AnswerLog:
             answer.turn = await self._reasoners.turns.find(answer.heard)
         finish = self._ends(answer, needless)
         event = Said(
-            text=answer.words.strip(), answers=answer.heard, belief_version=self._belief_version(), model=answer.model,
+            text=_without_late_thoughts(answer.words, first), answers=answer.heard,
+            belief_version=self._belief_version(), model=answer.model,
             waited=answer.waited, late=answer.late, alone=answer.one_answer, record=records[0].id if records else "",
         )  # fmt: skip
         raised = answer.verdict.events(self._session, answer.heard) if answer.verdict else []
@@ -140,3 +143,14 @@ class AnswerLog:
         """Return the version of the belief that was read last, which is what an answer is spoken from."""
         record = self._stream.last_version(self._slot)
         return (record.version or 0) if record else 0
+
+
+def _without_late_thoughts(text: str, first: str) -> str:
+    """Return the words that were said, without thoughts that were shown before their closing mark came.
+
+    Args:
+        first: the words of an alarm that come before those of the model.
+    """
+    if not first or not text.startswith(first):
+        return answer_in(text).strip()
+    return f"{first}\n\n{answer_in(text.removeprefix(first)).strip()}".strip()

@@ -40,6 +40,7 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.policy import Retention, adopt_policy, own_policy
 from mindstream.memory.recall.exemplars import Exemplars
 from mindstream.memory.store.store import Fence
+from mindstream.minds.refused_messages import RefusedMessages
 from mindstream.models.decide import decide
 from mindstream.models.roles import AnyModels, Models, open_models
 from mindstream.models.shorten import request_tokens
@@ -142,7 +143,8 @@ class Life:
             fence = await opened.enter_async_context(lives.hold(memory, config.lease_s))
             await _set_retention(memory, config.retention)
             state = await read_state(memory, hears=config.hears)
-            life = cls(memory, shared, state, fence, tools=tools, config=config, user=user, exemplars=exemplars)
+            guarded = RefusedMessages(memory).around(shared)
+            life = cls(memory, guarded, state, fence, tools=tools, config=config, user=user, exemplars=exemplars)
             await write_opened(memory, shared, command, fence)
             try:
                 yield life

@@ -339,6 +339,19 @@ class Failed(Event):
     where: NoWords[str]
 
 
+class MessageRefused(Event):
+    """The content filter of a model's provider refuses prompts with a message; it is left out of them from here on."""
+
+    kind = "message_refused"
+    record: NoWords[str]
+    """The id of the memory record that holds the message."""
+    heard: int
+    """The seq of the message."""
+    model: NoWords[str]
+    reason: Quotes[str]
+    """What the provider said."""
+
+
 class Unknown(Event):
     """A row of the log that this mindstream cannot read: a newer one's, or damaged. Kept as it stands."""
 
@@ -354,7 +367,7 @@ class Unknown(Event):
 GROUND: tuple[type[Event], ...] = (
     Opened, Heard, Waiting, Piece, Redacted, MindErased, Reading, Said, Thought, SetAside, ModelCalled, ToolCalled,
     Observed, BeliefChanged, PlanChanged, FollowUp, Remembered, DocumentsRead, Corrected, RecallMade, PolicySet,
-    Slept, Reflected, Failed,
+    Slept, Reflected, Failed, MessageRefused,
 )  # fmt: skip
 _kinds: dict[str, type[Event]] = {each.kind: each for each in GROUND}
 _read: set[str] = set()

@@ -42,6 +42,7 @@ from mindstream.memory.store.validation import MAX_UTTERANCE, checked_text
 from mindstream.minds.calls import CallLog
 from mindstream.minds.home_loop import HomeLoop, at_home, streamed_at_home
 from mindstream.minds.left_open import answer_left_open
+from mindstream.minds.refused_messages import RefusedMessages
 from mindstream.minds.responder import Attention, Host, NullResponder, ResponderFactory, make_responder
 from mindstream.minds.timeouts import Timeouts
 from mindstream.models.embedders.embedder import Embedder
@@ -155,8 +156,9 @@ class Mind:
             second = second_stage(kept.reranker, kept.reranked, shared.with_listener(calls.take))
             memory = Memory(store, name, vectors, clock, Feed(), strength=kept.laws, second=second)
             await memory.begin()
+            asked = RefusedMessages(memory).around(shared.with_listener(calls.take))
             mind = cls(
-                memory, shared.with_listener(calls.take), session, tools=tools, reasoners=reasoners, timeouts=timeouts,
+                memory, asked, session, tools=tools, reasoners=reasoners, timeouts=timeouts,
                 responder=responder or NullResponder, thinks=part != "talks", owner=owner,
             )  # fmt: skip
             await mind._begin()

@@ -19,6 +19,7 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.memory.store.store import Entry, WorkDone
 from mindstream.minds.timeouts import Timeouts
+from mindstream.models.providers.thoughts import answer_in
 from mindstream.models.roles import Models
 from mindstream.reasoners.background import Background
 from mindstream.reasoners.reasoner import Reasoner, RunContext, RunResult
@@ -217,6 +218,7 @@ class FunctionResponder:
     async def _keep(self, heard: Logged, said: str, turn: int | None) -> Logged:
         turns = self._host.thinkers.turns
         ends = WorkDone((turn,), turns.owner(heard.seq), begun=False) if turn is not None else None
+        said = answer_in(said) or "…"
         record = await _chat_record(self._host, self.name, said)
         event = Said(text=record.text, answers=heard.seq, belief_version=0, model=self.name, record=record.id)
         (logged,) = await self._host.memory.commit(Entry(event, self.name, (record,)), finish=ends)

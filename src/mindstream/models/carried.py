@@ -8,9 +8,10 @@ from functools import cache
 
 from mindstream.engines.engine import Engine
 from mindstream.errors import ModelError
-from mindstream.models.model import Model, Part, Request
+from mindstream.models.model import Model, Part, Piece, Request, Usage
 from mindstream.models.providers.provider import provider
 from mindstream.models.rules import Rules
+from mindstream.models.shorten import estimate_tokens, request_tokens
 
 
 class Carried:
@@ -25,7 +26,7 @@ class Carried:
         self._engine, self._opened = engine, (name, patience_s, window)
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
-        parts, error = await self._engine.run(answer, self._opened, replace(request, on_call=None))
+        parts, error = await self._engine.run(answer, self._opened, replace(request, on_call=None, on_thought=None))
         for part in parts:
             yield part
         if error is not None:
@@ -36,13 +37,16 @@ async def answer(
     opened: tuple[str, float | None, int | None], request: Request
 ) -> tuple[list[Part], ModelError | None]:
     """Return a model's answer as far as it came, and the error that ended it."""
-    parts = list[Part]()
+    parts, thoughts, failure = list[Part](), list[str](), None
     try:
-        async for part in _open(*opened).reply(request):
+        async for part in _open(*opened).reply(replace(request, on_thought=thoughts.append)):
             parts.append(part)
     except ModelError as error:
-        return parts, error
-    return parts, None
+        failure = error
+    if thoughts and not any(isinstance(part, Usage) for part in parts):  # only here is it known that there were any
+        said = (part.text for part in parts if isinstance(part, Piece))
+        parts.append(Usage(request_tokens(request), estimate_tokens("".join((*thoughts, *said)))))
+    return parts, failure
 
 
 @cache

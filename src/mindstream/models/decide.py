@@ -27,7 +27,8 @@ from mindstream.models.calibration import coin
 from mindstream.models.fence import fenced, indented
 from mindstream.models.model import Distribution, JsonSchema, Logprobs, Message, Model, Piece, Request
 from mindstream.models.prompt import Prompt
-from mindstream.models.reply import legible_parts, without_thoughts
+from mindstream.models.providers.thoughts import without_thoughts
+from mindstream.models.reply import legible_parts
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 COVERED = 0.02

@@ -141,6 +141,7 @@ class Request:
         options: the answers of a typed question whose probabilities are wanted: one token, and no text (see decide).
         continuation: a text after the prompt's words, of which nothing but its probability is wanted (see likelihood).
         on_call: whom a meter tells of the call, besides its own listener (see wrappers/meter).
+        on_thought: is called with the model's thoughts, piece by piece; they are no part of the reply.
     """
 
     prompt: Prompt[Any]
@@ -154,6 +155,7 @@ class Request:
     options: tuple[str, ...] = ()
     continuation: str = ""
     on_call: Callable[[Any], None] | None = field(default=None, repr=False, compare=False)
+    on_thought: Callable[[str], object] | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def messages(self) -> tuple[Message, ...]:

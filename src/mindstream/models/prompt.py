@@ -31,8 +31,9 @@ from mindstream.errors import ReplyInvalid, SettingsError
 from mindstream.models.fence import fenced as fenced  # known by prompts' users from here
 from mindstream.models.legible import legible
 from mindstream.models.model import JsonSchema, Message
+from mindstream.models.providers.thoughts import without_thoughts
 from mindstream.models.reply import first_json as first_json  # known by prompts' users from here
-from mindstream.models.reply import whole_json, without_thoughts
+from mindstream.models.reply import whole_json
 from mindstream.models.template import templates
 
 R_co = TypeVar("R_co", covariant=True)

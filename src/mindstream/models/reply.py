@@ -13,8 +13,7 @@ from typing import Any, NoReturn
 from mindstream.errors import ReplyInvalid
 from mindstream.models.legible import legible, without_controls
 from mindstream.models.model import Call, Part, Piece
-from mindstream.models.providers.thoughts import BEGIN as THINKS
-from mindstream.models.providers.thoughts import END as THOUGHT
+from mindstream.models.providers.thoughts import SEEN, end_of_thoughts, without_thoughts
 
 DEEPEST = 50
 """How many lists and objects may stand in each other."""
@@ -23,7 +22,7 @@ GREATEST = 2**63
 SHOWN = 600
 """How many characters of a complaint the model is shown."""
 HALF = re.compile(r"[\ud800-\udbff]\Z")
-OPENS = re.compile(rf"[{{\[]|{THINKS}|{THOUGHT}")
+OPENS = re.compile(rf"{SEEN.pattern}|[{{\[]", re.IGNORECASE)
 ESCAPED = re.compile(r"\\[ubfr]")
 """An escape in JSON that may stand for what is not legible."""
 BRACKET = re.compile(r'(?:[^"{}\[\]]++|"(?:[^"\\]++|\\.?)*+"?)*+([{}\[\]])', re.DOTALL)
@@ -52,14 +51,6 @@ async def legible_parts(parts: AsyncGenerator[Part]) -> AsyncGenerator[Part]:
                 yield part
 
 
-def without_thoughts(text: str) -> str:
-    """Return what stands behind the thoughts that a reply begins with; nothing where they are not closed."""
-    text = text.strip()
-    while text.startswith(THINKS):
-        text = text.partition(THOUGHT)[2].lstrip()
-    return text
-
-
 # JSON.
 
 
@@ -75,7 +66,7 @@ def first_json(text: str, kind: type | None = None) -> Any:
 def whole_json(text: str, kind: type | None = None) -> list[Any]:
     """Return the JSON objects or lists in a text, in their order, at least one: outermost ones, never a part of one.
 
-    Linear in the text. Thoughts between <think> tags are passed over, and what comes before a </think>.
+    Linear in the text. Thoughts between their marks are passed over, and all text before a closing mark alone.
 
     Raises:
         ReplyInvalid: there is none, or one is not whole; the message is for the model.
@@ -126,9 +117,9 @@ def _values(text: str) -> Iterator[tuple[int | None, Any]]:
     at = 0
     while opening := OPENS.search(text, at):
         at = opening.end()
-        if opening[0] == THINKS and (at := text.find(THOUGHT, at) + len(THOUGHT)) < len(THOUGHT):
-            _refuse(f"The reply does not come out of its {THINKS}.")
-        if opening[0] in (THINKS, THOUGHT):
+        if opening.lastgroup == "open" and (at := end_of_thoughts(text, at)) < 0:
+            _refuse(f"The reply does not come out of its {opening[0]}.")
+        if opening.lastgroup:
             yield None, None
             continue
         start = opening.start()

@@ -62,6 +62,8 @@ async def _list_models(at: Address, home: str) -> object:
     chat = await asyncio.to_thread(import_module, "mindstream.models.providers.openai_chat")
     openai = import_module("openai")
     headers, query = {}, {}
+    if at.is_azure:  # a deployment is one model
+        return None
     if at.vendor == "anthropic":
         headers = {"Authorization": openai.Omit(), "x-api-key": at.key, "anthropic-version": "2023-06-01"}
     elif at.vendor == "google":

@@ -31,7 +31,12 @@ def phrases(pack: Pack, name: str, language: Language) -> list[str]:
     own = pack.phrases.get(name)
     if isinstance(own, dict):
         own = own.get(language)
-    return list(own) if own else choices(_own().get(name, []), language)
+    return list(own) if own else shipped_phrases(name, language)
+
+
+def shipped_phrases(name: str, language: Language) -> list[str]:
+    """Return the phrases of a name that belong to no pack."""
+    return choices(_own().get(name, []), language)
 
 
 def say(pack: Pack, name: str, language: Language, said: Sequence[str] = (), **filled: str) -> str:

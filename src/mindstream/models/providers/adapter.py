@@ -19,12 +19,18 @@ class Delta:
 
 @dataclass(frozen=True, slots=True)
 class Withheld:
-    """The endpoint keeps its answer back, and says why."""
+    """The endpoint keeps its answer back, and says why; `filtered`: a content filter did, not the model itself."""
 
     why: str
+    filtered: bool = False
 
 
-Arrival: TypeAlias = Delta | Call | Logprobs | TextLogprobs | Distribution | Usage | Withheld
+@dataclass(frozen=True, slots=True)
+class Truncated:
+    """The reply ends where the endpoint's limit of tokens was reached."""
+
+
+Arrival: TypeAlias = Delta | Call | Logprobs | TextLogprobs | Distribution | Usage | Withheld | Truncated
 """What an endpoint sends. A call comes when it is whole; its arguments were counted as they came."""
 
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from mindstream.errors import SettingsError
-from mindstream.models.providers.secrets import KEYS, NO_KEY, mask, remember
+from mindstream.models.providers.secrets import KEYS, NO_KEY, clean_key, key_of_environment, mask, remember
 
 FORMS = (
     "local, gguf:FILE, openai:NAME, anthropic:NAME, google:NAME, ollama:NAME, http://host:port/v1#NAME, "
@@ -29,6 +29,10 @@ WINDOW = 4_096
 """How many tokens a model in this process has room for where nobody says."""
 HOME = (".local", ".localhost", ".lan", ".home", ".internal")
 """How the names of machines in the same house end."""
+REQUEST_PATHS = ("/chat/completions", "/completions", "/embeddings", "/responses", "/models")
+"""Paths of single requests, which people copy together with the base URL."""
+QUERY_KEYS = frozenset({"key", "api_key", "api-key", "apikey", "access_token", "token", "subscription-key"})
+AZURE = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com")
 _QUOTED = 300
 
 
@@ -58,6 +62,12 @@ class Address:
             return ip_address(host).is_private
         return "." not in host or host.endswith(HOME)
 
+    @property
+    def is_azure(self) -> bool:
+        """Its paths are those of Azure's deployments, which read a key in a header of its own."""
+        parts = urlsplit(self.url or "")
+        return "/openai/deployments/" in parts.path or (parts.hostname or "").endswith(AZURE)
+
     def quote(self, text: object) -> str:
         """Return what an endpoint said, in one short line, without any key."""
         line = " ".join(mask(str(text)[: 100 * _QUOTED]).split())
@@ -79,28 +89,29 @@ def address(name: str, *, base_url: str | None = None, api_key: str | None = Non
     Raises:
         SettingsError: see `provider`.
     """
+    name = name.strip()
     if api_key:
-        remember(api_key)
+        remember(api_key := clean_key(api_key, "api_key="))
     kind, _, rest = name.partition(":")
     if name == "local" or (kind == "gguf" and rest):
         return Address(name, "gguf", str(gguf_file(name)), None, NO_KEY, WINDOW)
     if kind in ("http", "https"):
         url, _, model = name.partition("#")
         home = _url(base_url or url)
-        return Address(name, "compatible", model or "default", home, api_key or _key_sent_to(home))
+        return Address(name, "compatible", unquote(model).strip() or "default", home, api_key or _key_sent_to(home))
     if not rest or kind not in KEYS:
         raise SettingsError(f"{name!r} is not the name of a model; the forms are {FORMS}")
     at = re.fullmatch(r"(.+)@(https?://.+)", rest)
     model, given = (at[1], base_url or at[2]) if at else (rest, base_url or os.environ.get(_HOMES.get(kind, "")))
     given = _url(given) if given else None
-    key = api_key or next(filter(None, map(os.environ.get, KEYS[kind])), None)
+    key = api_key or next(filter(None, map(key_of_environment, KEYS[kind])), None)
     if kind in DECISIONS:
         return Address(name, kind, model, given or DECISIONS[kind], key or NO_KEY)
     if kind == "openai" and given and urlsplit(given).hostname != _OPENAI:
         return Address(name, "compatible", model, given, key or NO_KEY)
     if kind == "ollama":
         given = given or "http://127.0.0.1:11434"
-        given = given if urlsplit(given).path.strip("/") else given.rstrip("/") + "/v1"
+        given = given if urlsplit(given).path.strip("/") else _with_path(given, "/v1")
         return Address(name, "ollama", model, given, key or NO_KEY)
     if not all(map(find_spec, _PACKAGES[kind])):
         raise SettingsError(f"{name!r} needs a package that is not installed: pip install 'mindstream[{kind}]'")
@@ -141,6 +152,8 @@ def local_file() -> Path | None:
 
 
 def _url(url: str) -> str:
+    """Return a base URL without what only one request needs: a fragment, `/chat/completions`, slashes at the end."""
+    url = url.strip().strip("\"'<>`\ufeff\u200b")
     try:
         parts = urlsplit(url)
         fits = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -150,10 +163,22 @@ def _url(url: str) -> str:
         raise SettingsError(f"a model's address looks like http://host:port/v1, not like {url!r}")
     if parts.username or parts.password:
         raise SettingsError("a model's address must not hold a password: names are logged. Set OPENAI_API_KEY instead")
-    return url
+    secret = next((name for name, _ in parse_qsl(parts.query) if name.casefold() in QUERY_KEYS), "")
+    if secret:
+        raise SettingsError(
+            f"a model's address must not hold a key ({secret}=…): names are logged. Set OPENAI_API_KEY instead"
+        )
+    path = parts.path.rstrip("/")
+    for each in REQUEST_PATHS:
+        path = path.removesuffix(each)
+    return _with_path(url, path.rstrip("/"))
+
+
+def _with_path(url: str, path: str) -> str:
+    return urlunsplit(urlsplit(url)._replace(path=path, fragment=""))
 
 
 def _key_sent_to(url: str) -> str:
     homes = (f"https://{_OPENAI}", os.environ.get("OPENAI_BASE_URL", ""))
     known = any(urlsplit(home)[:2] == urlsplit(url)[:2] for home in homes)
-    return (os.environ.get("OPENAI_API_KEY") if known else None) or NO_KEY
+    return (key_of_environment("OPENAI_API_KEY") if known else None) or NO_KEY

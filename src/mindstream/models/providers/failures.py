@@ -17,6 +17,7 @@ from mindstream.errors import (
     ModelRefused,
     ModelSilent,
     ModelUnavailable,
+    PromptBlocked,
     PromptTooLong,
     RateLimited,
 )
@@ -42,7 +43,20 @@ COUNTED = (
 """… and how many tokens were counted in the question."""
 LONGEST_REPLY = (r"at most (\d+) (?:completion|output) tokens", r"> (\d+), which is the maximum allowed")
 
-Kind: TypeAlias = Literal["answered", "spent", "too_long", "rejected", "unreachable", "broken", "not_taken", "odd"]
+BLOCKED = re.compile(
+    r"content[ _-]?(management[ _-]?)?(filter|polic)|responsible[ _]?ai|moderation|flagged|usage polic"
+    r"|safety (system|polic)|prohibited[ _]content|prohibited_use|inappropriate content|data[ _]inspection|high risk"
+    r"|(unsafe|sensitive) content|contentfilter|prompt (was|is) blocked|block_?reason|不安全|敏感|违规",
+    re.IGNORECASE,
+)
+"""How OpenAI, Azure, OpenRouter, Gemini, Mistral, DeepSeek, DashScope, Moonshot and Zhipu say that a filter refused."""
+BLOCKED_CODES = frozenset(
+    {"invalid_prompt", "content_filter", "content_policy_violation", "1301", "data_inspection_failed"}
+)
+
+Kind: TypeAlias = Literal[
+    "answered", "blocked", "spent", "too_long", "rejected", "unreachable", "broken", "not_taken", "odd"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +65,9 @@ class Fault:
 
     Attributes:
         words: what the endpoint said; where it said nothing, what the library says.
-        kind: it answered with an error; no credit is left; the prompt is too long; it will never be taken; nobody is
-            there; the connection broke; what it sends is not taken (see wire); it is not of the protocol.
+        kind: it answered with an error; a content filter refused the prompt; no credit is left; the prompt is too
+            long; it will never be taken; nothing listens at the address; the connection broke; the response is not
+            taken (see wire); it is not of the protocol.
         status: of HTTP; 0 where there was none.
         retry_after_s: how long the endpoint asks to wait, in seconds.
     """
@@ -67,13 +82,11 @@ class Fault:
 def failures(
     at: Address,
     told: Mapping[type[Exception], Callable[[Exception], Fault]],
-    ask_otherwise: Callable[[str], str] = lambda _: "",
 ) -> Iterator[None]:
-    """Turn whatever an endpoint does wrong into a `ModelError`.
+    """Turn each failure of an endpoint into a `ModelError`.
 
     Args:
         told: how to read the errors of a client library.
-        ask_otherwise: is shown a refusal's words; says what will be done otherwise next time, or "".
     """
     try:
         yield
@@ -81,9 +94,7 @@ def failures(
         raise ModelSilent(f"{at.name} said nothing for too long. Is it busy, or still loading?") from None
     except tuple(told) as error:
         read = next(read for kind, read in told.items() if isinstance(error, kind))
-        failure = _failure(at, read(error))
-        changed = ask_otherwise(str(failure)) if isinstance(failure, ModelRefused) else ""
-        raise (ModelUnavailable(f"{at.name} {changed}") if changed else failure) from None
+        raise _failure(at, read(error)) from None
     except (AttributeError, TypeError, ValueError, LookupError, RecursionError) as error:
         raise _failure(at, Fault(f"{type(error).__name__}: {error}", "odd")) from None
 
@@ -108,6 +119,8 @@ def _failure(at: Address, fault: Fault) -> ModelError:
 def _answered(at: Address, fault: Fault, what: str) -> ModelError:
     """Read an error that the endpoint itself tells."""
     status = fault.status
+    if fault.kind == "blocked" or (status in (0, 400, 403, 422, 451) and BLOCKED.search(fault.words)):
+        return PromptBlocked(f"{at.name} refuses the prompt: its content filter found it unfit ({what})")
     if status in (0, 400, 413, 422, 500) and (too_long := _too_long(at, fault, what)):
         return too_long
     if status == 429:
@@ -151,7 +164,8 @@ def causes(error: BaseException) -> Iterator[BaseException]:
 
 def words_of(body: object) -> str:
     """Return the words of an error's body, in any of the usual shapes; "" without a body."""
-    body = body.get("error", body) if isinstance(body, dict) else body
+    body = body[0] if isinstance(body, list) and body else body  # Gemini's
+    body = (body.get("error") or body) if isinstance(body, dict) else body
     return str((isinstance(body, dict) and body.get("message")) or body or "")
 
 

@@ -22,7 +22,7 @@ from mindstream.chance import token
 from mindstream.errors import ModelRefused
 from mindstream.models.bounded import bound_schema
 from mindstream.models.model import Request, Usage
-from mindstream.models.providers.adapter import Arrival, Delta
+from mindstream.models.providers.adapter import Arrival, Delta, Truncated
 from mindstream.models.providers.address import Address
 from mindstream.models.providers.limits import all_tokens
 from mindstream.models.providers.openai_chat import OpenAIChat
@@ -84,7 +84,11 @@ class Gguf:
         for attempt in range(1, TRIES + 1):
             async with aclosing(self._chat.stream(request)) as arrivals:
                 whole = [arrival async for arrival in arrivals]
-            if attempt == TRIES or any(not isinstance(each, Delta | Usage) for each in whole) or _is_finished(whole):
+            if (
+                attempt == TRIES
+                or any(not isinstance(each, Delta | Usage | Truncated) for each in whole)
+                or _is_finished(whole)
+            ):
                 for each in whole:
                     yield each
                 return
@@ -99,7 +103,7 @@ class Gguf:
 
 def _says_something(arrival: Arrival) -> bool:
     """Tell whether there is anything in an arrival to read; what a reply took is none of it."""
-    return bool(arrival.text.strip()) if isinstance(arrival, Delta) else not isinstance(arrival, Usage)
+    return bool(arrival.text.strip()) if isinstance(arrival, Delta) else not isinstance(arrival, Usage | Truncated)
 
 
 def _is_finished(arrivals: Sequence[Arrival]) -> bool:

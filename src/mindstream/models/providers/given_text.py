@@ -64,7 +64,7 @@ class GivenText:
         return [float(token["logprob"]) for token in told]
 
     async def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        return await _post(self.client, self.at, (self.at.url or "").removesuffix("/v1") + path, body)
+        return await _post(self.client, self.at, (self.at.url or "").partition("?")[0].removesuffix("/v1") + path, body)
 
 
 class TextWeigher:

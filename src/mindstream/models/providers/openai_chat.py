@@ -6,50 +6,49 @@ before it sends one (0.1 ms each) and builds a tree of objects for every piece: 
 
 from __future__ import annotations
 
-import json
+import asyncio
 import re
-from collections.abc import AsyncGenerator, Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from openai import APIConnectionError, APIError, APIStatusError, AsyncOpenAI, AsyncStream
 
-from mindstream.chance import token
 from mindstream.errors import ModelUnavailable
 from mindstream.models.legible import legible
-from mindstream.models.model import Call, JsonSchema, Logprobs, Message, Request, TextLogprobs, ToolSpec, Usage
-from mindstream.models.providers.adapter import Arrival, Delta, Withheld
+from mindstream.models.model import JsonSchema, Logprobs, Message, Request, TextLogprobs, ToolSpec, Usage
+from mindstream.models.providers.adapter import Arrival, Delta, Truncated, Withheld
 from mindstream.models.providers.address import Address
-from mindstream.models.providers.failures import Fault, Kind, causes, failures, retry_after_s, words_of
+from mindstream.models.providers.capabilities import LIMITS, ROLES, capabilities_of
+from mindstream.models.providers.event_stream import DONE, read_events
+from mindstream.models.providers.failures import BLOCKED_CODES, Fault, Kind, causes, failures, retry_after_s, words_of
 from mindstream.models.providers.given_text import TextWeigher, Way, prompt_text
 from mindstream.models.providers.limits import CALLS, all_tokens
 from mindstream.models.providers.prices import price
-from mindstream.models.providers.typed_calls import UNKNOWN_TOOLS, in_words, read_calls
+from mindstream.models.providers.refused_fields import refused_fields
+from mindstream.models.providers.tool_calls import ToolCalls
+from mindstream.models.providers.typed_calls import in_words, read_calls
 from mindstream.models.providers.wire import BODY_ERRORS, http_client, kind_of
 from mindstream.models.shorten import estimate_tokens
 
-FIELDS = ("max_tokens", "max_completion_tokens", "")
-"""How an endpoint is told how long a reply may get: nearly all know the old name, newest models only the new one."""
-_ODD_FIELD = re.compile(
-    r"(unsupported|not supported|unrecogni[sz]ed|unknown|unexpected|extra|not permitted|invalid (parameter|argument))"
-    r".{0,80}max_(completion_)?tokens"
-    r"|max_(completion_)?tokens.{0,80}(unsupported|not supported|unrecogni[sz]ed|unknown|unexpected|not permitted)",
+MOST_ATTEMPTS = 8
+"""Requests for one reply, each without what the endpoint refused in the one before."""
+DRAIN_S = 0.2
+"""Seconds for the rest of a response after its end, so that the connection can be used again."""
+TOP = 20
+"""Probabilities asked for: endpoints give no more."""
+THOUGHTS = ("reasoning_content", "reasoning", "thinking", "reasoning_details", "thinking_blocks", "thought")
+"""Fields for thoughts: DeepSeek, Qwen, vLLM; Ollama, OpenRouter, Groq; Ollama's own; OpenRouter; LiteLLM; others."""
+FILTERED = re.compile(
+    r"content[_ -]?filter|safety|prohibited|blocklist|spii|recitation|sensitive|guardrail|moderation|violation",
     re.IGNORECASE,
 )
-_ODD_EXTRA = {
-    "response_format": re.compile(r"response[ _]?format|json[ _]?schema|structured[ _]?output|grammar", re.IGNORECASE),
-    "logprobs": re.compile(r"log[ _]?prob|max_(completion_)?tokens|output limit", re.IGNORECASE),
-    "tools": UNKNOWN_TOOLS,
-    "temperature": re.compile(r"temperature", re.IGNORECASE),
-    "top_p": re.compile(r"top[ _]?p\b", re.IGNORECASE),
-    "seed": re.compile(r"\bseed\b", re.IGNORECASE),
-    "stop": re.compile(r"['\"`]stop['\"`]", re.IGNORECASE),
-}
-"""How an endpoint that refuses what nobody needs to know names it; a model that thinks cannot answer in one token."""
-TOP = 20
-"""How many tokens an endpoint says probabilities of: more it does not."""
-THOUGHTS = ("reasoning_content", "reasoning")
-"""Where thoughts come: DeepSeek's, Qwen's and vLLM's field, and that of Ollama and OpenRouter."""
+"""Finish reasons of content filters: OpenAI, Azure, Mistral; Gemini's own, alone or after `content_filter:`; Zhipu."""
+CUT = frozenset({"length", "max_tokens", "model_length", "max_output_tokens", "token_limit"})
+FAILED = frozenset({"error", "abort", "aborted", "cancelled", "insufficient_system_resource", "network_error"})
+"""Finish reasons of replies that the server gave up."""
 SPENT = frozenset({
     "insufficient_quota", "billing_hard_limit_reached", "credit_balance_exhausted", "exceeded_current_quota_error",
     "organization_spend_limit_exceeded", "project_spend_limit_exceeded", "organization_usage_limit_exceeded",
@@ -64,9 +63,17 @@ STATUS = {
 
 
 def openai_client(at: Address, whole_bytes: int = 0) -> AsyncOpenAI:
-    """Return a client that makes one attempt (see wire for its limits)."""
+    """Return a client that makes one attempt (see wire for its limits); an address's query goes with each request."""
     http = http_client(whole_bytes, here=at.vendor == "gguf")
-    return AsyncOpenAI(base_url=at.url, api_key=at.key, http_client=http, max_retries=0)
+    url, query = at.url, {}
+    if url and "?" in url:
+        parts = urlsplit(url)
+        url, query = urlunsplit(parts._replace(query="")), dict(parse_qsl(parts.query, keep_blank_values=True))
+    headers = {"api-key": at.key} if at.is_azure else None
+    return AsyncOpenAI(
+        base_url=url, api_key=at.key, http_client=http, max_retries=0, default_query=query or None,
+        default_headers=headers,
+    )  # fmt: skip
 
 
 class OpenAIChat:
@@ -78,17 +85,10 @@ class OpenAIChat:
         self._at = at
         self._client = openai_client(at)
         self._weigher = TextWeigher(at, self._client, self.ways)
-        self._fields = list(FIELDS[1:] if at.vendor == "openai" else FIELDS)
-        self._unknown: set[str] = set()
-        """What the endpoint has said that it does not know, of what nobody needs to know."""
+        self._known = capabilities_of(at)
 
     def stream(self, request: Request) -> AsyncGenerator[Arrival]:
-        if request.continuation:
-            return self._weigh(request)
-        if not request.tools:
-            return self._ask(request)
-        typed = "tools" in self._unknown
-        return read_calls(self._ask(in_words(request) if typed else request), request, typed)
+        return self._weigh(request) if request.continuation else self._ask(request)
 
     async def _weigh(self, request: Request) -> AsyncGenerator[Arrival]:
         before = prompt_text(request.messages)
@@ -97,39 +97,88 @@ class OpenAIChat:
         yield Usage(asked, 1, price(self._at.model, self._at, asked, 1))
 
     async def _ask(self, request: Request) -> AsyncGenerator[Arrival]:
-        body = self._body(request)
-        with failures(self._at, TOLD, lambda words: self._ask_otherwise(words, body)):
-            stream = await self._client.post(
-                "/chat/completions", body=body, cast_to=object, stream=True, stream_cls=AsyncStream[object]
-            )
-            reply = _Reply(self._at)
-            async with stream:
-                async for chunk in stream:
-                    for arrival in reply.read(chunk):
-                        yield arrival
-            for arrival in reply.end():
+        """Ask; where the endpoint refuses a field that no reply needs, or a role, ask again without it."""
+        with failures(self._at, TOLD):
+            without: set[str] = set()
+            for attempt in range(1, MOST_ATTEMPTS + 1):
+                lacks = self._known.lacks | without
+                typed = bool(request.tools) and "tools" in lacks
+                body = self._body(in_words(request) if typed else request, lacks)
+                try:
+                    events, first = await self._open(body)
+                    break
+                except APIError as error:
+                    status = getattr(error, "status_code", 0)
+                    refused = refused_fields(status, error.body, error.message, body) - lacks
+                    if not refused or attempt == MOST_ATTEMPTS:
+                        raise
+                    without |= refused
+            self._known.lacks |= without
+            arrivals = self._read(events, first, request)
+            async for arrival in read_calls(arrivals, request, typed) if request.tools else arrivals:
                 yield arrival
+
+    async def _open(self, body: dict[str, Any]) -> tuple[_Response, Any]:
+        """Send a request; return the response and its first event."""
+        stream = await self._client.post(
+            "/chat/completions", body=body, cast_to=object, stream=True, stream_cls=AsyncStream[object]
+        )
+        response = _Response(stream)
+        try:
+            first = await anext(response.events, DONE)
+            if first is DONE and not response.began:
+                raise ValueError("no event came")
+            _raise_error(first, stream)
+        except BaseException:
+            await response.close()
+            raise
+        return response, first
+
+    async def _read(self, response: _Response, first: Any, request: Request) -> AsyncGenerator[Arrival]:
+        reply = _Reply(self._at, [each.name for each in request.tools])
+        try:
+            event = first
+            while event != DONE:
+                _raise_error(event, response.stream)
+                for arrival in reply.read(event):
+                    yield arrival
+                event = await anext(response.events, None)
+                if event is None:
+                    break
+            for arrival in reply.end(done=event == DONE):
+                yield arrival
+            if event == DONE:
+                await response.drain()
+        finally:
+            await response.close()
 
     async def aclose(self) -> None:
         await self._client.close()
 
-    def _body(self, request: Request) -> dict[str, Any]:
+    def _body(self, request: Request, lacks: set[str]) -> dict[str, Any]:
+        messages = without_roles(request.messages) if ROLES in lacks else request.messages
         body: dict[str, Any] = {
             "model": self._at.model,
-            "messages": [_message(message) for message in request.messages],
+            "messages": [_message(message) for message in messages],
             "stream": True,
             "stream_options": {"include_usage": True},
         }
-        body |= {name: value for name, value in request.sampling.fields().items() if name not in self._unknown}
-        if request.options and "logprobs" not in self._unknown:
-            body |= self._measured()
+        if "stream" in lacks:
+            body["stream"] = False
+        if lacks & {"stream", "stream_options"}:
+            del body["stream_options"]
+        body |= {name: value for name, value in request.sampling.fields().items() if name not in lacks}
+        if request.options and "logprobs" not in lacks:
+            body |= {name: value for name, value in self._measured().items() if name not in lacks}
         elif request.options:  # asked in words, it may think before it answers
             request = replace(request, options=())
         if request.tools:
-            body |= {"tools": [_tool(tool) for tool in request.tools], "tool_choice": "auto"}
-        elif not request.options and _is_object(request.schema) and "response_format" not in self._unknown:
+            body |= {"tools": [_tool(tool) for tool in request.tools]}
+            body |= {} if "tool_choice" in lacks else {"tool_choice": "auto"}
+        elif not request.options and _is_object(request.schema) and "response_format" not in lacks:
             body |= self._enforced(request)
-        return body | ({self._fields[0]: all_tokens(request)} if self._fields[0] else {})
+        limit = next((name for name in LIMITS if name not in lacks), "")
+        return body | ({limit: all_tokens(request)} if limit else {})
 
     def _measured(self) -> dict[str, Any]:
         """Return how the probabilities of the first token are asked for."""
@@ -141,103 +190,136 @@ class OpenAIChat:
         named = {"name": request.prompt.label()[:64], "schema": schema, "strict": _is_strict(schema)}
         return {"response_format": {"type": "json_schema", "json_schema": named}}
 
-    def _ask_otherwise(self, words: str, asked: dict[str, Any]) -> str:
-        """Ask for less, or limit a reply in the next way, where the endpoint does not know this one; say so, or ""."""
-        for field, odd in _ODD_EXTRA.items():
-            if field in asked and field not in self._unknown and odd.search(words):
-                self._unknown.add(field)
-                return f"does not know {field!r}; it will be asked without"
-        if len(self._fields) == 1 or not _ODD_FIELD.search(words):
-            return ""
-        return f"does not know {self._fields.pop(0)!r}; it will be asked without"
+
+class _Response:
+    """A response that is being read, event by event."""
+
+    def __init__(self, stream: AsyncStream[object]) -> None:
+        self.stream = stream
+        self.began = False
+        self._chunks = stream.response.aiter_bytes()
+        self.events = self._read()
+
+    async def _read(self) -> AsyncGenerator[Any]:
+        async for value in read_events(self._chunks):
+            self.began = True
+            yield value
+
+    async def drain(self) -> None:
+        """Read what follows the end, for a moment."""
+        with suppress(TimeoutError, *BODY_ERRORS):
+            async with asyncio.timeout(DRAIN_S):
+                async for _ in self._chunks:
+                    pass
+
+    async def close(self) -> None:
+        await self.stream.close()
+
+
+def _raise_error(event: Any, stream: AsyncStream[object]) -> None:
+    """Raise an error that comes as an event, in the forms of OpenAI, vLLM, Gemini, Ollama, OpenRouter and FastAPI.
+
+    Raises:
+        APIError: it is one.
+    """
+    found = event[0] if isinstance(event, list) and event else event
+    if not isinstance(found, dict):
+        return
+    body, choices = found.get("error"), found.get("choices")
+    if not body and isinstance(choices, list) and choices and isinstance(choices[0], dict):
+        body = choices[0].get("error")
+    elif not body and not {"choices", "usage"} & found.keys() and found.get("object") in (None, "error"):
+        body = found if any(found.get(key) for key in ("message", "detail", "error_code")) else None
+    if body:
+        raise APIError(words_of(body) or "an error came", stream.response.request, body=body)
 
 
 class _Reply:
     """Reads a reply, chunk by chunk; whatever is not of the protocol ends in one of Python's own errors."""
 
-    def __init__(self, at: Address) -> None:
+    def __init__(self, at: Address, tools: Sequence[str]) -> None:
         self._at = at
-        self._calls: list[_Begun] = []
-        self._came = self._finished = self._measured = False
-        self._refusal = self._filtered = ""
+        self._calls = ToolCalls(tools, CALLS)
+        self._finish = ""
+        self._measured = self._thought = False
+        self._text: list[str] = []
+        self._refusal = self._blocked = ""
         self._used: Any = None
         self._kept = 0
         self._model = at.model
 
     def read(self, chunk: Any) -> Iterator[Arrival]:
         """Give what a chunk brings."""
-        self._came = True
         self._model = str(chunk.get("model") or self._model)
-        self._used = chunk.get("usage") or self._used
         self._kept = read_count((chunk.get("timings") or {}).get("cache_n")) or self._kept
-        if not (choices := chunk.get("choices")):
+        choices = chunk.get("choices")
+        choice = choices[0] if choices else {}
+        groq = chunk.get("x_groq")
+        self._used = (
+            chunk.get("usage") or choice.get("usage") or (isinstance(groq, dict) and groq.get("usage")) or self._used
+        )
+        blocked = chunk.get("promptFeedback") or chunk.get("prompt_feedback")
+        if isinstance(blocked, dict) and (why := blocked.get("blockReason") or blocked.get("block_reason")):
+            self._blocked = str(why)
+        if not choices:
             return
-        choice = choices[0]
         finish = choice.get("finish_reason")
-        self._finished = self._finished or bool(finish)
-        if finish == "content_filter":
-            self._filtered = "its filter found the request unfit"
-        if not (delta := choice.get("delta")):
-            return
-        self._refusal += delta.get("refusal") or ""
-        thought = next(filter(None, map(delta.get, THOUGHTS)), "")
-        if isinstance(thought, str) and thought:
-            yield Delta("thought", thought)
-        if text := _text(delta.get("content")):
-            yield Delta("reply", text)
+        self._finish = str(finish) if finish else self._finish
+        yield from self._say(choice)
         if not self._measured and (first := _first_token(choice.get("logprobs"))):
             self._measured = True
             yield first
-        for call in delta.get("tool_calls") or ():
-            yield from self._argue(call)
 
-    def end(self) -> Iterator[Arrival]:
+    def _say(self, choice: dict[str, Any]) -> Iterator[Arrival]:
+        """Give the text and the calls of a choice: those of its delta, or of a whole message."""
+        delta, whole = choice.get("delta"), choice.get("message")
+        if not delta and isinstance(whole, dict):
+            delta = {} if self._text or self._calls.began else whole
+        delta = delta or {"content": choice.get("text")}
+        self._refusal += delta.get("refusal") or ""
+        thought = next(filter(None, (_thought(delta.get(name)) for name in THOUGHTS)), "")
+        more_thought, text = _content(delta.get("content"))
+        if thought := thought + more_thought:
+            yield Delta("thought", thought)
+        if text and not (self._finish and len(self._text) > 1 and text == "".join(self._text)):
+            self._text.append(text)
+            yield Delta("reply", text)
+        legacy = delta.get("function_call")
+        calls = delta.get("tool_calls") or ([{"function": legacy}] if legacy else [])
+        for place, call in enumerate([calls] if isinstance(calls, dict) else calls):
+            if more := self._calls.take(call, place if len(calls) > 1 else None):
+                yield Delta("arguments", more)
+        if self._calls.full:
+            yield from self._calls.whole()
+
+    def end(self, *, done: bool) -> Iterator[Arrival]:
         """Give what stands at a reply's end.
+
+        Args:
+            done: the stream said that it ends.
 
         Raises:
             ModelUnavailable: it was cut off.
         """
-        if not self._came:
-            raise ValueError("no event came")
-        if not self._finished:
-            raise ModelUnavailable(f"{self._at.name} broke off: there was no finish_reason. It may work later")
-        yield from self._whole()
-        if why := self._refusal or self._filtered:
-            yield Withheld(why)
+        finish = self._finish.casefold()
+        filtered = self._blocked or (self._finish if FILTERED.search(finish) else "")
+        if finish in FAILED:
+            raise ModelUnavailable(
+                f"{self._at.name} broke off: its finish_reason is {self._finish[:40]!r}. It may work later"
+            )
+        if not (finish or done or filtered):
+            raise ModelUnavailable(
+                f"{self._at.name} broke off: there was no finish_reason and no {DONE}. It may work later"
+            )
+        yield from self._calls.whole()
+        if self._refusal:
+            yield Withheld(self._refusal)
+        elif filtered:
+            yield Withheld(f"its filter found the request unfit ({filtered[:80]})", filtered=True)
+        if finish in CUT:
+            yield Truncated()
         if used := _usage(self._used, self._kept, self._model, self._at):
             yield used
-
-    def _argue(self, delta: Any) -> Iterator[Arrival]:
-        """Take some more of a call: of the one with its index, unless it brings another id and a name."""
-        function = delta.get("function") or {}
-        index, id_, name = delta.get("index"), delta.get("id") or "", function.get("name") or ""
-        arguments = function.get("arguments") or ""
-        if not isinstance(arguments, str):
-            arguments = json.dumps(arguments)
-        call = next((call for call in reversed(self._calls) if call.index == index), None)
-        if call is None or (name and id_ not in ("", call.id)):  # some endpoints give every call the index 0
-            if len(self._calls) > CALLS:
-                yield from self._whole()
-            self._calls.append(call := _Begun(index, id_ or f"call_{token()}"))
-        call.name += name
-        call.arguments += arguments
-        if more := arguments or name:
-            yield Delta("arguments", more)
-
-    def _whole(self) -> Iterator[Arrival]:
-        for call in self._calls:
-            yield Call(call.name, call.arguments, call.id)
-        self._calls.clear()
-
-
-@dataclass
-class _Begun:
-    """A call that is not whole yet."""
-
-    index: Any
-    id: str
-    name: str = ""
-    arguments: str = ""
 
 
 def _unheard(error: Exception) -> Fault:
@@ -250,11 +332,14 @@ def _said(error: Any) -> Fault:
     """Read an error that the endpoint itself tells, before the stream or within it."""
     body = error.body.get("error", error.body) if isinstance(error.body, dict) else error.body
     codes = {str(body.get(key)) for key in ("code", "type")} if isinstance(body, dict) else set()
+    inner = body.get("innererror") if isinstance(body, dict) else None  # Azure's
+    codes |= {str(inner.get("code"))} if isinstance(inner, dict) else set()
     words = words_of(error.body) or error.message
     status, wait_s = next(filter(None, map(_status, codes)), 0), None
     if isinstance(error, APIStatusError):
         status, wait_s = error.status_code, retry_after_s(error.response.headers)
     kind: Kind = "spent" if codes & SPENT or status == 402 else "answered"
+    kind = "blocked" if codes & BLOCKED_CODES else kind
     return Fault(words, "too_long" if "context_length_exceeded" in codes else kind, status, wait_s)
 
 
@@ -288,13 +373,42 @@ def _tool(tool: ToolSpec) -> dict[str, Any]:
     return {"type": "function", "function": function}
 
 
-def _text(content: Any) -> str:
-    """Return a delta's text; some endpoints send it as a list of parts."""
+def _content(content: Any) -> tuple[str, str]:
+    """Return the thoughts and the text of a content; some endpoints send it as a list of typed parts."""
     if isinstance(content, list):
-        return "".join(part.get("text") or "" for part in content)
+        found = [_content(part) for part in content]
+        return "".join(thought for thought, _ in found), "".join(text for _, text in found)
+    if isinstance(content, dict):
+        if any(word in str(content.get("type")) for word in ("think", "thought", "reason")):
+            return _thought(content), ""
+        return "", str(content.get("text") or "")
     if content is not None and not isinstance(content, str):
         raise TypeError(f"content is of the type {type(content).__name__}")
-    return content or ""
+    return "", content or ""
+
+
+def _thought(value: Any) -> str:
+    """Return the text of thoughts, which come as a text, or as parts of several shapes."""
+    if isinstance(value, list):
+        return "".join(map(_thought, value))
+    if isinstance(value, dict):
+        return next(filter(None, (_thought(value.get(key)) for key in ("text", "thinking", "content", "summary"))), "")
+    return value if isinstance(value, str) else ""
+
+
+def without_roles(messages: Sequence[Message]) -> list[Message]:
+    """Return the messages for a template that knows no system role and wants user and assistant in turn."""
+    system = "\n\n".join(each.text for each in messages if each.role == "system" and each.text)
+    found: list[Message] = [Message("user", system)] if system else []
+    for each in messages:
+        last = found[-1] if found else None
+        if each.role == "system":
+            continue
+        if last and last.role == each.role and each.role != "tool" and not (each.calls or last.calls):
+            found[-1] = Message(last.role, f"{last.text}\n\n{each.text}".strip())
+        else:
+            found.append(each)
+    return found
 
 
 def _first_token(logprobs: Any) -> Logprobs | None:

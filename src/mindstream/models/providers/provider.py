@@ -13,15 +13,18 @@ from dataclasses import replace
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
-from mindstream.errors import ModelRefused, ModelSilent, ReplyInvalid
+from mindstream.errors import ModelRefused, ModelSilent, PromptBlocked, ReplyInvalid
 from mindstream.models.model import Call, Distribution, Logprobs, Part, Piece, Request, TextLogprobs, Usage
-from mindstream.models.providers.adapter import Adapter, Delta, Withheld
+from mindstream.models.providers.adapter import Adapter, Delta, Truncated, Withheld
 from mindstream.models.providers.address import DECISIONS, Address, address
+from mindstream.models.providers.capabilities import capabilities_of
 from mindstream.models.providers.gathered import gathered
 from mindstream.models.providers.limits import Tally, Waits, waits
 from mindstream.models.providers.thoughts import Thinking
 
 T = TypeVar("T")
+HOLD_S = 0.25
+"""Seconds for which the first text of an endpoint is held back that has not answered before: it may be thought."""
 UNWEIGHED = ("anthropic", "google", *DECISIONS)
 """Vendors none of whose models tell how likely a given text is."""
 
@@ -68,26 +71,37 @@ class Provider:
             adapter = await asyncio.to_thread(self._connected, loop)
         tally = Tally(request)
         watch = _Watch(self.name, self.waits)
-        thinking, used, withheld = Thinking(), None, None
+        reading = _Reading(request, tally, self._address)
+        used = withheld = None
         async with gathered(adapter.stream(request)) as arrivals:
-            while not tally.full and (came := await watch.wait(arrivals.next(), tally)):
+            while not tally.full:
+                try:
+                    came = await watch.wait(arrivals.next(), tally, reading.until)
+                except _HeldLongEnough:
+                    if piece := reading.release():
+                        yield piece
+                    continue
+                if not came:
+                    break
                 for arrival in came:
                     if isinstance(arrival, Usage):
                         used = arrival
                     elif isinstance(arrival, Withheld):
                         withheld = arrival
+                    elif isinstance(arrival, Truncated):
+                        reading.truncated = True
                     elif isinstance(arrival, Logprobs | TextLogprobs | Distribution):
                         watch.go_on()
                         yield arrival
                     else:
                         watch.go_on()
-                        if part := _taken(arrival, thinking, tally):
+                        for part in reading.take(arrival):
                             yield part
                     if tally.full:
                         break
-        if rest := thinking.rest():
-            yield Piece(tally.clip(rest))
-        self._check(request, withheld, tally)
+        if piece := reading.end():
+            yield piece
+        self._check(request, withheld, tally, reading)
         if used:
             yield used
 
@@ -96,13 +110,19 @@ class Provider:
         if adapter := self._adapters.pop(asyncio.get_running_loop(), None):
             await adapter.aclose()
 
-    def _check(self, request: Request, withheld: Withheld | None, tally: Tally) -> None:
+    def _check(self, request: Request, withheld: Withheld | None, tally: Tally, reading: _Reading) -> None:
         """Let a reply pass that is whole, or free text that was cut where it became too much."""
+        label = request.prompt.label()
         if tally.full and not tally.called and not (tally.said and request.schema is None):
             error = ModelSilent if tally.late else ReplyInvalid  # to ask again would take as long
-            raise error(f"{self.name} {tally.full}: its reply to {request.prompt.label()!r} was not taken")
-        if withheld and not (tally.said or tally.called):
-            raise ModelRefused(f"{self.name} refuses to answer: {self._address.quote(withheld.why)}")
+            raise error(f"{self.name} {tally.full}: its reply to {label!r} was not taken")
+        if tally.said or tally.called:
+            return
+        if withheld:
+            why = self._address.quote(withheld.why)
+            raise (PromptBlocked if withheld.filtered else ModelRefused)(f"{self.name} refuses to answer: {why}")
+        if reading.truncated and reading.thought:
+            raise ReplyInvalid(f"{self.name} was still thinking about {label!r} when its limit of tokens was reached")
 
     def _connected(self, loop: asyncio.AbstractEventLoop) -> Adapter:
         """Connections belong to one event loop."""
@@ -127,12 +147,19 @@ class _Watch:
         self._patience_s = self._waits.between_s
         self._until = self._now() + self._patience_s
 
-    async def wait(self, coming: Awaitable[T], tally: Tally) -> T | None:
-        """Return what comes, or None where the time for the whole reply is up."""
+    async def wait(self, coming: Awaitable[T], tally: Tally, held_until: float | None = None) -> T | None:
+        """Return what comes, or None where the time for the whole reply is up.
+
+        Raises:
+            _HeldLongEnough: it is `held_until`, on the loop's clock, and nothing came.
+        """
+        until = min(self._until, self._end)
         try:
-            async with asyncio.timeout_at(min(self._until, self._end)):
+            async with asyncio.timeout_at(until if held_until is None else min(until, held_until)):
                 return await coming
         except TimeoutError:
+            if held_until is not None and held_until < until:
+                raise _HeldLongEnough from None
             if self._until > self._end:
                 tally.late, tally.full = True, f"took longer than {self._waits.whole_s:g} s"
                 return None
@@ -160,18 +187,76 @@ def _adapter(at: Address) -> Adapter:
     return OpenAIChat(at)
 
 
-def _taken(arrival: Delta | Call, thinking: Thinking, tally: Tally) -> Part | None:
-    """Count what came; return it where it is a part of the reply: a model's thoughts stay its own."""
-    if isinstance(arrival, Call):
-        tally.call()
-        return Call(_sound(arrival.tool), _sound(arrival.arguments), _sound(arrival.id))
-    thought, answer = thinking.part(arrival.text) if arrival.of == "reply" else ("", "")
-    if arrival.of == "arguments":
-        tally.argue(arrival.text)
-    if thought := thought or (arrival.text if arrival.of == "thought" else ""):
-        tally.think(thought)
-    text = tally.clip(answer) if answer else ""
-    return Piece(text) if text else None
+class _HeldLongEnough(Exception):  # noqa: N818
+    """Text that was held back, as it might be thought, is passed on."""
+
+
+class _Reading:
+    """Takes arrivals of one reply: counts them, keeps thoughts out, and learns how this endpoint marks them.
+
+    Free text of an endpoint that opens its thoughts without a mark, or of a model whose name says that it thinks, is
+    held back until the closing mark. Of an endpoint that has not answered yet, text is held back for HOLD_S only.
+
+    Attributes:
+        until: the time on the loop's clock at which text that is held back is passed on; None: it waits for a mark.
+        truncated: the endpoint's limit of tokens was reached.
+        thought: there were thoughts.
+    """
+
+    def __init__(self, request: Request, tally: Tally, at: Address) -> None:
+        self._tally, self._on_thought = tally, request.on_thought
+        self._known = capabilities_of(at)
+        typed = request.schema is not None
+        self._learns = not typed and not request.options
+        holds = self._learns and not self._known.opens_thoughts
+        self._briefly = holds and self._known.opens_thoughts is None and not self._known.expects_thoughts
+        self._thinking = Thinking(typed=typed, holds=holds)
+        self.until: float | None = None
+        self.truncated = self.thought = False
+
+    def take(self, arrival: Delta | Call) -> list[Part]:
+        """Count what came; return the parts of the reply in it."""
+        if isinstance(arrival, Call):
+            self._tally.call()
+            return [Call(_sound(arrival.tool), _sound(arrival.arguments), _sound(arrival.id))]
+        if arrival.of == "arguments":
+            self._tally.argue(arrival.text)
+            return []
+        thought, answer = (arrival.text, "") if arrival.of == "thought" else self._thinking.part(arrival.text)
+        if thought:
+            self.thought = True
+            self._tally.think(thought)
+            if self._on_thought:
+                self._on_thought(thought)
+        if arrival.of == "thought" or (self._thinking.opened and not self._thinking.unopened):
+            self._mark_opening()
+            answer = self._thinking.release() + answer
+        if self._briefly and self.until is None and self._thinking.holding:
+            self.until = asyncio.get_running_loop().time() + HOLD_S
+        piece = self._piece(answer)
+        return [piece] if piece else []
+
+    def release(self) -> Piece | None:
+        """Return the text that was held back."""
+        self.until, self._briefly = None, False
+        return self._piece(self._thinking.release())
+
+    def end(self) -> Piece | None:
+        """Return the text that was held back, as nothing follows."""
+        text = self._thinking.rest(truncated=self.truncated and not self._briefly)
+        if self._thinking.unopened:
+            self._known.opens_thoughts = False
+        elif self._learns and text.strip() and not self.truncated:
+            self._mark_opening()
+        return self._piece(text)
+
+    def _mark_opening(self) -> None:
+        if self._known.opens_thoughts is None:
+            self._known.opens_thoughts = True
+
+    def _piece(self, text: str) -> Piece | None:
+        text = self._tally.clip(text) if text else ""
+        return Piece(text) if text else None
 
 
 def _sound(text: str) -> str:

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from functools import cache
 from urllib.parse import quote, unquote, unquote_plus
 
+from mindstream.errors import SettingsError
+
 NO_KEY = "no-key"
 """What is sent to an endpoint that needs none."""
 KEYS = {
@@ -31,6 +33,54 @@ _SHORTEST = 8
 _HEAD = 12
 """So much of a key's beginning gives it away, also where the rest was cut off."""
 _given: set[str] = set()
+
+
+_QUOTES = "\"'`“”‘’„«»"
+_BLANK = "\ufeff\u200b\u200c\u200d\u2060\u00a0"
+_PREFIX = re.compile(
+    r"(?:export\s+)?[A-Z][A-Z0-9_]*_(?:KEY|TOKEN|ID)\s*=\s*|(?:authorization\s*:\s*)?bearer\s+", re.IGNORECASE
+)
+
+
+def clean_key(key: str, source: str) -> str:
+    """Return a key without what was copied along with it: blanks, quotation marks, `Bearer `, `NAME=`.
+
+    Args:
+        source: the variable or argument that holds it, for the error.
+
+    Raises:
+        SettingsError: it holds a character that no HTTP header can carry; the message never shows the key.
+    """
+    previous = None
+    while key != previous:
+        previous = key
+        key = _PREFIX.sub("", key.strip().strip(_BLANK), count=1) if _PREFIX.match(key.strip().strip(_BLANK)) else key
+        key = key.strip().strip(_BLANK)
+        if len(key) > 1 and key[0] in _QUOTES and key[-1] in _QUOTES:
+            key = key[1:-1]
+    wrong = next((place for place, sign in enumerate(key, 1) if not "!" <= sign <= "~"), 0)
+    if wrong:
+        sign = key[wrong - 1]
+        what = "a line break" if sign in "\r\n" else "a blank" if sign.isspace() else f"the character U+{ord(sign):04X}"
+        raise SettingsError(
+            f"{source} is no key: its character {wrong} of {len(key)} is {what}, but a key has only visible ASCII"
+            " characters. Copy it again"
+        )
+    return key
+
+
+def key_of_environment(name: str) -> str:
+    """Return the key in an environment variable, cleaned; "" where it is not set.
+
+    Raises:
+        SettingsError: see `clean_key`.
+    """
+    if raw := os.environ.get(name, ""):
+        key = clean_key(raw, name)
+        if key and key != raw:
+            remember(key)
+        return key
+    return ""
 
 
 def remember(key: str) -> None:

@@ -1,48 +1,275 @@
-"""What a model thinks before it answers, told from the answer while both are still coming."""
+"""Reasoning text that a model writes around its answer: told apart while both are still arriving.
+
+The marks are those of the reasoning parsers of vLLM, SGLang, llama.cpp and Ollama (docs/models.md has the table). Most
+chat templates let the model write both marks. Some open the thoughts themselves, so that only the closing mark arrives:
+all text before it was thought. A mark that is quoted (in a code block, after a backtick or a quotation mark) is text.
+"""
 
 from __future__ import annotations
 
-BEGIN, END = "<think>", "</think>"
+import re
+
+_TAGS = "think|thinking|thoughts?|reason|reasoning|reflection|scratchpad|seed:think|mm:think|longcat_think"
+_MORE_OPEN = ("◁think▷", "<|START_THINKING|>", "<|begin_of_thought|>", "<|inner_prefix|>", "<|channel>thought")
+_MORE_CLOSE = ("◁/think▷", "<|END_THINKING|>", "<|end_of_thought|>", "<|inner_suffix|>", "<channel|>")
+_CHANNEL = r"(?:<\|start\|>assistant)?<\|channel\|>"
+_ANSWERS = ("Here is my response:", "Here's my response:")
+_THINKS = ("Here is my thought process:", "Here's my thought process:")
+OPEN = rf"<(?:{_TAGS})>|(?-i:\[THINK\])|{'|'.join(map(re.escape, _MORE_OPEN))}"
+"""Opening marks, which may nest."""
+CLOSE = rf"</(?:{_TAGS})>|(?-i:\[/THINK\])|{'|'.join(map(re.escape, _MORE_CLOSE))}"
+CHANNEL = rf"{_CHANNEL}(?!final)[^<]{{0,60}}(?:<\|constrain\|>\w{{1,20}})?<\|message\|>"
+"""The mark of a gpt-oss channel that is not the answer's."""
+FINAL = rf"{_CHANNEL}final(?:[ ]?<\|constrain\|>\w{{1,20}})?<\|message\|>"
+WRAPPERS = (
+    r"<\|return\|>|<\|end\|>|<\|(?:START|END)_RESPONSE\|>|<\|(?:begin|end)_of_solution\|>|<\|(?:begin|end)_of_box\|>"
+)
+"""Marks around an answer; they are dropped."""
+_PLAIN_START = "|".join(map(re.escape, _THINKS)) + r"|analysis(?=[A-Z\"'<\d])"
+"""Marks that are ordinary words elsewhere: they count only where a reply begins (Granite; gpt-oss without tokens)."""
+_PLAIN_END = "|".join(map(re.escape, _ANSWERS)) + "|assistantfinal"
+
+
+def _compiled(pattern: str, flags: re.RegexFlag = re.IGNORECASE) -> re.Pattern[str]:
+    return re.compile(pattern, flags)
+
+
+START = _compiled(_PLAIN_START, re.NOFLAG)
+MARK = _compiled(
+    rf"(?P<open>{OPEN})|(?P<close>{CLOSE})|(?P<channel>{CHANNEL})|(?P<final>{FINAL})|(?P<wrapper>{WRAPPERS})"
+)
+CHANNEL_END = _compiled(rf"(?P<close><\|end\|>|<\|call\|>|{FINAL}|(?=<\|start\|>))")
+PLAIN_END = _compiled(rf"(?P<close>{_PLAIN_END})", re.NOFLAG)
+LATE = _compiled(CLOSE)
+SEEN = _compiled(rf"(?P<open>{OPEN})|(?P<close>{CLOSE}|{FINAL}|{'|'.join(map(re.escape, _ANSWERS))})")
+"""Marks in a reply that is read whole."""
+LONGEST = 120
+"""Characters of the longest mark."""
+_NAMES = _TAGS.replace("thoughts?", "thought|thoughts").split("|")
+_LITERALS = tuple(
+    mark.lower()
+    for mark in (
+        *(f"<{name}>" for name in _NAMES), *(f"</{name}>" for name in _NAMES), *_MORE_OPEN, *_MORE_CLOSE,
+        "[THINK]", "[/THINK]", "<|start|>assistant", "<|channel|>", "<|return|>", "<|end|>", "<|call|>",
+        "<|START_RESPONSE|>", "<|END_RESPONSE|>", "<|begin_of_solution|>", "<|end_of_solution|>", "<|begin_of_box|>",
+        "<|end_of_box|>", *_ANSWERS, "assistantfinal",
+    )
+)  # fmt: skip
+_BEGINS = _compiled(r"[<◁\[]")
+_BEGINS_PLAIN = _compiled(r"[<Ha]")
+_FENCES = ("```", "~~~")
+_QUOTES = frozenset("`\"'“‘«„「『")
 
 
 class Thinking:
-    """Parts a reply's text, piece by piece, into the thoughts that it begins with and the answer."""
+    """Splits a reply's text, piece by piece, into thoughts and the answer.
 
-    def __init__(self) -> None:
-        self._open: bool | None = None
-        """Thoughts are open; None: it cannot be told yet whether some begin."""
-        self._held = ""
+    Args:
+        typed: the answer is JSON, which may hold marks in its strings: only thoughts before it are looked for.
+        holds: keep the answer back until `release`, `rest` or a closing mark that was never opened.
+
+    Attributes:
+        unopened: a closing mark came whose thoughts were never opened.
+        opened: thoughts were opened by a mark.
+        leaked: when it came, some of these thoughts had been passed on as the answer.
+        open: thoughts are open.
+    """
+
+    def __init__(self, *, typed: bool = False, holds: bool = False) -> None:
+        self.unopened = self.opened = self.leaked = False
+        self._typed, self._holds = typed, holds
+        self._pending = ""
+        """Text that may be the beginning of a mark."""
+        self._fresh = True
+        """No word of the answer has come."""
+        self._kept: list[str] = []
+        self._passed = False
+        self._depth = 0
+        self._ends: re.Pattern[str] = MARK
+        self._line = ""
+        """The end of the thoughts' current line."""
+        self._inline = False
+        """The innermost nested mark stands in the middle of a line: it may only have been mentioned."""
+        self._after: list[str] | None = None
+        """Thoughts since the last closing mark, while an outer mark is open."""
+        self._quoting = _Quoting()
+
+    @property
+    def open(self) -> bool:
+        return self._depth > 0
+
+    @property
+    def holding(self) -> bool:
+        """Some of the answer is kept back."""
+        return bool(self._kept)
 
     def part(self, piece: str) -> tuple[str, str]:
-        """Return what of a piece, and of what was held back, is thought and what is answer."""
-        if self._open is False and not self._held:
-            return "", piece
-        text, self._held = self._held + piece, ""
-        thought = ""
-        if self._open:
-            inner, closed, rest = text.partition(END)
-            if not closed:
-                keep = _begun(text, END)
-                self._held = text[len(text) - keep :]
-                return text[: len(text) - keep], ""
-            thought, text, self._open = inner, rest, None
-        start = text.lstrip()
-        if start.startswith(BEGIN):
-            self._open = True
-            more, answer = self.part(start[len(BEGIN) :])
-            return thought + more, answer
-        if BEGIN.startswith(start):  # nothing yet, or the mark's beginning
-            self._open, self._held = None, text
-            return thought, ""
-        self._open = False
-        return thought, text
+        """Return the thoughts and the answer in a piece and in the text that was kept back before it."""
+        text, self._pending = self._pending + piece, ""
+        thoughts: list[str] = []
+        answers: list[str] = []
+        at = 0
+        while at < len(text):
+            at = self._think(text, at, thoughts) if self._depth else self._answer(text, at, thoughts, answers)
+        self._passed = self._passed or any(each.strip() for each in answers)
+        return "".join(thoughts), "".join(answers)
 
-    def rest(self) -> str:
-        """Return what was held back as it could have been a mark, and is answer, as nothing follows."""
-        held, self._held = self._held, ""
-        return "" if self._open else held
+    def release(self) -> str:
+        """Return the answer that was kept back; pass on what follows as it comes."""
+        self._holds = False
+        text, self._kept = "".join(self._kept), []
+        self._passed = self._passed or bool(text.strip())
+        return text
+
+    def rest(self, *, truncated: bool = False) -> str:
+        """Return the answer that was kept back, as nothing follows.
+
+        Args:
+            truncated: the reply was cut off; kept back text is then an unfinished thought, if this endpoint opens
+                thoughts without a mark.
+        """
+        pending, self._pending = self._pending, ""
+        if self._depth:
+            mentioned = self._after is not None and self._inline and not truncated
+            return "".join([*(self._after or ()), pending]) if mentioned else ""
+        if truncated and self._holds:
+            return ""
+        return self.release() + pending
+
+    def _think(self, text: str, at: int, thoughts: list[str]) -> int:
+        """Read thoughts up to the next mark."""
+        found = self._ends.search(text, at)
+        if found is None or (found.lastgroup or "") not in ("open", "close"):
+            if found is not None:
+                self._take(text[at : found.end()], thoughts)
+                return found.end()
+            end = _begun(text, at, plain=self._ends is PLAIN_END)
+            self._take(text[at:end], thoughts)
+            self._pending = text[end:]
+            return len(text)
+        self._take(text[at : found.start()], thoughts)
+        if found.lastgroup == "open":
+            if self._line[-1:] not in _QUOTES:
+                self._depth += 1
+                self._inline, self._after = bool(self._line.strip()), None
+        else:
+            self._depth -= 1
+            self._after = [] if self._depth else None
+        return found.end()
+
+    def _take(self, text: str, thoughts: list[str]) -> None:
+        thoughts.append(text)
+        self._line = (self._line + text).rpartition("\n")[2][-40:]
+        if self._after is not None:
+            self._after.append(text)
+
+    def _answer(self, text: str, at: int, thoughts: list[str], answers: list[str]) -> int:
+        """Read the answer up to the next mark."""
+        if self._fresh:
+            word = len(text) - len(text[at:].lstrip())
+            if word == len(text):
+                self._pending = text[at:]
+                return word
+            if found := START.match(text, word):
+                self._depth, self._ends, self.opened, self._line = 1, PLAIN_END, True, ""
+                return found.end()
+            if _may_start(text[word:]):
+                self._pending = text[at:]
+                return len(text)
+        found = None if self._typed and not self._fresh else MARK.search(text, at)
+        if found is not None and self._typed and text[at : found.start()].strip():
+            found = None
+        end = found.start() if found else len(text) if self._typed and not self._fresh else _begun(text, at)
+        said = text[at:end]
+        blank = self._fresh and not said.strip()
+        if said and not blank:
+            self._say(said, answers)
+        if found is None:
+            self._pending = text[at if blank else end :]
+            return len(text)
+        if self._quoting.quoted:
+            self._say(found[0], answers)
+        elif found.lastgroup in ("open", "channel"):
+            self._depth, self.opened, self._line = 1, True, ""
+            self._ends = MARK if found.lastgroup == "open" else CHANNEL_END
+        elif found.lastgroup == "close" or (found.lastgroup == "final" and not self._fresh):
+            self._unopened(found[0], thoughts, answers)
+        return found.end()
+
+    def _say(self, text: str, answers: list[str]) -> None:
+        self._quoting.read(text)
+        self._fresh = False
+        (self._kept if self._holds else answers).append(text)
+
+    def _unopened(self, mark: str, thoughts: list[str], answers: list[str]) -> None:
+        """Take all text so far for thoughts: its opening mark was in the prompt."""
+        self.unopened = True
+        thoughts += [*answers, *self._kept]
+        self.leaked = self.leaked or self._passed
+        answers[:] = [mark] if self._passed else []
+        self._kept = []
+        self._fresh, self._holds, self._quoting = True, False, _Quoting()
 
 
-def _begun(text: str, mark: str) -> int:
-    """Return how many characters at a text's end may be the beginning of a mark."""
-    return next((n for n in range(min(len(mark) - 1, len(text)), 0, -1) if text.endswith(mark[:n])), 0)
+class _Quoting:
+    """Tells whether the end of a text is quoted; linear in the text, however it is cut."""
+
+    def __init__(self) -> None:
+        self._fenced = False
+        self._head, self._ticks, self._last = "", 0, ""
+
+    @property
+    def quoted(self) -> bool:
+        return self._fenced or self._ticks % 2 == 1 or self._last in _QUOTES
+
+    def read(self, text: str) -> None:
+        first, *lines = text.split("\n")
+        self._add(first)
+        for line in lines:
+            if self._head.lstrip().startswith(_FENCES):
+                self._fenced = not self._fenced
+            self._head, self._ticks, self._last = "", 0, ""
+            self._add(line)
+
+    def _add(self, text: str) -> None:
+        self._head = (self._head + text[:12])[:12]
+        self._ticks += text.count("`")
+        self._last = text[-1:] or self._last
+
+
+def _may_start(text: str) -> bool:
+    """Tell whether a reply that begins so may begin with a mark that is made of ordinary words."""
+    return any(mark.startswith(text) for mark in (*_THINKS, "analysis"))
+
+
+def _begun(text: str, at: int, *, plain: bool = False) -> int:
+    """Return where the beginning of a mark stands at a text's end; its length where none does."""
+    tail = max(at, len(text) - LONGEST)
+    for found in (_BEGINS_PLAIN if plain else _BEGINS).finditer(text, tail):
+        rest = text[found.start() :].lower()
+        channel = rest.startswith(("<|start|>assistant", "<|channel|>")) and "<|message|>" not in rest
+        if channel or any(mark.startswith(rest) for mark in _LITERALS):
+            return found.start()
+    return len(text)
+
+
+def without_thoughts(text: str) -> str:
+    """Return the answer in a whole reply; "" where its thoughts are not closed."""
+    thinking = Thinking(holds=True)
+    _, answer = thinking.part(text)
+    return (answer + thinking.rest()).strip()
+
+
+def answer_in(shown: str) -> str:
+    """Return the answer in text that was shown as it came: all text after a closing mark that came too late."""
+    return without_thoughts(shown) if LATE.search(shown) else shown
+
+
+def end_of_thoughts(text: str, at: int) -> int:
+    """Return where thoughts end that were opened before `at`, marks in them counted; -1 where they do not."""
+    depth = 1
+    for found in SEEN.finditer(text, at):
+        depth += 1 if found.lastgroup == "open" else -1
+        if not depth:
+            return found.end()
+    return -1

@@ -21,7 +21,7 @@ from mindstream.models.fence import escaped
 from mindstream.models.model import Call, JsonSchema, Message, Request, ToolSpec
 from mindstream.models.providers.adapter import Arrival, Delta
 from mindstream.models.providers.limits import CALLS
-from mindstream.models.providers.thoughts import END as THOUGHT
+from mindstream.models.providers.thoughts import CLOSE, LATE, OPEN
 from mindstream.models.reply import DECODER, whole_json
 from mindstream.models.schema import find_faults
 
@@ -38,7 +38,7 @@ _TOOLS = r"\b(tools?\b|tool[ _]choice|function[ _-]?call)"
 _NOT = r"\b(support|un(supported|known|expected|recogni[sz]ed)|extra|not (permitted|allowed|available)|requires? --)"
 UNKNOWN_TOOLS = re.compile(f"{_TOOLS}.{{0,80}}{_NOT}|{_NOT}.{{0,80}}{_TOOLS}", re.IGNORECASE | re.DOTALL)
 """How an endpoint says that it, or its model, calls no tools; the name of one whose schema it dislikes is not meant."""
-BEGINS = re.compile(r"[{\[`]|<(?!/?think)")
+BEGINS = re.compile(rf"(?!{OPEN}|{CLOSE})[{{\[`<]", re.IGNORECASE)
 """Where a call may begin in a text; what stands before it is passed on as it comes."""
 ENDS = re.compile(r"[}\]](?:```|</?[\w|=.-]++>|\s++)*+\Z")
 NAMED = re.compile(r"<function=([\w.-]++)>\s*+(?=\{)")
@@ -120,9 +120,12 @@ def _begin(text: str) -> int:
 def _read(held: str, request: Request, typed: bool, calls: bool) -> Iterator[Arrival]:
     """Give the calls in a text, or the text: the answer in it, where a call or an answer was asked for."""
     found = () if calls or not held else find_calls(held, request)
+    closed = max((each.end() for each in LATE.finditer(held)), default=0)
+    if not found and closed and not calls:  # what was held began within thoughts
+        found = find_calls(held[closed:], request)
     if found:
-        if thought := held.rpartition(THOUGHT)[1]:
-            yield Delta("reply", held[: held.rindex(THOUGHT)] + thought)
+        if closed:
+            yield Delta("reply", held[:closed])
         yield from found
     elif held:
         yield Delta("reply", _answer(held, request.schema) if typed else held)

@@ -159,6 +159,7 @@ class Budgeted:
             request = replace(request, longest_reply=reserved.answered)
         told: Usage | None = None
         said: list[str] = []
+        request = replace(request, on_thought=said.append)  # thoughts are paid for as the reply is
         try:
             async with aclosing(self._model.reply(request)) as parts:
                 async for part in parts:

@@ -6,8 +6,12 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 from mindstream.clock import format_spoken
+from mindstream.coach.packs.saying import shipped_phrases
 from mindstream.coach.talker import HISTORY_TOKENS, gather_context
-from mindstream.errors import ReplyInvalid
+from mindstream.errors import PromptBlocked, ReplyInvalid
+from mindstream.foreign_code import describe
+from mindstream.log.events import Failed
+from mindstream.memory.store.store import Entry
 from mindstream.minds.responder import FunctionResponder, Host
 from mindstream.models.model import Piece, Request
 from mindstream.models.reply import legible_parts
@@ -17,6 +21,7 @@ from mindstream.reasoners.reasoner import Reasoner
 from mindstream.service.chat.companion_talk import CompanionTalk
 from mindstream.service.chat.page import Page
 from mindstream.text.context import Part, fit
+from mindstream.text.language import language_of
 from mindstream.text.links import links, pieces_without_links
 
 NAME = "companion"
@@ -43,10 +48,18 @@ class Companion(FunctionResponder):
         page, said = self.page, False
         question = await self._question(text, host, page)
         request = Request(question, question.role, longest_reply=page.longest_reply, sampling=page.sampling)
-        async with aclosing(answer_pieces(question, self._words(request))) as pieces:
-            async for piece in pieces:
-                said = said or bool(piece.strip())
-                yield piece
+        try:
+            async with aclosing(answer_pieces(question, self._words(request))) as pieces:
+                async for piece in pieces:
+                    said = said or bool(piece.strip())
+                    yield piece
+        except PromptBlocked as error:
+            if said:
+                raise
+            failed = Failed(text=describe(error), where=NAME)
+            await host.memory.commit(Entry(failed, NAME))
+            yield shipped_phrases("model_refused", language_of(text))[0]
+            return
         if not said:
             raise ReplyInvalid(f"{self._model.name} answered with no words")
 

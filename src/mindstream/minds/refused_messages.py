@@ -1,0 +1,182 @@
+"""Leave messages out of prompts that the provider's content filter refuses, so that one message does not end a mind.
+
+The message stays in memory. The log says that it was refused (`MessageRefused`), so that a restart changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from mindstream.errors import PromptBlocked
+from mindstream.log.events import MessageRefused
+from mindstream.memory.memory import Memory
+from mindstream.memory.store.record import Record
+from mindstream.memory.store.store import Entry
+from mindstream.models.fence import escaped
+from mindstream.models.model import Message, Model, Part, Request
+from mindstream.models.roles import Models
+
+T = TypeVar("T")
+MARKER = "(A message was left out here: the content filter of the language model's provider refused it.)"
+"""What a prompt has in the place of a refused message."""
+CANDIDATES = 4
+"""The newest messages of a refused prompt that it is asked without, one at a time."""
+LOOKED_AT = 60
+"""Chat records that are looked through for messages of a prompt."""
+SHORTEST_WITHIN = 8
+"""Characters of a message that is also left out where a longer text contains it."""
+
+
+class RefusedMessages:
+    """The messages of one mind or life that a provider refuses to read."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._records: set[str] | None = None
+        """Ids of their records; None: the log was not read yet."""
+
+    def around(self, models: Models) -> Models:
+        """Return the same models; each leaves these messages out, and finds out which message is refused."""
+        return models.each(lambda model: _WithoutRefused(model, self))
+
+    async def texts(self) -> list[str]:
+        """Return the words of the messages, from memory: what was forgotten is no longer there."""
+        if self._records is None:
+            rows = await self._memory.store.events(self._memory.key, kinds=[MessageRefused.kind])
+            found = {row.event.record for row in rows if isinstance(row.event, MessageRefused)}
+            self._records = found | (self._records or set())
+        if not self._records:
+            return []
+        records = await self._memory.store.records(self._memory.key, sorted(self._records))
+        return [record.text for record in records if record.text]
+
+    async def candidates(self, request: Request) -> list[Record]:
+        """Return the newest messages of the user that a request holds, the newest first."""
+        chat = await self._memory.latest("chat", LOOKED_AT)
+        said = [record for record in reversed(chat) if record.data.get("by_user")]
+        first = {record.text: record for record in reversed(said) if record.id not in (self._records or ())}
+        there = [first[text] for text in dict.fromkeys(record.text for record in said) if text in first]
+        return [record for record in there if _without(request, [record.text]) != request][:CANDIDATES]
+
+    async def add(self, record: Record, model: str, error: PromptBlocked) -> None:
+        """Log that a message is refused."""
+        if self._records is not None and record.id in self._records:
+            return
+        self._records = {*(self._records or ()), record.id}
+        event = MessageRefused(record=record.id, heard=record.seq, model=model, reason=str(error))
+        await self._memory.commit(Entry(event, "mindstream", system=True))
+
+
+class _WithoutRefused:
+    """A model that is asked without refused messages.
+
+    If a prompt is refused, the model is asked again without the user's newest message in it, then without an older one
+    instead. The message without which the prompt is answered was the refused one. If there is none, all candidates are
+    left out together; if that is refused as well, no message is blamed. A prompt that asks for the answer to a refused
+    message fails: a reply to the marker would be no answer.
+    """
+
+    def __init__(self, model: Model, refused: RefusedMessages) -> None:
+        self._model, self._refused = model, refused
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
+        texts = await self._refused.texts()
+        utterance = getattr(request.prompt, "utterance", "")
+        if utterance and utterance in texts:
+            raise PromptBlocked(f"{self.name} refused this message before: it is not asked again")
+        asked, begun = _without(request, texts), False
+        try:
+            async with aclosing(self._model.reply(asked)) as parts:
+                async for part in parts:
+                    begun = True
+                    yield part
+            return
+        except PromptBlocked as error:
+            if begun:
+                raise
+            blocked = error
+        candidates = await self._refused.candidates(asked)
+        for message in candidates:
+            passes = False
+            try:
+                async with aclosing(self._model.reply(_without(asked, [message.text]))) as parts:
+                    async for part in parts:
+                        if not passes:
+                            passes = True
+                            await self._refused.add(message, self.name, blocked)
+                            if message.text == utterance:
+                                raise blocked
+                        yield part
+                return
+            except PromptBlocked:
+                if passes:
+                    raise
+        refused = await self._of_several(asked, candidates) if len(candidates) > 1 else []
+        for message in refused:
+            await self._refused.add(message, self.name, blocked)
+        texts = [message.text for message in refused]
+        if not texts or utterance in texts:
+            raise blocked
+        async with aclosing(self._model.reply(_without(asked, texts))) as parts:
+            async for part in parts:
+                yield part
+
+    async def _of_several(self, asked: Request, candidates: Sequence[Record]) -> list[Record]:
+        """Return the messages that are refused where the prompt is answered without all of them; else none."""
+        passes = _without(asked, [each.text for each in candidates])
+        if not await self._takes(passes):
+            return []
+        alone = [each for each in candidates if not await self._takes(passes.then(Message("user", escaped(each.text))))]
+        return alone or list(candidates)
+
+    async def _takes(self, request: Request) -> bool:
+        """Tell whether a prompt is not refused; no more than the beginning of its reply is waited for."""
+        try:
+            async with aclosing(self._model.reply(request)) as parts:
+                async for _ in parts:
+                    return True
+        except PromptBlocked:
+            return False
+        return True
+
+
+def _without(request: Request, texts: Sequence[str]) -> Request:
+    """Return a request with the marker in the place of these texts; the same one where it holds none of them."""
+    wanted = sorted({text.strip() for text in texts if text.strip()}, key=len, reverse=True)
+    if not wanted:
+        return request
+    prompt = _replaced(request.prompt, wanted)
+    turns = tuple(replace(turn, text=_replaced(turn.text, wanted)) for turn in request.turns)
+    return replace(request, prompt=prompt, turns=turns)
+
+
+def _replaced(value: T, wanted: Sequence[str]) -> T:
+    """Return a value with the marker in the place of texts, however deep they are in it."""
+    new: Any = value
+    if isinstance(value, str):
+        for text in wanted:
+            if value.strip() == text:
+                new = MARKER
+            elif len(text) >= SHORTEST_WITHIN:
+                new = new.replace(text, MARKER)
+    elif isinstance(value, BaseModel):
+        fields = {name: getattr(value, name) for name in type(value).model_fields}
+        changed = {name: each for name, old in fields.items() if (each := _replaced(old, wanted)) is not old}
+        new = value.model_copy(update=changed) if changed else value
+    elif isinstance(value, tuple | list):
+        items = [_replaced(each, wanted) for each in value]
+        if any(one is not other for one, other in zip(items, value, strict=True)):
+            new = type(value)(items) if type(value) in (tuple, list) else value
+    elif isinstance(value, dict):
+        pairs = {key: _replaced(each, wanted) for key, each in value.items()}
+        new = pairs if any(pairs[key] is not each for key, each in value.items()) else value
+    return new  # type: ignore[no-any-return]

@@ -1,0 +1,125 @@
+"""Tool calls put together from the deltas of a stream, in the orders and repetitions in which endpoints send them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
+
+from mindstream.chance import token
+from mindstream.models.model import Call
+
+
+@dataclass
+class _Begun:
+    """A call that is not whole yet."""
+
+    index: Any
+    id: str
+    name: str = ""
+    pieces: list[str] = field(default_factory=list)
+
+    @property
+    def arguments(self) -> str:
+        """The arguments; those of the last piece where it repeats them all, and each once where each came twice."""
+        whole = "".join(self.pieces)
+        once = "".join(piece for piece, _ in groupby(self.pieces))
+        for text in (whole, *reversed(self.pieces), once):
+            if (found := _object(text)) is not None:
+                return found
+        return whole
+
+    @property
+    def is_whole(self) -> bool:
+        ends = self.pieces[-1].rstrip().endswith("}") if self.pieces else False
+        return ends and _object("".join(self.pieces)) is not None
+
+
+class ToolCalls:
+    """The calls of one reply.
+
+    `index` says which call a delta continues, but servers leave it out, repeat it for each call, or begin at 1; `id`
+    comes in the first delta or in each, anew or not at all. So a delta continues the call that it shares an id with,
+    else the one with its index unless it begins another, else the last one.
+
+    Args:
+        names: the tools that were offered.
+        most: after so many calls, `full`.
+    """
+
+    def __init__(self, names: Sequence[str], most: int) -> None:
+        self._names, self._most = names, most
+        self._calls: list[_Begun] = []
+
+    @property
+    def began(self) -> bool:
+        return bool(self._calls)
+
+    @property
+    def full(self) -> bool:
+        return len(self._calls) > self._most
+
+    def take(self, delta: Any, place: int | None) -> str:
+        """Take some more of a call; return the text that it adds.
+
+        Args:
+            place: its place among several calls of one delta, for servers without an index.
+        """
+        function = delta.get("function") or delta.get("custom") or {}
+        if not isinstance(function, dict):
+            function = {"name": function}
+        given = function.get("arguments", delta.get("arguments", function.get("parameters", function.get("input"))))
+        name = function.get("name") or delta.get("name") or ""
+        id_, index = str(delta.get("id") or ""), delta.get("index")
+        piece = given if isinstance(given, str) else "" if given is None else json.dumps(given, ensure_ascii=False)
+        call = self._continued(index if index is not None else place, id_, name, piece)
+        if call is None:
+            self._calls.append(call := _Begun(index if index is not None else place, id_))
+        call.id = call.id or id_
+        if name and name != call.name and not (call.name and call.name in self._names and name in self._names):
+            call.name = name if name.startswith(call.name) else call.name + name
+        if piece:
+            call.pieces.append(piece)
+        return piece or name
+
+    def whole(self) -> Iterator[Call]:
+        """Give the calls, and forget them."""
+        calls, self._calls = self._calls, []
+        for call in calls:
+            arguments = call.arguments
+            if call.name or arguments.strip():
+                yield Call(call.name, arguments, call.id or f"call_{token()}")
+
+    def _continued(self, index: Any, id_: str, name: str, piece: str) -> _Begun | None:
+        """Return the call that a delta continues; None where it begins one."""
+        if id_ and (same := next((call for call in self._calls if call.id == id_), None)):
+            return same
+        at = [call for call in self._calls if call.index == index] if index is not None else self._calls
+        call = at[-1] if at else None
+        if call is None:
+            orphan = not name and not id_ and self._calls  # arguments under another index than their call's
+            return self._calls[-1] if orphan else None
+        if not name or not call.name or (self._is_part(call, name) and not call.pieces):
+            return call
+        if id_ and call.id:  # a new id with a name: another call, unless each delta has a new one
+            return None if call.is_whole or not call.pieces or name != call.name else call
+        return call if name == call.name and (not call.is_whole or _object(piece) == call.arguments) else None
+
+    def _is_part(self, call: _Begun, name: str) -> bool:
+        """Tell whether a name goes on with a call's."""
+        if call.name in self._names:
+            return False
+        return any(offered.startswith(call.name + name) for offered in self._names) or name.startswith(call.name)
+
+
+def _object(text: str) -> str | None:
+    """Return arguments that are one whole JSON object, taken out of the text that some servers put it into."""
+    try:
+        value = json.loads(text)
+        if isinstance(value, str):
+            text, value = value, json.loads(value)
+    except (ValueError, RecursionError):
+        return None
+    return text if isinstance(value, dict) else None
