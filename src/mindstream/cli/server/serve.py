@@ -18,7 +18,8 @@ from mindstream.settings import Settings
 if TYPE_CHECKING:
     from mindstream.server.webhook import Receiver
 
-NOTES = """From this machine no token is asked for; from any other one always is.
+NOTES = """Programs on this machine need no token unless --require-token, --public-url
+or a --host beyond loopback is given; all others need one.
 What is named here, models, packs, documents, no request can change.
 
 Exit code: 0 after SIGTERM or Ctrl-C, when answers have ended; 2 where it
@@ -40,9 +41,9 @@ def serve(
     settings: Settings,
     host: Annotated[str, flag("ADDRESS", "Where it listens.")] = "127.0.0.1",
     port: Annotated[int, flag("N", "Its port; 0 takes one that is free.", min=0, max=65_535)] = 8377,
-    require_token: Annotated[bool, switch("--require-token", "Ask for a token from this machine, too.")] = False,
+    require_token: Annotated[bool, switch("--require-token", "Every request needs a token.")] = False,
     allow_host: Annotated[list[str] | None, flag("NAME", "A name that it is called by; repeatable.")] = None,
-    public_url: Annotated[str, flag("URL", "By which it is called through a proxy, as https://mind.example.org.")] = "",
+    public_url: Annotated[str, flag("URL", "Published by a proxy as https://mind.example.org.")] = "",
     tools: Annotated[
         str, flag("A,B", "What plans and lives may call, as for solve [calculator, recall].")
     ] = "calculator,recall",
