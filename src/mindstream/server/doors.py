@@ -63,8 +63,8 @@ class Doors:
             description="Memory, minds, plans, lives, pools and towns: see docs/server.md.",
         )  # fmt: skip
         self._ledger = Ledger(house.own_store, house.clock)
-        self._budgets = Budgets(self._ledger, house.clock, admission.tokens)
         is_shared = house.settings.data.folder is None  # a folder has one server
+        self._budgets = Budgets(self._ledger, house.clock, admission.tokens, admission.issuer, is_shared=is_shared)
         self.writes = Writes(self._ledger, PATIENCE_S if is_shared else 0.0)
         house.on_forget.append(self.writes.forget)
         self._more: list[contextlib.AbstractAsyncContextManager[Any]] = []

@@ -21,6 +21,8 @@ from mindstream.service.operations.who import checked_scopes, checked_wall
 
 TOKEN = "token:"
 PREFIX = "ms_"
+ISSUED = "iss-"
+"""Beginning of the ids of an issuer's tokens; one of our own has letters and digits alone."""
 
 
 class Token(BaseModel):

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from mindstream.cli.shell.flags import PLAIN, AsJson, bare, command, flag, switch
-from mindstream.cli.shell.output import complain, say, tell
+from mindstream.cli.shell.output import complain, say, tell, warn_if_unpriced
 from mindstream.cli.shell.progress import progress
 from mindstream.errors import InputError
 from mindstream.settings import Settings
@@ -65,6 +65,7 @@ def studio(
     from mindstream.studio.recorded import add_recorded
     from mindstream.studio.serve import add_studio
 
+    warn_if_unpriced(settings)
     settings = settings.model_copy(update={"keep_prompts": True})
     doors = make(settings.data, settings=settings, offered=Offered(towns=read_towns(town or ())))
     add_studio(doors.api)
