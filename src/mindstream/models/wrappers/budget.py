@@ -32,9 +32,9 @@ class Reserved:
 class Budget:
     """What may be spent, shared by any number of models, and what has been.
 
-    Tokens are reserved before a call: what it asks with and all that it may write, or what calls took on average if that
-    is more. While others go on and leave too little for that, it waits; alone, it may write as much as is left, and
-    where that is next to nothing it is not made.
+    Tokens are reserved before a call: what it asks with and all that it may write, or what calls took on average if
+    that is more. While others go on and leave too little for that, it waits; alone, it may write as much as is left,
+    and where that is next to nothing it is not made.
     Money is exceeded by one call at most: a call waits while those that go on might leave nothing for it, at the
     dearest price a token so far, which the first call, alone, finds out. An endpoint without usage is counted by an
     estimate. A call whose price is not known (a local model) adds nothing to `spent_usd`; it is counted as `unpriced`.
