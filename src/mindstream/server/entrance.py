@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -11,7 +12,7 @@ from urllib.parse import urlsplit
 from mindstream.clock import SystemClock
 from mindstream.errors import InputError, StorageError
 from mindstream.server.asgi import App, Message, Receive, Scope, Send
-from mindstream.server.asking import METADATA, LeftS, challenge
+from mindstream.server.asking import METADATA, LeftS, challenge, left_of
 from mindstream.server.budgets import Budgets
 from mindstream.server.health import Metrics
 from mindstream.server.limits import BoundedBody, Limits
@@ -31,6 +32,8 @@ PAGES = "/studio/"
 OPENAI = "/v1/"
 """Here clients of OpenAI's API call, which must send some key: where none is asked for, one that is none of ours opens
 nothing and shuts nothing."""
+LOOK_S = 0.5
+"""Seconds between two looks whether the token of an answer that goes on still holds."""
 FORWARDING = (
     b"forwarded", b"x-forwarded", b"x-real-ip", b"via", b"x-client-ip", b"x-cluster-client-ip", b"x-original-",
     b"x-envoy-", b"x-proxy", b"true-client-ip", b"client-ip", b"cdn-loop", b"cf-", b"fastly-", b"fly-", b"tailscale-",
@@ -80,13 +83,34 @@ class Answer:
         self._send, self._headers = send, list(headers)
         self.status = 0
         self.body: BoundedBody | None = None
+        self._scope: Scope | None = None
+        self._looked, self._has_ended = 0.0, False
 
     def add(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
         """Give it more headers."""
         self._headers.extend(headers)
 
+    def end_with_token(self, scope: Scope) -> None:
+        """End the answer soon after the request's token has ended, unless its endpoint does so itself."""
+        self._scope, self._looked = scope, CLOCK.elapsed()
+
+    async def _is_over(self, message: Message) -> bool:
+        """Return whether nothing more may be sent; between two looks at the token pass LOOK_S seconds."""
+        scope = self._scope
+        if self._has_ended or scope is None or not message.get("more_body") or scope["state"].get("ends_itself"):
+            return self._has_ended
+        if CLOCK.elapsed() - self._looked >= LOOK_S:
+            self._looked = CLOCK.elapsed()
+            with contextlib.suppress(StorageError):  # it looks again
+                self._has_ended = await left_of(scope)() <= 0
+            if self._has_ended:
+                await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+        return self._has_ended
+
     async def send(self, message: Message) -> None:
         """Send a part of it."""
+        if await self._is_over(message):
+            return
         body, refusal = self.body, self.body.refusal if self.body is not None else None
         if refusal is not None and body is not None and not body.is_told:  # whatever was made of it
             body.is_told = True
@@ -150,6 +174,8 @@ class Entrance:
         scope["state"]["who"] = who
         async with self._limits.one(who.key or _address(scope), token):
             answer.body = BoundedBody(scope, receive)
+            if token is not None:
+                answer.end_with_token(scope)
             async with self._limits.weighed(token, answer.body):
                 await self._inner(scope, answer.body, answer.send)
 

@@ -47,7 +47,10 @@ class Retained(Reply):
 
 
 class RecallRequest(Ask):
-    """A question to memory; `floor`: with less certainty nothing is returned; `touch` false: a look changes nothing."""
+    """A question to memory; `floor`: with less certainty nothing is returned; `touch` false: a look changes nothing.
+
+    A token without the scope `write` always looks so.
+    """
 
     query: str = Field(min_length=1, max_length=LONGEST)
     k: int = Field(10, ge=1, le=100)
@@ -117,7 +120,7 @@ async def recall(house: House, who: Who, ask: RecallRequest) -> RecallResult:
     memory = await house.memory(who)
     found = await memory.recall(
         ask.query, ask.k, kinds=ask.kinds, since=ask.since, until=ask.until, as_of=ask.as_of, floor=ask.floor,
-        where={"episode": ask.session} if ask.session else None, touch=ask.touch,
+        where={"episode": ask.session} if ask.session else None, touch=ask.touch and who.may("memory", "write"),
     )  # fmt: skip
     return show_recalled(found, found.certainty, house.clock.now())
 
