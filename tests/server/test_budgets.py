@@ -112,7 +112,7 @@ async def test_a_call_that_does_not_end_well_releases_what_it_reserved(end: str)
 
 
 async def test_a_limit_in_money_refuses_what_has_no_known_price() -> None:
-    for name in ("http://127.0.0.1:9/v1#any", "openai:no-such-model", "https://llm.example.org/v1#x"):
+    for name in ("http://127.0.0.1:9/v1#any", "http://127.0.0.1:11/v1#own", "https://llm.example.org/v1#x"):
         model = Spends(name)
         with pytest.raises(BudgetSpent, match=r"no price is known for .*--max-tokens"):
             await parts_of(charged(metered(model), Budget(cost_usd=1)))
@@ -143,11 +143,11 @@ def test_every_way_to_a_model_keeps_to_a_budget(
         return client.post(path, json=body, headers=poor | more).status_code
 
     with Served(folder, model=f"{door.url}#any") as served, served.client() as client:
-        poor = served.token("acme", tokens=9_000)
-        with ThreadPoolExecutor(24) as threads:
-            list(threads.map(ask, range(24)))
+        poor = served.token("acme", tokens=5_000)
+        with ThreadPoolExecutor(12) as threads:
+            list(threads.map(ask, range(12)))
         limits = client.get("/api/v1/cost", headers=poor).json()["limits"]
-    assert 0 < len(door.asked) <= 10 and limits["spent_tokens"] <= 10_000, limits
+    assert 0 < len(door.asked) <= 6 and limits["spent_tokens"] <= 6_000, limits
 
 
 async def test_each_holder_of_an_issuer_s_tokens_has_a_budget(folder: Path) -> None:

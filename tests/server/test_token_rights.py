@@ -11,13 +11,14 @@ from fake_endpoint import FakeEndpoint, Says
 from served import Served
 
 USER = "/api/v1/users/ann"
+HI = [{"role": "user", "content": "Hi"}]
 
 
 @pytest.mark.parametrize(
     ("path", "body"),
     [
         (f"{USER}/send", {"text": "Hello!"}),
-        ("/v1/chat/completions", {"model": "companion", "stream": True, "messages": [{"role": "user", "content": "Hi"}]}),
+        ("/v1/chat/completions", {"model": "companion", "stream": True, "messages": HI}),
         ("/v1/responses", {"model": "companion", "stream": True, "input": "Hi again"}),
     ],
 )  # fmt: skip
@@ -43,12 +44,12 @@ def test_a_read_token_strengthens_nothing(served: Served, client: httpx.Client) 
 
     def recalls() -> object:
         client.post(f"{USER}/memories/recall", json={"query": "when is tea?", "touch": True}, headers=reader)
-        return client.get(f"{USER}/memories/{made}/strength", headers=writer).json()["recalls"]
+        return client.get(f"{USER}/memories/{made}/strength", headers=writer).json()["level"]
 
-    before = client.get(f"{USER}/memories/{made}/strength", headers=writer).json()["recalls"]
+    before = client.get(f"{USER}/memories/{made}/strength", headers=writer).json()["level"]
     assert recalls() == recalls() == before
     client.post(f"{USER}/memories/recall", json={"query": "when is tea?"}, headers=writer)
-    assert client.get(f"{USER}/memories/{made}/strength", headers=writer).json()["recalls"] != before
+    assert client.get(f"{USER}/memories/{made}/strength", headers=writer).json()["level"] != before
 
 
 def test_metrics_are_for_the_server_s_own_tokens(served: Served, client: httpx.Client) -> None:

@@ -17,7 +17,7 @@ STUCK_S, CHECK_S = 30.0, 5.0
 """Seconds in which a client must take something of what waits for it, and how often that is checked."""
 MOST = 4_000
 """Connections that are open at once; further ones are answered 503."""
-MOST_UNREAD, LARGE, BOUND_S = 256_000_000, 65_536, 0.02
+MOST_UNREAD, LARGE, BOUND_S = 128_000_000, 65_536, 0.02
 """Bytes of answers that may wait for all clients together; counted when one has more than LARGE bytes waiting, at most
 every BOUND_S seconds."""
 TELL_S = 10.0
