@@ -19,7 +19,7 @@ from mindstream.errors import InputError, SettingsError
 from mindstream.paths import own_folder, usable
 
 OWN = "_"
-"""Begins the names of tenants that mindstream makes for itself: none of a token's is called so."""
+"""First character of the names of tenants that mindstream makes for itself. `log.names.checked_tenant` refuses it."""
 SHOWN = ("host", "port", "user", "dbname", "sslmode", "options", "target_session_attrs")
 """The settings in a URL that are shown; a password may stand in others."""
 NO_URL = (

@@ -99,6 +99,10 @@ def test_this_machines_own_people_are_meant_by_the_name_that_tokens_have_for_the
         (["delete-tenant", "acme", "--yes"], "nothing is kept of a tenant 'acme'"),
         (["delete-tenant", "local", "--yes"], "are no tenant"),
         (["delete-tenant", "*", "--yes"], "tenant '*'"),
+        (["delete-tenant", "_town", "--yes"], "are reserved"),
+        (["retain", "--now", "--tenant", "_life"], "are reserved"),
+        (["audit", "--tenant", "_town"], "are reserved"),
+        (["export-person", "x.zip", "--user", "ann", "--tenant", "_town"], "are reserved"),
         (["export-person", "carla.zip", "--user", "carla"], "nobody is called 'carla'"),
     ],
 )

@@ -13,8 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from world import Words
 
-from mindstream import Memory, Mind, SqliteStore
+from mindstream import ManualClock, Memory, Mind, SqliteStore
 from mindstream.errors import Conflict, InputError, MindstreamError
+from mindstream.location import Location
 from mindstream.log.database import FILE, open_database
 from mindstream.log.events import Failed, Remembered
 from mindstream.log.folder import history
@@ -29,14 +30,17 @@ from mindstream.log.names import (
     shown_name,
     tenant_of,
 )
+from mindstream.memory.opening import open_store
 from mindstream.memory.store.record import Kind, Record, new_id
 from mindstream.memory.store.rows import INSERT, insertion
 from mindstream.memory.store.store import Commit, Entry
 from mindstream.memory.store.sums import sum_of_event
 from mindstream.memory.store.tables import MIGRATIONS
+from mindstream.server.tokens import Tokens
 from mindstream.service.doctor.damage import faults
 from mindstream.service.doctor.mending import mend
 from mindstream.service.doctor.readable import looking_into
+from mindstream.service.operations.offered import read_towns
 from mindstream.service.operations.refusals import Forbidden
 from mindstream.service.operations.who import Who
 from mindstream.settings import Settings
@@ -50,6 +54,23 @@ AWKWARD = "anAÀаοI1l０Ａﬀ Ⅳé:|/.@+-_ᅠㅤ茶\u0301\u200b\u202e#'\0"
 
 
 # The attacks.
+
+
+@pytest.mark.parametrize("tenant", ["_town", "_", "_life", "__", "_Town.2"])
+async def test_no_caller_names_a_reserved_tenant(tenant: str, folder: Path) -> None:
+    async def make_token() -> None:
+        async with SqliteStore(folder) as store:
+            await Tokens(lambda: store, ManualClock()).new(tenant, "read", 1)
+
+    for opened in (open_store, SqliteStore):
+        with pytest.raises(InputError, match="reserved"):
+            opened(folder, tenant)
+    with pytest.raises(InputError, match="reserved"):
+        await make_token()
+    with pytest.raises(InputError, match="reserved"):
+        read_towns([f"{tenant}/ville={folder}"])
+    async with open_store(Location(folder, tenant=tenant)) as own:
+        assert tenant_of(own.key(StreamName("town", "town"))) == tenant, "its own parts mindstream opens by location"
 
 
 async def test_a_user_called_as_a_pool_was_reads_nothing_of_it(tmp_path: Path) -> None:

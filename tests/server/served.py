@@ -31,10 +31,10 @@ class Served:
         url: where it listens, as http://127.0.0.1:1234.
     """
 
-    def __init__(self, data: AnyData, **more: Any) -> None:
+    def __init__(self, data: AnyData, host: str = "127.0.0.1", **more: Any) -> None:
         self.doors: Doors = app(data, **more)
-        self._socket = listen("127.0.0.1", 0)
-        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+        self._socket = listen(host, 0)
+        self.url = f"http://{'[::1]' if ':' in host else '127.0.0.1'}:{self._socket.getsockname()[1]}"
         self._server = Server(self.doors, configure(self.doors))
         self._thread = threading.Thread(target=self._run, daemon=True)
 

@@ -71,7 +71,7 @@ def test_what_is_not_for_this_server_is_refused(asking: httpx.Client, issuer: Lo
     wrongs: list[dict[str, Any]] = [
         {"exp": now - 60}, {"exp": None}, {"nbf": now + 600}, {"iss": "https://evil.example"}, {"iss": None},
         {"aud": "another"}, {"aud": None}, {"aud": []}, {"tenant": None}, {"tenant": ""}, {"tenant": "../x"},
-        {"tenant": "a#b"}, {"tenant": 7}, {"tenant": "local"},
+        {"tenant": "a#b"}, {"tenant": 7}, {"tenant": "local"}, {"tenant": "_town"}, {"tenant": "_"}, {"tenant": "_new"},
     ]  # fmt: skip
     for wrong in wrongs:
         refused = asking.get(f"{USER}/memories", headers=issuer.token(**wrong))

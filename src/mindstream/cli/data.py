@@ -15,6 +15,7 @@ from mindstream.clock import DAY_S, SystemClock, format_iso
 from mindstream.errors import InputError
 from mindstream.location import Location
 from mindstream.log.audit import Deed, machine_user
+from mindstream.log.names import checked_tenant
 from mindstream.log.retention import Rule
 from mindstream.memory.opening import copy_data, open_store
 from mindstream.models.embedders.named import embedder
@@ -181,7 +182,7 @@ async def audit(
     finds by it.
     """
     async with open_store(settings.data) as store:
-        rows = await store.audit(user, tenant, limit)
+        rows = await store.audit(user, checked_tenant(tenant), limit)
     if json:
         print_json(*({name: getattr(row, name) for name in row.__slots__} for row in rows))
     elif not rows:

@@ -12,6 +12,7 @@ from typing import Literal, NewType, TypeAlias, get_args
 from mindstream.errors import InputError
 from mindstream.identifiers import INVISIBLE, normal_name
 from mindstream.identifiers import checked_name as checked_name
+from mindstream.location import OWN
 
 StreamKind: TypeAlias = Literal["user", "pool", "resident", "town", "documents"]
 StreamKey = NewType("StreamKey", str)
@@ -56,7 +57,7 @@ class StreamName:
         if self.kind not in get_args(StreamKind):
             raise InputError(f"there is no kind of stream {self.kind!r}")
         checked_name(self.normal, self.kind)
-        checked_tenant(self.tenant)
+        _checked_form(self.tenant)
 
     @property
     def normal(self) -> str:
@@ -83,18 +84,32 @@ class StreamName:
         return StreamKey(id_ if self.kind == "user" and not self.tenant else MARK.join((self.tenant, self.kind, id_)))
 
 
+class OwnTenant(str):
+    """A tenant that mindstream makes for itself in a database. No name that a caller gives can be one."""
+
+    __slots__ = ()
+
+
 def checked_tenant(tenant: str) -> str:
-    """Return the normal form of a tenant's name (see `normal_name`), or "" for none.
+    """Return the normal form of a tenant's name (see `normal_name`) as a caller gave it, or "" for none.
 
     Raises:
-        InputError: it is too long, or holds other than letters, digits, dots, dashes and underscores.
+        InputError: it is too long, holds other than letters, digits, dots, dashes and underscores, or is reserved.
     """
+    if isinstance(tenant, OwnTenant):
+        return tenant
     normal = normal_name(tenant)
-    if normal and not TENANT.fullmatch(normal):
+    if normal.startswith(OWN):
+        raise InputError(f"tenant {tenant[:80]!r}: names that begin with {OWN} are reserved; choose another name")
+    return _checked_form(normal)
+
+
+def _checked_form(tenant: str) -> str:
+    if tenant and not TENANT.fullmatch(tenant):
         raise InputError(
             f"tenant {tenant[:80]!r}: use 1 to 64 letters, digits, . _ and -, beginning with a letter or digit"
         )
-    return normal
+    return tenant
 
 
 def name_of(key: str) -> StreamName:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from mindstream.clock import Clock, SystemClock
 from mindstream.errors import StorageError
-from mindstream.location import AnyData, Location
+from mindstream.location import OWN, AnyData, Location
 from mindstream.log.database import FILE
 from mindstream.log.erasure import finish_all
-from mindstream.log.names import StreamKey, checked_tenant
+from mindstream.log.names import OwnTenant, StreamKey, checked_tenant
 from mindstream.memory.privacy_watch import watching
 from mindstream.memory.store.sql_store import SqlStore
 from mindstream.memory.store.sqlite import SqliteStore
@@ -33,11 +33,12 @@ def open_store(data: AnyData, tenant: str = "") -> SqlStore:
         tenant: whose streams are seen; "": the location's own part.
 
     Raises:
-        InputError: no tenant can be called so.
+        InputError: the tenant's name is not allowed, or reserved.
         StorageError: it cannot be used, or the driver for it is not installed.
     """
     where = Location.of(data)
-    return _opened(where, checked_tenant(tenant) or where.tenant)
+    own = OwnTenant(where.tenant) if where.tenant.startswith(OWN) else where.tenant
+    return _opened(where, checked_tenant(tenant) or own)
 
 
 def open_everyone(data: AnyData) -> SqlStore:

@@ -5,24 +5,40 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
 
 from mindstream.clock import DAY_S, Clock
 from mindstream.errors import StorageError
 from mindstream.models.wrappers.budget import Budget
 from mindstream.server.ledger import Ledger
-from mindstream.server.tokens import Token, Tokens
+from mindstream.server.tokens import ISSUED, Token, Tokens
+
+if TYPE_CHECKING:
+    from mindstream.server.issuer import Issuer
 
 KEPT_S = 2.0
 """So long what was spent may be known in memory alone, while much is left."""
 NEAR = 0.8
-"""From this share of a limit on all servers are asked before each call: what goes on at once may exceed it, no more."""
+"""Share of a limit from which on each request exchanges with the ledger what was spent."""
 
 
 class Budgets:
-    """A budget for each token that has limits, anew each day; what all servers spend is counted together."""
+    """A budget for each token that has limits, anew each day; what all servers spend is counted together.
 
-    def __init__(self, ledger: Ledger, clock: Clock, tokens: Tokens) -> None:
+    What calls in flight reserve is written down as spent, and corrected when they end. A server that is killed leaves
+    its reservations counted for that day.
+
+    Args:
+        issuer: whose tokens have the limits that the operator set for all of them.
+        is_shared: other processes spend of the same budgets, so that each call exchanges with the ledger before it
+            begins. One call of each process may exceed a limit then; in one process none does.
+    """
+
+    def __init__(
+        self, ledger: Ledger, clock: Clock, tokens: Tokens, issuer: Issuer | None = None, *, is_shared: bool = True
+    ) -> None:
         self._ledger, self._clock, self._tokens = ledger, clock, tokens
+        self._issuer, self._is_shared = issuer, is_shared
         self._held: dict[tuple[str, int], Budget] = {}
         self._kept: dict[tuple[str, int], tuple[int, int, float]] = {}
         self._at: dict[tuple[str, int], float] = {}
@@ -36,25 +52,29 @@ class Budgets:
             spent = await self._ledger.spend(*key, 0, 0, 0.0)
             if key not in self._held:
                 budget = Budget(None, token.tokens, token.usd, *spent)
-                budget.bring_up = lambda: self._bring_up(key)
+                budget.bring_up = lambda: self._bring_up(key, is_call=True)
                 self._held[key], self._kept[key], self._at[key] = budget, spent, self._clock.elapsed()
         await self._bring_up(key)
         return self._held[key]
 
     async def of_id(self, id_: str) -> Budget | None:
         """Return what the token of an id may spend today; None: there is no limit, or no such token."""
+        if self._issuer is not None and id_.startswith(ISSUED):
+            return await self.of(self._issuer.limited(id_))
         found = next((each for each in await self._tokens.each() if each.id == id_), None)
         return await self.of(found) if found is not None else None
 
-    async def _bring_up(self, key: tuple[str, int]) -> None:
+    async def _bring_up(self, key: tuple[str, int], *, is_call: bool = False) -> None:
         """Exchange with the ledger what was spent: ours is added there, and that of others here."""
         budget, now = self._held.get(key), self._clock.elapsed()
-        if budget is not None and (now - self._at[key] > KEPT_S or budget.is_near(NEAR)):
+        if budget is None:
+            return
+        if now - self._at[key] > KEPT_S or (self._is_shared and (is_call or budget.is_near(NEAR))):
             self._at[key] = now
             await self._exchange(key, budget)
 
     async def _exchange(self, key: tuple[str, int], budget: Budget) -> None:
-        kept, ours = self._kept[key], (budget.spent_calls, budget.spent_tokens, budget.spent_usd)
+        kept, ours = self._kept[key], _counted(budget)
         self._kept[key] = ours  # whoever comes meanwhile adds what comes after
         calls, tokens, usd = ours[0] - kept[0], ours[1] - kept[1], ours[2] - kept[2]
         try:
@@ -93,7 +113,14 @@ class Budgets:
         """Write down what was spent since, and let go of days that are over."""
         today = int(self._clock.now() // DAY_S)
         for key, each in list(self._held.items()):
-            if (each.spent_calls, each.spent_tokens, each.spent_usd) != self._kept[key]:
+            if _counted(each) != self._kept[key]:
                 await self._exchange(key, each)
             if key[1] < today - 1:
                 del self._held[key], self._kept[key], self._at[key]
+
+
+def _counted(budget: Budget) -> tuple[int, int, float]:
+    """Return what counts for other servers: what is spent, and what calls in flight have reserved."""
+    return (
+        budget.spent_calls, budget.spent_tokens + budget.reserved_tokens, budget.spent_usd + budget.reserved_usd
+    )  # fmt: skip

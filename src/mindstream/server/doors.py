@@ -63,8 +63,8 @@ class Doors:
             description="Memory, minds, plans, lives, pools and towns: see docs/server.md.",
         )  # fmt: skip
         self._ledger = Ledger(house.own_store, house.clock)
-        self._budgets = Budgets(self._ledger, house.clock, admission.tokens)
         is_shared = house.settings.data.folder is None  # a folder has one server
+        self._budgets = Budgets(self._ledger, house.clock, admission.tokens, admission.issuer, is_shared=is_shared)
         self.writes = Writes(house, self._ledger, PATIENCE_S if is_shared else 0.0)
         house.on_forget.append(self.writes.check)
         self._more: list[contextlib.AbstractAsyncContextManager[Any]] = []
@@ -126,14 +126,16 @@ def app(
     Args:
         data: a data folder, the URL of a PostgreSQL database, or a house.
         model: who answers in all roles, by name or as `Models`; None: as the settings say.
-        require_token: also from this machine. From any other a token is always asked for.
+        require_token: every request needs a token. Otherwise only those of programs on this machine are accepted
+            without one: see `entrance.is_local`. Set it if the application is mounted behind a proxy.
         hosts: names under which it is served, beside localhost.
         origins: pages that may call it from a browser.
         offered: tools, documents and towns for whoever asks; None: a calculator, and memory itself.
         at_once: so many calls of each model go on at a time.
         issuer: whose tokens open, too.
         webhook: who is told what minds add after their answers.
-        public_url: by which it is called through a proxy, as https://mind.example.org; "": by its own name.
+        public_url: the URL by which a proxy publishes the server, as https://mind.example.org; with it every request
+            needs a token.
         thinks: thoughts are thought here; else others do (`mindstream work`).
 
     Raises:

@@ -1,7 +1,8 @@
-"""The entrance: whom a request is from, before anything else is read of it. In front of all doors, chat and MCP too."""
+"""Authentication: decides who sent a request before any endpoint (REST, chat, MCP, studio) sees it."""
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -11,7 +12,7 @@ from urllib.parse import urlsplit
 from mindstream.clock import SystemClock
 from mindstream.errors import InputError, StorageError
 from mindstream.server.asgi import App, Message, Receive, Scope, Send
-from mindstream.server.asking import METADATA, LeftS, challenge
+from mindstream.server.asking import METADATA, LeftS, challenge, left_of
 from mindstream.server.budgets import Budgets
 from mindstream.server.health import Metrics
 from mindstream.server.limits import BoundedBody, Limits
@@ -31,19 +32,28 @@ PAGES = "/studio/"
 OPENAI = "/v1/"
 """Here clients of OpenAI's API call, which must send some key: where none is asked for, one that is none of ours opens
 nothing and shuts nothing."""
-LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+LOOK_S = 0.5
+"""Seconds between two looks whether the token of an answer that goes on still holds."""
+FORWARDING = (
+    b"forwarded", b"x-forwarded", b"x-real-ip", b"via", b"x-client-ip", b"x-cluster-client-ip", b"x-original-",
+    b"x-envoy-", b"x-proxy", b"true-client-ip", b"client-ip", b"cdn-loop", b"cf-", b"fastly-", b"fly-", b"tailscale-",
+    b"x-amzn-", b"x-amz-cf-", b"x-azure-", b"x-appengine-", b"x-vercel-", b"akamai-",
+)  # fmt: skip
+"""Beginnings of the names of headers that only proxies send. A second line of defence: see `is_local`."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Admission:
-    """Who gets in.
+    """Which requests are accepted.
 
     Attributes:
-        require_token: also from this machine.
+        require_token: every request needs a token, from this machine too. `Server` sets it if it listens on an address
+            that other machines reach.
         hosts: names by which the server is called, beside those of this machine; "*": any.
         origins: pages that may call it from a browser, beside its own; as https://chat.example.org.
         issuer: whose tokens open, too; None: nobody's.
-        public_url: by which it is called through a proxy, as https://mind.example.org; "": by its own name.
+        public_url: the URL by which a proxy publishes the server, as https://mind.example.org; "": none. Every request
+            needs a token then, since a proxy on this machine connects from a loopback address.
     """
 
     tokens: Tokens
@@ -73,13 +83,34 @@ class Answer:
         self._send, self._headers = send, list(headers)
         self.status = 0
         self.body: BoundedBody | None = None
+        self._scope: Scope | None = None
+        self._looked, self._has_ended = 0.0, False
 
     def add(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
         """Give it more headers."""
         self._headers.extend(headers)
 
+    def end_with_token(self, scope: Scope) -> None:
+        """End the answer soon after the request's token has ended, unless its endpoint does so itself."""
+        self._scope, self._looked = scope, CLOCK.elapsed()
+
+    async def _is_over(self, message: Message) -> bool:
+        """Return whether nothing more may be sent; between two looks at the token pass LOOK_S seconds."""
+        scope = self._scope
+        if self._has_ended or scope is None or not message.get("more_body") or scope["state"].get("ends_itself"):
+            return self._has_ended
+        if CLOCK.elapsed() - self._looked >= LOOK_S:
+            self._looked = CLOCK.elapsed()
+            with contextlib.suppress(StorageError):  # it looks again
+                self._has_ended = await left_of(scope)() <= 0
+            if self._has_ended:
+                await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+        return self._has_ended
+
     async def send(self, message: Message) -> None:
         """Send a part of it."""
+        if await self._is_over(message):
+            return
         body, refusal = self.body, self.body.refusal if self.body is not None else None
         if refusal is not None and body is not None and not body.is_told:  # whatever was made of it
             body.is_told = True
@@ -106,6 +137,10 @@ class Entrance:
         self._names = {*admission.hosts, *filter(None, [host_name(urlsplit(admission.public_url).netloc)])}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":  # no endpoint has one, so none is opened unauthenticated
+            await receive()
+            await send({"type": "websocket.close", "code": 1008})
+            return
         if scope["type"] != "http":
             await self._inner(scope, receive, send)
             return
@@ -124,6 +159,8 @@ class Entrance:
     async def _let_in(self, scope: Scope, receive: Receive, answer: Answer) -> None:
         headers = _headers(scope)
         scope.setdefault("state", {})["public_url"] = self._admission.public_url
+        if not scope["path"].startswith("/"):  # absolute form: its host would overrule the Host header
+            raise Refusal("malformed", "expected a path that begins with /")
         self._check_host(headers.get("host", ""))
         self._check_origin(headers)
         if headers.get("origin") in self._admission.origins:
@@ -137,13 +174,15 @@ class Entrance:
         scope["state"]["who"] = who
         async with self._limits.one(who.key or _address(scope), token):
             answer.body = BoundedBody(scope, receive)
+            if token is not None:
+                answer.end_with_token(scope)
             async with self._limits.weighed(token, answer.body):
                 await self._inner(scope, answer.body, answer.send)
 
     def _check_host(self, host: str) -> None:
         """Refuse a name that is not ours: a page may have let its own point here (DNS rebinding); an address cannot."""
         name = host_name(host)
-        if name in LOOPBACK or is_address(name) or "*" in self._names or name in self._names:
+        if name == "localhost" or is_address(name) or "*" in self._names or name in self._names:
             return
         raise Refusal("misdirected", "this server is not called so; `--allow-host NAME` lets it be")
 
@@ -166,7 +205,8 @@ class Entrance:
             return Who(found.tenant, frozenset(found.scopes), only=found.user, key=found.id), found
         if self._is_open(scope):
             return LOCAL_PEOPLE, None
-        if scope["path"] in OPEN_PATHS or scope["path"].startswith((METADATA, PAGES)):
+        path = path_of(scope)
+        if path in OPEN_PATHS or path.startswith((METADATA, PAGES)):
             return Who("", frozenset()), None
         raise Refusal("unauthenticated", "send a token: Authorization: Bearer …", challenge("", scope))
 
@@ -194,23 +234,57 @@ class Entrance:
 
     def _is_free(self, scope: Scope) -> bool:
         """Tell whether a made-up token is passed over."""
-        return scope["path"].startswith(OPENAI) and self._is_open(scope)
+        return path_of(scope).startswith(OPENAI) and self._is_open(scope)
 
     def _is_open(self, scope: Scope) -> bool:
-        """Tell whether no token is asked for."""
-        return not self._admission.require_token and is_here(scope)
+        """Tell whether the request is accepted without a token."""
+        admission = self._admission
+        return not (admission.require_token or admission.public_url) and is_local(scope)
 
 
-def is_here(scope: Scope) -> bool:
-    """Tell whether a request comes from this machine, and no proxy has passed it on from another."""
-    client = scope.get("client")
-    names = {name.lower() for name, _ in scope.get("headers", ())}
-    if not client or names & {b"forwarded", b"x-forwarded-for", b"x-real-ip", b"via"}:
-        return False
+def is_local(scope: Scope) -> bool:
+    """Return whether a program on this machine sent the request, by an allow-list: all of these must hold.
+
+    - The peer's address is a loopback address. A Unix socket has none: a proxy may stand behind it.
+    - The one Host header names a loopback address, as a client on this machine does that was given no other name.
+    - The protocol is HTTP/1.1 or later. nginx forwards as HTTP/1.0 and by the upstream's name unless told otherwise.
+    - No header has a name that only proxies send.
+
+    A proxy on this machine that does none of this cannot be told apart: `--public-url` or `--require-token` is needed.
+    """
+    peer = (scope.get("client") or ("",))[0]
+    hosts = [value.decode("latin-1") for name, value in scope["headers"] if name.lower() == b"host"]
+    return (
+        is_loopback(peer)
+        and len(hosts) == 1
+        and is_loopback_host(hosts[0])
+        and scope.get("http_version", "1.1") != "1.0"
+        and not any(name.lower().startswith(FORWARDING) for name, _ in scope["headers"])
+    )
+
+
+def is_loopback(address: str) -> bool:
+    """Return whether a socket's address is one of this machine's loopback interface."""
     try:
-        return ipaddress.ip_address(client[0]).is_loopback
+        return ipaddress.ip_address(address).is_loopback
     except ValueError:
         return False
+
+
+def is_loopback_host(host: str) -> bool:
+    """Return whether a Host header is `localhost`, an address of 127.0.0.0/8 or `[::1]`, with or without a port."""
+    name, colon, port = host.rpartition(":") if not host.endswith("]") else (host, "", "")
+    if not colon:
+        name = host
+    elif not (port.isascii() and port.isdigit()):
+        return False
+    return name.lower() in ("localhost", "[::1]") or (":" not in name and is_loopback(name))
+
+
+def path_of(scope: Scope) -> str:
+    """Return the path below the one at which the application is mounted."""
+    path, root = str(scope["path"]), str(scope.get("root_path", ""))
+    return path[len(root) :] if root and f"{path}/".startswith(f"{root}/") else path
 
 
 def is_address(name: str) -> bool:

@@ -49,6 +49,7 @@ def add_events(api: FastAPI, house: House) -> None:
         ground = house.ground(about)
         mind = ground.store.key(about.name) if about.user else None
         wants = choose(mind, kinds_of(kind, room))
+        request.scope["state"]["ends_itself"] = True  # it says where to go on
         return EventStream(follow(ground.hub, wants, read_id(last_event_id, after), mind, left_of(request.scope)))
 
 

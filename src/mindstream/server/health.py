@@ -1,20 +1,24 @@
-"""/healthz, /readyz, /metrics: for whoever watches the process. Nothing of anybody's stands in them."""
+"""/healthz, /readyz, /metrics: for programs that watch the process. They hold no user's data."""
 
 from __future__ import annotations
 
 import resource
 from collections import Counter
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 from pydantic import BaseModel
 from starlette.responses import Response
 
 import mindstream as package
+from mindstream.server.asking import who_of
 from mindstream.server.problems import Refusal
 from mindstream.server.rest import problems_of
 from mindstream.service.operations.house import House
+from mindstream.service.operations.refusals import Forbidden
+from mindstream.service.operations.who import LOCAL
 
 TEXT = "text/plain; version=0.0.4"
+METRICS_SCOPES = {"admin", "server.admin", "server.read"}
 
 
 class Health(BaseModel):
@@ -84,8 +88,11 @@ def add_health(api: FastAPI, house: House, metrics: Metrics) -> None:
         "/metrics", tags=["server"], operation_id="server.metrics", response_class=Response,
         responses=problems_of("NEED") | {200: {"content": {TEXT: {"schema": {"type": "string"}}}}},
     )  # fmt: skip
-    async def show() -> Response:
-        """Return counts and gauges, as Prometheus reads them."""
+    async def show(request: Request) -> Response:
+        """Return counts and gauges, as Prometheus reads them; for tokens of the tenant `local` (admin, server.read)."""
+        who = who_of(request.scope)
+        if who.tenant != LOCAL or who.only or not who.scopes & METRICS_SCOPES:
+            raise Forbidden("metrics are of the whole server: use a token of the tenant `local` with `server.read`")
         return Response(metrics.text(), media_type=TEXT)
 
 

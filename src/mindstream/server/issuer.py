@@ -23,7 +23,7 @@ from mindstream.log.erasures import digest_of
 from mindstream.log.names import StreamName
 from mindstream.models.providers.wire import HTTP_ERRORS, http_client
 from mindstream.server.problems import Refusal
-from mindstream.server.tokens import Token
+from mindstream.server.tokens import ISSUED, Token
 from mindstream.service.operations.who import LOCAL, checked_scopes, checked_wall
 
 CONFIGURATION = "/.well-known/openid-configuration"
@@ -50,19 +50,23 @@ class Issuer:
         audience: what a token must be for (`aud`), one of these.
         tenant_claim: what says whose tenant it is.
         user_claim: what says the one user that it is for, as `sub`; "": it is for any of the tenant's.
+        tokens, usd: what each holder may spend on models, a day; None: what the server may. A holder is a tenant's user
+            (`user_claim`), else a tenant's `sub`.
 
     Raises:
         InputError: it is no HTTPS address (HTTP only on this machine), or there is no audience.
     """
 
     def __init__(
-        self, url: str, audience: Sequence[str], clock: Clock, *, tenant_claim: str = "tenant", user_claim: str = ""
-    ) -> None:
+        self, url: str, audience: Sequence[str], clock: Clock, *, tenant_claim: str = "tenant", user_claim: str = "",
+        tokens: int | None = None, usd: float | None = None,
+    ) -> None:  # fmt: skip
         self.url = checked_address(url)
         self._audience = [each for each in audience if each]
         if not self._audience:
             raise InputError("name what the issuer's tokens must be for: --audience")
         self._tenant_claim, self._user_claim, self._clock = tenant_claim, user_claim, clock
+        self._tokens, self._usd = tokens, usd
         self._keys: dict[str, jwt.PyJWK] = {}
         self._fetched: float | None = None
         self._tried: float | None = None
@@ -102,6 +106,10 @@ class Issuer:
         """Return how long a token of the issuer's still holds; below 0 where it does not any more."""
         return token.ends + LEEWAY_S - self._clock.now()
 
+    def limited(self, id_: str) -> Token:
+        """Return the limits of a holder by the id of their tokens; it opens nothing."""
+        return Token(id=id_, hash="", tenant="", scopes=[], made=0.0, ends=0.0, tokens=self._tokens, usd=self._usd)
+
     async def _token(self, claims: dict[str, Any]) -> Token | None:
         tenant, user = claims.get(self._tenant_claim), claims.get(self._user_claim) if self._user_claim else ""
         if (
@@ -114,9 +122,9 @@ class Issuer:
         try:
             who = f"{tenant}\n{user or claims.get('sub', '')}"
             return Token(
-                id=f"iss-{(await self.digest(who))[:20]}", hash="", tenant=checked_wall(tenant),
+                id=f"{ISSUED}{(await self.digest(who))[:20]}", hash="", tenant=checked_wall(tenant),
                 scopes=read_scopes(claims), made=float(claims.get("iat", 0)), ends=float(claims["exp"]),
-                user=StreamName("user", user).normal if user else "",
+                user=StreamName("user", user).normal if user else "", tokens=self._tokens, usd=self._usd,
             )  # fmt: skip
         except (InputError, ValueError, TypeError):
             return None

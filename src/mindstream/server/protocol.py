@@ -1,19 +1,27 @@
-"""Connections that say nothing, or too slowly, or are too many, cost nothing: uvicorn's protocol with these bounds."""
+"""Bounds connections that are silent, slow, too many, or that do not read: uvicorn's HTTP/1.1 protocol with limits."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import math
 from typing import Any
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol as Connection
 
+LOG = logging.getLogger("mindstream.server")
 HEAD_S = 15.0
-"""So long a request's head may take, from the connection or from its first byte on."""
-LINGER_S = 5.0
-"""So long a connection that was closed may take to read what was sent."""
+"""Seconds that a request's head may take, from the connection or from its first byte on."""
+STUCK_S, CHECK_S = 30.0, 5.0
+"""Seconds in which a client must take something of what waits for it, and how often that is checked."""
 MOST = 4_000
-"""So many connections are open at once; beyond, they are told to come back."""
+"""Connections that are open at once; further ones are answered 503."""
+MOST_UNREAD, LARGE, BOUND_S = 128_000_000, 65_536, 0.02
+"""Bytes of answers that may wait for all clients together; counted when one has more than LARGE bytes waiting, at most
+every BOUND_S seconds."""
+TELL_S = 10.0
+"""Seconds in which at most one closed connection is logged."""
 BUSY = (
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/problem+json\r\nretry-after: 2\r\n"
     b'connection: close\r\ncontent-length: 101\r\n\r\n{"type":"urn:mindstream:problem:unavailable","title":"Too many '
@@ -21,16 +29,39 @@ BUSY = (
 )
 
 
+class CountedTransport:
+    """A transport that counts what is written, and calls `on_waiting` when something of it waits for the client."""
+
+    def __init__(self, transport: asyncio.Transport, on_waiting: Any) -> None:
+        self._transport, self._on_waiting, self.written = transport, on_waiting, 0
+
+    def write(self, data: bytes) -> None:
+        """Write to the client."""
+        self.written += len(data)
+        self._transport.write(data)
+        if self._transport.get_write_buffer_size():
+            self._on_waiting()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
 class BoundedConnection(Connection):
     """One connection."""
 
+    transport: Any
     _late: asyncio.TimerHandle | None = None
+    _check: asyncio.TimerHandle | None = None
+    _bounded_at = _told_at = -math.inf
+    _taken, _taken_at = 0, 0.0
+    """What the client has taken of what was written, in bytes, and since when it has taken no more."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
+        counted: Any = CountedTransport(transport, self._watch)
+        super().connection_made(counted)
         if len(self.connections) > MOST:
-            transport.write(BUSY)
-            self._end()
+            counted.write(BUSY)
+            self.transport.close()
         else:
             self._wait_for_head()
 
@@ -42,17 +73,15 @@ class BoundedConnection(Connection):
         else:
             self._unset_late()
 
-    def on_response_complete(self) -> None:
-        super().on_response_complete()
-        if self.transport.is_closing():
-            self._end()
-
     def connection_lost(self, exc: Exception | None) -> None:
         self._unset_late()
+        if self._check is not None:
+            self._check.cancel()
+            self._check = None
         super().connection_lost(exc)
 
     def _is_idle(self) -> bool:
-        """Tell whether no request has come whole to its body."""
+        """Return whether no request has come whole to its body."""
         return self.cycle is None or (self.cycle.response_complete and self.conn.our_state is h11.IDLE)
 
     def _wait_for_head(self) -> None:
@@ -66,10 +95,48 @@ class BoundedConnection(Connection):
     def _give_up(self) -> None:
         self._late = None
         if self._is_idle() and not self.transport.is_closing():
-            self._end()
+            self.transport.close()
 
-    def _end(self) -> None:
-        """Close it; where nobody reads what is left, break it off."""
-        transport: Any = self.transport
-        transport.close()
-        self.loop.call_later(LINGER_S, transport.abort)
+    @property
+    def unread(self) -> int:
+        """Bytes that wait for the client to read them."""
+        return int(self.transport.get_write_buffer_size())
+
+    def _watch(self) -> None:
+        """Check from now on whether the client reads; closing a connection does not end that."""
+        if self._check is None:
+            self._taken, self._taken_at = self.transport.written - self.unread, self.loop.time()
+            self._check = self.loop.call_later(min(CHECK_S, STUCK_S), self._look)
+        if self.unread > LARGE and self.loop.time() - BoundedConnection._bounded_at > BOUND_S:
+            BoundedConnection._bounded_at = self.loop.time()
+            self._bound_all()
+
+    def _look(self) -> None:
+        self._check, now = None, self.loop.time()
+        if not (waiting := self.unread):
+            return
+        if (taken := self.transport.written - waiting) != self._taken:
+            self._taken, self._taken_at = taken, now
+        if now - self._taken_at >= STUCK_S:
+            self._break_off(f"a client has read nothing for {STUCK_S:g} s")
+        else:
+            self._check = self.loop.call_later(min(CHECK_S, STUCK_S), self._look)
+
+    def _bound_all(self) -> None:
+        """Break off the clients that have read nothing for longest while too much waits for all together."""
+        waiting = [each for each in self.connections if isinstance(each, BoundedConnection) and each.unread]
+        total = sum(each.unread for each in waiting)
+        if total <= MOST_UNREAD:
+            return
+        for each in sorted(waiting, key=lambda each: each._taken_at):
+            total -= each.unread
+            each._break_off(f"more than {MOST_UNREAD:,} bytes wait for clients that do not read")
+            if total <= MOST_UNREAD:
+                return
+
+    def _break_off(self, why: str) -> None:
+        """Close the connection without sending what waits."""
+        if self.loop.time() - BoundedConnection._told_at > TELL_S:
+            BoundedConnection._told_at = self.loop.time()
+            LOG.warning("mindstream: a connection was closed: %s", why)
+        self.transport.abort()

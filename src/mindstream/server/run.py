@@ -20,6 +20,7 @@ import uvicorn
 
 from mindstream.errors import InputError
 from mindstream.server.doors import Doors
+from mindstream.server.entrance import is_loopback
 from mindstream.server.protocol import BoundedConnection
 
 DRAIN_S = 20.0
@@ -36,11 +37,13 @@ class Server(uvicorn.Server):
         self._doors, self._tell = doors, tell
 
     async def serve_doors(self, sockets: list[socket.socket]) -> None:
-        """Open the house, serve until told to end, and close it.
+        """Open the house, serve until told to end, and close it. Beyond loopback every request needs a token.
 
         Raises:
             MindstreamError: it cannot be opened.
         """
+        if not all(is_loopback(each.getsockname()[0]) for each in sockets):
+            self._doors.admission.require_token = True
         async with self._doors.lifespan():
             await self.serve(sockets)
 

@@ -23,8 +23,9 @@ PING = b": ping\n\n"
 PING_S = 15.0
 GATHER_S = 0.02
 """So long pieces of an answer wait for more of them, after the first."""
-STUCK_S = 30.0
-"""So long a client may take nothing of what is sent to it; then it is cut."""
+STUCK_S = 60.0
+"""Seconds after which a stream ends whose client takes nothing. `protocol.py` has closed its connection before; another
+server, in which the application is mounted, may not."""
 
 
 class EventStream(Response):
@@ -49,6 +50,8 @@ class EventStream(Response):
                     async with asyncio.timeout(STUCK_S):
                         await send({"type": "http.response.body", "body": chunk, "more_body": True})
             await send({"type": "http.response.body", "body": b"", "more_body": False})
+        except TimeoutError:
+            return  # the server closes the connection of an answer that does not end
         except asyncio.CancelledError:
             if not gone.done():
                 raise

@@ -20,6 +20,8 @@ from mindstream.service.operations.own import SERVER, TOKEN
 from mindstream.service.operations.who import checked_scopes, checked_wall
 
 PREFIX = "ms_"
+ISSUED = "iss-"
+"""Beginning of the ids of an issuer's tokens; one of our own has letters and digits alone."""
 
 
 class Token(BaseModel):

@@ -13,8 +13,7 @@ from mindstream.errors import SettingsError
 from mindstream.memory.recall.exemplars import Exemplars
 from mindstream.minds.mind import Mind
 from mindstream.minds.timeouts import Timeouts
-from mindstream.models.providers.address import address
-from mindstream.models.providers.prices import price
+from mindstream.models.providers.prices import has_price
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.models.wrappers.budget import Budget
@@ -63,16 +62,8 @@ def budget_of(settings: Settings) -> Budget:
 def unpriced(settings: Settings) -> str:
     """Say why a limit in US dollars cannot bind: models that may cost money, nobody knows how much; "" where it can."""
     named = {*settings.models.values(), settings.fallback} - {Rules.name, ""}
-    names = ", ".join(name for name in sorted(named) if not _has_price(name))
+    names = ", ".join(name for name in sorted(named) if not has_price(name))
     return f"a limit in US dollars cannot bind: no price is known for {names}; --max-calls does" if names else ""
-
-
-def _has_price(name: str) -> bool:
-    try:
-        at = address(name)
-    except SettingsError:
-        return True  # a recording
-    return at.vendor in ("gguf", "ollama") or price(at.model, at, 1, 1) is not None
 
 
 def answering(

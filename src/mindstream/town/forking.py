@@ -13,8 +13,8 @@ from pathlib import Path
 
 from mindstream.errors import InputError
 from mindstream.location import AnyData, Location
+from mindstream.memory.opening import open_store
 from mindstream.memory.store.cutting import copy_before
-from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Commit, Entry, Store
 from mindstream.town.events import JOURNAL, TOWN, MemoriesRated, TownEvent, TownRested
 from mindstream.town.inspect.time_words import format_time
@@ -42,7 +42,7 @@ async def fork(source: AnyData, target: Path, step: int) -> Setting:
 
 
 async def _fork(folder: Path, tenant: str, target: Path, step: int) -> Setting:
-    async with SqliteStore(folder, tenant) as store:
+    async with open_store(Location(folder, tenant=tenant)) as store:
         setting = await read_setting(store)
         now = (await read_town(store, setting.profile)).step
         if not 0 <= step <= now:
@@ -52,7 +52,7 @@ async def _fork(folder: Path, tenant: str, target: Path, step: int) -> Setting:
         cut, rated = await _later(store, setting, step)
     at = setting.moment(step)
     await asyncio.to_thread(copy_before, folder, target, cut, at, rated)
-    async with SqliteStore(target, tenant) as store:
+    async with open_store(Location(target, tenant=tenant)) as store:
         key, rested = store.key(JOURNAL), Entry(TownRested(step=step), TOWN)
         await store.commit(Commit(mind=key, at=at, entries=(rested,)))
         return await read_setting(store)

@@ -70,6 +70,8 @@ BOMB = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
 MERGES = "a0: &a0 {k: v}\n" + "".join(f"a{n}: &a{n}\n  <<: [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 40))
 TRICKS = {
     "lists in lists": ("[" * 100_000, "1: it is nested too deeply"),
+    "mappings in mappings": ("{a: " * 100_000, "1: it is nested too deeply"),
+    "both in both": ("a:\n  [" + "{a: [" * 50_000, "2: it is nested too deeply"),
     "deep by lines": ("\n".join(" " * n + "a:" for n in range(900)), "31: it is nested too deeply"),
     "a bomb": (SMALL + BOMB, "12: anchors and aliases"),
     "a bomb of merges": (SMALL + MERGES, "12: anchors and aliases"),

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from mindstream.cli.shell.flags import PLAIN, command, flag
+from mindstream.cli.shell.output import warn_if_unpriced
 from mindstream.settings import Settings
 
 NOTES = """It is started by the program that uses it, and ends when that closes its input.
@@ -38,4 +39,5 @@ def mcp(
     from mindstream.server.mcp.tools import checked_sets
     from mindstream.service.operations.house import house_of
 
+    warn_if_unpriced(settings)
     asyncio.run(serve_stdio(house_of(settings.data, settings), settings.user, checked_sets(tools)))

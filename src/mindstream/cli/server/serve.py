@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mindstream.cli.shell.flags import PLAIN, Docs, Mcp, command, flag, split_names, switch
+from mindstream.cli.shell.output import warn_if_unpriced
 from mindstream.clock import SystemClock
 from mindstream.errors import InputError
 from mindstream.paths import read_text
@@ -18,7 +19,8 @@ from mindstream.settings import Settings
 if TYPE_CHECKING:
     from mindstream.server.webhook import Receiver
 
-NOTES = """From this machine no token is asked for; from any other one always is.
+NOTES = """Programs on this machine need no token unless --require-token, --public-url
+or a --host beyond loopback is given; all others need one.
 What is named here, models, packs, documents, no request can change.
 
 Exit code: 0 after SIGTERM or Ctrl-C, when answers have ended; 2 where it
@@ -40,9 +42,9 @@ def serve(
     settings: Settings,
     host: Annotated[str, flag("ADDRESS", "Where it listens.")] = "127.0.0.1",
     port: Annotated[int, flag("N", "Its port; 0 takes one that is free.", min=0, max=65_535)] = 8377,
-    require_token: Annotated[bool, switch("--require-token", "Ask for a token from this machine, too.")] = False,
+    require_token: Annotated[bool, switch("--require-token", "Every request needs a token.")] = False,
     allow_host: Annotated[list[str] | None, flag("NAME", "A name that it is called by; repeatable.")] = None,
-    public_url: Annotated[str, flag("URL", "By which it is called through a proxy, as https://mind.example.org.")] = "",
+    public_url: Annotated[str, flag("URL", "Published by a proxy as https://mind.example.org.")] = "",
     tools: Annotated[
         str, flag("A,B", "What plans and lives may call, as for solve [calculator, recall].")
     ] = "calculator,recall",
@@ -59,6 +61,10 @@ def serve(
     audience: Annotated[list[str] | None, flag("NAME", "What its tokens must be for; repeatable.")] = None,
     tenant_claim: Annotated[str, flag("NAME", "What in them says the tenant.")] = "tenant",
     user_claim: Annotated[str, flag("NAME", "What says the one user, as sub [any of the tenant's].")] = "",
+    issuer_max_tokens: Annotated[
+        int | None, flag("N", "Tokens of models a day for each holder of the issuer's tokens.", min=1)
+    ] = None,
+    issuer_max_usd: Annotated[float | None, flag("X", "US dollars for models a day for each of them.", min=0.0)] = None,
     webhook: Annotated[str, flag("URL", "Where follow-ups that come late are posted.")] = "",
     webhook_secret: Annotated[
         Path | None, flag("FILE", "What they are signed with [MINDSTREAM_WEBHOOK_SECRET].")
@@ -80,8 +86,9 @@ def serve(
 
     if issuer:
         from mindstream.server.issuer import Issuer
-    elif audience:
-        raise InputError("--audience goes with --issuer")
+    elif audience or issuer_max_tokens or issuer_max_usd is not None:
+        raise InputError("--audience, --issuer-max-tokens and --issuer-max-usd go with --issuer")
+    warn_if_unpriced(settings, issuer_max_usd)
     if webhook_secret and not webhook:
         raise InputError("--webhook-secret goes with --webhook")
     doors = make(
@@ -89,7 +96,8 @@ def serve(
         origins=tuple(allow_origin or ()), settings=settings, at_once=at_once,
         offered=Offered(split_names([tools]) or (), tuple(docs or ()), tuple(mcp or ()), read_towns(town or ())),
         issuer=Issuer(
-            issuer, audience or (), SystemClock(), tenant_claim=tenant_claim, user_claim=user_claim
+            issuer, audience or (), SystemClock(), tenant_claim=tenant_claim, user_claim=user_claim,
+            tokens=issuer_max_tokens, usd=issuer_max_usd,
         ) if issuer else None,
         webhook=_receiver(webhook, webhook_secret) if webhook else None, public_url=public_url,
         thinks=not no_thinking,

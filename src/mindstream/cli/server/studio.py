@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from mindstream.cli.shell.flags import PLAIN, AsJson, Docs, Mcp, bare, command, flag, split_names, switch
-from mindstream.cli.shell.output import complain, say, tell
+from mindstream.cli.shell.output import complain, say, tell, warn_if_unpriced
 from mindstream.cli.shell.progress import progress
 from mindstream.errors import InputError
 from mindstream.settings import Settings
@@ -68,6 +68,7 @@ def studio(
     from mindstream.studio.recorded import add_recorded
     from mindstream.studio.serve import add_studio
 
+    warn_if_unpriced(settings)
     settings = settings.model_copy(update={"keep_prompts": True})
     offered = Offered(split_names([tools]) or (), tuple(docs or ()), tuple(mcp or ()), read_towns(town or ()))
     doors = make(settings.data, settings=settings, offered=offered)

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Annotated
 
 from mindstream.cli.shell.flags import AsJson, command, flag, group, word
-from mindstream.cli.shell.output import print_json, print_table, say, tell
+from mindstream.cli.shell.output import complain, print_json, print_table, say, tell
 from mindstream.clock import SystemClock, format_iso
 from mindstream.memory.opening import open_store
 from mindstream.server.old_files import take_in
@@ -53,6 +53,8 @@ async def new(
     tell(json, {"token": token, **made.shown()}, token)
     if not json:
         say(f"it ends on {format_iso(made.ends)}; its id is {made.id}; it is not shown again", sys.stderr)
+    if max_usd is not None and max_tokens is None:
+        complain("a model whose price is not known is refused with this token; --max-tokens limits every model")
 
 
 @command(app, "data", "mindstream token list", name="list")

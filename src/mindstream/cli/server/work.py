@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from mindstream.cli.shell.flags import PLAIN, AsJson, command, flag
+from mindstream.cli.shell.output import warn_if_unpriced
 from mindstream.cli.shell.stopping import run_until_stopped
 from mindstream.settings import Settings
 
@@ -41,6 +42,7 @@ def work(
     json: AsJson = False,
 ) -> int:
     """Think about what servers have heard, until it is told to end."""
+    warn_if_unpriced(settings)
     teller = _Teller(json)
     return run_until_stopped(_work(settings, minds, at_once, teller), lambda: f"{teller.words()}; let go of the rest")
 

@@ -12,7 +12,10 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from mindstream.settings import Settings
 
 _SEQUENCE = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, the cursor
@@ -70,6 +73,14 @@ def complain(text: str) -> None:
     """Say on standard error what is wrong, or worth knowing."""
     lines = (line if len(line) <= LONGEST else f"{line[:LONGEST]}…" for line in text.splitlines())
     say("mindstream: " + "\n".join(lines), sys.stderr)
+
+
+def warn_if_unpriced(settings: Settings, usd: float | None = None) -> None:
+    """Say that a limit in US dollars (the settings', or `usd`) cannot be kept, where a model has no known price."""
+    from mindstream.service.opening import unpriced
+
+    if (settings.budget_usd is not None or usd is not None) and (why := unpriced(settings)):
+        complain(why)
 
 
 def _escape(found: re.Match[str]) -> str:

@@ -136,6 +136,9 @@ def _read(path: Path) -> Any:
             raise PackError(f"{path}:{line}: not YAML: {error}") from None
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
+        end = error.problem_mark.index if error.problem_mark else len(text)
+        if sum((each in "[{") - (each in "]}") for each in text[:end]) > DEEPEST:  # libyaml has a limit of its own
+            raise PackError(f"{path}:{line}: it is nested too deeply") from None
         raise PackError(f"{path}:{line}: not YAML: {error.problem}") from None
     except yaml.YAMLError as error:
         raise PackError(f"{path}:1: not YAML: {str(error).splitlines()[0]}") from None

@@ -13,7 +13,7 @@ class Tenant:
     """One that a store is open for; "" stands for none."""
 
     def __init__(self, name: str) -> None:
-        self.name = name if name == EVERYONE else checked_tenant(name)
+        self.name = name if name == EVERYONE else str(checked_tenant(name))
 
     def own(self, key: StreamKey) -> StreamKey:
         """Return the key of a stream of this tenant's.

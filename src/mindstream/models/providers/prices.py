@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from mindstream.models.providers.address import Address
+from mindstream.errors import SettingsError
+from mindstream.models.providers.address import Address, address
 
 
 def price(model: str, at: Address, asked: int, answered: int, cached: int = 0) -> float | None:
@@ -26,6 +27,15 @@ def price(model: str, at: Address, asked: int, answered: int, cached: int = 0) -
         return float(calc_price(used, model, provider_id=at.vendor).total_price)
     except (LookupError, ValueError):
         return None
+
+
+def has_price(name: str) -> bool:
+    """Return whether the calls of a model, by its address, are free or have a known price in US dollars."""
+    try:
+        at = address(name)
+    except SettingsError:
+        return True  # rules, a recording, a model that a program brings
+    return at.vendor in ("gguf", "ollama") or price(at.model, at, 1, 1) is not None
 
 
 @lru_cache(maxsize=256)  # an endpoint says itself what its model is called

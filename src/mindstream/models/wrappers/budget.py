@@ -16,6 +16,8 @@ from mindstream.models.shorten import estimate_tokens, request_tokens
 
 LEAST_REPLY = 200
 """A call that could write less is not made."""
+UNTRIED = 20
+"""Before any call has ended, estimates are not trusted: calls go on side by side only if so many of them have room."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,8 +32,9 @@ class Reserved:
 class Budget:
     """What may be spent, shared by any number of models, and what has been.
 
-    Tokens are reserved before a call: what it asks with and all that it may write. While others go on and leave too
-    little for that, it waits; alone, it may write as much as is left, and where that is next to nothing it is not made.
+    Tokens are reserved before a call: what it asks with and all that it may write, or what calls took on average if
+    that is more. While others go on and leave too little for that, it waits; alone, it may write as much as is left,
+    and where that is next to nothing it is not made.
     Money is exceeded by one call at most: a call waits while those that go on might leave nothing for it, at the
     dearest price a token so far, which the first call, alone, finds out. An endpoint without usage is counted by an
     estimate. A call whose price is not known (a local model) adds nothing to `spent_usd`; it is counted as `unpriced`.
@@ -45,7 +48,7 @@ class Budget:
     spent_usd: float = 0.0
     unpriced: int = 0
     bring_up: Callable[[], Awaitable[None]] | None = field(default=None, repr=False, compare=False)
-    """Counts in what other processes have spent of it; asked before a call."""
+    """Exchanges with other processes what is spent and reserved; called before a call and once it has reserved."""
     _runs: set[str] = field(default_factory=set, repr=False)
     _going_on: list[Reserved] = field(default_factory=list, repr=False)
     _has_ended: bool = field(default=False, repr=False)
@@ -74,7 +77,8 @@ class Budget:
 
     def is_near(self, share: float) -> bool:
         """Tell whether so much of a limit is spent."""
-        limits = ((self.calls, self.spent_calls), (self.tokens, self.spent_tokens), (self.cost_usd, self.spent_usd))
+        tokens, usd = self.spent_tokens + self.reserved_tokens, self.spent_usd + self.reserved_usd
+        limits = ((self.calls, self.spent_calls), (self.tokens, tokens), (self.cost_usd, usd))
         return any(allowed is not None and spent >= share * allowed for allowed, spent in limits)
 
     def check(self) -> None:
@@ -98,7 +102,7 @@ class Budget:
         bounded = self.tokens is not None or self.cost_usd is not None
         asked, wanted = request_tokens(request) if bounded else 0, all_tokens(request)
         self.check()
-        while self._going_on and (self._room() < asked * self._short + wanted or self._may_take_all_money()):
+        while self._going_on and (self._is_tight(asked * self._short + wanted) or self._may_take_all_money()):
             self._ended = self._ended or asyncio.Event()
             await self._ended.wait()
             self.check()
@@ -115,7 +119,6 @@ class Budget:
     def end(self, reserved: Reserved, used: Usage | None, *, free: bool = False) -> None:
         """Count what a call took that was begun; `free`: who answered costs nothing."""
         self._going_on.remove(reserved)
-        self._has_ended = True
         if used is not None:
             self.unpriced += used.cost_usd is None and not free
             self.spend(used)
@@ -126,23 +129,41 @@ class Budget:
 
     def spend(self, used: Usage) -> None:
         """Count what a call took."""
+        self._has_ended = True
         tokens = used.input_tokens + used.output_tokens
         self.spent_tokens += tokens
         self.spent_usd += used.cost_usd or 0.0
         self._price = max((used.cost_usd or 0.0) / max(tokens, 1), self._price)
 
+    @property
+    def reserved_tokens(self) -> int:
+        """Tokens that the calls that go on may still take."""
+        usual = self._usual()
+        return math.ceil(sum(max(each.asked * self._short + each.answered, usual) for each in self._going_on))
+
+    @property
+    def reserved_usd(self) -> float:
+        """US dollars that the calls that go on may still take, at the highest price a token so far."""
+        return self.reserved_tokens * self._price
+
+    def _usual(self) -> float:
+        """Return how many tokens a call took on average; 0 before any has ended."""
+        ended = self.spent_calls - len(self._going_on)
+        return self.spent_tokens / ended if ended > 0 else 0.0
+
+    def _is_tight(self, wanted: float) -> bool:
+        """Return whether a call of so many tokens must wait for those that go on."""
+        return self._room() < (max(wanted, self._usual()) if self._has_ended else UNTRIED * wanted)
+
     def _room(self) -> float:
         """Return how many tokens are left beside what is reserved."""
-        return math.inf if self.tokens is None else self.tokens - self.spent_tokens - self._reserved()
-
-    def _reserved(self) -> float:
-        return sum(each.asked * self._short + each.answered for each in self._going_on)
+        return math.inf if self.tokens is None else self.tokens - self.spent_tokens - self.reserved_tokens
 
     def _may_take_all_money(self) -> bool:
         """Tell whether what goes on may; nobody knows before the first call has ended."""
         if self.cost_usd is None:
             return False
-        return not self._has_ended or self.spent_usd + self._reserved() * self._price >= self.cost_usd
+        return not self._has_ended or self.spent_usd + self.reserved_usd >= self.cost_usd
 
 
 class Budgeted:

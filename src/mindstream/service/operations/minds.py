@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import Field, JsonValue
 
 from mindstream.clock import Moment
-from mindstream.errors import HeardAlready
+from mindstream.errors import HeardAlready, StorageError
 from mindstream.log.events import Heard, Logged, Waiting
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.columns import KIND_CODES
@@ -57,10 +57,11 @@ async def answer(house: House, who: Who, ask: SendRequest) -> AsyncGenerator[Log
     Closing the generator breaks the answer off, not what was heard.
     """
     async with house.mind(who, ask.session, ask.pack) as opened:
-        with opened.answers_now() as is_busy:
+        with opened.answers_now() as is_busy, opened.hears_now() as heard:
             async with aclosing(opened.mind.hear(ask.text, once=ONCE.get())) as rows:
                 async for row in rows:
                     yield row
+                    heard()
                     if is_busy and isinstance(row.event, Heard):
                         queued = Waiting(text="", slots=("talker",), answers=row.seq, belief_version=0)
                         yield Logged(0, row.mind, row.at, "mindstream", queued)
@@ -92,6 +93,10 @@ async def send(house: House, who: Who, ask: SendRequest) -> Sent:
             await task  # which says why
         except HeardAlready as already:
             return await name_session(house, who, Sent(seq=already.seq, session=""))
+        except asyncio.CancelledError:
+            if not task.cancelled() or (own := asyncio.current_task()) is None or own.cancelling():
+                raise
+            raise StorageError("the server is about to end; this was not heard: send it again") from None
     return await heard
 
 

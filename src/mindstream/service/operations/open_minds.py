@@ -58,6 +58,8 @@ class OpenMind:
     on_usage: Callable[[str, Usage], None] | None = None
     answers: int = 0
     answering: set[asyncio.Task[Any]] = field(default_factory=set)
+    hearing: dict[asyncio.Task[Any], bool] = field(default_factory=dict)
+    """Those of `answering` whose utterance is not on disk yet, and whether they are broken off as soon as it is."""
 
     @contextlib.contextmanager
     def answers_now(self) -> Iterator[bool]:
@@ -73,11 +75,30 @@ class OpenMind:
             if task is not None:
                 self.answering.discard(task)
 
+    @contextlib.contextmanager
+    def hears_now(self) -> Iterator[Callable[[], None]]:
+        """Let `break_off` wait until what is given here is called: the utterance of this task is on disk."""
+        task = asyncio.current_task()
+        assert task is not None
+        self.hearing[task] = False
+
+        def heard() -> None:
+            if self.hearing.pop(task, False):
+                task.cancel()
+
+        try:
+            yield heard
+        finally:
+            self.hearing.pop(task, None)
+
     def break_off(self) -> int:
-        """Break off the answers that go on; return how many."""
+        """Break off the answers that go on; return how many. An utterance that is being written is written first."""
         going = list(self.answering)
         for task in going:
-            task.cancel()
+            if task in self.hearing:
+                self.hearing[task] = True
+            else:
+                task.cancel()
         return len(going)
 
 

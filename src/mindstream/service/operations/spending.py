@@ -1,12 +1,18 @@
-"""What minds spend is charged to whoever spoke to them last: their token's budget, beside the operator's."""
+"""Charges the calls of a mind to the token of the user who spoke to it last, in addition to the operator's budget."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from mindstream.models.model import Model, Part, Request, Usage
+from mindstream.errors import BudgetSpent
+from mindstream.models.model import Call, Model, Part, Piece, Request, Usage
+from mindstream.models.providers.limits import all_tokens
+from mindstream.models.providers.prices import has_price
+from mindstream.models.recording import costs_nothing
+from mindstream.models.shorten import estimate_tokens, request_tokens
 from mindstream.models.wrappers.budget import Budget
 from mindstream.models.wrappers.meter import Metered, WithListener
 
@@ -43,30 +49,49 @@ class _Charged:
 
 
 def charged(model: Model, budget: Budget | None) -> Model:
-    """Return a model that answers while a budget lasts; one answer may exceed it, its repairs included."""
-    return model if budget is None else _Limited(WithListener(model, budget_taker(budget)), budget)
+    """Return a model each call of which reserves its tokens of a budget before it begins, and settles when it ends."""
+    return model if budget is None else _Reserving(model, budget)
 
 
-def budget_taker(budget: Budget) -> Callable[[Metered], None]:
-    """Return what counts each call of a model in a budget."""
-
-    def take(call: Metered) -> None:
-        budget.spent_calls += 1
-        if call.usage is not None:
-            budget.spend(call.usage)
-
-    return take
-
-
-class _Limited:
+class _Reserving:
     def __init__(self, model: Model, budget: Budget) -> None:
         self.name = model.name
         self._model, self._budget = model, budget
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
-        if self._budget.bring_up is not None:
-            await self._budget.bring_up()
-        self._budget.check()
-        async with aclosing(self._model.reply(request)) as parts:
-            async for part in parts:
-                yield part
+        budget, used, said = self._budget, list[Usage](), list[str]()
+
+        def count(call: Metered) -> None:  # each attempt, those that repair or retry an answer too
+            if call.usage is not None:
+                used.append(call.usage)
+                budget.spend(call.usage)
+                budget.unpriced += call.usage.cost_usd is None and not costs_nothing(call.model)
+
+        if budget.bring_up is not None:
+            await budget.bring_up()
+        self._check_price()
+        reserved = await budget.begin(request)
+        try:
+            self._check_price()  # a call that went before may have had none
+            if budget.bring_up is not None:
+                await budget.bring_up()  # other processes count what is reserved here
+            if reserved.answered < all_tokens(request):
+                request = replace(request, longest_reply=reserved.answered)
+            async with aclosing(WithListener(self._model, count).reply(request)) as parts:
+                async for part in parts:
+                    if isinstance(part, Piece | Call):
+                        said.append(part.text if isinstance(part, Piece) else part.arguments)
+                    yield part
+        finally:
+            is_estimated = not used and any(said) and not costs_nothing(self.name)
+            estimate = Usage(request_tokens(request), estimate_tokens("".join(said))) if is_estimated else None
+            budget.end(reserved, estimate)
+
+    def _check_price(self) -> None:
+        """Raise BudgetSpent where a limit in US dollars could not be kept."""
+        limit = self._budget.cost_usd
+        if limit is not None and (self._budget.unpriced or not has_price(self.name)):
+            raise BudgetSpent(
+                f"a limit of {limit:g} US dollars is set, and no price is known for {self.name}: "
+                "use a model with a known price, or a token with a limit in tokens (--max-tokens)"
+            )

@@ -48,6 +48,8 @@ class Retained(Reply):
 class RecallRequest(Ask):
     """A question to memory.
 
+    A token without the scope `write` always looks as with `touch` false.
+
     `floor`: with less certainty nothing is returned; by default all is, and `low_confidence` marks it. `touch` false:
     a look changes nothing. Times are seconds since 1970, or ISO 8601 (UTC where it names no zone).
     """
@@ -129,7 +131,7 @@ async def recall(house: House, who: Who, ask: RecallRequest) -> RecallResult:
     memory = await house.memory(who)
     found = await memory.recall(
         ask.query, ask.k, kinds=ask.kinds, since=ask.since, until=ask.until, as_of=ask.as_of, floor=ask.floor,
-        where={"episode": ask.session} if ask.session else None, touch=ask.touch,
+        where={"episode": ask.session} if ask.session else None, touch=ask.touch and who.may("memory", "write"),
     )  # fmt: skip
     return show_recalled(found, house.clock.now())
 

@@ -1,0 +1,167 @@
+"""Budgets of tokens: calls reserve what they may take before they begin, in every process, and settle when they end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_endpoint import FakeEndpoint, Says
+from local_issuer import AUDIENCE, LocalIssuer
+from served import Served
+
+from mindstream.clock import ManualClock, SystemClock
+from mindstream.errors import BudgetSpent, ModelError
+from mindstream.memory.opening import open_store
+from mindstream.models.model import Model, Part, Piece, Request, Usage
+from mindstream.models.prompt import Prompt
+from mindstream.models.wrappers.budget import Budget
+from mindstream.models.wrappers.meter import Meter
+from mindstream.server.budgets import Budgets
+from mindstream.server.issuer import Issuer
+from mindstream.server.ledger import Ledger
+from mindstream.server.tokens import Token, Tokens
+from mindstream.service.operations.spending import charged
+
+LIMIT = 3_000
+"""Tokens a day."""
+TOKEN = Token(id="t", hash="h", tenant="acme", scopes=["write"], made=0.0, ends=9e9, tokens=LIMIT)
+
+
+class Talk(Prompt[str]):
+    @classmethod
+    def words(cls) -> str:
+        return "# system\nBe kind.\n# user\nhi"
+
+
+def talk() -> Request:
+    return Request(Talk(), "talker")
+
+
+async def parts_of(model: Model) -> list[Part]:
+    return [part async for part in model.reply(talk())]
+
+
+class Spends:
+    """A model that takes 1,000 tokens a call, more than an estimate says; `fails`: it ends before it tells so."""
+
+    def __init__(self, name: str = "spends", *, fails: bool = False, usd: float | None = None) -> None:
+        self.name, self.fails, self.usd, self.calls = name, fails, usd, 0
+
+    async def reply(self, request: Request) -> AsyncGenerator[Part]:
+        self.calls += 1
+        yield Piece("well " * 50)
+        await asyncio.sleep(0.01)
+        if self.fails:
+            raise ModelError("the endpoint went away")
+        yield Usage(500, 500, self.usd)
+
+
+def metered(model: Spends) -> Meter:
+    return Meter(model, lambda _: None)
+
+
+async def side_by_side(*models: Any, times: int) -> int:
+    """Ask models many times at once; return how many calls were refused."""
+    asked = [parts_of(model) for model in models for _ in range(times)]
+    came = await asyncio.gather(*asked, return_exceptions=True)
+    return sum(isinstance(each, BudgetSpent) for each in came)
+
+
+@pytest.mark.parametrize(("tokens", "calls"), [(LIMIT, 3), (10_500, 11), (999, 1)])
+async def test_calls_at_once_take_what_is_left_and_one_call_more_at_most(tokens: int, calls: int) -> None:
+    model, budget = Spends(), Budget(tokens=tokens)
+    assert await side_by_side(charged(metered(model), budget), times=40) == 40 - model.calls
+    assert 1 <= model.calls <= calls and budget.spent_tokens == 1_000 * model.calls and not budget.reserved_tokens
+
+
+@pytest.mark.parametrize("servers", [2, 5])
+async def test_servers_of_the_same_data_reserve_together(folder: Path, servers: int) -> None:
+    clock, model = ManualClock(), Spends()
+    async with open_store(folder) as store:
+        all_ = [Budgets(Ledger(lambda: store, clock), clock, Tokens(lambda: store, clock)) for _ in range(servers)]
+        await side_by_side(*[charged(metered(model), await each.of(TOKEN)) for each in all_], times=10)
+        for each in all_:
+            await each.keep()
+        last = await Budgets(Ledger(lambda: store, clock), clock, Tokens(lambda: store, clock)).of(TOKEN)
+    assert last is not None and last.spent_tokens == 1_000 * model.calls, "what was reserved is corrected"
+    assert model.calls <= LIMIT // 1_000 + servers
+
+
+@pytest.mark.parametrize("end", ["fails", "closed", "cancelled"])
+async def test_a_call_that_does_not_end_well_releases_what_it_reserved(end: str) -> None:
+    budget = Budget(tokens=LIMIT)
+    model = charged(metered(Spends(fails=end == "fails")), budget)
+    if end == "fails":
+        with pytest.raises(ModelError):
+            await parts_of(model)
+    elif end == "closed":
+        async with aclosing(model.reply(talk())) as parts:
+            await anext(parts)
+            assert budget.reserved_tokens
+    else:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.003):
+                await parts_of(model)
+    assert not budget.reserved_tokens
+    assert 0 < budget.spent_tokens < 1_000, "what was said before is counted by an estimate"
+
+
+async def test_a_limit_in_money_refuses_what_has_no_known_price() -> None:
+    for name in ("http://127.0.0.1:9/v1#any", "http://127.0.0.1:11/v1#own", "https://llm.example.org/v1#x"):
+        model = Spends(name)
+        with pytest.raises(BudgetSpent, match=r"no price is known for .*--max-tokens"):
+            await parts_of(charged(metered(model), Budget(cost_usd=1)))
+        assert not model.calls
+    own = Spends("mine")  # whether it has a price shows when it has answered
+    assert await side_by_side(charged(metered(own), Budget(cost_usd=1)), times=9) == 8
+    priced, budget = Spends(usd=0.1), Budget(cost_usd=1)
+    await side_by_side(charged(metered(priced), budget), times=40)
+    assert 10 <= priced.calls <= 11 and budget.spent_usd <= 1.11
+
+
+def test_every_way_to_a_model_keeps_to_a_budget(
+    folder: Path, door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "x")
+    door.otherwise = Says("Hello.", usage=(500, 500))
+
+    def ask(number: int) -> int:
+        user, streams = f"/api/v1/users/u{number}", {"Accept": "text/event-stream"}
+        chat = {"model": "companion", "user": f"c{number}", "messages": [{"role": "user", "content": "Hello!"}]}
+        called = {"name": "say", "arguments": {"text": "Hello!"}}
+        mcp = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": called}
+        ways: list[tuple[str, Any, dict[str, str]]] = [
+            (f"{user}/send", {"text": "Hello!"}, streams), ("/v1/chat/completions", chat, {}),
+            (f"{user}/plans", {"task": "who wrote it?", "how": "direct"}, {}), (f"/mcp/m{number}", mcp, streams),
+        ]  # fmt: skip
+        path, body, more = ways[number % len(ways)]
+        return client.post(path, json=body, headers=poor | more).status_code
+
+    with Served(folder, model=f"{door.url}#any") as served, served.client() as client:
+        poor = served.token("acme", tokens=5_000)
+        with ThreadPoolExecutor(12) as threads:
+            list(threads.map(ask, range(12)))
+        limits = client.get("/api/v1/cost", headers=poor).json()["limits"]
+    assert 0 < len(door.asked) <= 6 and limits["spent_tokens"] <= 6_000, limits
+
+
+async def test_each_holder_of_an_issuer_s_tokens_has_a_budget(folder: Path) -> None:
+    with LocalIssuer() as issuing:
+        known = Issuer(issuing.url, [AUDIENCE], SystemClock(), user_claim="sub", tokens=LIMIT, usd=2.0)
+        with Served(folder, model="rules", require_token=True, issuer=known) as served, served.client() as client:
+            for sub in ("ann", "bob"):
+                told = client.get("/api/v1/cost", headers=issuing.token(sub=sub)).json()["limits"]
+                assert (told["tokens"], told["usd"], told["spent_tokens"]) == (LIMIT, 2.0, 0)
+        found = await known.find(issuing.token(sub="ann")["Authorization"].split()[1])
+    assert found is not None
+    async with open_store(folder) as store:
+        budgets = Budgets(
+            Ledger(lambda: store, SystemClock()), SystemClock(), Tokens(lambda: store, SystemClock()), known
+        )
+        budget = await budgets.of_id(found.id)
+    assert budget is not None and budget.tokens == LIMIT, "thoughts that another process takes up are charged, too"

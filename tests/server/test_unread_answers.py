@@ -1,0 +1,109 @@
+"""A client that does not read is disconnected, whatever it asked for; what waits for all clients is bounded."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from served import Served
+
+from mindstream.server import protocol
+
+LONG = "tea " * 7_500
+LISTED = "/api/v1/users/ann/memories?limit=200"
+
+
+@pytest.fixture
+def served(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+    monkeypatch.setattr(protocol, "STUCK_S", 0.6)
+    monkeypatch.setattr(protocol, "CHECK_S", 0.1)
+    serving = Served(folder, model="rules")
+    serving._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8_192)  # little waits in the system
+    with serving:
+        with serving.client() as client:
+            for number in range(4):
+                client.post("/api/v1/users/ann/memories", json={"text": f"{number} {LONG}"})
+            for _ in range(4):
+                client.post("/api/v1/users/ann/send", json={"text": LONG[:9_000]})
+        yield serving
+
+
+def ask(served: Served, path: str, more: str = "", times: int = 1) -> socket.socket:
+    """Send a request, or many after each other, over a connection that takes little."""
+    raw = socket.socket()
+    raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+    where = urlsplit(served.url)
+    raw.connect((where.hostname, where.port))
+    raw.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n{more}\r\n".encode() * times)
+    return raw
+
+
+def connections(served: Served) -> int:
+    return len(served._server.server_state.connections)
+
+
+def until_few(served: Served, few: int) -> bool:
+    end = time.monotonic() + 30
+    while connections(served) > few and time.monotonic() < end:
+        time.sleep(0.05)
+    return connections(served) <= few
+
+
+@pytest.mark.parametrize(
+    ("path", "more", "times"),
+    [
+        (LISTED, "", 1),
+        (LISTED, "Connection: close\r\n", 1),
+        (LISTED, "", 3),
+        ("/openapi.json", "", 40),
+        ("/api/v1/events?after=0", "", 1),
+    ],
+)
+def test_a_client_that_reads_nothing_is_disconnected(
+    served: Served, path: str, more: str, times: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    with contextlib.ExitStack() as opened:
+        for _ in range(5):
+            opened.enter_context(ask(served, path, more, times))
+        time.sleep(0.3)
+        assert until_few(served, 0)
+    told = [each.getMessage() for each in caplog.records]
+    assert len(told) <= 1 and not any("ASGI" in each for each in told), told
+
+
+def test_a_client_that_reads_slowly_gets_all_of_it(served: Served) -> None:
+    with ask(served, LISTED, "Connection: close\r\n") as raw:
+        got, end = 0, time.monotonic() + 1.5
+        while part := raw.recv(65_536 if time.monotonic() > end else 1_000):
+            got += len(part)
+            if time.monotonic() < end:
+                time.sleep(0.02)
+    assert got > 4 * len(LONG)
+
+
+def test_a_client_that_listens_and_has_nothing_to_read_stays(served: Served) -> None:
+    with ask(served, "/api/v1/events?user=bob") as raw, served.client() as client:
+        time.sleep(1.5)
+        assert client.post("/api/v1/users/bob/memories", json={"text": "Tea at four."}).status_code == 201
+        raw.settimeout(10)
+        got = b""
+        while b"event: remembered" not in got:
+            part = raw.recv(4_096)
+            assert part
+            got += part
+
+
+def test_what_waits_for_all_clients_is_bounded(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "STUCK_S", 1_000)
+    monkeypatch.setattr(protocol, "MOST_UNREAD", 300_000)
+    with contextlib.ExitStack() as opened:
+        for _ in range(10):
+            opened.enter_context(ask(served, LISTED))
+            time.sleep(0.2)
+        assert until_few(served, 4), "those that read nothing for longest are disconnected"
+        assert connections(served) >= 1
