@@ -12,9 +12,9 @@ import pytest
 from mindstream import Memory
 from mindstream.adapters.keeping import fit_text, split_text, storable
 from mindstream.memory.store.record import Record
-from mindstream.memory.store.validation import MAX_BYTES
+from mindstream.memory.store.validation import MAX_TEXT
 
-LONG = "The tide turned at noon, and the boats came in. " * (MAX_BYTES // 30)
+LONG = "The tide turned at noon, and the boats came in. " * (MAX_TEXT // 30)
 
 
 def deep(levels: int) -> Any:
@@ -51,7 +51,7 @@ async def by_langchain(data: Path, prompt: Any, answer: Any) -> Any:
     from mindstream.adapters.langchain import MindstreamChatMessageHistory
 
     history = MindstreamChatMessageHistory("s", data, "u")
-    said = prompt if isinstance(prompt, str) else [{"type": "text", "text": str(each)} for each in prompt]
+    said: Any = prompt if isinstance(prompt, str) else [{"type": "text", "text": str(each)} for each in prompt]
     await history.aadd_messages([HumanMessage(said), AIMessage(answer)])
     return answer
 
@@ -66,7 +66,7 @@ async def test_what_is_long_or_odd_is_kept_and_the_answer_returned(
     said = [
         (LONG, "Noon."),
         ("When?", LONG),
-        ("潮が" * MAX_BYTES, "正午"),
+        ("潮が" * MAX_TEXT, "正午"),
         ("half \ud83d of it", "\x00"),
         (["a", "b"], "c"),
     ]
@@ -98,7 +98,7 @@ def test_any_value_is_made_to_fit() -> None:
     assert split_text(None) == split_text(" \x00\ud800") == []
     parts = split_text(LONG)
     assert "".join(each.replace(" ", "") for each in parts) == LONG.replace(" ", "")
-    assert all(len(each.encode()) <= MAX_BYTES for each in parts) and not any(each.endswith("th") for each in parts)
+    assert all(len(each) <= MAX_TEXT for each in parts) and not any(each.endswith("th") for each in parts)
     assert fit_text(7) == "7" and fit_text(b"", "nothing") == "nothing" and fit_text(LONG).endswith(" …")
     form = {1: {2}, "nan": float("nan"), "half": "\udc00", "raw": b"x", "deep": deep(50), "list": (None, True, 2.5)}
     kept = storable(form)

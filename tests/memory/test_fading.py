@@ -116,4 +116,4 @@ def test_the_curve_falls_after_the_threshold_and_later_for_what_is_held_better()
 )
 def test_settings_that_make_no_sense_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(InputError, match="strength needs"):
-        Strength(**wrong)
+        Strength(**wrong)  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ from mindstream import FakeModel, Mind, Planner, run_tool_loop
 from mindstream.life import commands
 from mindstream.life.life import Life
 from mindstream.memory.memory import Memory
+from mindstream.models.fake import Line
 from mindstream.models.model import Call
 from mindstream.models.roles import Models
 from mindstream.text.links import links
@@ -136,7 +137,7 @@ async def test_a_life_asks_before_it_fetches_an_address_that_a_letter_gave(tmp_p
     def m1(task: str) -> list[Call]:
         return [Call("M1", json.dumps({"task": task}))]
 
-    work = [[LETTER], [read("https://goal.test/")], [read(STOLEN)], "read", [read(STOLEN)], "read"]
+    work: list[Line] = [[LETTER], [read("https://goal.test/")], [read(STOLEN)], "read", [read(STOLEN)], "read"]
     model = FakeModel({"live": [m1("Read the letter."), "waiting", m1("Go on."), "done"], "carry_out": work})
     async with Memory.open(tmp_path, "keeper") as memory:
         opened = Life.open(memory, Models(model), goal="Answer letters; see https://goal.test/.", tools=web.tools())

@@ -249,7 +249,12 @@ async def test_invalid_tools_and_a_list_that_repeats_itself_cost_no_other_tool(p
     bad = {"text": {"type": "string"}, "list": [], "nested": {"type": "object", "properties": {"required": ["x"]}}}
     schemas = {**odd, **bad}
     tools: list[Any] = [{"name": name, "inputSchema": schema} for name, schema in schemas.items()]
-    more = [None, {"inputSchema": {}}, {"name": 5}, {"name": "odd parts", "outputSchema": 3, "icons": "x", "_meta": []}]
+    more: list[Any] = [
+        None,
+        {"inputSchema": {}},
+        {"name": 5},
+        {"name": "odd parts", "outputSchema": 3, "icons": "x", "_meta": []},
+    ]
     file.write_text(json.dumps([*tools, *more, tools[0], {"name": "bare", "inputSchema": {}, "annotations": "none"}]))
     async with opened(raw("repeated page", file), pins=pins) as found:
         specs = {each.spec.name: each.spec.parameters for each in found}

@@ -115,7 +115,7 @@ class Recorded:
         house = await open_recorded(folder, self._packed)
         ledger = Ledger(house.own_store, house.clock)
         await self._opened.enter_async_context(house)
-        return build_api(house, Writes(ledger))
+        return build_api(house, Writes(house, ledger))
 
 
 def add_recorded(doors: Doors) -> None:

@@ -41,8 +41,9 @@ def choose(question: str, *, part: bool = False) -> Answer:
 
 def read_answer(typed: str, *, part: bool) -> Answer | None:
     """Return what was chosen; None for anything else."""
-    answers: dict[str, Answer] = {"y": "y", "yes": "y", "n": "n", "no": "n"} | ({"p": "p"} if part else {})
-    return answers.get(typed.strip().lower())
+    answers: dict[str, Answer] = {"y": "y", "yes": "y", "n": "n", "no": "n", "p": "p"}
+    answer = answers.get(typed.strip().lower())
+    return None if answer == "p" and not part else answer
 
 
 def confirm_name(what: str, name: str) -> None:

@@ -180,10 +180,12 @@ async def _asked(stream: Stream, request: ForgetRequest) -> tuple[list[str], lis
     for id_ in request.ids:
         if id_ not in known:
             raise InputError(f"there is no record {id_!r} in the stream {stream.name!r}")
-    if request.session and request.session not in (known := (await stream.columns()).episodes):
-        request = replace(request, session=normal_name(request.session))
-    if request.session and request.session not in known:
-        raise InputError(f"there is no session {request.session!r} in the stream {stream.name!r}")
+    if request.session:
+        sessions = (await stream.columns()).episodes
+        if request.session not in sessions:
+            request = replace(request, session=normal_name(request.session))
+        if request.session not in sessions:
+            raise InputError(f"there is no session {request.session!r} in the stream {stream.name!r}")
     asked, similar = await _about(stream, request) if request.about.strip() else (await _within(stream, request), [])
     asked = list(dict.fromkeys((*request.ids, *asked)))
     return asked, [record for record in similar if record.id not in asked]

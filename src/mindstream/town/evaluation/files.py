@@ -83,7 +83,7 @@ def _rows(file: Path, wanted: tuple[str, ...]) -> list[Mapping[str, str]]:
     except InputError as error:
         raise InputError(f"{file} {error}") from None
     try:
-        rows = json.loads(text) if file.suffix.casefold() == ".json" else read_csv(text)
+        rows: list[Mapping[str, str]] = json.loads(text) if file.suffix.casefold() == ".json" else read_csv(text)
     except (ValueError, csv.Error) as error:
         raise InputError(f"{file} cannot be read: {error}") from None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):

@@ -14,6 +14,7 @@ from datetime import UTC
 import numpy as np
 from pydantic import JsonValue
 
+from mindstream.clock import moment_or_none
 from mindstream.log.events import Remembered
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Kind, Record, RecordDraft, Triple
@@ -57,7 +58,7 @@ async def _write(
     built = iter(await stream.build_records([new for _, news in waiting for new in news]))
     records: list[Record] = []
     for node, news in waiting:
-        made = [replace(next(built), accessed=news[0].created or 0.0) for _ in news]
+        made = [replace(next(built), accessed=moment_or_none(news[0].created) or 0.0) for _ in news]
         if node.embedding_key in vectors:
             vector = vectors[node.embedding_key].astype(np.float16)
             made = [replace(record, vector=vector, embedder=stream.embedder.name) for record in made]
