@@ -7,15 +7,16 @@ import io
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from mindstream.encodings import decode_clear
 from mindstream.errors import InputError
 from mindstream.paths import read_bytes
 from mindstream.text.csv_rows import read_csv
 from mindstream.town.evaluation.evidence import Answer, Item
+from mindstream.town.evaluation.questions import LARGEST
 from mindstream.town.formats.files import write_text
 
-LARGEST = 16 << 20
 WORTH = {"1": 1.0, "2": 0.0, "=": 0.5}
 """What is typed on the page, for the answer that is shown first."""
 
@@ -83,7 +84,7 @@ def _rows(file: Path, wanted: tuple[str, ...]) -> list[Mapping[str, str]]:
     except InputError as error:
         raise InputError(f"{file} {error}") from None
     try:
-        rows: list[Mapping[str, str]] = json.loads(text) if file.suffix.casefold() == ".json" else read_csv(text)
+        rows: Any = json.loads(text) if file.suffix.casefold() == ".json" else read_csv(text)
     except (ValueError, csv.Error) as error:
         raise InputError(f"{file} cannot be read: {error}") from None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
@@ -92,7 +93,7 @@ def _rows(file: Path, wanted: tuple[str, ...]) -> list[Mapping[str, str]]:
         missing = [name for name in wanted if not isinstance(row.get(name), str)]
         if missing:
             raise InputError(f"{file}, row {at}: {missing[0]} is missing; wanted are {', '.join(wanted)}")
-    return rows
+    return list(rows)
 
 
 def _write(file: Path, columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:

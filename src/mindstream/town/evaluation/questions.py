@@ -11,10 +11,12 @@ from pathlib import Path
 from mindstream import chance
 from mindstream.errors import InputError
 from mindstream.paths import read_text
-from mindstream.town.evaluation.files import LARGEST
 from mindstream.town.inspect.history import History
 from mindstream.town.residents.appointment import Appointment, appointment_of
 from mindstream.town.residents.places import with_article, words_of
+
+LARGEST = 16 << 20
+"""Maximum size of a file of questions or answers, in bytes."""
 
 FILE = Path(__file__).with_name("questions.toml")
 NO_EVENT = "anything that people here come together for"
