@@ -104,6 +104,22 @@ def test_a_link_and_back_lead_to_moments(studio: OpenStudio) -> None:
     page.wait_for_function("() => document.querySelector('.town h2')?.textContent === 'Oak Cafe'")
 
 
+def test_a_decision_of_another_day_is_named_with_its_day(studio: OpenStudio) -> None:
+    seen = studio()
+    page = watch(seen, t=TEN_PAST_EIGHT, who="Ada Brook")
+    seen.offer_modules()
+    summary = """async (at) => {
+      const { nowView } = await import('./source/town/panels/now.js');
+      const town = { start: 0, seconds: 60, texts: ['', 'paint'], places: [], people: [] };
+      const nothing = { acts: [], plans: [], seen: [], lived: [], spots: [], talks: [], records: [] };
+      const view = nowView({ town, whyButton: () => '' }, { ...nothing, decisions: [[600, 1, 0, 0.5, true, []]] });
+      view.update(at);
+      return view.node.querySelector('.decision summary').textContent;
+    }"""
+    assert page.evaluate(summary, 601).startswith("Last decision, 10:00: ")
+    assert page.evaluate(summary, 600 + 1440).startswith("Last decision, Thu 10:00: ")
+
+
 def test_who_knows_a_fact_and_who_knows_whom(studio: OpenStudio) -> None:
     page = watch(studio(), t=TEN_PAST_EIGHT)
     page.get_by_role("tab", name="Who knows").click()
