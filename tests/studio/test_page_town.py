@@ -108,16 +108,11 @@ def test_a_decision_of_another_day_is_named_with_its_day(studio: OpenStudio) -> 
     seen = studio()
     page = watch(seen, t=TEN_PAST_EIGHT, who="Ada Brook")
     seen.offer_modules()
-    summary = """async (at) => {
-      const { nowView } = await import('./source/town/panels/now.js');
-      const town = { start: 0, seconds: 60, texts: ['', 'paint'], places: [], people: [] };
-      const nothing = { acts: [], plans: [], seen: [], lived: [], spots: [], talks: [], records: [] };
-      const view = nowView({ town, whyButton: () => '' }, { ...nothing, decisions: [[600, 1, 0, 0.5, true, []]] });
-      view.update(at);
-      return view.node.querySelector('.decision summary').textContent;
+    time = """async (now) => {
+      const { timeSeenFrom } = await import('./source/town/times.js');
+      return timeSeenFrom({ start: 0, seconds: 60 }, 600, now);
     }"""
-    assert page.evaluate(summary, 601).startswith("Last decision, 10:00: ")
-    assert page.evaluate(summary, 600 + 1440).startswith("Last decision, Thu 10:00: ")
+    assert [page.evaluate(time, now) for now in (600, 1439, 1440, 2030)] == ["10:00", "10:00", "Thu 10:00", "Thu 10:00"]
 
 
 def test_who_knows_a_fact_and_who_knows_whom(studio: OpenStudio) -> None:
