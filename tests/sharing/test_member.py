@@ -35,8 +35,6 @@ SCORERS = ["rules", Rules(), {"scorer": "rules"}, Models(Rules())]
 
 
 @pytest.mark.parametrize("scorer", SCORERS, ids=["name", "model", "table", "models"])
-    "scorer", ["rules", Rules(), {"scorer": "rules"}, Models(Rules())], ids=["name", "model", "table", "models"]
-)
 async def test_a_scorer_is_a_model_its_name_or_a_table(scorer: AnyModels, folder: Path) -> None:
     async with city_pool(folder) as pool:
         judged = await Member(pool, "ann", scorer=scorer).offer(
