@@ -63,6 +63,7 @@ class Web:
         ({"url": "\\u0068ttps://spy.test"}, PLAIN, "spy.test"),
         ({"text": "see https://spy.test/8812"}, PLAIN, ""),
         ({"urls": ["https://a.test/x", " https://spy.test/8812"]}, PLAIN, "spy.test/8812"),
+        ({"page": "spy.test/?d=8812"}, PLAIN, "spy.test/?d=8812"),
         ({"url": STOLEN}, Traits(concludes=True), ""),
         ({"url": STOLEN}, Traits(changes=True), ""),
     ],

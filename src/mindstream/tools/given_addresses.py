@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from mindstream.errors import ReplyInvalid
 from mindstream.models.reply import first_json
-from mindstream.text.links import bare
+from mindstream.text.links import bare, links
 from mindstream.tools.tool import Tool
 from mindstream.tools.traits import traits_of
 
@@ -35,7 +35,7 @@ def addresses_of(arguments: JsonValue) -> frozenset[str]:
             arguments = first_json(arguments, dict)
         except ReplyInvalid:
             return frozenset()  # no tool is called with what is no JSON
-    return frozenset(bare(text.strip()) for text in _texts(arguments) if _ADDRESS.match(text))
+    return frozenset(bare(text.strip()) for text in _texts(arguments) if _is_address(text))
 
 
 def ungiven(tool: Tool, arguments: str, given: Set[str]) -> str:
@@ -55,6 +55,10 @@ def refusal_of(address: str) -> str:
         f"not called: neither the user nor a search gave the address {address[:200]!r}, third-party content was read"
         " before, and nobody approved the call. Use an address that was given."
     )
+
+
+def _is_address(text: str) -> bool:
+    return _ADDRESS.match(text) is not None or links([text]) == {bare(text.strip())}
 
 
 def _texts(value: JsonValue) -> Iterator[str]:
