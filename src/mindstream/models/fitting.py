@@ -1,20 +1,21 @@
 """Read JSON objects as models write them, and fit them to the schema that they were asked for.
 
 Servers and models send the arguments of a tool call as `null`, as JSON in a JSON string, in a code fence, as JSON5 or
-as a Python literal; they put a typed reply into an outer key or list, write `"3"` for 3 and `Score` for `score`. What is
-read is what was written: nothing that is missing is filled in, and an object that was cut off stays unreadable.
+as a Python literal; they put a typed reply into an outer key or list, write `"3"` for 3 and `Score` for `score`. What
+is read is what was written: nothing that is missing is filled in, and an object that was cut off stays unreadable.
 """
 
 from __future__ import annotations
 
 import ast
 import json
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
 from mindstream.errors import ReplyInvalid
 from mindstream.models.legible import without_controls
-from mindstream.models.model import JsonSchema
+from mindstream.models.model import JsonSchema, ToolSpec
 from mindstream.models.reply import DECODER, DEEPEST, broken_json, check_depth, whole_json
 from mindstream.models.schema import find_faults
 
@@ -22,6 +23,8 @@ NOTHING = frozenset(("", "null", "none", "undefined", "nil", "[]", '""', "''"))
 """What stands for arguments that are none, in lower case."""
 ENCODED = 4
 """Maximum number of JSON strings around an object."""
+NAMESPACES = frozenset(("functions", "function", "tools", "tool", "default_api"))
+"""Prefixes that models write before a tool's name (gpt-oss, Kimi, Gemini)."""
 UNREADABLE = (ValueError, RecursionError)
 
 
@@ -167,6 +170,19 @@ def _resolved(schema: Any, root: JsonSchema) -> Any:
     reference = schema.get("$ref") if isinstance(schema, dict) else None
     head, _, name = reference.rpartition("/") if isinstance(reference, str) else ("", "", "")
     return root.get("$defs", {}).get(name, schema) if head == "#/$defs" else schema
+
+
+def named_tool(name: str, tools: Sequence[ToolSpec]) -> ToolSpec | None:
+    """Return the tool that a call names: with other letter case, a prefix such as `functions.`, a number or a token."""
+    if exact := next((tool for tool in tools if tool.name == name), None):
+        return exact
+    plain = name.partition("<|")[0].strip(" \t\n\"'`")
+    head, colon, number = plain.rpartition(":")
+    plain = head if colon and number.isdecimal() else plain
+    namespace, dot, rest = plain.partition(".")
+    plain = rest if dot and namespace.casefold() in NAMESPACES else plain
+    alike = [tool for tool in tools if bare_name(tool.name) == bare_name(plain)]
+    return alike[0] if len(alike) == 1 else None
 
 
 # JSON as people write it, read as a last resort: by `pyjson5`, which knows a grammar and guesses nothing.

@@ -10,13 +10,11 @@ from typing import Any
 from mindstream.errors import ReplyInvalid
 from mindstream.models.ask import gather_reply
 from mindstream.models.fence import escaped
-from mindstream.models.fitting import bare_name, fit, read_object
+from mindstream.models.fitting import fit, named_tool, read_object
 from mindstream.models.model import Call, Message, Model, Part, Piece, Request, ToolSpec, Usage
 from mindstream.models.reply import clean
 from mindstream.models.schema import find_faults
 
-NAMESPACES = frozenset(("functions", "function", "tools", "tool", "default_api"))
-"""Prefixes that models write before a tool's name (gpt-oss, Kimi, Gemini)."""
 _SHOWN = 4_000
 """Characters of a wrong answer that are shown to the model again."""
 
@@ -146,19 +144,6 @@ def _strict(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return None
-
-
-def named_tool(name: str, tools: Sequence[ToolSpec]) -> ToolSpec | None:
-    """Return the tool that a call names: with other letter case, a prefix such as `functions.`, a number or a token."""
-    if exact := next((tool for tool in tools if tool.name == name), None):
-        return exact
-    plain = name.partition("<|")[0].strip(" \t\n\"'`")
-    head, colon, number = plain.rpartition(":")
-    plain = head if colon and number.isdecimal() else plain
-    namespace, dot, rest = plain.partition(".")
-    plain = rest if dot and namespace.casefold() in NAMESPACES else plain
-    alike = [tool for tool in tools if bare_name(tool.name) == bare_name(plain)]
-    return alike[0] if len(alike) == 1 else None
 
 
 # Check a call's arguments against its tool's JSON Schema, before anything is called.
