@@ -81,6 +81,8 @@ def fit(value: Any, schema: JsonSchema) -> Any:
         return value
     for candidate in (value, *_inner(value, schema)):
         fitted = _fit(candidate, schema, schema)
+        if isinstance(fitted, dict) and fitted and not fitted.keys() & schema.get("properties", fitted).keys():
+            continue  # of a schema that needs nothing, anything would fit
         if isinstance(fitted, dict | list) and not find_faults(fitted, schema):
             return fitted
     return value

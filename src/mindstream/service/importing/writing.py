@@ -80,7 +80,8 @@ class Import:
         """Write what is not there yet; `progress` is told how many items are done.
 
         Raises:
-            InputError: the file is not what it says; what came before is written, and the message says how much.
+            InputError: the file is not what it says, or holds nothing that could be read; what came before is written, and
+            the message says how much.
             StorageError: it cannot be written.
         """
         read, broken = 0, None
@@ -90,13 +91,22 @@ class Import:
                 break
             records: dict[str, Record] = {}
             for record in chain.from_iterable(batch):
-                self.done.known += record.id in records
-                records.setdefault(record.id, record)
+                first = records.setdefault(record.id, record)
+                self.done.known += first is not record
+                if first.text != record.text:
+                    self.tally.lose("items", record.text, "another item of the file has the same id and other words")
             await self._write(list(records.values()))
             read += len(batch)
             progress(read)
         if broken is not None:
             raise InputError(f"{broken}; {self._so_far()}") from broken
+        if self.tally.lost and not self.done.written + self.done.known + self.done.same:
+            name, lost = next((each for each in self.tally.lost.items() if "dates" not in each[0]), ("dates", None))
+            found = f"; left out, first: {name}: {lost.example} ({lost.why})" if lost else ""
+            raise InputError(
+                f"expected an export of {self.form}, found nothing to read in it: was it written by another program"
+                f" (--from)?{found}"
+            )
         return self.done
 
     def _batch(self, items: Iterator[Item]) -> tuple[list[list[Record]], InputError | None]:
