@@ -175,15 +175,21 @@ def _resolved(schema: Any, root: JsonSchema) -> Any:
 
 
 def named_tool(name: str, tools: Sequence[ToolSpec]) -> ToolSpec | None:
-    """Return the tool that a call names: with other letter case, a prefix such as `functions.`, a number or a token."""
-    if exact := next((tool for tool in tools if tool.name == name), None):
-        return exact
+    """Return the tool that a call names, in one of the forms of `match_name`."""
+    found = match_name(name, [tool.name for tool in tools])
+    return next((tool for tool in tools if tool.name == found), None)
+
+
+def match_name(name: str, names: Sequence[str]) -> str | None:
+    """Return the offered name that is meant: with other letter case, a prefix (`functions.`), a number or a token."""
+    if name in names:
+        return name
     plain = name.partition("<|")[0].strip(" \t\n\"'`")
     head, colon, number = plain.rpartition(":")
     plain = head if colon and number.isdecimal() else plain
     namespace, dot, rest = plain.partition(".")
     plain = rest if dot and namespace.casefold() in NAMESPACES else plain
-    alike = [tool for tool in tools if bare_name(tool.name) == bare_name(plain)]
+    alike = [offered for offered in names if bare_name(offered) == bare_name(plain)]
     return alike[0] if len(alike) == 1 else None
 
 

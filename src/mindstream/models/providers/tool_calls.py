@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from mindstream.chance import token
+from mindstream.models.fitting import match_name
 from mindstream.models.model import Call
 
 EMPTY = frozenset(("", "{}", "null", '""'))
@@ -40,7 +41,7 @@ class _Begun:
     @property
     def is_whole(self) -> bool:
         ends = self.pieces[-1].rstrip().endswith("}") if self.pieces else False
-        return ends and _object("".join(self.pieces)) is not None
+        return ends and _object(self.arguments) is not None
 
 
 class ToolCalls:
@@ -78,6 +79,7 @@ class ToolCalls:
             function = {"name": function}
         given = function.get("arguments", delta.get("arguments", function.get("parameters", function.get("input"))))
         name = function.get("name") or delta.get("name") or ""
+        name = match_name(name, self._names) or name
         id_, index = str(delta.get("id") or ""), delta.get("index")
         piece = given if isinstance(given, str) else "" if given is None else json.dumps(given, ensure_ascii=False)
         call = self._continued(index if index is not None else place, id_, name, piece)
@@ -124,8 +126,10 @@ class ToolCalls:
         if name != call.name and call.name in self._names and name in self._names:
             return None
         is_other = index is not None and call.index is not None and index != call.index
-        whole = call.is_whole and call.arguments.strip() not in EMPTY
-        if whole and (is_other or ((found := _object(piece)) is not None and not _is_same(found, call.arguments))):
+        if is_other and call.pieces and call.pieces[-1].rstrip().endswith("}"):
+            return None
+        is_whole = call.is_whole and call.arguments.strip() not in EMPTY
+        if is_whole and (found := _object(piece)) is not None and not _is_same(found, call.arguments):
             return None
         return call
 

@@ -26,6 +26,8 @@ MEMBERS = 100_000
 HOW = {"use_float": True, "multiple_values": True, "buf_size": 1 << 20}
 """How JSON is read: of a long string all that was read before is copied with each piece, so the pieces are large."""
 BOM, ZIP, GZIP = b"\xef\xbb\xbf", b"PK\x03\x04", b"\x1f\x8b"
+PADDING = b"\x00\x1e \t\r\n"
+"""Bytes around a line that are no part of it: zeros after a crash, separators of records (RFC 7464)."""
 RATIO, SMALL = 200, 16 << 20
 """A file of an archive that unpacks to more than SMALL bytes and RATIO times its size is refused: no text does."""
 
@@ -158,7 +160,7 @@ class Source:
     def is_lines(self) -> bool:
         """Return whether the first line is an object of its own, not the beginning of a list or of a longer object."""
         with self._told():
-            first = self._start(LONGEST).file.readline(LONGEST).strip(b"\x00\x1e \t\r\n")
+            first = self._start(LONGEST).file.readline(LONGEST).strip(PADDING)
         return not first.startswith(b"[") and first not in (b"{", b"")
 
     def lines(self) -> Iterator[tuple[int, Any]]:
@@ -171,12 +173,9 @@ class Source:
                 counted.read_so_far += len(line)
                 if len(line) > LONGEST or counted.read_so_far > WHOLE:
                     raise InputError(f"line {number} goes on after {counted.read_so_far:,} bytes")
-                if line.strip():
+                if bare := line.strip(PADDING):
                     try:
-                        text = decode_utf(line).strip("\x00\x1e\ufeff \t\r\n")  # zeros after a crash, RFC 7464
-                        if not text:
-                            continue
-                        value = json.loads(text)
+                        value = json.loads(decode_utf(bare))
                     except InputError as error:
                         raise InputError(f"line {number} {error}") from None
                     except (ValueError, RecursionError) as error:

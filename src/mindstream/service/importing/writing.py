@@ -80,8 +80,7 @@ class Import:
         """Write what is not there yet; `progress` is told how many items are done.
 
         Raises:
-            InputError: the file is not what it says, or holds nothing that could be read; what came before is written, and
-            the message says how much.
+            InputError: the file is not what it says; what came before is written, and the message says how much.
             StorageError: it cannot be written.
         """
         read, broken = 0, None
@@ -100,13 +99,6 @@ class Import:
             progress(read)
         if broken is not None:
             raise InputError(f"{broken}; {self._so_far()}") from broken
-        if self.tally.lost and not self.done.written + self.done.known + self.done.same:
-            name, lost = next((each for each in self.tally.lost.items() if "dates" not in each[0]), ("dates", None))
-            found = f"; left out, first: {name}: {lost.example} ({lost.why})" if lost else ""
-            raise InputError(
-                f"expected an export of {self.form}, found nothing to read in it: was it written by another program"
-                f" (--from)?{found}"
-            )
         return self.done
 
     def _batch(self, items: Iterator[Item]) -> tuple[list[list[Record]], InputError | None]:
