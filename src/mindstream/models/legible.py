@@ -8,6 +8,7 @@ ILLEGIBLE = re.compile(r"[\x00\ud800-\udfff]")
 """Halves of characters (surrogates) and NUL: what no file takes."""
 CONTROLS = re.compile(r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|\][^\x07\x1b\n]{0,200}+\x07?)|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 """What moves a cursor and colours a text, and all control characters but tab and line break."""
+SURROGATE = re.compile(r"[\ud800-\udfff]")
 HALF = re.compile(r"[\ud800-\udbff]\Z")
 """The first half of a character, at the end of a text."""
 PAIR = re.compile(r"[\ud800-\udbff][\udc00-\udfff]")
