@@ -15,9 +15,9 @@ from typing import Any
 
 from mindstream.errors import ReplyInvalid
 from mindstream.models.legible import without_controls
-from mindstream.models.model import JsonSchema, ToolSpec
+from mindstream.models.model import ToolSpec
 from mindstream.models.reply import DECODER, DEEPEST, broken_json, check_depth, whole_json
-from mindstream.models.schema import find_faults
+from mindstream.models.schema import JsonSchema, find_faults
 
 NOTHING = frozenset(("", "null", "none", "undefined", "nil", "[]", '""', "''"))
 """What stands for arguments that are none, in lower case."""
