@@ -265,6 +265,18 @@ def test_what_is_no_json_is_refused_and_nothing_of_the_batch_is_written(
     assert store.search(()) == []
 
 
+@pytest.mark.parametrize(
+    ("given", "held"), [("Hi \ud83d there", "Hi \ufffd there"), ("\ude00", "\ufffd"), ("\ud83d\ude00 ok", "😀 ok")]
+)
+def test_half_a_character_in_an_item_is_replaced(
+    stores: Callable[..., Any], folder: Path, given: str, held: str
+) -> None:
+    store = stores(folder)
+    store.put(("runs", given), given, {"text": given, given: [1, given]})
+    item = store.get(("runs", given), given)
+    assert (item.namespace, item.key, item.value) == (("runs", held), held, {"text": held, held: [1, held]})
+
+
 def test_items_stand_in_a_database_too(stores: Callable[..., Any], tmp_path: Path) -> None:
     stores(tmp_path / "unused")
     url = fresh_url()

@@ -550,6 +550,8 @@ WHOLE = {
     "choices": [{"index": 0, "message": {"role": "assistant", "content": "Hi."}, "finish_reason": "stop"}],
     "usage": {"prompt_tokens": 7, "completion_tokens": 3},
 }
+CHOICE = {"index": 0, "delta": {"content": "Hi."}}
+OTHER = {"index": 1, "delta": {"content": "Hello!"}}
 STREAMS: list[tuple[str, Behaviour]] = [
     ("no [DONE]", Streams((HI, STOP))),
     ("no finish_reason, but [DONE] (one-api)", Streams((HI, "data: [DONE]"))),
@@ -602,6 +604,17 @@ STREAMS: list[tuple[str, Behaviour]] = [
         sse(chunk({"content": "H"}), chunk({"content": "i."}), chunk({"content": "Hi."}, "stop")),
     ),
     ("the whole message at the end", sse(chunk({"content": "Hi."}), WHOLE)),
+    ("all text so far in each delta", deltas(*({"content": "Hi."[:end]} for end in (1, 2, 3, 3)))),
+    (
+        "a second choice beside the first",
+        sse({"choices": [None, CHOICE, OTHER]}, {"choices": [OTHER]}, chunk({}, "stop")),
+    ),
+    ("null and a ping before", raw(f"data: null\n\nevent: ping\ndata: 12:30\n\ndata: : hold\n\n{HI}\n\n{STOP}\n\n")),
+    ("wrapped once more", raw(f"data: {HI}\n\ndata: {STOP}\n\ndata: data: [DONE]\n\n")),
+    ("indented", raw(f"  {HI}\n\n  {STOP}\n\n  data: [DONE]\n\n")),
+    ("[done]", raw(f"{HI}\n\ndata: [done]\n\n")),
+    ("DONE", raw(f"{HI}\n\ndata: DONE\n\n")),
+    ("a text with annotations", deltas({"content": [{"type": "text", "text": {"value": "Hi.", "annotations": []}}]})),
     ("`text` of a completion", sse({"choices": [{"text": "Hi.", "finish_reason": "stop"}]})),
     *(
         (f"finish_reason {each}", deltas({"content": "Hi."}, finish=each))
@@ -619,7 +632,27 @@ async def test_a_stream_is_read_in_each_form(
     assert text_of(await parts_of(model)) == "ok"
 
 
+@pytest.mark.parametrize(
+    ("pieces", "said"),
+    [
+        (("\ud83d", "\ude00 ok"), "😀 ok"),
+        (("a\ud83d", "", "\ude00"), "a😀"),
+        (("\ud83c", "\udf0d\ud83c", "\udf0e"), "🌍🌎"),
+        (("ha", "haha"), "hahaha"),
+        (("New ", "New York", " is"), "New New York is"),
+        (("1", "10", "5"), "1105"),
+    ],
+)
+async def test_what_deltas_add_is_neither_lost_nor_said_twice(
+    door: FakeEndpoint, model: Provider, pieces: tuple[str, ...], said: str
+) -> None:
+    door.will(deltas(*({"content": piece} for piece in pieces)))
+    assert text_of(await parts_of(model)) == said
+
+
 BROKEN: list[tuple[str, Behaviour, type[ModelError], str]] = [
+    ("a refusal as a part", deltas({"content": [{"type": "refusal", "refusal": "No, sorry."}]}), ModelRefused, "sorry"),
+    ("an error that is no JSON", raw("event: error\ndata: out of memory\n\n"), ModelUnavailable, "out of memory"),
     ("neither finish_reason nor [DONE]", Streams((HI,)), ModelUnavailable, "broke off"),
     ("abort (SGLang)", deltas({"content": "Hi"}, finish="abort"), ModelUnavailable, "abort"),
     (

@@ -249,3 +249,62 @@ def test_a_planner_may_write_json_or_calls(text: str) -> None:
     assert plan and [(step.id, step.tool) for step in plan.steps] == [("E1", "web_search"), ("E2", "LLM")]
     assert plan.steps[1].arguments == {"input": {"$text": ["Of ", E1]}}
     assert read_other(text.replace("web_search", "sing").replace("Web Search", "sing"), REAL) is None
+
+
+# Other names of steps, Markdown, and tools with more around their names.
+
+
+@pytest.mark.parametrize(
+    ("text", "second"),
+    [
+        ("#E01 = LLM[x]\n#E02 = LLM[#E01]", "E2"),
+        ("#S1 = LLM[x]\n#S2 = LLM[#S1]", "E2"),
+        ("Plan: a\n#Evidence1 = LLM[x]\nPlan: b\n#Evidence2 = LLM[#Evidence1]", "E2"),
+        ("- #E_1: LLM[x]\n- #E_2: LLM[#E_1]", "E2"),
+        ("1. #E-1 = LLM[x]\n2. #E-2 = LLM[#E-1]", "E2"),
+        ("#E 1 = LLM[x]\n#E 2 = LLM[#E 1]", "E2"),
+        ("#step1 = LLM[x]\n#step2 = LLM[#step1]", "E2"),
+        ("\\#E1 = LLM[x]\n\\#E2 = LLM\\[\\#E1\\]", "E2"),
+        ("**#E1** = LLM[x]\n**#E2** = LLM[**#E1**]", "E2"),
+        ("`#E1` = LLM[x]\n`#E2` = LLM[`#E1`]", "E2"),
+        ("#E1 = functions.LLM[x]\n#E2 = @LLM[#E1]", "E2"),
+        ('#E1 = "LLM"[x]\n#E2 = `LLM`[[#E1]]', "E2"),
+        ("#E1 = LLM{x}\n#E2 = LLM{#E1}", "E2"),
+        ("\ufeff#E1 = \u200bLLM[x]\n#E2\u200b = LLM[#E1]", "E2"),
+    ],
+)
+def test_steps_are_read_under_other_names(text: str, second: str) -> None:
+    steps = read(text, TOOLS).plan.steps
+    assert [(step.id, step.tool) for step in steps] == [("E1", "LLM"), (second, "LLM")]
+    assert [step.arguments["input"] for step in steps] == ["x", E1]
+
+
+def test_steps_that_are_counted_from_zero_are_counted_from_one() -> None:
+    steps = read("#E0 = LLM[x]\n#E1 = LLM[#E0]\n#E2 = LLM[#E1]", TOOLS).plan.steps
+    assert [(step.id, step.needs) for step in steps] == [("E1", ()), ("E2", ("E1",)), ("E3", ("E2",))]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Samsung #S24 prices", "see https://x.org/page#E1 there", "issue #Step1", "#E1st place", "tag #E1_a", "2**#E1**2"],
+)
+def test_other_marks_in_an_input_stay_as_they_are(text: str) -> None:
+    given = read(f"#E1 = LLM[x]\n#E2 = LLM[{text}]", TOOLS).plan.steps[1].arguments["input"]
+    assert given == (text if "**" not in text else {"$text": ["2**", E1, "**2"]})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"E1": {"tool": "LLM", "input": "x"}, "E2": {"tool": "LLM", "input": "#E1"}}',
+        '{"plan": {"steps": [{"tool": "LLM", "args": {"input": "x"}}, {"tool": "LLM", "args": {"input": "#E1"}}]}}',
+        '{"id": 1, "tool": "LLM", "input": "x"}\n{"id": 2, "tool": "LLM", "input": "#E1"}',
+        '[{"toolName": "LLM", "toolInput": "x"}, {"Tool": "LLM", "Action Input": "#E1"}]',
+        '<tool_call>{"name": "LLM", "arguments": {"input": "x"}}</tool_call>\n'
+        '<tool_call>{"name": "LLM", "arguments": "{\\"input\\": \\"#E1\\"}"}</tool_call>',
+    ],
+)
+def test_json_plans_come_in_several_shapes(text: str) -> None:
+    plan = read_other(text, TOOLS)
+    assert plan is not None
+    assert [(step.id, step.arguments) for step in plan.steps] == [("E1", {"input": "x"}), ("E2", {"input": E1})]

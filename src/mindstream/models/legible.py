@@ -8,6 +8,9 @@ ILLEGIBLE = re.compile(r"[\x00\ud800-\udfff]")
 """Halves of characters (surrogates) and NUL: what no file takes."""
 CONTROLS = re.compile(r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|\][^\x07\x1b\n]{0,200}+\x07?)|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 """What moves a cursor and colours a text, and all control characters but tab and line break."""
+SURROGATE = re.compile(r"[\ud800-\udfff]")
+HALF = re.compile(r"[\ud800-\udbff]\Z")
+"""The first half of a character, at the end of a text."""
 PAIR = re.compile(r"[\ud800-\udbff][\udc00-\udfff]")
 
 
@@ -15,8 +18,12 @@ def legible(text: str) -> str:
     """Return a text without what cannot be written to a file or an endpoint; halves of a character are joined."""
     if text.isascii() and text.isprintable():
         return text
-    whole = PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
-    return ILLEGIBLE.sub("", whole)
+    return ILLEGIBLE.sub("", with_whole_characters(text))
+
+
+def with_whole_characters(text: str) -> str:
+    """Return a text in which the two halves of a character are joined."""
+    return PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
 
 
 def without_controls(text: str) -> str:

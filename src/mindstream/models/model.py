@@ -7,11 +7,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
+from mindstream.models.schema import JsonSchema as JsonSchema
+
 if TYPE_CHECKING:
     from mindstream.models.prompt import Prompt
-
-JsonSchema: TypeAlias = dict[str, Any]
-"""A JSON Schema as plain data."""
 
 
 @dataclass(frozen=True, slots=True)

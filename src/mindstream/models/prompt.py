@@ -21,6 +21,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, TypeVar
@@ -29,6 +30,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from mindstream.errors import ReplyInvalid, SettingsError
 from mindstream.models.fence import fenced as fenced  # known by prompts' users from here
+from mindstream.models.fitting import fit
 from mindstream.models.legible import legible
 from mindstream.models.model import JsonSchema, Message
 from mindstream.models.providers.thoughts import without_thoughts
@@ -114,10 +116,14 @@ class Prompt(BaseModel, Generic[R_co]):
             if not words:
                 raise ReplyInvalid("The reply was empty. Answer in words.")
             return words  # type: ignore[return-value]
-        value = _answer(text, _reply_schema(type(self)) or {})
+        schema = _reply_schema(type(self)) or {}
+        value = _answer(text, schema)
         try:
             return _adapter(type(self)).validate_python(value)  # type: ignore[no-any-return]
         except ValidationError as error:
+            with suppress(ValidationError):
+                if (fitted := fit(value, schema)) is not value:
+                    return _adapter(type(self)).validate_python(fitted)  # type: ignore[no-any-return]
             raise ReplyInvalid(f"The JSON does not fit: {complaints(error)}") from None
 
     def ground(
@@ -148,15 +154,38 @@ def _answer(text: str, schema: JsonSchema) -> Any:
     Raises:
         ReplyInvalid: there is none, or more than one.
     """
-    values = whole_json(text, list if schema.get("type") == "array" else dict)
+    values = _values(text, schema)
     fields = schema.get("properties", {})
     meant = [value for value in values if not fields or fields.keys() & value] or values
     if any(value != meant[0] for value in meant):
         raise ReplyInvalid(f"There are {len(meant)} JSON values in the reply. Answer with one and nothing else.")
     if fields and meant[0] and not fields.keys() & meant[0]:
+        if fields.keys() & (fitted := fit(meant[0], schema)):
+            return fitted
         there = ", ".join(meant[0])[:200]
         raise ReplyInvalid(f"The JSON has none of the fields {', '.join(fields)}; it has {there}.")
     return meant[0]
+
+
+def _values(text: str, schema: JsonSchema) -> list[Any]:
+    """Return the JSON values in a reply that are of the schema's kind; those in a list of one, or in a JSON text, too.
+
+    Raises:
+        ReplyInvalid: there is none.
+    """
+    kind, other = (list, dict) if schema.get("type") == "array" else (dict, list)
+    try:
+        return whole_json(text, kind)
+    except ReplyInvalid:
+        words = without_thoughts(text)
+        if words[:2] == '"{' and words[-1:] == '"':
+            with suppress(ValueError):
+                return whole_json(json.loads(words), kind)
+        with suppress(ReplyInvalid):
+            found = whole_json(text, other)
+            if len(found) == 1 and isinstance(fitted := fit(found[0], schema), kind):
+                return [fitted]
+        raise
 
 
 # Rules: the answers when there is no model.

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, NoReturn
 
 from mindstream.errors import ReplyInvalid
-from mindstream.models.legible import legible, without_controls
+from mindstream.models.legible import HALF, legible, without_controls
 from mindstream.models.model import Call, Part, Piece
 from mindstream.models.providers.thoughts import SEEN, end_of_thoughts, without_thoughts
 
@@ -21,7 +21,6 @@ DEEP = f"The JSON is nested deeper than {DEEPEST}."
 GREATEST = 2**63
 SHOWN = 600
 """How many characters of a complaint the model is shown."""
-HALF = re.compile(r"[\ud800-\udbff]\Z")
 OPENS = re.compile(rf"{SEEN.pattern}|[{{\[]", re.IGNORECASE)
 ESCAPED = re.compile(r"\\[ubfr]")
 """An escape in JSON that may stand for what is not legible."""

@@ -8,8 +8,6 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from mindstream.models.model import JsonSchema
-
 if TYPE_CHECKING:
     from jsonschema_rs import ValidationError
 
@@ -32,6 +30,8 @@ WITHIN = (
 SHAPE = ("type", "required", "additionalProperties", "maxItems", "minItems", "maxProperties", "minProperties")
 """Faults of a list or object that are there whatever its parts may be."""
 UNREADABLE = (ValueError, TypeError, RecursionError)
+JsonSchema: TypeAlias = dict[str, Any]
+"""A JSON Schema as plain data."""
 Path: TypeAlias = tuple[str | int, ...]
 
 

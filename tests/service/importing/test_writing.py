@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import io
 import json
 import zipfile
@@ -50,6 +51,50 @@ async def test_new_words_of_a_known_memory_are_told_and_not_written(store: Sqlit
     assert (run.done.known, run.tally.lost["new words"].example) == (1, "Rows no more")
 
 
+def zipped(**files: bytes) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return made.getvalue()
+
+
+LINE, OTHER = b'{"text": "Rows"}', b'{"text": "Sings"}'
+NODE = {"author": {"role": "user"}, "content": "Rows", "id": "1"}
+TALK = json.dumps([{"id": "c", "current_node": "a", "mapping": {"a": {"message": NODE}}}]).encode()
+WRAPPED: list[tuple[str, Form, bytes, int]] = [
+    ("gzip", "mem0", gzip.compress(mem0({"id": "1", "memory": "Rows"})), 1),
+    ("gzip of lines", "jsonl", gzip.compress(LINE + b"\n" + OTHER), 2),
+    ("an archive of gzip", "chatgpt", gzip.compress(zipped(**{"a/Conversations.json": TALK})), 1),
+    ("an archive of two", "jsonl", zipped(**{"a.jsonl": LINE, "b.JSON": OTHER, "notes.txt": b"no"}), 2),
+    ("a copy's name", "chatgpt", zipped(**{"conversations (2).json": TALK}), 1),
+    ("content as a text", "chatgpt", TALK, 1),
+    ("a list", "jsonl", b"[" + LINE + b",\n" + OTHER + b"]", 2),
+    ("an indented list", "jsonl", json.dumps([json.loads(LINE), json.loads(OTHER)], indent=2).encode("utf-16"), 2),
+    ("an indented object", "jsonl", json.dumps({"items": [json.loads(LINE)]}, indent=1).encode(), 1),
+    ("record separators, zeros", "jsonl", b"\x1e" + LINE + b"\n\x00\x00\n\x1e" + OTHER + b"\n", 2),
+    ("parts", "jsonl", b'{"content": [{"type": "text", "text": "Rows"}, {"type": "image_url"}], "role": "user"}', 1),
+    ("a message", "jsonl", b'{"id": "1", "message": {"role": "user", "content": "Rows"}}', 1),
+    ("data", "mem0", b'{"data": [{"id": "1", "memory": "Rows"}]}', 1),
+    ("an empty list first", "mem0", b'{"results": [], "memories": [{"id": "1", "memory": "Rows"}]}', 1),
+    ("results in results", "mem0", b'{"results": {"results": [{"id": "1", "memory": "Rows"}]}}', 1),
+    ("rows of a vector store", "mem0", b'[{"id": "1", "payload": {"data": "Rows", "user_id": "ann"}}]', 1),
+    ("role and content", "claude", b'[{"uuid": "c", "chat_messages": [{"role": "user", "content": "Rows"}]}]', 1),
+]
+
+
+@pytest.mark.parametrize(("form", "data", "count"), [row[1:] for row in WRAPPED], ids=[row[0] for row in WRAPPED])
+async def test_a_file_is_read_in_every_wrapping(store: SqliteStore, form: Form, data: bytes, count: int) -> None:
+    run = await take_in(store, form, data)
+    texts = [record.text for record in await held(store)]
+    assert texts == ["Rows", "Sings"][:count] and run.done.written == count
+
+
+async def test_two_items_of_one_id_are_told(store: SqliteStore) -> None:
+    run = await take_in(store, "mem0", mem0({"id": "1", "memory": "Rows"}, {"id": "1", "memory": "Sings"}))
+    assert run.done.written == 1 and run.tally.lost["items"].example == "Sings"
+
+
 async def test_a_text_too_long_for_a_record_becomes_several(store: SqliteStore) -> None:
     text = " ".join(f"wörd{n}" for n in range(25_000))
     run = await take_in(store, "mem0", mem0({"id": "1", "memory": text}))
@@ -74,13 +119,6 @@ async def test_a_name_that_nobody_can_have_is_told(store: SqliteStore) -> None:
     assert run.done.left_out == 1 and "letters, digits" in run.tally.lost["items"].why
 
 
-def zipped() -> bytes:
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w") as archive:
-        archive.writestr("memories.json", b"[]")
-    return made.getvalue()
-
-
 def bomb() -> bytes:
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
@@ -93,7 +131,7 @@ HOSTILE = {
     "nothing": (b"", "not JSON: it is empty"),
     "a number": (b"17", "objects are wanted"),
     "no JSON": (b"\x89PNG\r\n\x1a\n", r"not JSON in the first 8 bytes \(lexical error[^;]*; nothing was imported$"),
-    "a ZIP": (zipped(), "unpack it"),
+    "a ZIP": (zipped(**{"export.zip": zipped(**{"memories.json": b"[]"})}), "unpack it"),
     "not a number": (b'[{"id": "1", "memory": NaN}]', "not JSON"),
     "a broken archive": (b"PK\x03\x04" + b"0" * 100, "archive cannot be read"),
     "an archive of one huge object": (bomb(), "unpacks to 65 MB"),

@@ -23,6 +23,7 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.memory.store.store import Entry, Revision, Store
 from mindstream.models.embedders.embedder import Embedder
+from mindstream.models.legible import SURROGATE
 
 Place: TypeAlias = tuple[tuple[str, ...], str]
 BY, ALL, MORE = "langgraph", 1_000, 4
@@ -104,13 +105,14 @@ class MindstreamStore(base.BaseStore):
                 puts = {place: op for place, op in fresh if len(await _held(memory, place)) > 1}  # it was new to two
 
     def _draft(self, place: Place, op: base.PutOp, held: list[Record], now: float) -> RecordDraft:
-        (namespace, key), value = place, dict(op.value or {})
+        (namespace, key), value = place, _with_whole_texts(dict(op.value or {}))
+        namespace, key = _with_whole_texts([*namespace]), _with_whole_texts(key)
         fields = [] if op.index is False else op.index or self._fields
         try:
             text = "\n".join(each for path in fields for each in base.get_text_at_path(value, path)).strip()
         except TypeError as error:
             raise InputError(f"the item {key!r} can hold what JSON can, and no more: {error}") from None
-        data: dict[str, Any] = {"namespace": list(namespace), "key": key, "indexed": bool(text), "ttl": op.ttl}
+        data: dict[str, Any] = {"namespace": namespace, "key": key, "indexed": bool(text), "ttl": op.ttl}
         data["first"] = held[-1].data["first"] if held else now
         data |= {f"in{at}": label for at, label in enumerate(namespace)}
         data |= {f"={name}": each for name, each in value.items()}
@@ -164,6 +166,17 @@ async def _namespaces(memory: Memory, op: base.ListNamespacesOp) -> Any:
     sheet = InMemoryStore()
     sheet.batch([base.PutOp(namespace, "there", {}) for namespace in found])
     return sheet.batch([op])[0]
+
+
+def _with_whole_texts(value: Any) -> Any:
+    """Return JSON without halves of characters, which models write now and then and no file takes."""
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError):
+        return value  # it is refused where it is stored
+    if text.isascii() or not SURROGATE.search(text):
+        return value
+    return json.loads(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
 
 def _episode(place: Place) -> str:

@@ -51,6 +51,7 @@ class _Events:
             yield from self._dispatch()
             return
         name, colon, value = line.partition(":")
+        name = name.strip()
         if not self._came and not self._data and (name not in ("data", "event", "id", "retry", "") or not colon):
             self._other.append(line)
         elif name == "event":
@@ -66,12 +67,22 @@ class _Events:
         self._data, self._event = [], ""
         if not data:
             return
-        self._came = True
-        if data.startswith(DONE):
+        while data.startswith("data:"):  # a proxy wrapped the event once more
+            data = data[5:].strip()
+        if data.strip('"').upper().startswith((DONE, "DONE")):
+            self._came = True
             yield DONE
             return
-        value = json.loads(data)
-        yield {"error": value} if event == "error" and not (isinstance(value, dict) and value.get("error")) else value
+        value = _parsed(data)
+        if event == "error":
+            self._came = True
+            yield value if isinstance(value, dict) and value.get("error") else {"error": value or data}
+        elif isinstance(value, dict | list):
+            self._came = True
+            yield value
+        elif value is None and data[:1] in ("{", "["):
+            raise ValueError(f"an event is no JSON, but {data[:80]!r}")
+        # Anything else keeps the connection open: `null`, a time, `: ping`.
 
     def end(self) -> Iterator[Any]:
         if self._came or not self._other:

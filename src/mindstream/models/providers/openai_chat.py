@@ -7,6 +7,7 @@ before it sends one (0.1 ms each) and builds a tree of objects for every piece: 
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import suppress
@@ -242,7 +243,9 @@ class _Reply:
         self._calls = ToolCalls(tools, CALLS)
         self._finish = ""
         self._measured = self._thought = False
+        self._index: Any = None
         self._text: list[str] = []
+        self._grown, self._grows = "", False
         self._refusal = self._blocked = ""
         self._used: Any = None
         self._kept = 0
@@ -252,8 +255,7 @@ class _Reply:
         """Give what a chunk brings."""
         self._model = str(chunk.get("model") or self._model)
         self._kept = read_count((chunk.get("timings") or {}).get("cache_n")) or self._kept
-        choices = chunk.get("choices")
-        choice = choices[0] if choices else {}
+        choice = self._choice(chunk.get("choices"))
         groq = chunk.get("x_groq")
         self._used = (
             chunk.get("usage") or choice.get("usage") or (isinstance(groq, dict) and groq.get("usage")) or self._used
@@ -261,7 +263,7 @@ class _Reply:
         blocked = chunk.get("promptFeedback") or chunk.get("prompt_feedback")
         if isinstance(blocked, dict) and (why := blocked.get("blockReason") or blocked.get("block_reason")):
             self._blocked = str(why)
-        if not choices:
+        if not choice:
             return
         finish = choice.get("finish_reason")
         self._finish = str(finish) if finish else self._finish
@@ -270,20 +272,29 @@ class _Reply:
             self._measured = True
             yield first
 
+    def _choice(self, choices: Any) -> dict[str, Any]:
+        """Return the choice that is read: of several answers to one request, the one that began first."""
+        for each in choices or ():
+            if each is None:
+                continue
+            if self._index is None:
+                self._index = each.get("index", 0)
+            if each.get("index", self._index) == self._index:
+                return each  # type: ignore[no-any-return]
+        return {}
+
     def _say(self, choice: dict[str, Any]) -> Iterator[Arrival]:
         """Give the text and the calls of a choice: those of its delta, or of a whole message."""
         delta, whole = choice.get("delta"), choice.get("message")
         if not delta and isinstance(whole, dict):
             delta = {} if self._text or self._calls.began else whole
         delta = delta or {"content": choice.get("text")}
-        self._refusal += delta.get("refusal") or ""
+        self._refusal += delta.get("refusal") or _refused(delta.get("content"))
         thought = next(filter(None, (_thought(delta.get(name)) for name in THOUGHTS)), "")
         more_thought, text = _content(delta.get("content"))
         if thought := thought + more_thought:
             yield Delta("thought", thought)
-        if text and not (self._finish and len(self._text) > 1 and text == "".join(self._text)):
-            self._text.append(text)
-            yield Delta("reply", text)
+        yield from self._reply(text)
         legacy = delta.get("function_call")
         calls = delta.get("tool_calls") or ([{"function": legacy}] if legacy else [])
         for place, call in enumerate([calls] if isinstance(calls, dict) else calls):
@@ -291,6 +302,26 @@ class _Reply:
                 yield Delta("arguments", more)
         if self._calls.full:
             yield from self._calls.whole()
+
+    def _reply(self, text: str) -> Iterator[Arrival]:
+        """Give the text that a delta adds; some servers send all text so far in each delta.
+
+        That is known once two deltas in a row begin with all that came before them; the first of the two waits.
+        """
+        so_far, waiting = "".join(self._text), self._grown
+        if not text or (self._finish and len(self._text) > 1 and text == so_far):
+            return
+        if waiting and (self._grows or text.startswith(waiting)):
+            self._grows, self._grown = True, max(waiting, text, key=len)
+            text = text[len(so_far) :] if text.startswith(so_far) else ""
+        elif not waiting and len(self._text) == 1 and len(text) > len(so_far) and text.startswith(so_far):
+            self._grown = text
+            return
+        else:
+            text, self._grown = waiting + text, ""
+        if text:
+            self._text.append(text)
+            yield Delta("reply", text)
 
     def end(self, *, done: bool) -> Iterator[Arrival]:
         """Give what stands at a reply's end.
@@ -311,6 +342,8 @@ class _Reply:
             raise ModelUnavailable(
                 f"{self._at.name} broke off: there was no finish_reason and no {DONE}. It may work later"
             )
+        if self._grown and not self._grows:
+            yield Delta("reply", self._grown)
         yield from self._calls.whole()
         if self._refusal:
             yield Withheld(self._refusal)
@@ -381,10 +414,19 @@ def _content(content: Any) -> tuple[str, str]:
     if isinstance(content, dict):
         if any(word in str(content.get("type")) for word in ("think", "thought", "reason")):
             return _thought(content), ""
-        return "", str(content.get("text") or "")
+        if content and not {"type", "text"} & content.keys():
+            return "", json.dumps(content, ensure_ascii=False)  # a typed reply that was parsed already
+        text = content.get("text")
+        return "", str(text.get("value") or "") if isinstance(text, dict) else str(text or "")
     if content is not None and not isinstance(content, str):
         raise TypeError(f"content is of the type {type(content).__name__}")
     return "", content or ""
+
+
+def _refused(content: Any) -> str:
+    """Return the refusal that stands in a content as a typed part."""
+    parts = content if isinstance(content, list) else ()
+    return "".join(str(part.get("refusal") or "") for part in parts if isinstance(part, dict))
 
 
 def _thought(value: Any) -> str:

@@ -14,6 +14,7 @@ from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 from mindstream.errors import ModelRefused, ModelSilent, PromptBlocked, ReplyInvalid
+from mindstream.models.legible import HALF, legible, with_whole_characters
 from mindstream.models.model import Call, Distribution, Logprobs, Part, Piece, Request, TextLogprobs, Usage
 from mindstream.models.providers.adapter import Adapter, Delta, Truncated, Withheld
 from mindstream.models.providers.address import DECISIONS, Address, address
@@ -212,13 +213,14 @@ class _Reading:
         self._briefly = holds and self._known.opens_thoughts is None and not self._known.expects_thoughts
         self._thinking = Thinking(typed=typed, holds=holds)
         self.until: float | None = None
+        self._half = ""
         self.truncated = self.thought = False
 
     def take(self, arrival: Delta | Call) -> list[Part]:
         """Count what came; return the parts of the reply in it."""
         if isinstance(arrival, Call):
             self._tally.call()
-            return [Call(_sound(arrival.tool), _sound(arrival.arguments), _sound(arrival.id))]
+            return [Call(legible(arrival.tool), legible(arrival.arguments), legible(arrival.id))]
         if arrival.of == "arguments":
             self._tally.argue(arrival.text)
             return []
@@ -255,9 +257,9 @@ class _Reading:
             self._known.opens_thoughts = True
 
     def _piece(self, text: str) -> Piece | None:
+        if self._half or not text.isascii():  # the first half of a character waits for the other one
+            text = with_whole_characters(self._half + text)
+            self._half = text[-1:] if HALF.search(text) else ""
+            text = text.removesuffix(self._half)
         text = self._tally.clip(text) if text else ""
         return Piece(text) if text else None
-
-
-def _sound(text: str) -> str:
-    return text.encode("utf-8", "replace").decode("utf-8")

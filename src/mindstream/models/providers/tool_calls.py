@@ -9,7 +9,11 @@ from itertools import groupby
 from typing import Any
 
 from mindstream.chance import token
+from mindstream.models.fitting import match_name
 from mindstream.models.model import Call
+
+EMPTY = frozenset(("", "{}", "null", '""'))
+"""Arguments that stand for none until the real ones come."""
 
 
 @dataclass
@@ -24,9 +28,12 @@ class _Begun:
     @property
     def arguments(self) -> str:
         """The arguments; those of the last piece where it repeats them all, and each once where each came twice."""
-        whole = "".join(self.pieces)
-        once = "".join(piece for piece, _ in groupby(self.pieces))
-        for text in (whole, *reversed(self.pieces), once):
+        pieces = self.pieces
+        while len(pieces) > 1 and pieces[0].strip() in EMPTY:
+            pieces = pieces[1:]
+        whole = "".join(pieces)
+        once = "".join(piece for piece, _ in groupby(pieces))
+        for text in (whole, *reversed(pieces), once):
             if (found := _object(text)) is not None:
                 return found
         return whole
@@ -34,7 +41,7 @@ class _Begun:
     @property
     def is_whole(self) -> bool:
         ends = self.pieces[-1].rstrip().endswith("}") if self.pieces else False
-        return ends and _object("".join(self.pieces)) is not None
+        return ends and _object(self.arguments) is not None
 
 
 class ToolCalls:
@@ -72,6 +79,7 @@ class ToolCalls:
             function = {"name": function}
         given = function.get("arguments", delta.get("arguments", function.get("parameters", function.get("input"))))
         name = function.get("name") or delta.get("name") or ""
+        name = match_name(name, self._names) or name
         id_, index = str(delta.get("id") or ""), delta.get("index")
         piece = given if isinstance(given, str) else "" if given is None else json.dumps(given, ensure_ascii=False)
         call = self._continued(index if index is not None else place, id_, name, piece)
@@ -87,15 +95,18 @@ class ToolCalls:
     def whole(self) -> Iterator[Call]:
         """Give the calls, and forget them."""
         calls, self._calls = self._calls, []
+        ids: set[str] = set()
         for call in calls:
             arguments = call.arguments
             if call.name or arguments.strip():
-                yield Call(call.name, arguments, call.id or f"call_{token()}")
+                id_ = call.id if call.id and call.id not in ids else f"call_{token()}"
+                ids.add(id_)
+                yield Call(call.name, arguments, id_)
 
     def _continued(self, index: Any, id_: str, name: str, piece: str) -> _Begun | None:
         """Return the call that a delta continues; None where it begins one."""
-        if id_ and (same := next((call for call in self._calls if call.id == id_), None)):
-            return same
+        if id_ and (same := [call for call in self._calls if call.id == id_]):
+            return self._with_id(same, index, name, piece)
         at = [call for call in self._calls if call.index == index] if index is not None else self._calls
         call = at[-1] if at else None
         if call is None:
@@ -107,11 +118,30 @@ class ToolCalls:
             return None if call.is_whole or not call.pieces or name != call.name else call
         return call if name == call.name and (not call.is_whole or _object(piece) == call.arguments) else None
 
+    def _with_id(self, same: list[_Begun], index: Any, name: str, piece: str) -> _Begun | None:
+        """Return the one of these calls, all of one id, that a delta continues; some servers give all calls one id."""
+        call = next((each for each in reversed(same) if each.index == index), same[-1])
+        if not name or not call.name or self._is_part(call, name):
+            return call
+        if name != call.name and call.name in self._names and name in self._names:
+            return None
+        is_other = index is not None and call.index is not None and index != call.index
+        if is_other and call.pieces and call.pieces[-1].rstrip().endswith("}"):
+            return None
+        is_whole = call.is_whole and call.arguments.strip() not in EMPTY
+        if is_whole and (found := _object(piece)) is not None and not _is_same(found, call.arguments):
+            return None
+        return call
+
     def _is_part(self, call: _Begun, name: str) -> bool:
         """Tell whether a name goes on with a call's."""
         if call.name in self._names:
             return False
         return any(offered.startswith(call.name + name) for offered in self._names) or name.startswith(call.name)
+
+
+def _is_same(one: str, other: str) -> bool:
+    return json.loads(one) == json.loads(other)  # type: ignore[no-any-return]
 
 
 def _object(text: str) -> str | None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from mindstream.errors import ReplyInvalid
 from mindstream.models.ask import gather_reply
 from mindstream.models.fence import escaped
+from mindstream.models.fitting import fit, named_tool, read_object
 from mindstream.models.model import Call, Message, Model, Part, Piece, Request, ToolSpec, Usage
-from mindstream.models.reply import check_depth, clean
+from mindstream.models.reply import clean
 from mindstream.models.schema import find_faults
 
 _SHOWN = 4_000
@@ -42,6 +44,7 @@ class Repair:
                 request, wrong, text = request.then(_check(str(error))), str(error), ""
                 continue
             used += [usage] if usage else []
+            text, calls = _as_meant(request, text, calls)
             turns, wrong = _complaints(request, text, calls)
             if not wrong and left and not doubted and (turns := _doubts(request, text, calls)):
                 doubted = text
@@ -111,6 +114,38 @@ def total(used: list[Usage]) -> Usage:
     )
 
 
+# Read calls as they are meant.
+
+
+def _as_meant(request: Request, text: str, calls: tuple[Call, ...]) -> tuple[str, tuple[Call, ...]]:
+    """Return calls with their tools' own names and with arguments as one JSON object, where they can be read so.
+
+    A call without any tool to call is a typed reply in the form of a call.
+    """
+    if calls and not request.tools and request.schema is not None:
+        return (text or calls[0].arguments) if len(calls) == 1 else text, ()
+    return text, tuple(_call_as_meant(each, request.tools) for each in calls)
+
+
+def _call_as_meant(call: Call, tools: Sequence[ToolSpec]) -> Call:
+    tool = named_tool(call.tool, tools)
+    try:
+        found = read_object(call.arguments)
+    except ReplyInvalid:
+        return call if tool is None else replace(call, tool=tool.name)
+    fitted = fit(found, tool.parameters) if tool else found
+    if fitted != _strict(call.arguments):
+        call = replace(call, arguments=json.dumps(fitted, ensure_ascii=False))
+    return call if tool is None else replace(call, tool=tool.name)
+
+
+def _strict(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
 # Check a call's arguments against its tool's JSON Schema, before anything is called.
 
 
@@ -120,12 +155,9 @@ def complaint(call: Call, tools: Sequence[ToolSpec]) -> str | None:
     if tool is None:
         return f"There is no tool {call.tool!r}. There are: {', '.join(tool.name for tool in tools)}."
     try:
-        arguments = json.loads(call.arguments or "{}")
-        check_depth(arguments)
-    except (ValueError, RecursionError, ReplyInvalid) as error:
-        why = "they are nested too deep" if isinstance(error, RecursionError) else str(error).rstrip(".")
+        arguments = read_object(call.arguments)
+    except ReplyInvalid as error:
+        why = str(error).rstrip(".")
         return f"The arguments of {call.tool!r} are not JSON that can be read: {why}."
-    if not isinstance(arguments, dict):
-        return f"The arguments of {call.tool!r} should be one JSON object."
     found = find_faults(clean(arguments), tool.parameters)
     return f"The arguments of {call.tool!r} do not fit: {'; '.join(found)}." if found else None

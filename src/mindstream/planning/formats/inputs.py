@@ -11,6 +11,7 @@ import pyjson5
 from pydantic import JsonValue
 
 from mindstream.errors import ReplyInvalid
+from mindstream.models.fitting import named_tool
 from mindstream.models.model import ToolSpec
 from mindstream.models.reply import DECODER, DEEPEST, check_depth
 from mindstream.planning.arguments import parse_part
@@ -55,12 +56,7 @@ def find_spec(name: str, tools: Sequence[ToolSpec]) -> ToolSpec | None:
     folded = name.casefold()
     alike = [spec for spec in tools if spec.name.casefold() == folded]
     alike = alike or [spec for spec in tools if spec.name == IN_THE_PAPER.get(folded)]
-    alike = alike or [spec for spec in tools if _bare(spec.name) == _bare(name)]
-    return alike[0] if len(alike) == 1 else None
-
-
-def _bare(name: str) -> str:
-    return "".join(filter(str.isalnum, name)).casefold()
+    return alike[0] if len(alike) == 1 else None if alike else named_tool(name, tools)
 
 
 def unquoted(text: str) -> str:
@@ -116,6 +112,8 @@ def read_input(text: str, spec: ToolSpec | None, scan: Scan) -> dict[str, JsonVa
     if named := _read_named(text, known, scan) or _read_in_order(text, spec, scan):
         return named
     types = _types(known.get(main))
+    if text[0] == "[" and text[-1] == "]" and not set(text[1:-1]) & {"[", "]"} and read_json(text) is None:
+        text = text[1:-1].strip()  # `Tool[[input]]`
     return {main: read_literal(text, scan) if types and "string" not in types else scan(text)}
 
 

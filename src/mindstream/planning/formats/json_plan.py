@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from pydantic import JsonValue
 
 from mindstream.errors import InputError, ReplyInvalid
+from mindstream.models.fitting import bare_name
 from mindstream.models.model import ToolSpec
-from mindstream.models.reply import first_json
+from mindstream.models.reply import whole_json
 from mindstream.planning.formats.inputs import find_spec, read_input, read_json, scan_json
 from mindstream.planning.formats.rewoo import scan_text
 from mindstream.planning.plan import Plan, PlannedStep
@@ -32,17 +34,31 @@ def read_json_plan(text: str, tools: Sequence[ToolSpec] = ()) -> Plan:
     """
     value: Any = read_json(text.strip())
     for kind in (dict, list) if value is None else ():
-        try:
-            value = first_json(text, kind)
+        with suppress(ReplyInvalid):
+            values = whole_json(text, kind)
+            value = values if kind is dict and len(values) > 1 else values[0]
             break
-        except ReplyInvalid:
-            continue
-    steps = _first(value, STEPS) if isinstance(value, Mapping) else value
-    if not isinstance(steps, list) or not steps:
+    steps = _steps(value)
+    if not steps:
         raise InputError(f"expected JSON with a list of steps under one of {', '.join(STEPS[:3])}, found none")
     found = tuple(_read_step(each, number, tools) for number, each in enumerate(steps, 1))
     task = value.get("task") if isinstance(value, Mapping) else ""
     return Plan(task=task if isinstance(task, str) else "", steps=found)
+
+
+def _steps(value: Any) -> list[Any]:
+    """Return the steps: of a list, under one of the keys for it, one by one under their ids, or a single one."""
+    if isinstance(value, list):
+        return value
+    if not isinstance(value, Mapping):
+        return []
+    if _first(value, TOOL) is not None:
+        return [value]
+    if (inner := _first(value, STEPS)) is not None:
+        return _steps(inner)
+    if value and all(NUMBER.fullmatch(key.strip()) and isinstance(each, Mapping) for key, each in value.items()):
+        return [{"id": key, **each} for key, each in value.items()]
+    return []
 
 
 def _read_step(given: Any, number: int, tools: Sequence[ToolSpec]) -> PlannedStep:
@@ -75,4 +91,6 @@ def _id(given: JsonValue, number: int) -> str:
 
 
 def _first(given: Mapping[str, Any], names: Sequence[str]) -> Any:
-    return next((given[name] for name in names if given.get(name) is not None), None)
+    """Return what stands under the first of these names, whatever their letter case and separators."""
+    found = {bare_name(key): each for key, each in given.items() if each is not None}
+    return next((found[bare_name(name)] for name in names if bare_name(name) in found), None)

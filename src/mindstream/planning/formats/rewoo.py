@@ -21,17 +21,18 @@ from mindstream.planning.formats.inputs import find_spec, read_input, read_json,
 from mindstream.planning.formats.reader import Findings
 from mindstream.planning.plan import PlannedStep
 
-DIGITS = r"([1-9１-９][0-9０-９]{0,3})(?![0-9A-Za-z_０-９])"
+DIGITS = r"0{0,3}([1-9１-９][0-9０-９]{0,3})(?![0-9A-Za-z_０-９])"
 STEP = rf"[EeＥｅ]{DIGITS}"
 REFERENCE = re.compile(
     rf"\$?\{{{{1,2}}\s?[#＃]?\s?{STEP}\s?\}}{{1,2}}"  # {{#E1}} {{{{E1}}}} ${{E1}}
+    rf"|(?<![\w)])(?:\*\*[#＃]\s?{STEP}\*\*|`[#＃]\s?{STEP}`)(?![\w(])"  # **#E1** `#E1`, and no power
     rf"|[\[［【<]\s?[#＃]\s?{STEP}\s?[\]］】>]|[#＃]\s?{STEP}|\${STEP}"  # [#E1] <#E1> #E1 $E1
 )
 AFTER = r"\s++after(?:[\s,]++#E[0-9]{1,4}){1,64}+"
 SIGN = r"(?::=|=>|->|<-|[=:：＝→←⇒])"
 TOOL = r"\w[\w./:-]{0,127}+(?: \w[\w./:-]{0,60}+){0,3}+"
 ID = rf"[*`\[{{(<]{{0,4}}(?:([#＃$])\s?|(?<!\w)){STEP}[*`\]}})>]{{0,4}}"
-HEAD = re.compile(rf"{ID}({AFTER})?\s*+({SIGN}?)\s*+[*`]{{0,3}}({TOOL})[*`]{{0,3}}\s*+[\[［【]")
+HEAD = re.compile(rf"{ID}({AFTER})?\s*+({SIGN}?)\s*+[*`\"'@]{{0,3}}({TOOL})[*`\"']{{0,3}}\s*+[\[［【]")
 """`#E2 = Tool[`; `#E2 after #E1 = Tool[` is ours, for a step that waits for what it does not refer to."""
 WHY = re.compile(r"(?<!\w)(?:Plan|PLAN|计划|計劃)[*_`]{0,3}\s*+[0-9]{0,3}[*_`]{0,3}\s*+[:：]")
 TASK = re.compile(r"(?:Question|Task|问题|任务)[*_`]{0,3}\s*+[:：]")
@@ -41,6 +42,14 @@ BRACKET = re.compile(r"[\[\]［］【】]")
 SPACE = re.compile(r"\s*+")
 OPENS, CLOSES = "[［【", "]］】"
 MARKS = " \t\n*_`.,;，；。"
+OTHER_ID = re.compile(r"\\?[#＃]\s?(E|S|Evidence|Step|Result|Observation)([ _-]?)([0-9]{1,4})(?!\w)", re.IGNORECASE)
+"""Other names of steps; they are read as such where the plan itself begins a step so."""
+OTHER_HEAD = re.compile(rf"[\s*`>•(\[-]*+(?:[0-9]{{1,3}}[.)]\s*+)?{OTHER_ID.pattern}[*`\])]*+\s*+{SIGN}", re.IGNORECASE)
+ESCAPED_HEAD = re.compile(r"[\s*`>•-]*+\\?[#＃]E[^\[\n]{0,100}\[")
+MARKDOWN = re.compile(r"\\([#_*\[\]])")
+FRAGMENT = re.compile(r"://\S*\w\Z")
+"""An address that goes on with `#E1`, a place in the page."""
+BLANK = str.maketrans("", "", "\u200b\u2060\ufeff")
 MOST_LINES, LONGEST = 200, 20_000
 """So much one input may have, over several lines."""
 
@@ -50,6 +59,8 @@ def scan_text(text: str) -> JsonValue:
     pieces: list[str | Reference] = []
     at = 0
     for found in REFERENCE.finditer(text):
+        if found[0][0] == "#" and FRAGMENT.search(text, max(0, found.start() - MOST_LINES), found.start()):
+            continue
         pieces += [text[at : found.start()], Reference(_step_id(found))]
         at = found.end()
     parts = Text((*pieces, text[at:])).pieces
@@ -69,18 +80,39 @@ class Rewoo:
         self._tools = tools
         self._why = ""
         self._is_bare_why = False  # the line said "Plan:" and nothing more: its words may come on the next
+        self._forms: dict[tuple[str, str], int] = {}  # other names of steps, with what is added to their numbers
         self._open: list[str] = []  # lines of a step whose bracket is not closed yet
         self._is_over = False
 
     def read_line(self, line: str) -> list[PlannedStep]:
         if self._is_over:
             return []
+        line = self._with_usual_ids(line.translate(BLANK))
         if not self._open:
             return self._read(line)
         if _begins_anew(line) or len(self._open) >= MOST_LINES or sum(map(len, self._open)) > LONGEST:
             return [*self.end(), *self._read(line)]
         self._open.append(line)
         return self._read("\n".join(self._open)) if _may_close(self._open) else []
+
+    def _with_usual_ids(self, line: str) -> str:
+        """Return a line with `#E1` in the place of the names that this plan gives its steps, such as `#E01` or `#S1`.
+
+        Where the first step has the number 0, all numbers are one higher.
+        """
+        if "\\" in line and (head := ESCAPED_HEAD.match(line)) and "\\" in head[0]:
+            line = MARKDOWN.sub(r"\1", line)
+        if head := OTHER_HEAD.match(line):
+            form = head[1].upper(), head[2]
+            if form not in self._forms and (form != ("E", "") or (int(head[3]) == 0 and not self.found.steps)):
+                self._forms[form] = int(int(head[3]) == 0)
+        if not self._forms:
+            return line
+        return OTHER_ID.sub(self._usual_id, line)
+
+    def _usual_id(self, found: re.Match[str]) -> str:
+        added = self._forms.get((found[1].upper(), found[2]))
+        return found[0] if added is None else f"#E{int(found[3]) + added}"
 
     def end(self) -> list[PlannedStep]:
         """Take the step whose bracket was never closed: its first line, to the end."""
@@ -207,7 +239,10 @@ def _read_rest(rest: str, tag: str | None) -> tuple[str, str] | None:
     bare = rest.rstrip(" \t.;")
     if rest[0] in ":：":
         return (bare[1:].strip(), "") if bare[1:].strip() else None
-    is_whole = isinstance(read_json(bare), dict) if rest[0] == "{" else unquoted(bare) != bare
+    if rest[0] == "{" and bare[-1] == "}" and not isinstance(read_json(bare), dict):
+        inner = bare[1:-1].strip()
+        return (inner, "") if inner and not set(inner) & {"{", "}", '"'} else None
+    is_whole = rest[0] == "{" or unquoted(bare) != bare
     return (bare, "") if is_whole else None
 
 

@@ -21,7 +21,8 @@ EVERYBODY = "all"
 
 def is_talks(name: str) -> bool:
     """Tell whether a file of the archive holds conversations."""
-    return name == "conversations.json" or (name.startswith("conversations-") and name.endswith(".json"))
+    name = name.casefold()
+    return name.startswith("conversations") and name.endswith(".json")
 
 
 def read(source: Source, tally: Tally) -> Iterator[Item]:
@@ -66,7 +67,7 @@ def _message(node: dict[str, Any], episode: str, title: str, began: Moment | Non
     message = node.get("message")
     if not isinstance(message, dict):
         return  # the root has none
-    author, content, metadata = (_object(message.get(name)) for name in ("author", "content", "metadata"))
+    author, metadata, content = _object(message.get("author")), _object(message.get("metadata")), _content(message)
     role, form, text = str(author.get("role")), content.get("content_type"), _words(message)
     to = message.get("recipient") or EVERYBODY
     if form == "user_editable_context":
@@ -112,8 +113,15 @@ def _words(message: Mapping[str, Any]) -> str:
 
 
 def _parts(message: Mapping[str, Any]) -> list[Any]:
-    parts = _object(message.get("content")).get("parts")
-    return parts if isinstance(parts, list) else []
+    content = _content(message)
+    parts = content.get("parts", [content.get("text")] if content.get("content_type") in SPOKEN else None)
+    return [each for each in parts if each is not None] if isinstance(parts, list) else []
+
+
+def _content(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a message's content; some tools that rewrite an export make a plain text of it."""
+    content = message.get("content")
+    return {"content_type": SPOKEN[0], "parts": [content]} if isinstance(content, str) else _object(content)
 
 
 def _part(part: object) -> str:

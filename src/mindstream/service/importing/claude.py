@@ -54,7 +54,11 @@ def _branch(messages: list[dict[str, Any]], leaf: str) -> set[str] | None:
 
 def _message(raw: dict[str, Any], episode: str, title: str, tally: Tally) -> Item | None:
     fields = Fields(raw, tally, "message.")
-    role, blocks, whole = fields.name("sender"), fields.list("content"), fields.text("text")
+    role, blocks, whole = (
+        fields.name("sender") or fields.name("role"),
+        fields.list("content"),
+        fields.text("text", "content"),
+    )
     said: list[str] = []
     for block in objects(iter(blocks), tally, "message.content"):
         text = block.get("text")

@@ -1,4 +1,4 @@
-"""Plain JSON Lines: {"text": …} a line, with what else is known of it.
+"""Plain JSON Lines: {"text": …} a line, with what else is known of it; or the same objects in one JSON list.
 
 Known besides: id, kind (note, observation or chat), created_at, user, by, episode, keywords, valid_from, valid_until,
 metadata. Of others' names for text, date and speaker those are known that most of them use.
@@ -17,6 +17,8 @@ KINDS: frozenset[Kind] = FADING | {"chat"}
 """What may be written without a mind: the others have a form of their own."""
 
 TEXTS = ("text", "content", "memory", "message")
+LISTS = ("items", "memories", "messages", "records", "data")
+"""Where a file that is one object has the list."""
 DATES = ("created_at", "timestamp", "created", "date")
 OWN = ("user", "human")
 """Roles that are the user's own."""
@@ -24,11 +26,29 @@ OWN = ("user", "human")
 
 def read(source: Source, tally: Tally) -> Iterator[Item]:
     """Yield what the lines say."""
-    for number, raw in source.lines():
+    values = source.lines() if source.is_lines() else enumerate(source.values(source.place(*LISTS)), 1)
+    for number, each in values:
+        raw = _with_text(each)
         if isinstance(raw, dict) and any(isinstance(raw.get(name), str) for name in TEXTS):
             yield _line(raw, tally)
         else:
             tally.lose("line", raw, f"an object with words in {' or '.join(TEXTS)} is wanted, first in line {number}")
+
+
+def _with_text(raw: Any) -> Any:
+    """Return an object whose message, or whose parts of content, are put as one text."""
+    if not isinstance(raw, dict):
+        return raw
+    if isinstance(message := raw.get("message"), dict):
+        raw = {**{name: value for name, value in raw.items() if name != "message"}, **message}
+    if isinstance(parts := raw.get("content"), list) and (found := [text for each in parts if (text := _part(each))]):
+        raw = {**raw, "content": "\n".join(found)}
+    return raw
+
+
+def _part(part: object) -> str:
+    text = part.get("text") if isinstance(part, dict) else part
+    return text if isinstance(text, str) else ""
 
 
 def _line(raw: dict[str, Any], tally: Tally) -> Item:

@@ -1,6 +1,7 @@
 """mem0: what `get_all` returns, of the open-source package and of the platform, and what an export holds.
 
-A list of memories, or an object with them in `results` or `memories`; relations of a graph beside them.
+A list of memories, or an object with them in `results`, `memories`, `data` or `items`; relations of a graph beside
+them.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from mindstream.memory.store.record import Triple
 from mindstream.service.importing.items import Fields, Item, Tally, objects, present
 from mindstream.service.importing.reading import WHOLE, Source
 
-LISTS = ("results", "memories")
+LISTS = ("results", "memories", "data", "items", "results.results")
 
 
 def read(source: Source, tally: Tally) -> Iterator[Item]:
@@ -26,6 +27,8 @@ def read(source: Source, tally: Tally) -> Iterator[Item]:
 
 
 def _memory(raw: dict[str, Any], tally: Tally) -> Item:
+    if isinstance(payload := raw.get("payload"), dict):  # a row of the vector store
+        raw = {**payload, **{name: value for name, value in raw.items() if name != "payload"}}
     fields = Fields(raw, tally)
     return Item(
         text=fields.text("memory", "text", "content", "data"),

@@ -6,6 +6,7 @@ Never more than one object is held; an object, or a file, that is larger than an
 from __future__ import annotations
 
 import contextlib
+import gzip
 import io
 import json
 import zipfile
@@ -24,7 +25,9 @@ MEMBERS = 100_000
 """So many files an archive may hold."""
 HOW = {"use_float": True, "multiple_values": True, "buf_size": 1 << 20}
 """How JSON is read: of a long string all that was read before is copied with each piece, so the pieces are large."""
-BOM, ZIP = b"\xef\xbb\xbf", b"PK\x03\x04"
+BOM, ZIP, GZIP = b"\xef\xbb\xbf", b"PK\x03\x04", b"\x1f\x8b"
+PADDING = b"\x00\x1e \t\r\n"
+"""Bytes around a line that are no part of it: zeros after a crash, separators of records (RFC 7464)."""
 RATIO, SMALL = 200, 16 << 20
 """A file of an archive that unpacks to more than SMALL bytes and RATIO times its size is refused: no text does."""
 
@@ -78,6 +81,12 @@ class Source:
     name: str
     file: IO[bytes]
 
+    def __post_init__(self) -> None:
+        if self.file.read(len(GZIP)) == GZIP:
+            self.file.seek(0)
+            self.file = cast(IO[bytes], gzip.GzipFile(fileobj=self.file))
+        self.file.seek(0)
+
     def members(self, wanted: Callable[[str], bool], tally: Tally) -> Iterator[Source]:
         """Yield the files of an archive that are wanted, by their names without folders; itself where it is none."""
         self.file.seek(0)
@@ -125,21 +134,34 @@ class Source:
     def place(self, *lists: str) -> str:
         """Find where its objects stand: in a list, in one of these lists in an object, or one after another.
 
+        A list that is not empty goes before one that is.
+
         Raises:
             InputError: it is no JSON, or there is nothing in it.
         """
         import ijson
 
-        counted = self._start(LONGEST)
+        counted, empty, last = self._start(LONGEST), "", ""
         with self._told(counted):
             for prefix, event, value in ijson.parse(counted, **HOW):
+                if last and event != "end_array":
+                    return last
+                empty, last = empty or last, ""
                 if event == "start_array" and prefix in ("", *lists):
-                    return f"{prefix}.item".lstrip(".")
+                    last = f"{prefix}.item".lstrip(".")
                 if event == "end_map" and not prefix:
-                    return ""
+                    return empty
                 if not prefix and event in ("string", "number", "boolean", "null"):
                     raise InputError(f"objects are wanted, not {shown(value)}")
+        if empty:
+            return empty
         raise InputError(f"there is nothing in {self.name}")
+
+    def is_lines(self) -> bool:
+        """Return whether the first line is an object of its own, not the beginning of a list or of a longer object."""
+        with self._told():
+            first = self._start(LONGEST).file.readline(LONGEST).strip(PADDING)
+        return not first.startswith(b"[") and first not in (b"{", b"")
 
     def lines(self) -> Iterator[tuple[int, Any]]:
         """Yield what stands on each line, and its number."""
@@ -151,9 +173,9 @@ class Source:
                 counted.read_so_far += len(line)
                 if len(line) > LONGEST or counted.read_so_far > WHOLE:
                     raise InputError(f"line {number} goes on after {counted.read_so_far:,} bytes")
-                if line.strip():
+                if bare := line.strip(PADDING):
                     try:
-                        value = json.loads(decode_utf(line))
+                        value = json.loads(decode_utf(bare))
                     except InputError as error:
                         raise InputError(f"line {number} {error}") from None
                     except (ValueError, RecursionError) as error:
@@ -182,7 +204,7 @@ class Source:
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
             raise InputError(f"{self.name}: this archive cannot be read: {shown(str(error))}") from None
         except OSError as error:
-            raise InputError(f"{self.name} cannot be read: {error.strerror}") from None
+            raise InputError(f"{self.name} cannot be read: {error.strerror or error}") from None
         except Exception as error:
             from ijson import JSONError
 

@@ -90,8 +90,10 @@ class Import:
                 break
             records: dict[str, Record] = {}
             for record in chain.from_iterable(batch):
-                self.done.known += record.id in records
-                records.setdefault(record.id, record)
+                first = records.setdefault(record.id, record)
+                self.done.known += first is not record
+                if first.text != record.text:
+                    self.tally.lose("items", record.text, "another item of the file has the same id and other words")
             await self._write(list(records.values()))
             read += len(batch)
             progress(read)

@@ -1,0 +1,236 @@
+"""Read JSON objects as models write them, and fit them to the schema that they were asked for.
+
+Servers and models send the arguments of a tool call as `null`, as JSON in a JSON string, in a code fence, as JSON5 or
+as a Python literal; they put a typed reply into an outer key or list, write `"3"` for 3 and `Score` for `score`. What
+is read is what was written: nothing that is missing is filled in, and an object that was cut off stays unreadable.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from mindstream.errors import ReplyInvalid
+from mindstream.models.legible import without_controls
+from mindstream.models.model import ToolSpec
+from mindstream.models.reply import DECODER, DEEPEST, broken_json, check_depth, whole_json
+from mindstream.models.schema import JsonSchema, find_faults
+
+NOTHING = frozenset(("", "null", "none", "undefined", "nil", "[]", '""', "''"))
+"""What stands for arguments that are none, in lower case."""
+ENCODED = 4
+"""Maximum number of JSON strings around an object."""
+NAMESPACES = frozenset(("functions", "function", "tools", "tool", "default_api"))
+"""Prefixes that models write before a tool's name (gpt-oss, Kimi, Gemini)."""
+UNREADABLE = (ValueError, RecursionError)
+
+
+def read_object(text: str) -> dict[str, Any]:
+    """Return the one JSON object in a text; {} where the text says that there is none.
+
+    Raises:
+        ReplyInvalid: the text holds no object, a broken one, or several that differ.
+    """
+    for _ in range(ENCODED):
+        if text.strip().casefold() in NOTHING:
+            return {}
+        try:
+            value = DECODER.decode(text.strip())
+        except UNREADABLE as error:
+            return _read_inexact(text, error)
+        if not isinstance(value, str):
+            break
+        text = value
+    if not isinstance(value, dict):
+        raise ReplyInvalid(f"expected one JSON object, found {json.dumps(value, ensure_ascii=False)[:80]}")
+    check_depth(value)
+    return value
+
+
+def _read_inexact(text: str, error: Exception) -> dict[str, Any]:
+    """Read an object with words, a fence or itself beside it, as JSON5 or as a Python literal."""
+    for attempt in (text, mend_json(text)):
+        found: list[Any] = []
+        with suppress(ReplyInvalid):
+            found = whole_json(attempt, dict) if attempt else []
+        found = [each for each in found if each] or found[:1]
+        if found and all(each == found[0] for each in found):
+            return dict(found[0])
+    with suppress(*UNREADABLE, SyntaxError, TypeError, MemoryError):
+        value = ast.literal_eval(text.strip()) if len(text) <= LONGEST else None
+        if isinstance(value, dict):
+            value = DECODER.decode(json.dumps(value, allow_nan=False))
+            check_depth(value)
+            return dict(value)
+    if isinstance(error, RecursionError):
+        raise ReplyInvalid("it is nested too deep")
+    raise ReplyInvalid(str(error))
+
+
+def fit(value: Any, schema: JsonSchema) -> Any:
+    """Return a value in the form that its schema asks for; the value itself where that cannot be.
+
+    Tried only where the value does not fit: an outer key or list is taken away, keys and enumerated values get the
+    schema's letter case, texts become the numbers, booleans, lists or objects that they hold, and null is left out of
+    optional fields.
+    """
+    if not find_faults(value, schema):
+        return value
+    for candidate in (value, *_inner(value, schema)):
+        fitted = _fit(candidate, schema, schema)
+        if isinstance(fitted, dict) and fitted and not fitted.keys() & schema.get("properties", fitted).keys():
+            continue  # of a schema that needs nothing, anything would fit
+        if isinstance(fitted, dict | list) and not find_faults(fitted, schema):
+            return fitted
+    return value
+
+
+def _inner(value: Any, schema: JsonSchema) -> list[Any]:
+    """Return what stands in an outer key or list that the schema does not know."""
+    if isinstance(value, list):
+        return value if len(value) == 1 else []
+    if not isinstance(value, dict) or len(value) != 1 or value.keys() & schema.get("properties", {}).keys():
+        return []
+    inner = next(iter(value.values()))
+    if isinstance(inner, str):
+        inner = _parsed(inner)
+    return [inner, *(inner if isinstance(inner, list) and len(inner) == 1 else [])]
+
+
+def _fit(value: Any, schema: Any, root: JsonSchema, depth: int = 0) -> Any:
+    schema = _resolved(schema, root)
+    if not isinstance(schema, dict) or depth > ENCODED:
+        return value
+    types = _types(schema, root)
+    if isinstance(value, str):
+        options = schema.get("enum")
+        if isinstance(options, list) and value not in options:
+            alike = [each for each in options if isinstance(each, str) and each.casefold() == value.strip().casefold()]
+            value = alike[0] if len(alike) == 1 else value
+        if types and "string" not in types:
+            parsed = _parsed(value)
+            value = value if parsed is None or isinstance(parsed, str) else parsed
+    elif types == {"string"} and type(value) in (int, float):
+        value = json.dumps(value)
+    if isinstance(value, list):
+        return [_fit(each, schema.get("items"), root, depth + 1) for each in value]
+    if not isinstance(value, dict) or not isinstance(known := schema.get("properties"), dict):
+        return value
+    required, fitted = schema.get("required", ()), dict[str, Any]()
+    for key, each in value.items():
+        name = key if key in known else _same_name(key, known.keys() - value.keys())
+        allowed = _types(known.get(name), root)
+        if each is None and name not in required and allowed and "null" not in allowed:
+            continue
+        fitted[name] = _fit(each, known.get(name), root, depth + 1)
+    return fitted
+
+
+def _same_name(key: str, names: Any) -> str:
+    """Return the one of these names that differs in letter case, hyphens and underscores only; else the key."""
+    alike = [name for name in names if bare_name(name) == bare_name(key)]
+    return alike[0] if len(alike) == 1 and bare_name(key) else key
+
+
+def bare_name(name: str) -> str:
+    """Return the letters and digits of a name, without letter case."""
+    return "".join(filter(str.isalnum, name)).casefold()
+
+
+def _parsed(text: str) -> Any:
+    """Return the value that a text holds as JSON or as a Python literal; None where it holds none."""
+    words = {"true": True, "false": False}
+    if (word := text.strip().casefold()) in words:
+        return words[word]
+    try:
+        return DECODER.decode(text.strip())
+    except UNREADABLE:
+        pass
+    with suppress(ReplyInvalid):
+        return read_object(text) if text.lstrip()[:1] == "{" else None
+    return None
+
+
+def _types(schema: Any, root: JsonSchema) -> set[str]:
+    """Return the types that a schema allows; a set without members where it leaves them open."""
+    schema = _resolved(schema, root)
+    if not isinstance(schema, dict):
+        return set()
+    named, inner = schema.get("type"), schema.get("anyOf")
+    found = {named} if isinstance(named, str) else {each for each in named or () if isinstance(each, str)}
+    if isinstance(inner, list):
+        each_of = [_types(each, root) for each in inner if each is not schema]
+        found = found.union(*each_of) if all(each_of) else set()
+    return found
+
+
+def _resolved(schema: Any, root: JsonSchema) -> Any:
+    """Return the schema that a `$ref` to `$defs` names."""
+    reference = schema.get("$ref") if isinstance(schema, dict) else None
+    head, _, name = reference.rpartition("/") if isinstance(reference, str) else ("", "", "")
+    return root.get("$defs", {}).get(name, schema) if head == "#/$defs" else schema
+
+
+def named_tool(name: str, tools: Sequence[ToolSpec]) -> ToolSpec | None:
+    """Return the tool that a call names, in one of the forms of `match_name`."""
+    found = match_name(name, [tool.name for tool in tools])
+    return next((tool for tool in tools if tool.name == found), None)
+
+
+def match_name(name: str, names: Sequence[str]) -> str | None:
+    """Return the offered name that is meant: with other letter case, a prefix (`functions.`), a number or a token."""
+    if name in names:
+        return name
+    plain = name.partition("<|")[0].strip(" \t\n\"'`")
+    head, colon, number = plain.rpartition(":")
+    plain = head if colon and number.isdecimal() else plain
+    namespace, dot, rest = plain.partition(".")
+    plain = rest if dot and namespace.casefold() in NAMESPACES else plain
+    alike = [offered for offered in names if bare_name(offered) == bare_name(plain)]
+    return alike[0] if len(alike) == 1 else None
+
+
+# JSON as people write it, read as a last resort: by `pyjson5`, which knows a grammar and guesses nothing.
+#
+# JSON5 has comments, a comma too many, single quotes, names without quotes. What it does not have either, a value that
+# is missing, a quote within a text, an end that was cut off, stays broken: to mend that would be to make something up.
+
+
+LONGEST = 100_000
+"""A text of more characters is not mended."""
+
+
+def mend_json(text: str) -> str | None:
+    """Return a text with JSON in the place of each JSON5 object or list that is no JSON; None where that cannot be.
+
+    Linear in the text. What is read is what was written; whether it is what was asked for is for others to find out.
+    """
+    if len(text) > LONGEST:
+        return None
+    text = without_controls(text)
+    parts, at = [], 0
+    try:
+        for start, end in broken_json(text):
+            parts += [text[at:start], _read(text[start:end])]
+            at = end
+    except (ReplyInvalid, ValueError):
+        return None
+    return "".join([*parts, text[at:]]) if parts else None
+
+
+def _read(text: str) -> str:
+    """Return JSON for JSON5.
+
+    Raises:
+        ValueError: it is none, or JSON has no such number.
+    """
+    import pyjson5  # only where a model could not mend its own reply
+
+    try:
+        value = pyjson5.decode(text, maxdepth=DEEPEST)
+    except pyjson5.Json5Exception as error:
+        raise ValueError(str(error)[:200]) from None
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)

@@ -1,0 +1,188 @@
+"""Calls and typed replies in the forms in which models and servers send them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal
+
+import pytest
+from asking import Judge, Talk
+from fake_endpoint import FakeEndpoint, Says, Streams
+from pydantic import BaseModel
+
+from mindstream import Models
+from mindstream.errors import ReplyInvalid
+from mindstream.models.ask import act, ask
+from mindstream.models.fitting import fit, named_tool, read_object
+from mindstream.models.model import ToolSpec
+from mindstream.models.prompt import Prompt
+
+BOOK = ToolSpec(
+    "book",
+    "Book a table.",
+    {
+        "type": "object",
+        "properties": {
+            "place": {"type": "string"},
+            "seats": {"type": "integer"},
+            "inside": {"type": "boolean"},
+            "guests": {"type": "array", "items": {"type": "string"}},
+            "meal": {"enum": ["lunch", "dinner"]},
+        },
+        "required": ["place"],
+    },
+)
+CLOCK = ToolSpec("clock", "Tell the time.", {"type": "object", "properties": {}})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"place": "Bar", "seats": 2}',
+        json.dumps(json.dumps({"place": "Bar", "seats": 2})),
+        json.dumps(json.dumps(json.dumps({"place": "Bar", "seats": 2}))),
+        '```json\n{"place": "Bar", "seats": 2}\n```',
+        "{'place': 'Bar', 'seats': 2}",
+        '{place: "Bar", seats: 2,}',
+        '{"place": "Bar", /* two of us */ "seats": 2}',
+        '{"place": "Bar", "seats": 2}}',
+        '{"place": "Bar", "seats": 2}{"place": "Bar", "seats": 2}',
+        '{}{"place": "Bar", "seats": 2}',
+        'Arguments: {"place": "Bar", "seats": 2} done',
+    ],
+)
+def test_one_object_is_read(text: str) -> None:
+    assert read_object(text) == {"place": "Bar", "seats": 2}
+
+
+@pytest.mark.parametrize("text", ["", " \n", "null", "None", "[]", '""', "{}", "undefined", '"null"', '"{}"'])
+def test_arguments_that_are_none_are_an_empty_object(text: str) -> None:
+    assert read_object(text) == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"place": "B', "{'place': 'B", '{"a": 1}{"a": 2}', "[1]", "7", "Bar", '{"a": NaN}', "{" * 5_000, "{'a': {1}}"],
+)
+def test_what_is_broken_or_ambiguous_stays_so(text: str) -> None:
+    with pytest.raises(ReplyInvalid):
+        read_object(text)
+
+
+def test_python_literals_and_line_breaks_in_texts_are_read() -> None:
+    assert read_object("{'inside': True, 'seats': None, 'guests': ('a',)}") == {
+        "inside": True, "seats": None, "guests": ["a"],
+    }  # fmt: skip
+    assert read_object('{"place": "two\nlines\t"}') == {"place": "two\nlines\t"}
+
+
+@pytest.mark.parametrize(
+    ("given", "fitted"),
+    [
+        ({"place": "Bar", "seats": "4"}, {"place": "Bar", "seats": 4}),
+        ({"place": "Bar", "inside": "True"}, {"place": "Bar", "inside": True}),
+        ({"place": "Bar", "guests": '["Ann", "Bo"]'}, {"place": "Bar", "guests": ["Ann", "Bo"]}),
+        ({"place": "Bar", "guests": [7]}, {"place": "Bar", "guests": ["7"]}),
+        ({"place": "Bar", "seats": None}, {"place": "Bar"}),
+        ({"place": "Bar", "meal": "Dinner"}, {"place": "Bar", "meal": "dinner"}),
+        ({"Place": "Bar", "seats": 2}, {"place": "Bar", "seats": 2}),
+        ({"arguments": {"place": "Bar"}}, {"place": "Bar"}),
+        ({"parameters": '{"place": "Bar"}'}, {"place": "Bar"}),
+        ([{"place": "Bar"}], {"place": "Bar"}),
+    ],
+)
+def test_a_value_takes_the_form_of_its_schema(given: Any, fitted: Any) -> None:
+    assert fit(given, BOOK.parameters) == fitted
+
+
+@pytest.mark.parametrize(
+    "given", [{"seats": 4}, {"place": "Bar", "seats": "four"}, {"place": None}, [{"place": 1}, {}]]
+)
+def test_nothing_is_made_up_to_fit(given: Any) -> None:
+    assert fit(given, BOOK.parameters) == given
+
+
+@pytest.mark.parametrize(
+    "name", ["Book", "functions.book", "functions.book:0", " book\n", "book<|channel|>json", '"book"']
+)
+def test_a_tool_is_known_by_the_names_that_models_give_it(name: str) -> None:
+    assert named_tool(name, [BOOK, CLOCK]) is BOOK
+    assert named_tool(name.replace("ook", "ill"), [BOOK, CLOCK]) is None
+
+
+def deltas(*each: Any, finish: str = "tool_calls") -> Streams:
+    chunks = [{"choices": [{"index": 0, "delta": one}]} for one in each]
+    chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
+    return Streams((*(f"data: {json.dumps(chunk)}" for chunk in chunks), "data: [DONE]"))
+
+
+def call(index: int | None, id_: str | None, name: str | None, arguments: Any) -> dict[str, Any]:
+    one = {"index": index, "id": id_, "function": {"name": name, "arguments": arguments}}
+    return {"tool_calls": [{key: value for key, value in one.items() if value is not None}]}
+
+
+@pytest.mark.parametrize(
+    "all_of",
+    [
+        [call(0, "x", "book", '{"place": "A"}'), call(1, "x", "book", '{"place": "B"}')],
+        [call(0, "x", "book", None), call(0, None, None, '{"place": "A"}'), call(1, "x", "book", '{"place": "B"}')],
+        [call(None, "x", "book", '{"place": "A"}'), call(None, "x", "book", '{"place": "B"}')],
+        [call(0, "x", "book", "{}"), call(0, None, None, '{"pla'), call(0, "x", None, 'ce": "A"}'),
+         call(1, "x", "book", '{"pla'), call(1, "x", None, 'ce": "B"}')],
+        [call(0, "x", "Book", "{'place': 'A'}"), call(1, "x", "functions.book", '{"place": "B"')
+         | {"content": ""}, call(1, None, None, "}")],
+    ],
+)  # fmt: skip
+async def test_calls_of_one_id_stay_apart(door: FakeEndpoint, all_of: Any) -> None:
+    door.otherwise = deltas(*all_of)
+    async with Models.named({"default": f"{door.url}#m"}, repair=0) as models:
+        found = await act(models.of(""), Talk(), [BOOK, CLOCK])
+    assert isinstance(found, tuple)
+    assert [(each.tool, json.loads(each.arguments)) for each in found[1]] == [
+        ("book", {"place": "A"}), ("book", {"place": "B"}),
+    ]  # fmt: skip
+    assert len({each.id for each in found[1]}) == 2
+
+
+@pytest.mark.parametrize("arguments", ["null", " ", "[]", None, '"{}"'])
+async def test_a_call_without_arguments_is_made(door: FakeEndpoint, arguments: Any) -> None:
+    door.otherwise = deltas(call(0, "x", "clock", arguments))
+    async with Models.named({"default": f"{door.url}#m"}, repair=0) as models:
+        found = await act(models.of(""), Talk(), [BOOK, CLOCK])
+    assert isinstance(found, tuple) and [(one.tool, one.arguments) for one in found[1]] == [("clock", "{}")]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Says('{"answer": {"score": 7}}'),
+        Says('{"Score": 7}'),
+        Says('[{"score": "7"}]'),
+        Says('```\n{"properties": {"score": 7}}\n```'),
+        Says(json.dumps('{"score": 7}')),
+        deltas({"content": {"score": 7}}, finish="stop"),
+        deltas(call(0, "x", "Grade", '{"score": 7}')),
+    ],
+)
+async def test_a_typed_reply_is_read_in_every_wrapping(door: FakeEndpoint, reply: Any) -> None:
+    door.otherwise = reply
+    async with Models.named({"default": f"{door.url}#m"}, repair=0) as models:
+        assert (await ask(models.of(""), Judge())).score == 7
+
+
+class Mood(BaseModel):
+    feels: Literal["Glad", "Sad"]
+    why: str
+
+
+class Feel(Prompt[Mood]):
+    @classmethod
+    def words(cls) -> str:
+        return "# user\nHow? {{ schema }}"
+
+
+@pytest.mark.parametrize("text", ['{"feels": "glad", "why": "sun"}', '{"Feels": "GLAD", "WHY": "sun"}'])
+def test_letter_case_is_the_schemas(text: str) -> None:
+    assert Feel().parse(text) == Mood(feels="Glad", why="sun")
+    with pytest.raises(ReplyInvalid, match="feels"):
+        Feel().parse('{"feels": "angry", "why": "sun"}')
