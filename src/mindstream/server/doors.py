@@ -60,6 +60,7 @@ class Doors:
         self.house, self.admission = house, admission
         self.api = FastAPI(
             title="mindstream", version=package.__version__, lifespan=self.lifespan, docs_url=None, redoc_url=None,
+            openapi_url=None,  # see describe_api
             description="Memory, minds, plans, lives, pools and towns: see docs/server.md.",
         )  # fmt: skip
         self._ledger = Ledger(house.own_store, house.clock)
