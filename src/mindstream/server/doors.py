@@ -71,6 +71,7 @@ class Doors:
         self._more: list[contextlib.AbstractAsyncContextManager[Any]] = []
         self.metrics = Metrics(house)
         self._receiver = receiver
+        describe_api(self.api)
         add_health(self.api, house, self.metrics)
         add_rest(self.api, house, self.writes)
         add_events(self.api, house)
@@ -80,7 +81,6 @@ class Doors:
         servers = (admission.issuer.url,) if admission.issuer is not None else ()
         self._more.append(add_mcp(self.api, house, servers))
         add_problems(self.api)
-        describe_api(self.api)
         limits = Limits(house.clock, self._ledger if is_shared else None)
         entrance = Entrance(self.api, admission, limits, self._budgets, self.metrics)
         self._entrance = OpenAIErrors(entrance)
