@@ -27,7 +27,8 @@ def normal_name(name: str) -> str:
     """
     if name.isascii() and name.isprintable() and name == name.strip():
         return name
-    normal = INVISIBLE.sub("", unicodedata.normalize("NFKC", name)).strip()
+    visible = INVISIBLE.sub("", unicodedata.normalize("NFKC", name))
+    normal = unicodedata.normalize("NFKC", visible).strip()  # again: a mark may follow its letter only now
     return normal if is_name(normal) else name
 
 

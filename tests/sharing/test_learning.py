@@ -142,6 +142,9 @@ async def test_another_embedder_ranks_untrained_and_learns_only_when_told_to(fol
         await lay_in(pool, pairs(LEAST), "olga")
         await learner(pool).settle()
     async with Pool.open(folder, "cities", embed=Other()) as pool:
+        with pytest.raises(InputError, match="were made by wordllama"):
+            await pool.recall("Write a toast to sand", 3, reader="ann")
+        await pool.memory.reembed()
         assert len(await pool.recall("Write a toast to sand", 3, reader="ann")) == 3
         assert pool.retriever.version == 0 and "embedder wordllama, and this is other" in learner(pool).fault
         await lay_in(pool, pairs(1, 200), "olga")

@@ -31,7 +31,10 @@ async def test_what_one_agent_wrote_another_is_shown_and_draws_on(folder: Path) 
         assert (standing.exemplar.model, standing.exemplar.writer) == ("large", "ben")
 
 
-@pytest.mark.parametrize("scorer", ["rules", Rules(), {"scorer": "rules"}, Models(Rules())], ids=["name", "model", "table", "models"])
+SCORERS = ["rules", Rules(), {"scorer": "rules"}, Models(Rules())]
+
+
+@pytest.mark.parametrize("scorer", SCORERS, ids=["name", "model", "table", "models"])
 async def test_a_scorer_is_a_model_its_name_or_a_table(scorer: AnyModels, folder: Path) -> None:
     async with city_pool(folder) as pool:
         judged = await Member(pool, "ann", scorer=scorer).offer(

@@ -101,7 +101,7 @@ async def test_a_pool_that_is_not_there_is_named(folder: Path) -> None:
         with pytest.raises(InputError, match="already"):
             await pool.create("d", "olga")
         with pytest.raises(InputError, match="no frozen rubric"):
-            await offer(pool, city_pair(CITIES[0]), "ann", Rules())
+            await offer(pool, city_pair(CITIES[0]), "olga", Rules())
 
 
 async def test_a_full_pool_keeps_what_is_laid_in_graded_well_and_unlike_the_rest(folder: Path) -> None:

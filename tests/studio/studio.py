@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 from served import Served
 
 from mindstream.studio.recorded import add_recorded
-from mindstream.studio.serve import add_studio
+from mindstream.studio.serve import STATIC, add_studio
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 NPM = shutil.which("npm")
@@ -98,6 +98,16 @@ class Studio:
         self.page.goto(f"{self.url}/studio/#/{page}?{urlencode(params)}")
         self.page.get_by_role("heading", level=1).wait_for()
         self.draw()
+
+    def offer_modules(self) -> None:
+        """Serve the pages' modules below source/, unjoined, so that a test can import one of them."""
+        root = f"{self.url}/studio/source/"
+        self.page.route(
+            f"{root}**",
+            lambda route: route.fulfill(
+                path=STATIC / route.request.url.removeprefix(root), content_type="text/javascript"
+            ),
+        )
 
     def draw(self) -> None:
         """Wait until what the page knows is drawn."""

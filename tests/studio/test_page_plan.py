@@ -82,15 +82,15 @@ def test_the_graph_is_lit_as_far_as_the_moment(studio: OpenStudio, served: Serve
     assert sheet.get_by_text("E1, E2").is_visible()
 
 
-def test_a_recorded_task_says_that_it_was_free_and_how_it_ended_in_the_same_words(studio: OpenStudio) -> None:
+def test_a_recorded_task_says_that_nothing_is_charged_and_how_it_ended_in_the_same_words(studio: OpenStudio) -> None:
     seen = studio()
     seen.open("plan", **{"from": "recorded", "user": "dora"})
     line = seen.page.get_by_role("listitem").filter(has_text="How high is K2")
     line.wait_for()
-    assert "cost: free" in line.inner_text() and "answered in part" in line.inner_text()
+    assert "cost: recorded, not charged" in line.inner_text() and "answered in part" in line.inner_text()
     line.get_by_role("button", name="How high is K2").click()
     took = seen.page.get_by_role("region", name="What it took")
-    took.get_by_text("free").wait_for()
+    took.get_by_text("recorded, not charged").first.wait_for()
     way = seen.page.get_by_role("region", name="By rewoo")
     way.get_by_text("steps done, answered in part.").wait_for()
     assert way.get_by_text("answered in part").count() == 2
@@ -213,6 +213,33 @@ def test_a_run_goes_on_while_another_page_is_looked_at(
     way.get_by_text("3 of 3 steps done, answered.").wait_for()
     assert way.locator(".answer").inner_text() == "84"
     way.get_by_role("button", name="Solve it again").wait_for()
+
+
+@pytest.mark.parametrize("leave", ["back", "address", "page"])
+def test_a_dialog_closes_when_its_page_is_left(studio: OpenStudio, three: str, leave: str) -> None:
+    seen = studio()
+    seen.open("plan", user="ann")
+    seen.page.get_by_role("region", name="Tasks").get_by_role("button", name=TASK).first.click()
+    way = seen.page.get_by_role("region", name="By rewoo", exact=True)
+    way.get_by_role("button", name="Solve it again").click()
+    dialog = seen.page.get_by_role("dialog", name="Solve it again?")
+    dialog.wait_for()
+    if leave == "back":
+        seen.page.go_back()
+    else:
+        seen.page.evaluate(f"location.hash = '#/{'memory' if leave == 'page' else 'plan'}?user=ann'")
+    dialog.wait_for(state="detached")
+    assert seen.page.locator("dialog").count() == 0
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_the_editor_is_scrolled_into_view(studio: OpenStudio, three: str, size: tuple[int, int]) -> None:
+    seen = studio(size=size)
+    seen.open("plan", user="ann", runs=three.split(",")[0])
+    seen.page.get_by_role("button", name="Edit and run this plan").click()
+    tool = seen.page.get_by_role("textbox", name="Tool").first
+    tool.wait_for()
+    assert tool.evaluate("each => each.getBoundingClientRect().bottom <= window.innerHeight")
 
 
 def test_a_plan_from_a_file_is_run(studio: OpenStudio, served: Served) -> None:

@@ -104,6 +104,17 @@ def test_a_link_and_back_lead_to_moments(studio: OpenStudio) -> None:
     page.wait_for_function("() => document.querySelector('.town h2')?.textContent === 'Oak Cafe'")
 
 
+def test_a_decision_of_another_day_is_named_with_its_day(studio: OpenStudio) -> None:
+    seen = studio()
+    page = watch(seen, t=TEN_PAST_EIGHT, who="Ada Brook")
+    seen.offer_modules()
+    time = """async (now) => {
+      const { timeSeenFrom } = await import('./source/town/times.js');
+      return timeSeenFrom({ start: 0, seconds: 60 }, 600, now);
+    }"""
+    assert [page.evaluate(time, now) for now in (600, 1439, 1440, 2030)] == ["10:00", "10:00", "Thu 10:00", "Thu 10:00"]
+
+
 def test_who_knows_a_fact_and_who_knows_whom(studio: OpenStudio) -> None:
     page = watch(studio(), t=TEN_PAST_EIGHT)
     page.get_by_role("tab", name="Who knows").click()

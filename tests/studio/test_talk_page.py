@@ -50,6 +50,42 @@ def test_what_is_said_is_answered_and_shown_from_within(
     assert seen.axe() == [] and seen.fits()
 
 
+@pytest.mark.parametrize(
+    ("written_s", "said_s", "first_s", "whole_s"),
+    [(0.374, 0.36, 0.36, 0.36), (2.5, 2.0, 1.0, 2.0), (0.9, 1.0, 0.2, 0.7), (0.36, 0.36, None, 0.3)],
+    ids=["first-is-all", "written-late", "written-before", "no-stream"],
+)
+def test_the_first_word_comes_before_the_whole_answer(
+    studio: OpenStudio, served: Served, written_s: float, said_s: float, first_s: float | None, whole_s: float
+) -> None:
+    seen = studio()
+    seen.open("talk", user="ann")
+    seen.offer_modules()
+    call = {"event": "model_called", "role": "talker", "prompt": "talk", "seq": 3, "at": 100 + written_s}
+    call |= {"seconds": whole_s, "first_part_s": first_s}
+    later = call | {"seq": 4, "at": 109, "seconds": 1, "first_part_s": 0.5}
+    rows = [call, {"event": "said", "seq": 2, "at": 100 + said_s}, later]
+    spans = seen.page.evaluate(
+        "async (rows) => (await import('./source/pages/talk/exchanges.js')).spansOf({heard: {at: 100, seq: 1}, rows})",
+        rows,
+    )
+    talker = next(each for each in spans if each["seq"] == 3)
+    end = min(written_s, said_s)
+    assert talker["to"] == pytest.approx(end)
+    if first_s is not None:
+        assert talker["first"] == pytest.approx(end - whole_s + first_s) and talker["first"] <= said_s + 1e-6
+    assert next(each for each in spans if each["seq"] == 4)["to"] == pytest.approx(9)
+
+
+def test_the_input_is_in_view_on_a_phone(studio: OpenStudio, told: list[int]) -> None:
+    for user in ("nobody-yet", "ann"):
+        seen = studio(size=NARROW)
+        seen.open("talk", user=user)
+        said = seen.page.get_by_label("What you say")
+        said.wait_for()
+        assert said.evaluate("each => each.getBoundingClientRect().bottom <= window.innerHeight")
+
+
 def test_what_is_said_again_where_no_answer_came_is_heard_once(studio: OpenStudio) -> None:
     seen, tries = studio(), list[str]()
 

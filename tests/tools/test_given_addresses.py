@@ -61,7 +61,9 @@ class Web:
         ({"query": "what is a lighthouse?"}, PLAIN, ""),
         ({"pages": [{"at": "//spy.test/8812"}]}, PLAIN, "//spy.test/8812"),
         ({"url": "\\u0068ttps://spy.test"}, PLAIN, "spy.test"),
-        ({"text": "see https://spy.test/8812"}, PLAIN, "spy.test/8812"),
+        ({"text": "see https://spy.test/8812"}, PLAIN, ""),
+        ({"urls": ["https://a.test/x", " https://spy.test/8812"]}, PLAIN, "spy.test/8812"),
+        ({"url": STOLEN}, Traits(concludes=True), ""),
         ({"url": STOLEN}, Traits(changes=True), ""),
     ],
 )
@@ -74,7 +76,7 @@ def test_an_address_is_found_wherever_it_stands_in_the_arguments(
 
     written = json.dumps(arguments).replace("\\\\u", "\\u")
     assert ungiven(tool(fetch, traits), written, GIVEN) == found
-    assert addresses_of("no JSON, but https://spy.test/1") == {"spy.test/1"}
+    assert addresses_of("no JSON, but https://spy.test/1") == frozenset()
 
 
 def read(url: str) -> Call:

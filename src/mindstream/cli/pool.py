@@ -67,7 +67,7 @@ async def create(
     row = {"pool": name, "owner": settings.user, "members": members, "shared": not private, "embedder": by}
     others = "it is open to everybody" if is_open else f"members: {', '.join(dict.fromkeys([settings.user, *members]))}"
     next_ = f"mindstream pool rubric {name} --draft rubric.toml"
-    tell(json, row, f"the pool {name} is {settings.user}'s; {others}; next: {next_}")
+    tell(json, row, f"created the pool {name!r}, owned by {settings.user!r}; {others}; next: {next_}")
 
 
 @command(

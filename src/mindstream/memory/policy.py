@@ -132,7 +132,7 @@ def parse_settings(words: Sequence[str]) -> dict[str, JsonValue]:
     for word in words:
         name, equals, value = word.partition("=")
         if not (equals and name.strip() and value.strip()):
-            raise InputError(f"{word!r} sets nothing: write NAME=VALUE, as in base=3")
+            raise InputError(f"expected NAME=VALUE, as in retention=decay or base=3, not {word!r}")
         try:
             number = float(value)
             found[name.strip()] = int(number) if number.is_integer() else number

@@ -250,7 +250,9 @@ def _json(line: bytes) -> object:
     try:
         return json.loads(line.decode("utf-8-sig"), parse_constant=_no_number)
     except UnicodeDecodeError:
-        raise InputError("not UTF-8 text") from None
+        raise InputError(
+            "not UTF-8 text, so not what `memory export` wrote; for another program's file, use --from"
+        ) from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"not JSON ({getattr(error, 'msg', error)})") from None
 

@@ -35,13 +35,6 @@ class Member:
     tokens: int = TOKENS
     render: Callable[[Exemplar], str] = render_shot
 
-    def __post_init__(self) -> None:
-        if self.scorer is not None and not callable(getattr(self.scorer, "reply", None)):
-            raise InputError(
-                f"scorer= takes a model that grades what is offered, as Models.named(…).of('scorer') or Rules(), not"
-                f" {self.scorer!r:.60}"
-            )
-
     async def examples(self, query: str, k: int = 3) -> list[Example]:
         """Return shots for a query, best first, that fit whole into the tokens."""
         kept = shots(await self.pool.recall(query, k, reader=self.agent), self.tokens)

@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from mindstream.errors import ReplyInvalid
 from mindstream.models.reply import first_json
-from mindstream.text.links import bare, links
+from mindstream.text.links import bare
 from mindstream.tools.tool import Tool
 from mindstream.tools.traits import traits_of
 
@@ -22,9 +22,10 @@ _ADDRESS = re.compile(r"\s*[a-z][a-z0-9+.\-]*:/*\S|\s*//", re.IGNORECASE)
 
 
 def addresses_of(arguments: JsonValue) -> frozenset[str]:
-    """Return the addresses in a call's arguments, in the form of `text.links.bare`.
+    """Return the arguments of a call that are addresses, in the form of `text.links.bare`.
 
-    A value that begins as an address is one as a whole: a tool sends all of it.
+    A value that begins as an address is one as a whole: a tool sends all of it. Text that merely contains an address
+    (a question to a search or a model) is fetched by no tool.
 
     Args:
         arguments: values, or their JSON text as a model wrote it.
@@ -33,17 +34,17 @@ def addresses_of(arguments: JsonValue) -> frozenset[str]:
         try:
             arguments = first_json(arguments, dict)
         except ReplyInvalid:
-            return links([str(arguments)])
-    texts = list(_texts(arguments))
-    return links(texts) | {bare(text.strip()) for text in texts if _ADDRESS.match(text)}
+            return frozenset()  # no tool is called with what is no JSON
+    return frozenset(bare(text.strip()) for text in _texts(arguments) if _ADDRESS.match(text))
 
 
 def ungiven(tool: Tool, arguments: str, given: Set[str]) -> str:
     """Return an address of a call that nobody trusted gave; "" where there is none.
 
-    A tool that `changes` something is not asked about here: it needs approval in any case.
+    A tool that `changes` something is not asked about here: it needs approval in any case. One that `concludes` only
+    reads what it is handed.
     """
-    if traits_of(tool).changes:
+    if traits_of(tool).changes or traits_of(tool).concludes:
         return ""
     return min(addresses_of(arguments) - given, default="")
 

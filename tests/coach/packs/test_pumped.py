@@ -50,7 +50,9 @@ AT_A_PLACE = {
     "mindstream.models.reply.BRACKET",
     "mindstream.text.times.RULE",
     *(f"mindstream.planning.formats.{name}" for name in ("compiler.NAMED", "compiler.ALONE", "compiler.THOUGHT")),
-    *(f"mindstream.planning.formats.{name}" for name in ("inputs.KEY", "inputs._CLOSING")),
+    *(f"mindstream.planning.formats.{name}" for name in ("inputs.KEY", "inputs._CLOSING", "rewoo.NUMBERED")),
+    *(f"mindstream.text.links.{name}" for name in ("_NO_LINK", "_DEFINITION")),
+    *("mindstream.models.providers.secrets._PREFIX", "mindstream.tools.given_addresses._ADDRESS"),
 }
 """What is not searched for, but matched where the text has been read to."""
 SHORT = tuple(f"mindstream.{name}." for name in ("tools.algebra.formula",))

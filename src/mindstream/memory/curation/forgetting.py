@@ -179,7 +179,10 @@ async def _asked(stream: Stream, request: ForgetRequest) -> tuple[list[str], lis
     known = {record.id for record in await stream.store.records(stream.key, request.ids)}
     for id_ in request.ids:
         if id_ not in known:
-            raise InputError(f"there is no record {id_!r} in the stream {stream.name!r}")
+            raise InputError(
+                f"there is no record {id_!r} in the memory of {stream.name!r};"
+                " to forget by subject, use --about (in Python: about=)"
+            )
     if request.session:
         sessions = (await stream.columns()).episodes
         if request.session not in sessions:

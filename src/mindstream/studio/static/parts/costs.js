@@ -1,13 +1,14 @@
 /** Who answered, and what it cost: said in the same words on every page. */
 import { counted, dollars } from "../format.js";
+import { base } from "../state.js";
 
 /** @typedef {{model: string, cost_usd: number | null}} Priced */
 /** @typedef {{cost_usd: number | null, unpriced?: number | null}} Sum  `unpriced`: calls whose price nobody knows; null: it was not counted */
 
 const RECORDED = "playback:";
 
-/** @param {string} model */
-const isFree = (model) => model === "rules" || model.startsWith(RECORDED);
+/** A model answered when the recording was made; playing it back costs nothing. */
+const NOT_CHARGED = "recorded, not charged";
 
 /** Who answered, and whether that was recorded, a stand-in, or live. @param {string} model */
 export function whoAnswered(model) {
@@ -18,12 +19,14 @@ export function whoAnswered(model) {
 
 /** @param {Priced} call */
 export function costOfCall({ model, cost_usd }) {
-  if (isFree(model)) return "free";
+  if (model.startsWith(RECORDED)) return NOT_CHARGED;
+  if (model === "rules") return "free";
   return cost_usd === null ? "price not known" : dollars(cost_usd);
 }
 
-/** What many calls cost: free, not known, or a sum. @param {Sum} sum */
+/** The cost of several calls: not charged (a recording), free (rules alone), not known, or a sum. @param {Sum} sum */
 export function costOf({ cost_usd, unpriced }) {
   if (cost_usd) return unpriced ? `${dollars(cost_usd)} and ${counted(unpriced, "call")} without a known price` : dollars(cost_usd);
-  return unpriced === 0 ? "free" : "price not known";
+  if (unpriced !== 0) return "price not known";
+  return base.value ? NOT_CHARGED : "free";
 }

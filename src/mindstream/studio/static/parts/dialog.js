@@ -33,6 +33,8 @@ function Opened({ change }) {
   useEffect(() => {
     place.current?.showModal();
     change.preview().then(see, tell);
+    window.addEventListener("hashchange", leave); // Back, or another link: the question was about the page that is left
+    return () => window.removeEventListener("hashchange", leave);
   }, [change]);
   /** @param {Event} event */
   const act = async (event) => {

@@ -47,3 +47,11 @@ export const shortDayOf = (town, step) => SHORT_DAY.format(whenOf(town, step));
  * @param {number} step
  */
 export const momentOf = (town, step) => `${shortDayOf(town, step)} ${timeOf(town, step)}`;
+
+/**
+ * The time of a step, with its weekday where `now` is on another day.
+ * @param {Recording} town
+ * @param {number} step
+ * @param {number} now
+ */
+export const timeSeenFrom = (town, step, now) => (dayOf(town, step) === dayOf(town, now) ? timeOf(town, step) : momentOf(town, step));

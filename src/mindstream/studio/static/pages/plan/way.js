@@ -33,6 +33,9 @@ function End({ end }) {
     ${end.stopped && html`<p class="problem small words">${end.stopped}</p>`}`;
 }
 
+/** Scroll to what was opened, when it is mounted. @param {HTMLElement | null} opened */
+const scrollToTop = (opened) => opened?.scrollIntoView({ block: "start" });
+
 /** @param {{one: SeenWay}} props */
 function Next({ one: { run, seen } }) {
   const [editing, edit] = useState(false);
@@ -57,5 +60,5 @@ function Next({ one: { run, seen } }) {
         <button class="link small" onClick=${() => savePlan(plan)}>Save it to a file</button>`}
     </div>
     ${problem && html`<${ReadFailure} problem=${problem} />`}
-    ${editing && html`<${Editor} plan=${plan} verb="Run this plan" run=${(/** @type {Plan} */ now) => runPlan(now, run.task)} />`}`;
+    ${editing && html`<div ref=${scrollToTop}><${Editor} plan=${plan} verb="Run this plan" run=${(/** @type {Plan} */ now) => runPlan(now, run.task)} /></div>`}`;
 }

@@ -88,11 +88,13 @@ export function spansOf(one) {
   const waiting = rowsOf(one, "waiting")[0];
   const said = lastOf(one, "said");
   for (const call of rowsOf(one, "model_called")) {
-    const from = Math.max(0, call.at - call.seconds - began);
+    const answered = call.role === "talker" && said && call.at - call.seconds < said.at;
+    const ended = answered ? Math.min(call.at, said.at) : call.at; // the row of a call is written shortly after the answer that it gave
+    const from = Math.max(0, ended - call.seconds - began);
     const first = call.first_part_s ?? undefined;
     /** @type {Span} */
-    const span = { name: `${call.role}: ${call.prompt}`, from, to: Math.max(from, call.at - began), kind: call.role === "talker" ? "talker" : "reasoner", seq: call.seq };
-    found.push(first === undefined ? span : { ...span, first: from + first });
+    const span = { name: `${call.role}: ${call.prompt}`, from, to: Math.max(from, ended - began), kind: call.role === "talker" ? "talker" : "reasoner", seq: call.seq };
+    found.push(first === undefined ? span : { ...span, first: Math.min(from + first, Math.max(from, ended - began)) });
   }
   for (const call of rowsOf(one, "tool_called")) {
     const gave = rowsOf(one, "observed").find(({ id }) => id && id === call.id);

@@ -100,7 +100,7 @@ function Waited({ one, waiting, rows }) {
 /** @param {Exchange} one */
 function timesInWords(one) {
   const whole = tookOf(one);
-  const first = spansOf(one).findLast(({ kind, first: each }) => kind === "talker" && each !== undefined)?.first;
+  const first = spansOf(one).findLast(({ kind, first: each }) => kind === "talker" && each !== undefined && each <= (whole ?? 0))?.first;
   const late = lastOf(one, "said")?.late ? ", before the thought was finished" : "";
   return `${first === undefined ? "" : `first word after ${took(first)}, `}answered in ${took(whole ?? 0)}${late}`;
 }

@@ -4,7 +4,7 @@ import { at } from "../lists.js";
 import { make, said } from "../elements.js";
 import { actAt, entryAt, isWalking, lastAt, planAt, spotAt, talkAt, textOf, WHYS } from "../moment.js";
 import { arenaOf, nameOf, placeAt } from "../places.js";
-import { clockOf, minuteOf, timeOf } from "../times.js";
+import { clockOf, minuteOf, timeOf, timeSeenFrom } from "../times.js";
 import { linesOf, personLink, placeLink, timeLink } from "./words.js";
 
 /** @import { Player } from "../player.js" */
@@ -76,7 +76,7 @@ function decided({ town }, person, step) {
   const memories = recalled.map(([number, score]) => make("li", {}, said(textOf(town, at(person.records, number)[2])), make("small", {}, ` ${score.toFixed(2)}`)));
   const drawn = draw === undefined ? "" : `, drawn was ${Math.round(draw * 100)}`;
   return [make("details", { class: "decision" },
-    make("summary", {}, `Last decision, ${timeOf(town, since)}: `, said(textOf(town, about)), ` — ${yes ? "yes" : "no"} (a yes was ${Math.round(p * 100)} % likely${drawn})`),
+    make("summary", {}, `Last decision, ${timeSeenFrom(town, since, step)}: `, said(textOf(town, about)), ` — ${yes ? "yes" : "no"} (a yes was ${Math.round(p * 100)} % likely${drawn})`),
     make("p", { class: "soft" }, memories.length ? "What came to mind, and how strongly:" : "Nothing came to mind."),
     memories.length ? make("ol", { class: "list recalled" }, memories) : null)];
 }
