@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 import json
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import MutableMapping
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,31 @@ def test_the_file_is_what_the_server_says(tmp_path: Path) -> None:
     kept, now = FILE.read_text("utf-8"), written(tmp_path)
     difference = "".join(difflib.unified_diff(kept.splitlines(True), now.splitlines(True), "docs/openapi.json", "now"))
     assert not difference, f"{difference}\nwrite it anew: python {Path(__file__).name}"
+
+
+@pytest.mark.parametrize(("mounted", "servers"), [("", []), ("/mind", ["/mind"]), ("/a/b", ["/a/b"])])
+def test_the_document_is_encoded_once(tmp_path: Path, mounted: str, servers: list[str]) -> None:
+    """Whoever has no token may request it: many requests must not cost a new encoding each."""
+    api = app(tmp_path).api
+    scope = {
+        "type": "http", "method": "GET", "path": mounted + "/openapi.json", "root_path": mounted,
+        "headers": [], "query_string": b"",
+    }  # fmt: skip
+    bodies: list[bytes] = []
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.response.body":
+            bodies.append(message["body"])
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request"}
+
+    for _ in range(3):
+        asyncio.run(api(dict(scope), receive, send))
+    assert bodies[0] is bodies[1] is bodies[2]
+    answered = json.loads(bodies[0])
+    assert [each["url"] for each in answered.pop("servers", [])] == servers
+    assert answered == api.openapi()
 
 
 def ask_cases(served: Served, cases: int) -> Counter[int]:

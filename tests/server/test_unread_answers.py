@@ -107,3 +107,39 @@ def test_what_waits_for_all_clients_is_bounded(served: Served, monkeypatch: pyte
             time.sleep(0.2)
         assert until_few(served, 4), "those that read nothing for longest are disconnected"
         assert connections(served) >= 1
+
+
+@pytest.mark.parametrize(
+    ("path", "times"), [(LISTED, 5), (LISTED + "&kinds=note", 3), (LISTED.replace("200", "150"), 2)]
+)
+def test_further_requests_of_a_connection_wait_until_the_client_reads(
+    served: Served, monkeypatch: pytest.MonkeyPatch, path: str, times: int
+) -> None:
+    monkeypatch.setattr(protocol, "STUCK_S", 1_000)
+    time.sleep(0.3)  # the last request of the set-up is counted after its answer
+    before = served._server.server_state.total_requests
+    with ask(served, path, times=times) as raw:
+        end = time.monotonic() + 20
+        while served._server.server_state.total_requests == before and time.monotonic() < end:
+            time.sleep(0.05)
+        time.sleep(0.5)
+        assert served._server.server_state.total_requests - before == 1
+        got = b""
+        raw.settimeout(10)
+        while got.count(b"HTTP/1.1 200 OK") < times or not got.endswith(b"}"):
+            got += raw.recv(1_000_000)
+    assert served._server.server_state.total_requests - before == times
+
+
+def test_memory_is_released_after_clients_were_disconnected(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    protocol.release_memory()  # on any system
+    released: list[float] = []
+    monkeypatch.setattr(protocol, "TELL_S", 0.3)
+    monkeypatch.setattr(protocol, "release_memory", lambda: released.append(time.monotonic()))
+    monkeypatch.setattr(protocol.BoundedConnection, "_released_at", 0.0)
+    for rounds in (1, 2):
+        with ask(served, LISTED), ask(served, LISTED):
+            end = time.monotonic() + 20
+            while len(released) < rounds and time.monotonic() < end:
+                time.sleep(0.05)
+        assert len(released) == rounds

@@ -75,6 +75,32 @@ async def test_a_pool_keeps_no_byte_of_who_wrote_or_asked(folder: Path) -> None:
         assert all(each.query != "Which river flows through Ulm?" for each in found), "it was drawn from what is gone"
 
 
+@pytest.mark.parametrize(
+    ("owner", "members", "erased", "stays"),
+    [
+        ("zorro", [], "zorro", False),
+        ("zorro", ["olga", "*"], "zorro", False),
+        ("olga", ["zorro"], "zorro", True),
+        ("olga", ["*"], "zorro", True),
+    ],
+)
+async def test_the_domain_of_a_pool_goes_with_its_owner(
+    folder: Path, owner: str, members: list[str], erased: str, stays: bool
+) -> None:
+    domain = 'sayings about the "Zibeth", «é» of my aunt'
+    async with Pool.open(folder, "sayings", guarded=False) as pool:
+        await pool.create(domain, owner, members=members)
+        await pool.freeze_rubric(await ask(Rules(), DraftRubric(domain="sayings")), owner)
+        await offer(pool, Pair("What does one say of tea?", "It is never too late for it."), owner, Rules())
+    async with Memory.open(folder, erased) as memory:
+        await memory.retain("It rains.")
+    await erase(folder, erased)
+    assert bool(holds(folder, "Zibeth")) is stays and holds(folder, erased) == []
+    async with Pool.open(folder, "sayings", guarded=False) as pool:
+        created = (await pool.state()).created
+        assert created is not None and created.domain == (domain if stays else "sayings")
+
+
 async def test_what_a_person_said_in_another_s_mind_goes_and_the_rest_stays(folder: Path) -> None:
     async with Mind.open(folder, user="ann", responder=Coach.using()) as mind:
         async for _ in mind.hear("The parrot Zibeth sings.", by="zorro"):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
 
 from mindstream.server.problems import PROBLEMS, TYPE, Problem
@@ -16,7 +17,22 @@ BY_STATUS = {str(status): kind for kind, (status, _) in PROBLEMS.items()}
 
 
 def describe_api(api: FastAPI) -> None:
-    """Let an application describe itself so."""
+    """Let an application describe itself so.
+
+    The document is encoded once: to encode it takes several milliseconds, and anybody may request it.
+    """
+    encoded: dict[str, bytes] = {}
+
+    async def answer(request: Request) -> Response:
+        root = request.scope.get("root_path", "").rstrip("/")
+        if root not in encoded:
+            encoded.clear()  # an application is mounted at one path
+            servers = {"servers": [{"url": root}]} if root else {}
+            document = {**openapi(), **servers}
+            encoded[root] = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+        return Response(encoded[root], media_type="application/json")
+
+    api.add_route("/openapi.json", answer, include_in_schema=False)
 
     def openapi() -> dict[str, Any]:
         if not api.openapi_schema:

@@ -60,6 +60,7 @@ class Doors:
         self.house, self.admission = house, admission
         self.api = FastAPI(
             title="mindstream", version=package.__version__, lifespan=self.lifespan, docs_url=None, redoc_url=None,
+            openapi_url=None,  # see describe_api
             description="Memory, minds, plans, lives, pools and towns: see docs/server.md.",
         )  # fmt: skip
         self._ledger = Ledger(house.own_store, house.clock)
@@ -70,6 +71,7 @@ class Doors:
         self._more: list[contextlib.AbstractAsyncContextManager[Any]] = []
         self.metrics = Metrics(house)
         self._receiver = receiver
+        describe_api(self.api)
         add_health(self.api, house, self.metrics)
         add_rest(self.api, house, self.writes)
         add_events(self.api, house)
@@ -79,7 +81,6 @@ class Doors:
         servers = (admission.issuer.url,) if admission.issuer is not None else ()
         self._more.append(add_mcp(self.api, house, servers))
         add_problems(self.api)
-        describe_api(self.api)
         limits = Limits(house.clock, self._ledger if is_shared else None)
         entrance = Entrance(self.api, admission, limits, self._budgets, self.metrics)
         self._entrance = OpenAIErrors(entrance)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import ctypes
 import logging
 import math
 from typing import Any
@@ -21,12 +23,18 @@ MOST_UNREAD, LARGE, BOUND_S = 128_000_000, 65_536, 0.02
 """Bytes of answers that may wait for all clients together; counted when one has more than LARGE bytes waiting, at most
 every BOUND_S seconds."""
 TELL_S = 10.0
-"""Seconds in which at most one closed connection is logged."""
+"""Seconds in which at most one closed connection is logged, and after which the memory of all of them is released."""
 BUSY = (
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/problem+json\r\nretry-after: 2\r\n"
     b'connection: close\r\ncontent-length: 101\r\n\r\n{"type":"urn:mindstream:problem:unavailable","title":"Too many '
     b'connections","status":503,"detail":""}'
 )
+
+
+def release_memory() -> None:
+    """Give free memory back to the system, which the C library would keep; only glibc offers this."""
+    with contextlib.suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 class CountedTransport:
@@ -52,7 +60,8 @@ class BoundedConnection(Connection):
     transport: Any
     _late: asyncio.TimerHandle | None = None
     _check: asyncio.TimerHandle | None = None
-    _bounded_at = _told_at = -math.inf
+    _is_deferred = False
+    _bounded_at = _told_at = _released_at = -math.inf
     _taken, _taken_at = 0, 0.0
     """What the client has taken of what was written, in bytes, and since when it has taken no more."""
 
@@ -72,6 +81,17 @@ class BoundedConnection(Connection):
                 self._wait_for_head()
         else:
             self._unset_late()
+
+    def handle_events(self) -> None:
+        """Begin no further request while the client has not read enough of the answers to earlier ones."""
+        self._is_deferred = self.flow.write_paused and self.cycle is not None and self.cycle.response_complete
+        if not self._is_deferred:
+            super().handle_events()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._is_deferred:
+            self.handle_events()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._unset_late()
@@ -140,3 +160,6 @@ class BoundedConnection(Connection):
             BoundedConnection._told_at = self.loop.time()
             LOG.warning("mindstream: a connection was closed: %s", why)
         self.transport.abort()
+        if self.loop.time() >= BoundedConnection._released_at:
+            BoundedConnection._released_at = self.loop.time() + TELL_S
+            self.loop.call_later(TELL_S, release_memory)

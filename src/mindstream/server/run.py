@@ -25,6 +25,8 @@ from mindstream.server.protocol import BoundedConnection
 
 DRAIN_S = 20.0
 """So long answers may go on after SIGTERM."""
+BACKLOG = 4_096
+"""Connections that may wait to be accepted; where it is full, the system lets a client wait ever longer."""
 COLLECTED_AFTER = (10_000, 20, 20)
 """So many new objects, and so many rounds of the younger ones, before garbage is looked for."""
 
@@ -93,7 +95,7 @@ def listen(host: str, port: int) -> socket.socket:
         made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # named, or asyncio leaves Nagle on
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind((host, port))
-        made.listen(2_048)
+        made.listen(BACKLOG)
     except (OSError, OverflowError) as error:
         raise InputError(f"it cannot listen on {host}:{port}: {getattr(error, 'strerror', None) or error}") from None
     made.set_inheritable(True)
@@ -105,7 +107,7 @@ def configure(doors: Doors) -> uvicorn.Config:
     return uvicorn.Config(
         doors, http=BoundedConnection, ws="none", lifespan="off", log_config=None, access_log=False,
         server_header=False,
-        proxy_headers=False, timeout_graceful_shutdown=10, timeout_keep_alive=30,
+        proxy_headers=False, timeout_graceful_shutdown=10, timeout_keep_alive=30, backlog=BACKLOG,
     )  # fmt: skip
 
 

@@ -142,7 +142,7 @@ def _staying(connection: Sql, user: str) -> list[str]:
     """Say what stays of a user, and why."""
     said = list[str]()
     owned = [name for name, event_ in _pools(connection) if event_.owner == user]
-    said += [f"the pool {name!r} stays, with its domain and its rubric; it has no owner any more" for name in owned]
+    said += [f"the pool {name!r} stays, with its rubric; it has no owner any more" for name in owned]
     if connection.execute("SELECT 1 FROM log WHERE kind = ? LIMIT 1", (TownBegan.kind,)).fetchone():
         said.append(
             "the town's file stays in its log, with all who were to live in it; the town cannot go on without one"

@@ -32,7 +32,7 @@ from mindstream.memory.store.writing import next_change
 from mindstream.service.operations.forks import ForkedTowns
 from mindstream.service.operations.own import SERVER, TOKEN
 from mindstream.service.operations.who import LOCAL, Who, wall_of
-from mindstream.sharing.events import ExemplarWithdrawn
+from mindstream.sharing.events import ExemplarWithdrawn, PoolCreated
 
 ELSEWHERE = (
     "exports, recordings and files that tools wrote lie where they were asked for, and are yours to delete",
@@ -169,10 +169,20 @@ def take_elsewhere(rows: Sql, person: str, key: StreamKey) -> list[Left]:
     """Take what a person left in pools and other minds, and documents that nobody else reads, in a transaction."""
     found = elsewhere.find(rows, person, key)
     for left in found:
+        _take_domain(rows, person, left.stream)
         elsewhere.erase(rows, person, left, next_change(rows))
     elsewhere.forget_reader(rows, person, key)
     elsewhere.delete_copies(rows)
     return found
+
+
+def _take_domain(rows: Sql, person: str, stream: StreamKey) -> None:
+    """Have a pool's name say what it is for, where its owner, who wrote its domain, is erased."""
+    created = rows.execute("SELECT seq, payload FROM log WHERE mind = ? AND kind = ?", (stream, PoolCreated.kind))
+    for seq, payload in created.fetchall():
+        if (held := json.loads(payload)).get("owner") == person:
+            held["domain"] = id_of(stream, "pool")  # the sum of the row is made when the owner's name is taken
+            rows.execute("UPDATE log SET payload = ? WHERE seq = ?", (json.dumps(held, ensure_ascii=False), seq))
 
 
 async def delete_tenant(
