@@ -159,7 +159,7 @@ FORMS = {
     *("models/providers/typed_calls.py", "models/wrappers/guard.py", "planning/prompts/answer_from_evidence.py"),
     *("planning/formats/compiler.py", "planning/formats/numbered.py", "planning/formats/rewoo.py"),
     "planning/formats/json_plan.py",
-    "service/chat/page_task.py",
+    *("service/chat/page_task.py", "memory/curation/mentions.py"),
     *("sharing/retriever/unlikely.py", "text/classifier.py", "text/language.py"),
     *("text/links.py", "tools/algebra/formula.py", "tools/web/web.py", "tools/web/wikipedia.py"),
     *("studio/joining.py", "town/formats/recording.py", "town/world/walk.py", "identifiers.py"),

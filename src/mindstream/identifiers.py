@@ -17,18 +17,27 @@ INVISIBLE = re.compile(
 """Characters that have no glyph of their own (Unicode: Default_Ignorable_Code_Point)."""
 
 
+_JOINERS = re.compile("[\u00ad\u115f\u1160\u200c\u200d\u3164\ufe00-\ufe0f\uffa0]")
+"""Invisible characters that belong to the spelling of a word, and letters without a glyph: they make no other name."""
+_AROUND = "\ufeff\u200b\u2060"
+"""Invisible characters that copying leaves at the ends of a name."""
+
+
 def normal_name(name: str) -> str:
     """Return the one form in which an identifier is stored and compared.
 
-    NFKC (so NFD, NFC and full-width forms are one name), without invisible characters and surrounding white space;
-    letter case is kept. A text that is no name in that form is returned unchanged. Every boundary (command line, REST,
-    MCP, chat headers, adapters, Python) passes the names of users, sessions, pools, residents, towns and tenants
-    through this function, for writing and for reading.
+    NFKC (so NFD, NFC and full-width forms are one name), without joiners, and without white space and zero-width
+    characters at the ends; letter case is kept. Other invisible characters and those that change the direction of text
+    stay, so that `checked_name` refuses them. A text that is no name in that form is returned unchanged. Every boundary
+    (command line, REST, MCP, chat headers, adapters, Python) passes the names of users, sessions, pools, residents,
+    towns and tenants through this function, for writing and for reading.
     """
     if name.isascii() and name.isprintable() and name == name.strip():
         return name
-    visible = INVISIBLE.sub("", unicodedata.normalize("NFKC", name))
-    normal = unicodedata.normalize("NFKC", visible).strip()  # again: a mark may follow its letter only now
+    visible = _JOINERS.sub("", unicodedata.normalize("NFKC", name))
+    normal = unicodedata.normalize("NFKC", visible)  # again: a mark may follow its letter only now
+    while normal != (inner := normal.strip().strip(_AROUND)):
+        normal = inner
     return normal if is_name(normal) else name
 
 

@@ -144,7 +144,7 @@ async def test_names_are_one_in_the_normal_form_and_case_is_kept(tmp_path: Path)
 
 
 SPELLINGS = [
-    ("Zoë", "Zoe\u0308"), ("Łukasz 2", "  Łukasz\u00a02\u3000"), ("ann", "ann\u200b"), ("ann", "\ufeffann\n"),
+    ("Zoë", "Zoe\u0308"), ("Łukasz 2", "  Łukasz\u00a02\u3000"), ("ann", "ann\u200b"), ("ann", "ann\ufeff\n"),
     ("ann", "annᅠ"),
     ("देवनागरी", "देव\u200cनागरी"), ("ｔｅａ．house", "tea.house"), ("한국", "\u1112\u1161\u11ab\u1100\u116e\u11a8"),
 ]  # fmt: skip

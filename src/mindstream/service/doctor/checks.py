@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import platform
@@ -43,7 +44,9 @@ async def examine(chosen: Chosen, window: int | None = None) -> list[Finding]:
             f"mindstream {mindstream.__version__}, Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}",
         )
     ]
-    findings += [_settings(chosen), *_variables(), *_data(settings.data, settings.named_embedder), *_pack(settings)]
+    findings += [_settings(chosen), *_variables()]
+    findings += await asyncio.to_thread(_data, settings.data, settings.named_embedder)
+    findings += _pack(settings)
     findings += [_roles(settings)]
     if settings.only_stand_ins:
         found = await find_models()
