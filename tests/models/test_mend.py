@@ -15,8 +15,9 @@ from mindstream.errors import ReplyInvalid
 from mindstream.minds.calls import build_event
 from mindstream.models.ask import ask
 from mindstream.models.fake import FakeModel
+from mindstream.models.fitting import mend_json
 from mindstream.models.roles import Models
-from mindstream.models.wrappers.mend import Mend, mend_json
+from mindstream.models.wrappers.mend import Mend
 from mindstream.models.wrappers.meter import Meter, Metered, WithListener
 from mindstream.models.wrappers.repair import Repair
 
