@@ -200,9 +200,7 @@ class Executor:
                 f"not called: the arguments of this plan's calls have over {MOST_WRITTEN:,} characters together"
             )
         untrusted = foreign or self._foreign
-        given = links(each.text for each in needed.values() if traits_of(self._tools.get(each.tool)).finds)
-        given |= frozenset() if self._foreign else addresses_of(json.dumps(step.arguments))
-        wish = Wish(step, written, untrusted, ungiven(tool, written, given) if untrusted else "")
+        wish = Wish(step, written, untrusted, self._ungiven(step, tool, written, needed) if untrusted else "")
         if (traits.changes or wish.address) and not await self._leave(wish):
             return failed(refusal(wish), arguments)
         began = CLOCK.elapsed()
@@ -210,6 +208,12 @@ class Executor:
         seconds = CLOCK.elapsed() - began
         foreign = foreign or observed.foreign
         return Evidence(step.id, observed.text, observed.failed, foreign, step.tool, arguments, tries, seconds)
+
+    def _ungiven(self, step: PlannedStep, tool: Tool, written: str, needed: Mapping[str, Evidence]) -> str:
+        """Return an address of a call that neither the plan nor a search gave; "" where there is none."""
+        found = links(each.text for each in needed.values() if traits_of(self._tools.get(each.tool)).finds)
+        planned = frozenset[str]() if self._foreign else addresses_of(dict(step.arguments))
+        return ungiven(tool, written, found | planned)
 
     async def _observe(self, step: PlannedStep, tool: Tool, traits: Traits, written: str) -> tuple[Observation, int]:
         """Call a tool, again where it failed and may be; return what came of it, and how often it was called."""

@@ -203,6 +203,7 @@ NAMED = re.compile(rf"{ID}\s*+{SIGN}\s*+(?:<([\w-]{{1,60}}+)>|{WORDS}(?=[(（:�
 """`#E1 = Tool(input)`, `#E1 = Tool: input`, `#E1 = Tool "input"`, `#E1 = Tool {"x": 1}`, `#E1 = <Tool>input</Tool>`."""
 REVERSED = re.compile(rf"{WORDS}([\[(（［【])(.*)[\])）］】]\s*(?:->|=>|[→⇒])\s*{ID}[\s*`.;]*", re.DOTALL)
 """`Tool[input] -> #E1`."""
+DIGIT = re.compile(r"\d")
 NUMBERED = re.compile(
     rf"[\s*_`>#-]*(?:(?:Step|STEP|step|步骤)\s*)?{DIGITS}\s*[.):：、]\s*{WORDS}[\[［【](.*)[\]］】]([^\]］】]*)"
 )
@@ -212,6 +213,8 @@ NUMBERED = re.compile(
 def read_other_form(text: str, tools: Sequence[ToolSpec]) -> OtherForm | None:
     """Read a line that is a step in one of the other forms, of a tool that is there; else None."""
     text = text.strip()
+    if not DIGIT.search(text):  # all of these forms have a number
+        return None
     begin = PREFIX.match(text)
     at = begin.end() if begin else 0
     if (found := REVERSED.fullmatch(text, at)) and (spec := find_spec(found[1], tools)):

@@ -64,19 +64,19 @@ class _Guarded:
         except BudgetSpent as error:
             raise ToolError(f"not called: {error}. Answer with what there is.") from None
         foreign = self.watched.foreign
-        address = ungiven(self.tool, call.arguments, self.watched.given) if foreign else ""
+        address = ungiven(self.tool, call.arguments, self.watched.given()) if foreign else ""
         if self.traits.changes or address:
             wish = Wish(self.watched.step(call), call.arguments, foreign, address)
             if not await run.leave(wish):
                 raise ToolError(refusal(wish))
         if not foreign:
-            self.watched.given |= addresses_of(call.arguments)
+            self.watched.own_calls.append(call.arguments)
         timeout_s = self.traits.timeout_s or run.limits.timeout_s
         found = await call_tool(self.watched.with_key(call, self), [self.tool], timeout_s)
         if found.failed or not found.text.strip():
             raise ToolError(found.text if found.failed else EMPTY)
         if self.traits.finds:
-            self.watched.given |= links([found.text])
+            self.watched.searched.append(found.text)
         return ForeignText(found.text) if found.foreign else found.text
 
 
@@ -86,18 +86,23 @@ class _Watched:
 
     run: PlanningRun
     foreign: bool = False
-    given: frozenset[str] = frozenset()
-    """Addresses that may be fetched after third-party content was read (tools/given_addresses)."""
+    own_calls: list[str] = field(default_factory=list)
+    """Arguments of the calls that were made before third-party content was read."""
+    searched: list[str] = field(default_factory=list)
+    """Results that name pages which may be fetched."""
     _steps: dict[tuple[str, str, str], PlannedStep] = field(default_factory=dict)
     _began: dict[str, float] = field(default_factory=dict)
     _given: defaultdict[tuple[str, str], deque[Evidence]] = field(default_factory=lambda: defaultdict(deque))
 
     def __post_init__(self) -> None:
-        self.given = links([self.run.task])
         for evidence in self.run.evidence.values():
             self._given[evidence.tool, _written(evidence.arguments)].append(evidence)
         self.foreign = self.foreign or self.run.is_foreign
         self.run.evidence = {}
+
+    def given(self) -> frozenset[str]:
+        """Return the addresses that may be fetched after third-party content was read (tools/given_addresses)."""
+        return links([self.run.task, *self.searched]).union(*map(addresses_of, self.own_calls))
 
     def step(self, call: Call) -> PlannedStep:
         """Return a call as a step; the model has seen all that was found before it."""
