@@ -85,6 +85,8 @@ def decode_text(content: bytes) -> Decoded:
     """
     if (found := _unicode(content)) is not None:
         return found
+    if content.startswith(codecs.BOM_UTF8):  # the mark says what it is, however damaged
+        return Decoded(content.removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace"), "UTF-8", certain=False)
     if (damaged := _damaged(content)) is not None:
         return damaged
     ranked = sorted(_ranked(content[:SAMPLE]), key=lambda each: -each[0])

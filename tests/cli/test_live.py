@@ -67,7 +67,7 @@ def test_json_lines_are_the_rows_of_the_log(door: FakeEndpoint, folder: Path) ->
     done = run("live", "--goal", GOAL, *flags(door, folder), "--json")
     assert done.code == 0 and done.err == ""
     kinds = [row["event"] for row in done.rows]
-    assert kinds[:3] == ["life_began", "task_changed", "turn_began"] and "turn_ended" in kinds
+    assert kinds[:4] == ["life_began", "task_changed", "policy_set", "turn_began"] and "turn_ended" in kinds
     logged = run("log", "--data", folder, "--json").rows
     assert [row["seq"] for row in done.rows] == [row["seq"] for row in logged][: len(done.rows)]
 
@@ -221,7 +221,7 @@ def test_a_ledger_is_steered_where_nobody_lives_it(folder: Path) -> None:
     data = ["--data", str(folder)]
     assert run("live", "--goal", "Collect stamps", *data, "--turns", "0").code == 0
     done = run("life", "add", "Buy an album", *data)
-    assert done.out == "2. Buy an album\n" and "nobody lives it now" in done.err
+    assert done.out == "2. Buy an album\n" and "no process lives it now" in done.err
     assert run("life", "move", "2", "1", *data, "--json").rows[0]["number"] == 2
     assert [row["number"] for row in run("life", "tasks", *data, "--json").rows] == [2, 1]
     assert run("life", "drop", "2", *data).out == "2. Buy an album (given up)\n"

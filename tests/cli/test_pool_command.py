@@ -11,7 +11,7 @@ from running import mistaken, run
 def test_from_a_draft_to_an_export(folder: Path, tmp_path: Path) -> None:
     where = ("--data", folder, "--user", "olga")
     rubric, pairs = tmp_path / "rubric.toml", tmp_path / "pairs.jsonl"
-    assert run("pool", "create", "verse", "--domain", "couplets", *where).code == 0
+    assert run("pool", "create", "verse", "--open", "--domain", "couplets", *where).code == 0
     assert "no rubric is frozen" in mistaken(run("pool", "rubric", "verse", *where))
     assert run("pool", "rubric", "verse", "--draft", rubric, *where).code == 0
     assert "version 1" in run("pool", "rubric", "verse", "--freeze", rubric, *where).out
@@ -37,7 +37,7 @@ def test_from_a_draft_to_an_export(folder: Path, tmp_path: Path) -> None:
 
 def test_a_rejected_pair_is_told_by_the_exit_code(folder: Path, tmp_path: Path) -> None:
     where = ("--data", folder, "--user", "olga")
-    run("pool", "create", "verse", *where)
+    run("pool", "create", "verse", "--open", *where)
     run("pool", "rubric", "verse", "--draft", tmp_path / "r.toml", *where)
     run("pool", "rubric", "verse", "--freeze", tmp_path / "r.toml", *where)
     done = run("pool", "add", "verse", "--query", "Tea?", "--answer", "tea", "--writer", "ann", *where)
@@ -46,7 +46,7 @@ def test_a_rejected_pair_is_told_by_the_exit_code(folder: Path, tmp_path: Path) 
 
 def test_adding_says_of_each_pair_whether_it_is_served_or_why_not(folder: Path, tmp_path: Path) -> None:
     where = ("--data", folder, "--user", "olga")
-    run("pool", "create", "verse", *where)
+    run("pool", "create", "verse", "--open", *where)
     run("pool", "rubric", "verse", "--draft", tmp_path / "r.toml", *where)
     run("pool", "rubric", "verse", "--freeze", tmp_path / "r.toml", *where)
     soup = ("pool", "add", "verse", "--query", "A soup?", "--answer", "Boil lentils in stock.", *where)
@@ -77,7 +77,7 @@ def test_the_owner_adds_and_removes_members_and_sees_them(folder: Path) -> None:
 def test_mistakes_are_one_sentence(folder: Path, tmp_path: Path) -> None:
     where = ("--data", folder)
     assert "pool create nix" in mistaken(run("pool", "recall", "nix", "x", *where))
-    run("pool", "create", "verse", *where)
+    run("pool", "create", "verse", "--open", *where)
     bad = tmp_path / "bad.toml"
     bad.write_text('domain = "x"\nthreshold = 10\ncriteria = []\n')
     assert "criteria" in mistaken(run("pool", "rubric", "verse", "--freeze", bad, *where))

@@ -49,7 +49,7 @@ def test_recall_and_why_name_the_version_and_train_says_what_the_check_did(where
     assert (told["number"], told["parent"]) == (2, 1) and told["basis"] == "stand-in"
     assert "version 3, after version 2: " in run("pool", "train", "verse", *where).out
     other = run("pool", "recall", "verse", "x", "--embedder", OTHER, *where)
-    assert f"was learned with the embedder {EMBEDDER}, and this is {OTHER}" in other.err
+    assert f"were made by {EMBEDDER}, and it was opened with {OTHER}" in other.err
 
 
 def test_the_curve_is_drawn_in_the_terminal_in_json_and_as_a_picture(

@@ -56,7 +56,7 @@ def test_an_answer_comes_in_pieces_and_then_its_usage(ask: OpenAI, door: FakeEnd
     )  # fmt: skip
     chunks = list(stream)
     words = [each.choices[0].delta.content for each in chunks if each.choices and each.choices[0].delta.content]
-    assert words == ["Good ", "morning ", "to ", "you."]
+    assert "".join(words) == "Good morning to you." and len(words) > 1  # the first text may be held back shortly
     assert chunks[0].choices[0].delta.role == "assistant"
     assert [each.choices[0].finish_reason for each in chunks if each.choices][-1] == "stop"
     assert {each.id for each in chunks} == {chunks[0].id} and {each.object for each in chunks} == {

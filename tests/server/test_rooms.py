@@ -186,7 +186,18 @@ def test_answers_are_broken_off(client: httpx.Client, door: FakeEndpoint) -> Non
     assert client.post(f"{USER}/cancel", json={"session": "s"}).json()["stopped"] >= 1
 
 
-def test_it_is_said_how_well_a_memory_is_held_and_by_which_laws(client: httpx.Client) -> None:
+def decaying(folder: Path) -> None:
+    """Let ann's memory archive what is not used."""
+
+    async def open_once() -> None:
+        async with Memory.open(folder, "ann", policy="decay"):
+            pass
+
+    asyncio.run(open_once())
+
+
+def test_it_is_said_how_well_a_memory_is_held_and_by_which_laws(folder: Path, client: httpx.Client) -> None:
+    decaying(folder)
     new = client.post(f"{USER}/memories", json={"text": "Tea is made at four."}).json()["id"]
     held = client.get(f"{USER}/memories/{new}/strength").json()
     assert held["fades"] and held["level"] == 0 and held["laws"]["first_s"] == 3600 and held["nights"] == []
@@ -203,7 +214,8 @@ def test_it_is_said_how_well_a_memory_is_held_and_by_which_laws(client: httpx.Cl
     assert client.get(f"/api/v1/users/bob/memories/{new}/strength").status_code == 404
 
 
-def test_nights_are_listed_with_what_they_did(client: httpx.Client) -> None:
+def test_nights_are_listed_with_what_they_did(folder: Path, client: httpx.Client) -> None:
+    decaying(folder)
     assert client.get(f"{USER}/nights").json() == {"nights": [], "next": ""}
     for text in ("Tea is made at four.", "tea is made at four o'clock", "The red bicycle is in the cellar."):
         client.post(f"{USER}/memories", json={"text": text})

@@ -184,7 +184,7 @@ async def test_a_mind_that_is_open_elsewhere_writes_nothing_back(kind: str, fold
 
 def test_no_name_that_is_typed_means_all_tenants(folder: Path) -> None:
     """A store that sees all is there for servers; behind a name it would be everybody who is deleted."""
-    for name in ("*", "%", "../acme", "acme\n"):
+    for name in ("*", "%", "../acme", "ac\nme"):
         with pytest.raises(InputError, match="tenant"):
             open_store(folder, name)
     assert not folder.exists()

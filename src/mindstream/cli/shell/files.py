@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 import contextlib
 import os
 import select
@@ -245,10 +246,14 @@ class Lines:
 
     def _line(self) -> None:
         self._number += 1
+        typed = bytes(self._rest).removeprefix(codecs.BOM_UTF8)
         try:
-            found = decode_text(bytes(self._rest))
-        except InputError:
-            found = Decoded(self._rest.decode("utf-8", "replace"), "UTF-8")
+            found = Decoded(typed.decode("utf-8"), "UTF-8")
+        except UnicodeDecodeError:
+            try:
+                found = decode_text(bytes(self._rest))
+            except InputError:
+                found = Decoded(typed.decode("utf-8", "replace"), "UTF-8")
         if found.note and not self._told:
             self._told = True
             complain(f"line {self._number} of the input is not UTF-8: {found.note}")

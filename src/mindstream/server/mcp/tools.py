@@ -150,7 +150,7 @@ def set_of(tool: MemoryTool) -> str:
 
 def every_set() -> tuple[str, ...]:
     """Return the names of all sets that can be asked for."""
-    return tuple(dict.fromkeys(name for tool in every_tool().values() if (name := set_of(tool))))
+    return tuple(sorted({name for tool in every_tool().values() if (name := set_of(tool))}))
 
 
 def checked_sets(names: str) -> frozenset[str]:
