@@ -78,7 +78,7 @@ def test_a_line_that_cannot_be_taken_is_named_and_the_conversation_goes_on(folde
     done = run("chat", "--data", folder, "--json", said="x" * 1_000_000 + "\n\x01\x02\nThe noise keeps me awake.\n")
     assert done.code == 1 and done.err == ""
     first, second = done.events("error")
-    assert first["text"].startswith("line 1: ") and "1,000,000 bytes" in first["text"]
+    assert first["text"].startswith("line 1: ") and "1,000,000 characters" in first["text"]
     assert second["text"].startswith("line 2: ")
     assert len(done.events("said")) == 1
 

@@ -51,7 +51,7 @@ AT_A_PLACE = {
     "mindstream.text.times.RULE",
     *(f"mindstream.planning.formats.{name}" for name in ("compiler.NAMED", "compiler.ALONE", "compiler.THOUGHT")),
     *(f"mindstream.planning.formats.inputs.{name}" for name in ("KEY", "_CLOSING")),
-    *(f"mindstream.planning.formats.rewoo.{name}" for name in ("NUMBERED", "OTHER_HEAD")),
+    *(f"mindstream.planning.formats.rewoo.{name}" for name in ("NUMBERED", "OTHER_HEAD", "ESCAPED_HEAD")),
     *(f"mindstream.text.links.{name}" for name in ("_NO_LINK", "_DEFINITION")),
     *("mindstream.models.providers.secrets._PREFIX", "mindstream.tools.given_addresses._ADDRESS"),
 }
