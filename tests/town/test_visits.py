@@ -147,7 +147,8 @@ async def test_a_model_answers_at_once_and_what_was_agreed_on_is_done(tmp_path: 
                 seen: list[Event] = []
                 async for row in mind.hear("There is a concert at Oak Cafe today at 3pm. Will you come?"):
                     seen.append(row.event)
-                assert [type(each) for each in seen] == [Heard, *[Piece] * 5, Said], "word by word"
+                kinds = [type(each) for each in seen]
+                assert kinds == [Heard, *[Piece] * (len(kinds) - 2), Said] and len(kinds) > 3, "in pieces"
                 assert not await town.store.count(key_of_resident("Ada Brook"), "thought"), "it thinks behind"
                 await mind.settled()
                 assert await town.store.count(key_of_resident("Ada Brook"), "thought") == 1
