@@ -6,6 +6,7 @@ from pathlib import Path
 
 from mindstream import ManualClock, SqliteStore
 from mindstream.clock import DAY_S, HOUR_S, SystemClock
+from mindstream.memory.fading import DECAY
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import RecordDraft
 from mindstream.models.embedders.named import embedder
@@ -22,7 +23,7 @@ async def live_some_weeks(data: Path, user: str = "ann") -> None:
     """Write them into a data folder, the last of them now."""
     clock = ManualClock(SystemClock().now() - DAYS * DAY_S)
     async with SqliteStore(data) as store:
-        memory = Memory(store, user, embedder("wordllama"), clock, seed=7)
+        memory = Memory(store, user, embedder("wordllama"), clock, seed=7, strength=DECAY)
         await memory.retain(FADED, "note")
         for day in range(DAYS):
             clock.advance(DAY_S - HOUR_S)

@@ -50,7 +50,7 @@ class SceneDay(BaseModel):
         """Refuse items that end before they begin, and a day without hours."""
         for number, each in enumerate(self.items, 1):
             is_bedtime = number == len(self.items) > 1 and each.start == each.end
-            if not is_bedtime and not 0 < _length(each) <= LONGEST:
+            if not is_bedtime and not 0 < _length(each) <= LONGEST and not _is_whole_day(each):
                 raise ValueError(
                     f"item {number}, {each.what!r:.60}, is from {each.start} to {each.end}: it must end after it begins"
                 )
@@ -82,7 +82,14 @@ class SceneDay(BaseModel):
 
 
 def _length(item: SceneItem) -> int:
+    if _is_whole_day(item):
+        return DAY_MINUTES
     return (minute_of(item.end) - minute_of(item.start)) % DAY_MINUTES
+
+
+def _is_whole_day(item: SceneItem) -> bool:
+    """Tell whether an item lasts from midnight to midnight."""
+    return minute_of(item.start) % DAY_MINUTES == minute_of(item.end) % DAY_MINUTES == 0
 
 
 class PlanScenes(Prompt[SceneDay]):
