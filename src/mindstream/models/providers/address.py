@@ -21,9 +21,10 @@ FORMS = (
 _HOMES = {"openai": "OPENAI_BASE_URL", "ollama": "OLLAMA_BASE_URL"}
 _PACKAGES = {"openai": (), "anthropic": ("anthropic",), "google": ("google", "google.genai")}
 _OPENAI = "api.openai.com"
+OPENAI_HOME = f"https://{_OPENAI}/v1"
 KINDS = frozenset({*KEYS, "http", "https", "gguf", "local"})
 """What a name may begin with."""
-DECISIONS = {"decisions": f"https://{_OPENAI}/v1", "systemone": "https://api.typesafe.ai/v1"}
+DECISIONS = {"decisions": OPENAI_HOME, "systemone": "https://api.typesafe.ai/v1"}
 """Endpoints that answer typed questions and nothing else: where the two protocols are at home."""
 WINDOW = 4_096
 """How many tokens a model in this process has room for where nobody says."""
