@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import codecs
 import json
-
 import re
 from collections.abc import Callable
 from typing import Any, cast

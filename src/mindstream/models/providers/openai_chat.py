@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import replace
 from typing import Any
 
 from mindstream.errors import ModelError, ModelUnavailable
@@ -138,7 +137,7 @@ class OpenAIChat:
         if request.options and "logprobs" not in lacks:
             body |= {name: value for name, value in self._measured().items() if name not in lacks}
         elif request.options:  # asked in words, it may think before it answers
-            request = replace(request, options=())
+            request = request.but(options=())
         if request.tools:
             body |= {"tools": [_tool(tool) for tool in request.tools]}
             body |= {} if "tool_choice" in lacks else {"tool_choice": "auto"}

@@ -295,5 +295,5 @@ class _Reading:
             text = with_whole_characters(self._half + text)
             self._half = text[-1:] if HALF.search(text) else ""
             text = text.removesuffix(self._half)
-        text = self._tally.clip(text) if text else ""
+        text = legible(self._tally.clip(text)) if text else ""
         return Piece(text) if text else None

@@ -312,9 +312,12 @@ class Allowance:
         self._left -= len(data)
         if not self._whole:
             self._lines -= data.count(b"\n")
-            joined = self._tail + data
-            end = max(joined.rfind(mark) for mark in ENDS)
-            self._since = len(joined) - end if end >= 0 else self._since + len(data)
-            self._tail = joined[-3:]
+            if data[-2:] == b"\n\n":
+                self._since, self._tail = 2, data[-3:]
+            else:
+                joined = self._tail + data
+                end = max(joined.rfind(mark) for mark in ENDS)
+                self._since = len(joined) - end if end >= 0 else self._since + len(data)
+                self._tail = joined[-3:]
         if self._left < 0 or self._lines < 0 or self._since > EVENT_BYTES:
             raise Refusal("it sends without an end")
