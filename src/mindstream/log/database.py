@@ -23,7 +23,7 @@ from mindstream import chance
 from mindstream.clock import SystemClock
 from mindstream.errors import StorageError
 from mindstream.log.files import private_database, private_folder
-from mindstream.log.reader_threads import Pending, Readers, Snapshot, readable_text
+from mindstream.log.reader_threads import Pending, Readers, Snapshot, of_one_moment, readable_text
 from mindstream.log.sqlite_errors import BUSY_S, MEND, explain_errors, is_busy
 
 T = TypeVar("T")
@@ -81,14 +81,14 @@ class Database:
         self._require_open()
         return await self._readers.read(look)
 
-    async def glance(self, look: Callable[[sqlite3.Connection], T]) -> T:
+    async def glance(self, look: Callable[[sqlite3.Connection], T], *, together: bool = False) -> T:
         """Read a few rows that an index finds, on the event loop: a hop to a thread and back takes ten times as long.
 
-        Each statement of `look` reads what is committed then; there is no transaction around them.
+        Each statement of `look` reads what is committed then; `together`: all of them read as of one moment.
         """
         if self._process == os.getpid() and self._watched.acquire(blocking=False):
             try:
-                return look(self._watch)
+                return of_one_moment(self._watch, look) if together else look(self._watch)
             except sqlite3.Error:  # it waits for no lock, and reads no damaged text
                 pass
             finally:
