@@ -51,7 +51,7 @@ class SqlDatabase(Protocol):
         """Run `look` on what is committed; `once`: it is one statement."""
 
     async def glance(self, look: Callable[[Any], T]) -> T:
-        """Read a few rows that an index finds."""
+        """Read a few rows that an index finds; each statement of `look` reads what is committed then."""
 
     async def close(self) -> None:
         """Finish what is waiting and let go."""
