@@ -25,10 +25,9 @@ from mindstream.memory.curation.candidates import may_mention, may_quote
 from mindstream.memory.curation.curation import finish_erasure
 from mindstream.memory.curation.mentions import mentions, quotes
 from mindstream.memory.curation.slot_items import SlotItem, Without, lost_items, rewrite
-from mindstream.memory.store.lineage import Closure
 from mindstream.memory.store.record import Kind, Record, RecordDraft
 from mindstream.memory.store.redaction import MARK, ErasedWords
-from mindstream.memory.store.store import Entry, Erasure, read_all
+from mindstream.memory.store.store import Closure, Entry, Erasure, read_all
 from mindstream.memory.store.validation import checked_moment
 from mindstream.memory.traced import tell_removed, traced
 from mindstream.tracing import genai

@@ -19,6 +19,7 @@ from mindstream.log.sql import Sql
 from mindstream.memory.store.queries import among
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.rows import COLUMNS, record_of
+from mindstream.memory.store.store import Closure
 
 ANSWERS = ("said", "follow_up")
 RUNS = ("tool_called", "observed", "believed")
@@ -26,28 +27,6 @@ RUNS = ("tool_called", "observed", "believed")
 THOUGHTS = ("thought", "set_aside")
 AT_ONCE = 256
 """Rows of the log read at once on the way back to where a run began."""
-
-
-@dataclass(frozen=True)
-class Closure:
-    """All that goes with some records.
-
-    Attributes:
-        asked: those, and earlier wordings of them; gone: with all that was derived from them alone.
-        below: what was derived from what goes, and from other things, too.
-        rows: rows of the log of which no word may stay.
-        answered: what the mind itself said that is derived from what is asked for.
-        order: the numbers of the records that are `gone` or `below`, in the order of writing.
-        versions: by slot all versions, oldest first, of each slot of which a version is `gone` or `below` (or of all).
-    """
-
-    asked: frozenset[str]
-    gone: frozenset[str]
-    below: frozenset[str]
-    rows: frozenset[int]
-    answered: frozenset[str]
-    order: dict[str, int]
-    versions: dict[str, list[Record]]
 
 
 @dataclass(frozen=True, slots=True)

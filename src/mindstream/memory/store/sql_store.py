@@ -23,11 +23,10 @@ from mindstream.memory.store import erasure as carriers
 from mindstream.memory.store.checkpoints import Checkpoint
 from mindstream.memory.store.erasure import Carriers
 from mindstream.memory.store.kept.columns_file import delete_kept
-from mindstream.memory.store.lineage import Closure
 from mindstream.memory.store.record import KINDS, Kind, Record, normalised, same_words_once
 from mindstream.memory.store.registry import TypedKeys
 from mindstream.memory.store.rows import COLUMNS, record_of
-from mindstream.memory.store.store import Commit, Erasure, Kept, Store
+from mindstream.memory.store.store import Closure, Commit, Erasure, Kept, Store
 from mindstream.memory.store.tenant import Tenant
 from mindstream.memory.store.validation import MAX_VERSION, checked_commit
 from mindstream.memory.store.writing import HOLDS, next_change

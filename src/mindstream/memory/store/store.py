@@ -23,7 +23,6 @@ from mindstream.log.names import StreamKey, StreamName
 from mindstream.log.work import Work
 from mindstream.memory.fading import StrengthState
 from mindstream.memory.store.checkpoints import Checkpoint
-from mindstream.memory.store.lineage import Closure
 from mindstream.memory.store.record import Kind, Record, Vector
 from mindstream.text.dates import DateSpan
 
@@ -154,6 +153,28 @@ class Changes:
     upto: int = 0
     left: int = 0
     ahead: int = 0
+
+
+@dataclass(frozen=True)
+class Closure:
+    """All that goes with some records.
+
+    Attributes:
+        asked: those, and earlier wordings of them; gone: with all that was derived from them alone.
+        below: what was derived from what goes, and from other things, too.
+        rows: rows of the log of which no word may stay.
+        answered: what the mind itself said that is derived from what is asked for.
+        order: the numbers of the records that are `gone` or `below`, in the order of writing.
+        versions: by slot all versions, oldest first, of each slot of which a version is `gone` or `below` (or of all).
+    """
+
+    asked: frozenset[str]
+    gone: frozenset[str]
+    below: frozenset[str]
+    rows: frozenset[int]
+    answered: frozenset[str]
+    order: dict[str, int]
+    versions: dict[str, list[Record]]
 
 
 def erases_no_name(_: str) -> bool:
