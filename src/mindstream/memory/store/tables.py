@@ -8,6 +8,7 @@ from mindstream.log import kept, work
 from mindstream.log.database import Migration
 from mindstream.memory.store import checkpoints, old_streams, registry
 from mindstream.memory.store.record import UNIQUE, same_words
+from mindstream.memory.store.word_index import in_sqlite
 
 
 def _m001_log_records_work(connection: sqlite3.Connection) -> None:
@@ -123,8 +124,14 @@ def _m010_retention_policy(connection: sqlite3.Connection) -> None:
     connection.execute(registry.MARK_DECAYING.format(more=""))
 
 
+def _m011_index(connection: sqlite3.Connection) -> None:
+    """Index words and vectors of long streams; it is filled in the background."""
+    in_sqlite.create(connection)
+
+
 MIGRATIONS: list[Migration] = [
     _m001_log_records_work, _m002_same_words, _m003_failures_of_work, _m004_sums, _m005_checkpoints, _m006_names,
     _m007_kept, _m008_best_held, _m009_accounts, _m010_retention_policy,
+    _m011_index,
 ]  # fmt: skip
 """Append only: a file remembers how many of these it has seen."""
