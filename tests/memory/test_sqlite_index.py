@@ -18,7 +18,7 @@ from mindstream.conformance.samples import ANN, BOB, LATER, NOW, build_record, b
 from mindstream.log.database import FILE
 from mindstream.memory.memory import Memory
 from mindstream.memory.store import sql_store, sqlite, tables
-from mindstream.memory.store.record import Record, RecordDraft, Vector
+from mindstream.memory.store.record import Kind, Record, RecordDraft, Vector
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Commit, Erasure, Revision
 from mindstream.memory.store.word_index import candidates, in_sqlite, segments
@@ -93,7 +93,7 @@ async def test_candidates_are_ranked_as_among_all(
 ) -> None:
     texts, questions = Babble(1).sentences(600), Babble(2).sentences(20, 4, 9)
     async with Memory(store, "ann", WordLlama(), ManualClock(NOW)) as memory:
-        kinds = ("note", "chat", "chat")
+        kinds: tuple[Kind, ...] = ("note", "chat", "chat")
         drafts = [
             RecordDraft(text=t, kind=kinds[at % 3], by="Ann", episode=f"{at // 20}") for at, t in enumerate(texts)
         ]

@@ -84,7 +84,7 @@ BETWEEN = (
 )
 CHANGES = "SELECT coalesce(max(value), 0) FROM counters WHERE name = 'unindexed'"
 """How often a record that may be in a segment was changed or deleted."""
-RECORDS = f"SELECT number, {COLUMNS} FROM records WHERE number IN ({{}}) AND stream = ?"
+RECORDS = f"SELECT number, {COLUMNS} FROM records WHERE number IN ({{}}) AND +stream = ?"
 
 
 def create(connection: sqlite3.Connection) -> None:
@@ -338,7 +338,7 @@ def remove_from_word_index(connection: sqlite3.Connection, stream: StreamKey, id
         connection.execute("DELETE FROM segments WHERE stream = ?", (stream,))
         return
     leaving: defaultdict[int, list[tuple[int, Record]]] = defaultdict(list)
-    sql = f"SELECT number, {COLUMNS} FROM records WHERE id IN ({{}}) AND stream = ?"
+    sql = f"SELECT number, {COLUMNS} FROM records WHERE id IN ({{}}) AND +stream = ?"
     for number, *row in list(queries.among(connection, sql, list(ids), stream)):
         (apart,) = connection.execute("SELECT count(*) FROM unindexed WHERE number = ?", (number,)).fetchone()
         held = connection.execute(COVERING, (stream, number, number)).fetchone()
