@@ -41,7 +41,15 @@ def test_what_a_page_shows_is_what_is_printed(
     assert capsys.readouterr().out == output
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)
+SLOW, HAS_ITS_OWN_TEST = {"a_month"}, {"three_agents"}
+EXAMPLES = [
+    pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in SLOW else [])
+    for path in sorted((ROOT / "examples").glob("*.py"))
+    if path.stem not in HAS_ITS_OWN_TEST
+]
+
+
+@pytest.mark.parametrize("path", EXAMPLES)
 def test_every_example_runs(path: Path, tmp_path: Path) -> None:
     assert run([str(path)], tmp_path)
 
