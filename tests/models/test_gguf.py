@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import replace
 from importlib.util import find_spec
@@ -30,17 +30,24 @@ from mindstream.models.questions.predicate import Predicate
 from mindstream.models.roles import Models
 from mindstream.models.wrappers.meter import Metered
 
-needs_model = pytest.mark.skipif(
+has_model = pytest.mark.skipif(
     local_file() is None or find_spec("xllamacpp") is None,
     reason="the model `local` is not installed: mindstream model get",
 )
+
+
+def needs_model(test: Callable[..., object]) -> Callable[..., object]:
+    """Mark a test that computes with the model: slow, and skipped where there is none."""
+    return pytest.mark.slow(pytest.mark.usefixtures("loaded")(has_model(test)))
+
+
 LONG = "You are a coach for people who sleep badly. " * 20
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(scope="module")
 def loaded() -> Iterator[None]:
     """Hold the engine, so that it is loaded once for all tests."""
-    engine = gguf.engine(address("local")) if local_file() and find_spec("xllamacpp") else None
+    engine = gguf.engine(address("local"))
     yield
     del engine
 

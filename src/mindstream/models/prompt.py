@@ -97,9 +97,10 @@ class Prompt(BaseModel, Generic[R_co]):
 
     def messages(self, words: str | None = None) -> tuple[Message, ...]:
         """Render the words (the prompt's own, or `words`) into messages."""
-        system, user = templates(words if words is not None else self.words(), self.label())
+        words = self.words() if words is None else words
+        system, user = templates(words, self.label())
         fields = {name: getattr(self, name) for name in type(self).model_fields}
-        shown = self.shown_schema()
+        shown = self.shown_schema() if "schema" in words else None
         fields["schema"] = _compact_reply(type(self)) if shown is _reply_schema(type(self)) else _compact(shown)
         rendered = [Message("system", text) for text in [system(fields)] if text]
         rendered.extend(self.dialogue())

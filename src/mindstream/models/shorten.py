@@ -28,6 +28,8 @@ def shorten(request: Request, room: int) -> Request:
     First go items of the prompt's lists, in the order of `Prompt.trim_order`; then the length of older turns; then the
     middle of long texts, the newest utterance among them. Static words stay.
     """
+    if request_tokens(request) <= room:
+        return request
     request = _leave_out(request, room)
     for step in (_cut_turns, _cut_texts):
         for shorter in step(request):
@@ -38,9 +40,11 @@ def shorten(request: Request, room: int) -> Request:
 
 
 def _leave_out(request: Request, room: int) -> Request:
-    """Take items out of the prompt's lists until enough is gone, field by field."""
+    """Remove items from the prompt's lists, field by field, until the request fits."""
     for name, keep in request.prompt.trim_order:
         items = getattr(request.prompt, name, ())
+        if not items:
+            continue
         over = request_tokens(request) - room
         if over <= 0:
             break
