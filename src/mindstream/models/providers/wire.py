@@ -23,6 +23,7 @@ from yarl import URL
 
 from mindstream.models.providers.address import OPENAI_HOME, Address
 from mindstream.models.providers.failures import Fault, Kind, causes, error_fault, words_of
+from mindstream.paths import variable
 
 CONNECT_S, KEEP_S = 10.0, 5.0
 """Seconds that a connection may take to open, and that an idle one is kept: many servers close theirs after 5 s."""
@@ -185,8 +186,8 @@ def _headers(at: Address) -> dict[str, str]:
     }  # fmt: skip
     if not at.name.startswith("openai:"):
         return found
-    for name, variable in (("OpenAI-Organization", "OPENAI_ORG_ID"), ("OpenAI-Project", "OPENAI_PROJECT_ID")):
-        found |= {name: value} if (value := os.environ.get(variable)) else {}
+    for header, name in (("OpenAI-Organization", "OPENAI_ORG_ID"), ("OpenAI-Project", "OPENAI_PROJECT_ID")):
+        found |= {header: value} if (value := variable(name)) else {}
     for line in os.environ.get("OPENAI_CUSTOM_HEADERS", "").split("\n"):
         name, colon, value = line.partition(":")
         found |= {name.strip(): value.strip()} if colon else {}
