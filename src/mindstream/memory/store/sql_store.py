@@ -50,8 +50,8 @@ class SqlDatabase(Protocol):
     async def read(self, look: Callable[[Any], T], *, once: bool = False) -> T:
         """Run `look` on what is committed; `once`: it is one statement."""
 
-    async def glance(self, look: Callable[[Any], T]) -> T:
-        """Read a few rows that an index finds."""
+    async def glance(self, look: Callable[[Any], T], *, once: bool = False) -> T:
+        """Read a few rows that an index finds; `once`: it is one statement, whose rows are all fetched."""
 
     async def close(self) -> None:
         """Finish what is waiting and let go."""
@@ -69,8 +69,8 @@ class SqlStore(Store):
 
     open_work_table: ClassVar[str] = "work"
     tenant: Tenant
-    on_commit: Callable[[], None] = staticmethod(lambda: None)
-    """Called when something was committed through this store."""
+    on_commit: Callable[[Sequence[Logged]], None] = staticmethod(lambda _: None)
+    """Called with the rows of each commit made through this store, once they are durable."""
     columns_folder: Path | None = None
     """Where this machine keeps columns of long streams."""
     _database: SqlDatabase
@@ -107,7 +107,7 @@ class SqlStore(Store):
         )
         if logged and upto:
             self._known = (logged[-1].seq, upto[-1])
-        self.on_commit()
+        self.on_commit(logged)
         return logged
 
     async def owners(self, ids: Sequence[str]) -> dict[str, StreamKey]:
@@ -125,7 +125,7 @@ class SqlStore(Store):
             " GROUP BY embedder ORDER BY count(*) DESC, embedder LIMIT 1"
         )
         values = [value for kind in KINDS for value in (stream, kind, NEWEST)]
-        row = await self._database.glance(lambda connection: connection.execute(sql, values).fetchone())
+        row = await self._database.glance(lambda connection: connection.execute(sql, values).fetchone(), once=True)
         return row[0] if row else ""
 
     async def records(self, stream: StreamKey, ids: Sequence[str]) -> list[Record]:
@@ -168,7 +168,7 @@ class SqlStore(Store):
             return [record_of(row) for row in reversed(connection.execute(sql, [*values, n]).fetchall())]
 
         if slot is not None:
-            return await self._database.glance(look)
+            return await self._database.glance(look, once=True)
         return await self._database.read(look, once=True)
 
     async def find_same(self, stream: StreamKey, kind: Kind, texts: Sequence[str], *, now: Moment) -> dict[str, Record]:
@@ -284,7 +284,8 @@ class SqlStore(Store):
     async def open_work(self, mind: StreamKey) -> list[work.Work]:
         open_ones = f"SELECT {work.COLUMNS} FROM {self.open_work_table} WHERE mind = ? AND done IS NULL ORDER BY id"
         return await self._database.glance(
-            lambda connection: list(map(work.read, connection.execute(open_ones, (self.tenant.own(mind),))))
+            lambda connection: list(map(work.read, connection.execute(open_ones, (self.tenant.own(mind),)).fetchall())),
+            once=True,
         )
 
     async def claim(
@@ -323,7 +324,7 @@ class SqlStore(Store):
     async def last_seq(self) -> int:
         """Return the seq of the newest row of the tenant's log; 0 where there is none."""
         sql = f"SELECT coalesce(max(seq), 0) FROM log WHERE {self.tenant.owned('mind')}"
-        return await self._database.glance(lambda connection: int(connection.execute(sql).fetchone()[0]))
+        return await self._database.glance(lambda connection: int(connection.execute(sql).fetchone()[0]), once=True)
 
     async def next_row(self, after: int, kinds: Sequence[str]) -> Logged | None:
         """Return the first row of these kinds after a seq; one that cannot be read is `Unknown`."""
@@ -362,7 +363,7 @@ class SqlStore(Store):
         await self._database.write(lambda connection: kept.drop(connection, stream, prefix, before))
 
     async def last_erasure(self) -> int:
-        return await self._database.glance(erasures.last)
+        return await self._database.glance(erasures.last, once=True)
 
     async def erased_since(self, number: int) -> tuple[str, list[Erased]]:
         return await self._database.glance(lambda connection: erasures.after(connection, number))

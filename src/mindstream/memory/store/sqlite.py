@@ -62,7 +62,7 @@ class SqliteStore(SqlStore):
         return contextlib.nullcontext()  # a file tells nobody: it is cheap to look
 
     async def version(self) -> int:
-        return await self._database.glance(queries.last_change)
+        return await self._database.glance(queries.last_change, once=True)
 
     async def changes(self, stream: StreamKey, since: int, after: int = 0, most: int | None = None) -> Changes:
         self.tenant.own(stream)
