@@ -24,6 +24,7 @@ from typing import Any, TypeVar
 from mindstream import chance
 from mindstream.clock import SystemClock
 from mindstream.errors import StorageError
+from mindstream.log import free_space
 from mindstream.log.files import private_database, private_folder
 from mindstream.log.reader_threads import Pending, Readers, Snapshot, of_one_moment, readable_text
 from mindstream.log.sqlite_errors import BUSY_S, MEND, explain_errors, is_busy
@@ -59,9 +60,10 @@ class Database:
         private_database(self.path)
         with explain_errors(self.path):
             first = open_database(self.path, migrations)
+        self._use = free_space.use(self.path)
         self._readers = Readers(self.path, first, lambda: connect(self.path))
         self._watch = connect(self.path, 0)
-        self._watch.text_factory = str  # damaged text fails, and is read in a thread
+        self._watch.text_factory = str  # a text that is damaged is read by a reader (log/reader_threads)
         self._steps, self._reads_here, self._slow_until, self._clock = 0, 0, 0.0, SystemClock()
         self._watch.set_progress_handler(self._is_long, STEPS_AT_ONCE)
         self._watched = threading.Lock()
@@ -95,7 +97,7 @@ class Database:
         self._reads_here += 1
         if self._reads_here % YIELDS_AFTER == 0:
             await asyncio.sleep(0)
-        is_read, result = self._read_here(look, once, STEPS)
+        is_read, result = self._read_here(look, not once, STEPS)
         return result if is_read else await self._readers.read(look)  # type: ignore[return-value]
 
     def _is_long(self) -> bool:
@@ -103,14 +105,14 @@ class Database:
         self._steps -= STEPS_AT_ONCE
         return self._steps < 0
 
-    def _read_here(self, look: Callable[[sqlite3.Connection], T], once: bool, steps: int) -> tuple[bool, T | None]:
+    def _read_here(self, look: Callable[[sqlite3.Connection], T], together: bool, steps: int) -> tuple[bool, T | None]:
         """Read on this thread; return whether that was possible within so many steps, and what was found."""
         begun = self._clock.elapsed()
         if begun < self._slow_until or self._process != os.getpid() or not self._watched.acquire(blocking=False):
             return False, None
         try:
             self._steps = steps
-            return True, look(self._watch) if once else of_one_moment(self._watch, look)
+            return True, of_one_moment(self._watch, look) if together else look(self._watch)
         except (sqlite3.Error, sqlite3.Warning):  # it waits for no lock, reads no damaged text, and not for long
             return False, None
         finally:
@@ -118,14 +120,14 @@ class Database:
             if (ended := self._clock.elapsed()) - begun > SLOW_S:
                 self._slow_until = ended + SPARED_S
 
-    async def glance(self, look: Callable[[sqlite3.Connection], T], *, once: bool = False) -> T:
-        """Read on the event loop's thread: for a few rows found by an index, which cost a tenth of a thread hop.
+    async def glance(self, look: Callable[[sqlite3.Connection], T], *, together: bool = False) -> T:
+        """Read a few rows that an index finds, on the event loop: a hop to a thread and back takes ten times as long.
 
-        Args:
-            once: `look` is one statement and fetches all its rows; it is consistent without a transaction.
+        Each statement of `look` reads what is committed then; `together`: all of them read as of one moment. `look`
+        fetches all rows of a statement before it reads them.
         """
         self._require_open()
-        is_read, result = self._read_here(look, once, sys.maxsize)
+        is_read, result = self._read_here(look, together, sys.maxsize)
         return result if is_read else await self._readers.read(look)  # type: ignore[return-value]
 
     def moment(self) -> int | None:
@@ -170,6 +172,7 @@ class Database:
         await asyncio.to_thread(self._readers.close)
         self._watch.set_progress_handler(None, 0)  # which refers to this database
         self._watch.close()
+        free_space.leave(self._use)
 
     def _write_all(self) -> None:
         connection: sqlite3.Connection | None = None
@@ -200,20 +203,54 @@ class Database:
             connection.close()
 
 
-def rewrite(connection: sqlite3.Connection, path: Path) -> None:
-    """Write a file anew: freed pages, old versions of rows and the write-ahead log go.
+SECURED = "secured"
+"""The counter of a file of which every deletion since it was made, or written anew, has overwritten what it deleted."""
+
+
+def overwrite_deleted(connection: sqlite3.Connection, path: Path) -> None:
+    """Leave no byte of deleted rows in a file: neither in its unused space nor in the write-ahead log.
+
+    A file that an earlier version has written is written anew, once. Others are overwritten where they are unused.
 
     Raises:
-        StorageError: another program reads on.
+        StorageError: another program reads on, or writes all the time.
     """
     connection.execute("PRAGMA secure_delete = ON")
-    connection.execute("VACUUM")
+    if connection.execute("SELECT 1 FROM counters WHERE name = ?", (SECURED,)).fetchone() is None:
+        connection.execute("VACUUM")
+        connection.execute("INSERT OR IGNORE INTO counters (name, value) VALUES (?, 1)", (SECURED,))
+    (page_size,) = connection.execute("PRAGMA page_size").fetchone()
+    clock = SystemClock()
+    until = clock.elapsed() + BUSY_S
+    while clock.elapsed() < until:
+        _bring_home(connection, path)
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            if _is_empty(path.with_name(f"{path.name}-wal")):  # else somebody has written in between
+                free_space.overwrite(path, page_size)
+                # A commit, so that all connections let go of pages that they hold as they were before.
+                connection.execute("INSERT OR REPLACE INTO counters (name, value) VALUES (?, 1)", (SECURED,))
+                connection.execute("COMMIT")
+                return
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+    raise StorageError(
+        f"others write to {path} all the time: what was deleted is gone, but old words stay in its bytes"
+    )
+
+
+def _bring_home(connection: sqlite3.Connection, path: Path) -> None:
     busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     if busy:
         raise StorageError(
             f"what was deleted is gone from {path}, but another program was reading it for over {BUSY_S:.0f} seconds:"
             f" old words stay in {path.name}-wal; close that program and do it again"
         )
+
+
+def _is_empty(wal: Path) -> bool:
+    return not wal.exists() or not wal.stat().st_size
 
 
 Settled = tuple[Pending[Any], Any, BaseException | None]
@@ -246,6 +283,7 @@ def connect(path: Path, wait_s: float = BUSY_S) -> sqlite3.Connection:
     connection.text_factory = readable_text
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA temp_store = MEMORY")
+    connection.execute("PRAGMA secure_delete = ON")
     return connection
 
 

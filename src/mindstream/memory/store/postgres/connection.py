@@ -167,7 +167,7 @@ class PostgresDatabase:
         """
         return await asyncio.to_thread(self.run, look, AT_ONCE if once else OF_ONE_MOMENT)
 
-    async def glance(self, look: Callable[[Rows], T], *, once: bool = False) -> T:  # noqa: ARG002
+    async def glance(self, look: Callable[[Rows], T]) -> T:
         """Run `look`, each of its statements on what is committed then; for one that an index answers."""
         return await asyncio.to_thread(self.run, look, AT_ONCE)
 
