@@ -257,22 +257,28 @@ Settled = tuple[Pending[Any], Any, BaseException | None]
 
 
 def _transact(connection: sqlite3.Connection, gathered: list[Pending[Any]], path: Path) -> list[Settled]:
-    """Run all writes in one transaction, each in a savepoint of its own."""
+    """Run all writes in one transaction, each in a savepoint of its own where there are several."""
     if not gathered:
         return []
     settled: list[Settled] = []
+    is_alone = len(gathered) == 1
     connection.execute("BEGIN IMMEDIATE")
     for pending in gathered:
-        connection.execute("SAVEPOINT one")
+        if not is_alone:
+            connection.execute("SAVEPOINT one")
         try:
             with explain_errors(path):
                 settled.append((pending, pending.work(connection), None))
         except Exception as error:  # whatever a write raises belongs to whoever asked for it
             if not connection.in_transaction:  # SQLite rolled everything back by itself (disk full, I/O error)
                 raise StorageError(str(error)) from error
-            connection.execute("ROLLBACK TO one")
             settled.append((pending, None, error))
-        connection.execute("RELEASE one")
+            if is_alone:
+                connection.execute("ROLLBACK")
+                return settled
+            connection.execute("ROLLBACK TO one")
+        if not is_alone:
+            connection.execute("RELEASE one")
     connection.execute("COMMIT")
     return settled
 
