@@ -73,8 +73,8 @@ class SqlStore(Store):
 
     open_work_table: ClassVar[str] = "work"
     tenant: Tenant
-    on_commit: Callable[[], None] = staticmethod(lambda: None)
-    """Called when something was committed through this store."""
+    on_commit: Callable[[Sequence[Logged]], None] = staticmethod(lambda _: None)
+    """Called with the rows of each commit made through this store, once they are durable."""
     columns_folder: Path | None = None
     """Where this machine keeps columns of long streams."""
     _database: SqlDatabase
@@ -147,7 +147,7 @@ class SqlStore(Store):
         )
         if logged and upto:
             self._known = (logged[-1].seq, upto[-1])
-        self.on_commit()
+        self.on_commit(logged)
         for one in checked:
             if records := sum(len(entry.records) for entry in one.entries):
                 self._unindexed[one.mind] += records
@@ -350,7 +350,7 @@ class SqlStore(Store):
     async def open_work(self, mind: StreamKey) -> list[work.Work]:
         open_ones = f"SELECT {work.COLUMNS} FROM {self.open_work_table} WHERE mind = ? AND done IS NULL ORDER BY id"
         return await self._database.glance(
-            lambda connection: list(map(work.read, connection.execute(open_ones, (self.tenant.own(mind),))))
+            lambda connection: list(map(work.read, connection.execute(open_ones, (self.tenant.own(mind),)).fetchall()))
         )
 
     async def claim(
