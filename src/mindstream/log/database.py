@@ -51,6 +51,7 @@ class Database:
             first = open_database(self.path, migrations)
         self._readers = Readers(self.path, first, lambda: connect(self.path))
         self._watch = connect(self.path, 0)
+        self._watch.text_factory = str  # a text that is damaged is read by a reader (log/reader_threads)
         self._watched = threading.Lock()
         self._waiting: queue.SimpleQueue[Pending[Any] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._write_all, name=f"writer of {self.path}", daemon=True)
@@ -126,6 +127,7 @@ class Database:
                 connection.execute("VACUUM")
             connection.execute("PRAGMA optimize")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        _release_heap()
 
     async def close(self) -> None:
         """Finish what is waiting and let the file go."""
@@ -164,6 +166,17 @@ class Database:
                 pending.settle(result, failure)
         if connection is not None:
             connection.close()
+
+
+def _release_heap() -> None:
+    """Give free pages of the heap back to the operating system, where the C library can (glibc).
+
+    Reading and writing in threads leaves each of their arenas half empty: 20 MB after 10,000 turns of a life.
+    """
+    import ctypes
+
+    with contextlib.suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def rewrite(connection: sqlite3.Connection, path: Path) -> None:
