@@ -318,6 +318,11 @@ class Stream:
         """Return the stream's records as arrays, with all that anybody has written; others run while much is read."""
         return await self._recaller.shelf.columns(self.key)
 
+    async def columns_at_hand(self) -> Columns | None:
+        """Return them if they are there at once, with all that anybody has written; else they are filled behind."""
+        columns = await self._recaller.shelf.at_hand(self.key)
+        return None if columns is None or columns.behind else columns
+
     def columns_held(self) -> Columns | None:
         """Return them if this process holds them all, as they were a moment ago."""
         return self._recaller.shelf.whole(self.key)
