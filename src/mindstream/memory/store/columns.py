@@ -285,7 +285,9 @@ class Columns:
 
     def holding(self, kinds: Collection[Kind], now: Moment) -> NDArray[np.bool_]:
         """Mark the records of these kinds that hold and are not forgotten; `now` LATEST: that hold for good."""
-        held: NDArray[np.bool_] = np.isin(self.kind.values, [KIND_CODES[kind] for kind in kinds])
+        held = np.zeros(len(self), np.bool_)
+        for kind in kinds:  # a few comparisons of bytes take a tenth of what np.isin does
+            held |= self.kind.values == KIND_CODES[kind]
         held &= (self.valid_until.values > now) & (self.forgotten.values == OPEN)
         return held
 
