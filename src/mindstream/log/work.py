@@ -264,5 +264,5 @@ def take(
 
 def read(row: Sequence[Any]) -> Work:
     """Read a row of COLUMNS."""
-    work = Work(*row)
-    return replace(work, running=bool(work.running))
+    *before, running, attempts, error, failures = row
+    return Work(*before, bool(running), attempts, error, failures)
