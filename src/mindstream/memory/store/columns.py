@@ -34,7 +34,7 @@ KIND_CODES = {kind: code for code, kind in enumerate(KINDS)}
 ASKS_WITHIN = 80
 PORTION = 128
 """So many records are taken over at once: some milliseconds."""
-WHOLE, WHOLE_OF_STREAM = 16_384, 2_048
+WHOLE, WHOLE_OF_STREAM = 16_384, 1_024
 """Maximum number of records held with their texts and vectors (some 1.5 kB each): of all streams, and of one."""
 OPEN = float("inf")
 NEWEST_AT_ONCE = 256
