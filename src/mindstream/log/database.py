@@ -161,6 +161,7 @@ class Database:
                 connection.execute("VACUUM")
             connection.execute("PRAGMA optimize")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        _release_heap()
 
     async def close(self) -> None:
         """Finish what is waiting and let the file go."""
@@ -201,6 +202,17 @@ class Database:
                 pending.settle(result, failure)
         if connection is not None:
             connection.close()
+
+
+def _release_heap() -> None:
+    """Give free pages of the heap back to the operating system, where the C library can (glibc).
+
+    Reading and writing in threads leaves each of their arenas half empty: 20 MB after 10,000 turns of a life.
+    """
+    import ctypes
+
+    with contextlib.suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 SECURED = "secured"

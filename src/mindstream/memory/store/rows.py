@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,8 @@ COLUMNS = (
     " embedder, vector"
 )
 FIELDS = COLUMNS.split(", ")
+_shared: Callable[[Any], Any] = sys.intern
+"""Returns one string object for equal strings: many records have the same kind, episode or author."""
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 INSERT = (
     f"INSERT INTO records ({COLUMNS}, changed, same, words_sum, vector_sum) VALUES ({','.join('?' * 31)})"
@@ -63,6 +67,7 @@ def _read(row: tuple[Any, ...]) -> Record:
         superseded_by, forgotten, subject, predicate, object_, keywords, evidence, depth, slot, version, data, seq,
         embedder, vector,
     ) = row  # fmt: skip
+    stream, kind, by, episode, embedder = map(_shared, (stream, kind, by, episode, embedder))
     return Record(
         id=id_, stream=stream, kind=kind, text=text, created=created, accessed=accessed, by=by, episode=episode,
         importance=importance, level=level, lasting=bool(lasting), valid_from=valid_from, valid_until=valid_until,

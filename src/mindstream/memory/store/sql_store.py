@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 from weakref import WeakSet
@@ -39,6 +39,8 @@ T = TypeVar("T")
 MOST = 2**62
 ANY = ("",)
 """Nobody knows which streams it concerns: whoever heeds the tenant is told."""
+FEW = 20
+"""Rows that an index finds; so many are read at a glance."""
 NEWEST = 20
 """Records of each kind whose embedder is looked at."""
 OPEN = "\n"
@@ -194,11 +196,15 @@ class SqlStore(Store):
         self.tenant.own(stream)
         if not ids:
             return []
-
         sql = f"SELECT {COLUMNS} FROM records WHERE id IN ({{}})"  # found by id, not among all of the stream
-        rows = await self._database.read(
-            lambda connection: list(queries.among(connection, sql, ids)), once=len(ids) <= queries.MOST_AMONG
-        )
+
+        def look(connection: Sql) -> list[tuple[Any, ...]]:
+            return list(queries.among(connection, sql, ids))
+
+        if len(ids) <= FEW:
+            rows = await self._database.glance(look)
+        else:
+            rows = await self._database.read(look, once=len(ids) <= queries.MOST_AMONG)
         found = {row[0]: record_of(row) for row in rows if row[1] == stream}
         return [found[id_] for id_ in ids if id_ in found]
 
@@ -257,9 +263,8 @@ class SqlStore(Store):
             where.append(f"kind IN ({','.join('?' * len(kinds))})")
             values.extend(kinds)
         select = f"WHERE {' AND '.join(where)} ORDER BY seq LIMIT ?"
-        return await self._database.read(
-            lambda connection: queries.read_log(connection, select, [*values, limit], kinds), once=True
-        )
+        read = self._database.glance if limit <= FEW else partial(self._database.read, once=True)
+        return await read(lambda connection: queries.read_log(connection, select, [*values, limit], kinds))
 
     async def last(self, mind: StreamKey, kind: str) -> Logged | None:
         self.tenant.own(mind)
