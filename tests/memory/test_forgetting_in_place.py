@@ -18,11 +18,11 @@ QUESTIONS = ("thing3 near place2", "what did thing7 say?", "place5", "Key3 thing
 class Counting(SqliteStore):
     """A store that counts the records that are read to fill columns."""
 
-    read = 0
+    rows = 0
 
-    async def changes(self, *args: object, **more: object) -> Changes:  # type: ignore[override]
+    async def changes(self, *args: object, **more: object) -> Changes:
         found = await super().changes(*args, **more)  # type: ignore[arg-type]
-        self.read += len(found.records)
+        self.rows += len(found.records)
         return found
 
 
@@ -56,14 +56,14 @@ async def test_recall_is_as_if_made_anew(folder: Path, kept_from: int, monkeypat
         await memory.recall("thing1", touch=False)
         await memory._recaller.shelf.settled()
         for round_ in range(8):
-            store.read = 0
+            store.rows = 0
             gone = chance.sample(records, (1, 1, 2, 7)[round_ % 4])
             if round_ == 6:
                 gone = [each for each in records if each.episode == records[-1].episode]
             await memory.forget(*(each.id for each in gone))
             records = [each for each in records if each not in gone]
             held = await found(memory)
-            assert store.read <= 2 * len(notes)  # those that lost some words, and got a new vector
+            assert store.rows <= 2 * len(notes)  # those that lost some words, and got a new vector
             async with SqliteStore(folder) as other, Memory(other, "ann", Words(), ManualClock()) as anew:
                 assert held == await found(anew)
             records += await memory.retain_all(drafts(2, chance))
