@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, TypeVar
@@ -28,6 +28,7 @@ from mindstream.memory.store.redaction import MARK, ErasedWords, rewrite_texts
 from mindstream.memory.store.rows import COLUMNS
 from mindstream.memory.store.store import Erasure, erases_no_name
 from mindstream.memory.store.sums import sum_of_event, sum_of_record
+from mindstream.memory.store.word_index.in_sqlite import remove_from_word_index
 
 T = TypeVar("T")
 FIELDS = "text, subject, predicate, object, keywords, data"
@@ -165,6 +166,7 @@ def erase(connection: Sql, stream: StreamKey, found: Carriers | None, changed: i
     if isinstance(connection, sqlite3.Connection):
         connection.execute("PRAGMA secure_delete = ON")  # zeros where it stood
     if found is None:
+        _unindex(connection, stream, None)
         ids = [row[0] for row in connection.execute("SELECT id FROM records WHERE stream = ?", (stream,))]
         connection.execute("DELETE FROM log WHERE mind = ?", (stream,))
         connection.execute("DELETE FROM work WHERE mind = ?", (stream,))
@@ -175,6 +177,7 @@ def erase(connection: Sql, stream: StreamKey, found: Carriers | None, changed: i
         kept.forget(connection, stream, results=True)
         ids = list(found.ids)
         find_more(connection, stream, found)
+        _unindex(connection, stream, [*found.ids, *found.records, *found.rewritten])
         _rewrite(connection, stream, found, changed)
         redact(connection, stream, found, changed)
         for seq in found.bare:  # whoever thinks about one of them just now can write nothing of it
@@ -189,6 +192,12 @@ def erase(connection: Sql, stream: StreamKey, found: Carriers | None, changed: i
         mark_erased(connection, changed)
         erasures.tell(connection, stream, whole=found is None)
     return erased
+
+
+def _unindex(connection: Sql, stream: StreamKey, ids: Sequence[str] | None) -> None:
+    """Take records out of SQLite's index before their words go; None: all. PostgreSQL has a trigger for it."""
+    if isinstance(connection, sqlite3.Connection):
+        remove_from_word_index(connection, stream, ids)
 
 
 def mark_erased(connection: Sql, changed: int) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -29,6 +31,8 @@ from mindstream.memory.store.rows import COLUMNS, record_of
 from mindstream.memory.store.store import Closure, Commit, Erasure, Kept, Store
 from mindstream.memory.store.tenant import Tenant
 from mindstream.memory.store.validation import MAX_VERSION, checked_commit
+from mindstream.memory.store.word_index.candidates import Finder
+from mindstream.memory.store.word_index.segments import SMALLEST
 from mindstream.memory.store.writing import HOLDS, next_change
 
 T = TypeVar("T")
@@ -53,7 +57,7 @@ class SqlDatabase(Protocol):
         """Run `look` on what is committed; `once`: it is one statement."""
 
     async def glance(self, look: Callable[[Any], T]) -> T:
-        """Read a few rows that an index finds."""
+        """Read a few rows that an index finds; each statement of `look` reads what is committed then."""
 
     async def close(self) -> None:
         """Finish what is waiting and let go."""
@@ -89,6 +93,42 @@ class SqlStore(Store):
         """Who does something behind with this store: it ends first where the store is closed."""
         return WeakSet()
 
+    @cached_property
+    def _filler(self) -> ThreadPoolExecutor:
+        """Fills indexes, one stream after the other: it takes minutes, and everybody shares the loop's own threads."""
+        return ThreadPoolExecutor(1, "index")
+
+    @cached_property
+    def _indexing(self) -> dict[StreamKey, asyncio.Task[None]]:
+        return {}
+
+    @cached_property
+    def _unindexed(self) -> Counter[StreamKey]:
+        """How many records were written since the index of a stream was last filled."""
+        return Counter()
+
+    @cached_property
+    def _finder(self) -> Finder:
+        return Finder()
+
+    async def _fill(self, stream: StreamKey) -> None:
+        """Fill the index of a stream; what cannot be filled now is filled the next time."""
+        raise NotImplementedError
+
+    def _index(self, stream: StreamKey) -> asyncio.Task[None]:
+        """Fill the index of a stream in the background."""
+        if stream not in self._indexing:
+            self._unindexed.pop(stream, None)
+            self._indexing[stream] = asyncio.ensure_future(self._fill(stream))
+            self._indexing[stream].add_done_callback(lambda _: self._indexing.pop(stream, None))
+        return self._indexing[stream]
+
+    async def index(self, stream: StreamKey) -> None:
+        """Fill the index of a stream with all that is written by now; a short stream has none."""
+        if running := self._indexing.get(stream):
+            await asyncio.wait([running])
+        await asyncio.wait([self._index(stream)])
+
     async def read(self, look: Callable[[Any], T]) -> T:
         """Run a function of a connection (see log/sql) on what is committed, as of one moment."""
         return await self._database.read(look)
@@ -113,6 +153,11 @@ class SqlStore(Store):
         if logged and upto:
             self._known = (logged[-1].seq, upto[-1])
         self.on_commit()
+        for one in checked:
+            if records := sum(len(entry.records) for entry in one.entries):
+                self._unindexed[one.mind] += records
+                if self._unindexed[one.mind] >= SMALLEST:
+                    self._index(one.mind)
         return logged
 
     async def closure(
@@ -437,6 +482,10 @@ class SqlStore(Store):
         """Let go of what the database counts for this store's tenant, where all else of it is deleted."""
 
     async def close(self) -> None:
+        fillings = [*self._indexing.values()]
+        for filling in fillings:
+            filling.cancel()
+        await asyncio.gather(*fillings, return_exceptions=True)
         for each in list(self.at_work):
             await each.close()
         await self._database.close()

@@ -8,6 +8,7 @@ from mindstream.log import kept, work
 from mindstream.log.database import SECURED, Migration
 from mindstream.memory.store import checkpoints, old_streams, registry
 from mindstream.memory.store.record import UNIQUE, same_words
+from mindstream.memory.store.word_index import in_sqlite
 
 TALKS = "'said', 'follow_up', 'thought', 'set_aside'"
 """Kinds of rows of the log that name the rows that they answer (`answers`) or are about (`about`)."""
@@ -172,8 +173,13 @@ def _m011_lineage(connection: sqlite3.Connection) -> None:
         connection.execute("INSERT INTO counters VALUES (?, 1)", (SECURED,))
 
 
+def _m012_index(connection: sqlite3.Connection) -> None:
+    """Index words and vectors of long streams; it is filled in the background."""
+    in_sqlite.create(connection)
+
+
 MIGRATIONS: list[Migration] = [
     _m001_log_records_work, _m002_same_words, _m003_failures_of_work, _m004_sums, _m005_checkpoints, _m006_names,
-    _m007_kept, _m008_best_held, _m009_accounts, _m010_retention_policy, _m011_lineage,
+    _m007_kept, _m008_best_held, _m009_accounts, _m010_retention_policy, _m011_lineage, _m012_index,
 ]  # fmt: skip
 """Append only: a file remembers how many of these it has seen."""
