@@ -192,7 +192,7 @@ def _word(wanted: Token) -> Piece:
             for each in tokens
         )
 
-    return Piece((folded, *forms), check, is_word=wanted.raw.isalpha())
+    return Piece((folded, *forms), check, is_word=not {*wanted.raw} & {*".,:"})
 
 
 def _name_beside(wanted: Token, before: Token | None, after: Token | None) -> Piece:
@@ -255,7 +255,7 @@ def _literal(wanted: str) -> Piece:
             at = text.find(folded, at + 1)
         return False
 
-    return Piece((folded,), check)
+    return Piece((folded,), check, is_word=folded.isascii())
 
 
 def _goes_on(edge: str, beyond: str) -> bool:

@@ -40,7 +40,9 @@ MOST = 2**62
 ANY = ("",)
 """Nobody knows which streams it concerns: whoever heeds the tenant is told."""
 FEW = 20
-"""Rows that an index finds; so many are read at a glance."""
+"""Maximum number of rows, found by an index, that are read on the event loop's thread."""
+MAX_IN_PLACE = 256
+"""Maximum number of records that are removed in place from what is held in memory; for more it is built again."""
 NEWEST = 20
 """Records of each kind whose embedder is looked at."""
 OPEN = "\n"
@@ -65,6 +67,9 @@ class SqlDatabase(Protocol):
 
 class AtWork(Protocol):
     """Something that is done behind."""
+
+    async def lose(self, stream: StreamKey, gone: Sequence[Record], changed: Sequence[tuple[Record, Record]]) -> bool:
+        """Let go of what was erased; False: it has not, and lets go of all of the stream."""
 
     async def close(self) -> None:
         """Break it off; nothing half done stays."""
@@ -301,6 +306,7 @@ class SqlStore(Store):
         erasure = Erasure(ids=tuple(what)) if isinstance(what, Sequence) else what
         self.tenant.own(stream)
         found = None if erasure is None else await self._carriers(stream, erasure)
+        before = await self._lost(stream, found)
         if found is not None and isinstance(what, Erasure):
             await asyncio.to_thread(self._erase_beside, stream, found)
         about = [stream, erasures.ERASURES]
@@ -321,8 +327,24 @@ class SqlStore(Store):
         if digest and erasure is not None:
             caches.note_erasure(digest, upto)
         await asyncio.to_thread(delete_kept, self.columns_folder, stream)
-        caches.empty(stream, whole=what is None)
+        done = await self._take_out(stream, found, before) if found is not None else []
+        caches.empty(stream, whole=what is None, without=done)
         return erased
+
+    async def _lost(self, stream: StreamKey, found: Carriers | None) -> dict[str, Record]:
+        """Return the records that an erasure deletes or changes as they are before it, where they are few."""
+        ids = {*found.ids, *found.records, *found.rewritten} if found else set()
+        return {each.id: each for each in await self.records(stream, sorted(ids))} if len(ids) <= MAX_IN_PLACE else {}
+
+    async def _take_out(self, stream: StreamKey, found: Carriers, before: dict[str, Record]) -> list[AtWork]:
+        """Take what was erased out of what is held of a stream; return who has let go of it."""
+        touched = {*found.records, *found.rewritten} - found.ids
+        if not before or not touched <= before.keys():  # too many, or one that was written meanwhile
+            return []
+        after = await self.records(stream, sorted(touched))
+        gone = [before[id_] for id_ in found.ids if id_ in before]
+        changed = [(before[each.id], each) for each in after]
+        return [each for each in list(self.at_work) if await each.lose(stream, gone, changed)]
 
     async def _carriers(self, stream: StreamKey, erasure: Erasure) -> Carriers:
         """Search the log before the write, which would hold up everybody."""
