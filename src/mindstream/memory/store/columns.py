@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ ASKS_WITHIN = 80
 PORTION = 128
 """So many records are taken over at once: some milliseconds."""
 WHOLE = 16_384
-"""So many records are held with their texts and vectors: some 20 MB."""
+"""Records that are held with their texts, without their vectors: some 10 MB."""
 OPEN = float("inf")
 
 
@@ -57,7 +58,8 @@ class Columns:
         fields: what is in the records' data, and their slots.
         speakers: who talks, and how much each says.
         only_talk: all records are of the kind chat.
-        whole: the records themselves, as they are now, by id; of any stream: those that were taken over last.
+        whole: the records themselves, as they are now but for their vectors, by id; of any stream: those that were
+            taken over last.
         ahead: so many records, or fewer, are to be taken over yet, where that is being done.
         upto: the change up to which they are caught up with the store.
         complete: they were caught up with the store once. behind: since then much has come that is taken over behind.
@@ -151,7 +153,7 @@ class Columns:
     def _reserve(self, ahead: int) -> None:
         """Make room for what is to come, and a little more."""
         if ahead:
-            count = len(self) + ahead + ahead // 8
+            count = len(self) + ahead + ahead // 32
             for column in self._columns():
                 column.reserve(count)
             self.vectors.reserve(count)
@@ -169,7 +171,8 @@ class Columns:
                 self.importance.values[at] = np.nan
                 self.traces = True
         for record in changes.records:
-            self.whole[record.id] = record
+            if self.ahead <= WHOLE:  # others are about to take its place
+                self.whole[record.id] = replace(record, vector=None)
             at = self.position.get(record.id)
             if at is None:
                 self._append(record)

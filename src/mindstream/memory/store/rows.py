@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from sys import intern
 from typing import Any
 
 import numpy as np
@@ -64,12 +65,14 @@ def _read(row: tuple[Any, ...]) -> Record:
         embedder, vector,
     ) = row  # fmt: skip
     return Record(
-        id=id_, stream=stream, kind=kind, text=text, created=created, accessed=accessed, by=by, episode=episode,
+        id=id_, stream=intern(stream), kind=intern(kind), text=text, created=created, accessed=accessed,
+        by=intern(by), episode=intern(episode),
         importance=importance, level=level, lasting=bool(lasting), valid_from=valid_from, valid_until=valid_until,
         superseded_by=superseded_by, forgotten=forgotten,
         about=None if subject is None else Triple(subject, predicate, object_),
         keywords=tuple(json.loads(keywords)) if keywords else (),
         evidence=tuple(json.loads(evidence)) if evidence else (),
-        depth=depth, slot=slot, version=version, data=json.loads(data) if data else {}, seq=seq, embedder=embedder,
+        depth=depth, slot=slot, version=version, data=json.loads(data) if data else {}, seq=seq,
+        embedder=intern(embedder),
         vector=None if vector is None else np.frombuffer(vector, np.float16),
     )  # fmt: skip
