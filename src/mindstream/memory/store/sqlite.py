@@ -85,7 +85,8 @@ class SqliteStore(SqlStore):
             found = portions.read_portion(connection, FIELDS, stream, since, after, most)
             return Changes([record_of(row) for row in found.rows], found.gone, found.upto, found.left, found.ahead)
 
-        changes = await self._database.read(look)
+        is_short = since > 0 and not after and most is not None  # what came since the last time, a portion at most
+        changes = await (self._database.glance(look, together=True) if is_short else self._database.read(look))
         if not since and changes.ahead >= SEARCHED_FROM:
             self._index(stream)
         if moment is not None and moment == self._moment and not after and not changes.left:
