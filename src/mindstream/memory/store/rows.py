@@ -18,6 +18,8 @@ COLUMNS = (
     " embedder, vector"
 )
 FIELDS = COLUMNS.split(", ")
+_shared: Any = intern
+"""Names that many records have are held once."""
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 INSERT = (
     f"INSERT INTO records ({COLUMNS}, changed, same, words_sum, vector_sum) VALUES ({','.join('?' * 31)})"
@@ -65,14 +67,14 @@ def _read(row: tuple[Any, ...]) -> Record:
         embedder, vector,
     ) = row  # fmt: skip
     return Record(
-        id=id_, stream=intern(stream), kind=intern(kind), text=text, created=created, accessed=accessed,
-        by=intern(by), episode=intern(episode),
+        id=id_, stream=_shared(stream), kind=_shared(kind), text=text, created=created, accessed=accessed,
+        by=_shared(by), episode=_shared(episode),
         importance=importance, level=level, lasting=bool(lasting), valid_from=valid_from, valid_until=valid_until,
         superseded_by=superseded_by, forgotten=forgotten,
         about=None if subject is None else Triple(subject, predicate, object_),
         keywords=tuple(json.loads(keywords)) if keywords else (),
         evidence=tuple(json.loads(evidence)) if evidence else (),
         depth=depth, slot=slot, version=version, data=json.loads(data) if data else {}, seq=seq,
-        embedder=intern(embedder),
+        embedder=_shared(embedder),
         vector=None if vector is None else np.frombuffer(vector, np.float16),
     )  # fmt: skip
