@@ -188,7 +188,8 @@ def telling_all(holds: Ints, of: int) -> Floats:
 
 def saturated(times: Floats, resistance: Floats, idf: Floats, k1: float) -> Floats:
     """Return Okapi's weights of terms that documents hold `times` times; at `resistance` times it is half."""
-    weights: Floats = (idf * np.float32(k1 + 1)) * times / (times + resistance)
+    weights: Floats = idf * np.float32(k1 + 1) * times
+    weights /= times + resistance
     return weights
 
 

@@ -53,7 +53,7 @@ CANDIDATES = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """A record that was returned, its score and what the score is made of."""
+    """A record that was returned (without its vector: `store.records` has it), its score and what it is made of."""
 
     record: Record
     score: float
@@ -235,7 +235,8 @@ class Recaller:
     async def _records(self, columns: Columns, ids: Sequence[str]) -> list[Record]:
         records = {id_: columns.whole[id_] for id_ in ids if id_ in columns.whole}
         if missing := [id_ for id_ in ids if id_ not in records]:
-            records |= {record.id: record for record in await self.store.records(columns.stream, missing)}
+            read = await self.store.records(columns.stream, missing)
+            records |= {record.id: replace(record, vector=None) for record in read}
         return [records[id_] for id_ in ids if id_ in records]
 
     async def find(self, stream: StreamKey, n: int | None, *, now: Moment, filters: Filters) -> list[Record]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ ASKS_WITHIN = 80
 PORTION = 128
 """So many records are taken over at once: some milliseconds."""
 WHOLE, WHOLE_OF_STREAM = 16_384, 1_024
-"""Maximum number of records held with their texts and vectors (some 1.5 kB each): of all streams, and of one."""
+"""Maximum number of records held with their texts, without vectors: of all streams (some 10 MB), and of one stream."""
 OPEN = float("inf")
 NEWEST_AT_ONCE = 256
 """Number of rows, from the end, in which the newest records are looked for first."""
@@ -61,8 +62,8 @@ class Columns:
         fields: what is in the records' data, and their slots.
         speakers: who talks, and how much each says.
         only_talk: all records are of the kind chat.
-        whole: the records themselves, as they are now, by id: of this stream and of others, those that were written or
-            changed last.
+        whole: the records themselves, as they are now but for their vectors, by id: of this stream and of others, those
+            that were written or changed last.
         ahead: so many records, or fewer, are to be taken over yet, where that is being done.
         upto: the change up to which they are caught up with the store.
         complete: they were caught up with the store once. behind: since then much has come that is taken over behind.
@@ -157,7 +158,7 @@ class Columns:
     def _reserve(self, ahead: int) -> None:
         """Make room for what is to come, and a little more."""
         if ahead:
-            count = len(self) + ahead + ahead // 8
+            count = len(self) + ahead + ahead // 32
             for column in self._columns():
                 column.reserve(count)
             self.vectors.reserve(count)
@@ -176,7 +177,8 @@ class Columns:
                 self.importance.values[at] = np.nan
                 self.traces = True
         for record in changes.records:
-            self._hold(record)
+            if self.ahead <= WHOLE:  # others are about to take its place
+                self._hold(replace(record, vector=None))
             at = self.position.get(record.id)
             if at is None:
                 self._append(record)

@@ -67,14 +67,15 @@ def _read(row: tuple[Any, ...]) -> Record:
         superseded_by, forgotten, subject, predicate, object_, keywords, evidence, depth, slot, version, data, seq,
         embedder, vector,
     ) = row  # fmt: skip
-    stream, kind, by, episode, embedder = map(_shared, (stream, kind, by, episode, embedder))
     return Record(
-        id=id_, stream=stream, kind=kind, text=text, created=created, accessed=accessed, by=by, episode=episode,
+        id=id_, stream=_shared(stream), kind=_shared(kind), text=text, created=created, accessed=accessed,
+        by=_shared(by), episode=_shared(episode),
         importance=importance, level=level, lasting=bool(lasting), valid_from=valid_from, valid_until=valid_until,
         superseded_by=superseded_by, forgotten=forgotten,
         about=None if subject is None else Triple(subject, predicate, object_),
         keywords=tuple(json.loads(keywords)) if keywords else (),
         evidence=tuple(json.loads(evidence)) if evidence else (),
-        depth=depth, slot=slot, version=version, data=json.loads(data) if data else {}, seq=seq, embedder=embedder,
+        depth=depth, slot=slot, version=version, data=json.loads(data) if data else {}, seq=seq,
+        embedder=_shared(embedder),
         vector=None if vector is None else np.frombuffer(vector, np.float16),
     )  # fmt: skip

@@ -118,9 +118,10 @@ class SqliteStore(SqlStore):
     async def _fill(self, stream: StreamKey) -> None:
         """Fill the index, a segment a transaction, the first ones small: a process that ends soon fills something."""
         sizes, lost = itertools.chain([SMALL] * 2, itertools.repeat(LARGEST)), 0
-        while lost < TRIES and (segment := await self._built(stream, next(sizes))):
-            kept = await self._database.write(partial(in_sqlite.put, stream=stream, built=segment))
-            lost = 0 if kept else lost + 1
+        with contextlib.suppress(StorageError):  # what cannot be filled now is filled the next time
+            while lost < TRIES and (segment := await self._built(stream, next(sizes))):
+                kept = await self._database.write(partial(in_sqlite.put, stream=stream, built=segment))
+                lost = 0 if kept else lost + 1
 
     async def _built(self, stream: StreamKey, most: int) -> in_sqlite.Built | None:
         pace = in_sqlite.Pace()
@@ -132,8 +133,6 @@ class SqliteStore(SqlStore):
         building = asyncio.get_running_loop().run_in_executor(self._filler, build)
         try:
             return await asyncio.shield(building)
-        except StorageError:  # what cannot be filled now is filled the next time
-            return None
         finally:
             pace.broken_off.set()
             await asyncio.gather(building, return_exceptions=True)
