@@ -1,30 +1,38 @@
 # make run    the environment, then the first sight: a recorded talk, and a talk with you where there is a terminal
-# make test   the environment with test extras, then format, lint, types, tests
+# make test   the environment with test extras, then format, lint, types, quick tests
+# make test-all  the same with the slow tests too (marker `slow`): what CI runs
 # make gguf   the small model in the process: 200 decisions, cached prompts, thirty turns of the coach
 # make adapters  an environment with other people's frameworks, and the tests of what joins us to them (docs/adapters.md)
 # make notebooks  the notebooks of examples/notebooks in a browser
 # make soak   long torture: kill -9, many processes, thousands of turns
 PYTHON ?= python3
 BIN := .venv/bin
+# tests start many processes; without bytecode files each of them compiles all that it imports again
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test gguf adapters notebooks soak format clean
+.PHONY: run test test-all checked gguf adapters notebooks soak format clean
 
 run: .venv/installed
 	@$(BIN)/mindstream demo --talk $(ARGS)
 
-test: .venv/tested
+test: checked
+	$(BIN)/pytest
+
+test-all: checked
+	$(BIN)/pytest -m "not soak"
+
+checked: .venv/tested
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest
 
 gguf: .venv/tested
 	$(BIN)/python benchmarks/gguf.py
 
 adapters: .venv-adapters/installed .venv-adapters/adk/installed .venv-adapters/crewai/installed
-	.venv-adapters/bin/python -m pytest -n 0 tests/adapters
-	.venv-adapters/adk/bin/python -m pytest -n 0 tests/adapters/test_google_adk.py tests/adapters/test_pages.py
-	.venv-adapters/crewai/bin/python -m pytest -n 0 tests/adapters/test_crewai.py tests/adapters/test_pages.py
+	.venv-adapters/bin/python -m pytest -n 0 -m "not soak" tests/adapters
+	.venv-adapters/adk/bin/python -m pytest -n 0 -m "not soak" tests/adapters/test_google_adk.py tests/adapters/test_pages.py
+	.venv-adapters/crewai/bin/python -m pytest -n 0 -m "not soak" tests/adapters/test_crewai.py tests/adapters/test_pages.py
 
 notebooks: .venv/installed
 	$(BIN)/python -m pip install --quiet notebook

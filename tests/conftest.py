@@ -39,8 +39,14 @@ def has_room(folder: Path) -> bool:
 if "TMPDIR" not in os.environ and has_room(IN_MEMORY):
     os.environ["TMPDIR"] = tempfile.tempdir = str(IN_MEMORY)  # no test cuts the power, and no commit waits for a disk
 
-settings.register_profile("no deadline", deadline=None)  # machines are shared: how long an example takes says nothing
-settings.load_profile("no deadline")
+# no deadline: machines are shared, and how long an example takes says nothing
+settings.register_profile("quick", deadline=None, max_examples=20)
+settings.register_profile("thorough", deadline=None)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Try fewer generated examples where the slow tests are not run either."""
+    settings.load_profile("quick" if "not slow" in config.option.markexpr else "thorough")
 
 
 @pytest.fixture(autouse=True)

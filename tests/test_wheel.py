@@ -13,6 +13,7 @@ from test_docs import blocks
 
 import mindstream
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
 DATA = {".md", ".npz", ".yaml", ".txt"}
 

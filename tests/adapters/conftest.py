@@ -11,10 +11,16 @@ from foreign_programs import Run, absent, run_python
 PROGRAMS = Path(__file__).parent / "programs"
 
 
+def pytest_ignore_collect(config: pytest.Config) -> bool | None:
+    """Skip the folder in the quick tier: importing the frameworks alone takes seconds in each worker."""
+    return True if "not slow" in config.option.markexpr else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Frameworks warn of what they will change; that is theirs to mend."""
+    """Mark all tests of frameworks as slow, and ignore the frameworks' own deprecation warnings."""
     for item in items:
         if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.slow)
             item.add_marker(pytest.mark.filterwarnings("default"))
 
 

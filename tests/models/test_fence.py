@@ -182,7 +182,7 @@ def test_a_text_cannot_close_its_fence(name: str, tag: str) -> None:
 
 
 @given(st.text(alphabet="<>/＜﹤〈‹ the_user_says\u200b\u00ad\x00\ud800\n", max_size=60))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=3 * settings().max_examples, deadline=None)
 def test_no_text_at_all_closes_its_fence(text: str) -> None:
     inner = fenced(text, "the_user_says").removeprefix("<the_user_says>").removesuffix("</the_user_says>")
     assert not TAGLIKE.search(inner.replace("&lt;", " 0 "))

@@ -142,7 +142,7 @@ NASTY = st.sampled_from(
 
 
 @given(text=st.lists(st.one_of(NASTY, st.text(max_size=8)), max_size=8).map("".join))
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=2 * settings().max_examples, deadline=None)
 def test_no_text_at_all_raises_anything_else(text: str) -> None:
     for prompt in PROMPTS:
         try:
@@ -166,7 +166,7 @@ JSON = st.recursive(
 @given(
     value=st.dictionaries(st.just("a"), JSON, min_size=1), before=st.text("words .,'\n"), after=st.text("words .,'\n")
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=2 * settings().max_examples, deadline=None)
 def test_whatever_is_json_is_read_as_it_is(value: dict[str, Any], before: str, after: str) -> None:
     for dumped in (json.dumps(value), json.dumps(value, ensure_ascii=False, indent=1)):
         assert whole_json(f"{before}{dumped}{after}", dict) == [value]

@@ -16,10 +16,11 @@ from mindstream.planning.formats.reader import LONGEST_LINE
 from mindstream.planning.formats.rewoo_text import write_plan
 from mindstream.planning.plan import Plan
 
-often = settings(max_examples=300, suppress_health_check=list(HealthCheck), database=None)
+USUAL = settings().max_examples
+often = settings(max_examples=3 * USUAL, suppress_health_check=list(HealthCheck), database=None)
 
 
-@settings(often, max_examples=1_000)
+@settings(often, max_examples=10 * USUAL)
 @given(plans)
 def test_a_plan_that_was_printed_or_saved_is_read_the_same(plan: Plan) -> None:
     assert read(write_plan(plan)).plan == plan

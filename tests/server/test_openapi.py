@@ -103,6 +103,7 @@ def asked_server(folder: Path, monkeypatch: pytest.MonkeyPatch, door: FakeEndpoi
         yield served
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 def test_whatever_is_asked_is_answered_as_documented(asked_server: Served) -> None:
     answers = ask_cases(asked_server, 150)

@@ -1,6 +1,6 @@
 """A process that does one thing after another to data folders, each time killed at another step of it.
 
-python killing.py WORK POINTS  ->  a line of JSON for each thing: {"thing", "steps", "killed", "wrong"}
+python killing.py WORK POINTS [THING...]  ->  a line of JSON for each thing: {"thing", "steps", "killed", "wrong"}
 
 Each is tried in a folder of its own, once to the end and then at POINTS of its steps. A step is a
 statement of SQL, or a file that is opened to be written, renamed, removed, made or cut: before it the process, a fork
@@ -417,7 +417,7 @@ def main() -> None:
     asyncio.run(WordLlama().embed(["loaded before anybody is forked"]))
     source = begin(work)
     bobs = texts(source, "bob")
-    for name in THINGS:
+    for name in sys.argv[3:] or THINGS:
         print(json.dumps(kill(name, source, work, bobs, int(sys.argv[2]))), flush=True)
 
 

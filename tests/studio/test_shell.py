@@ -19,6 +19,7 @@ def remember(url: str, text: str, user: str = "ann") -> str:
     return str(made.raise_for_status().json()["id"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 def test_a_page_is_right_again_after_a_restart(studio: OpenStudio, tmp_path: Path, how: signal.Signals) -> None:
     with ServerProcess(tmp_path / "data", "--studio") as server:

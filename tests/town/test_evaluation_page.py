@@ -17,7 +17,7 @@ from mindstream.town.evaluation.pairs import Pair
 from mindstream.town.evaluation.questions import Question
 from mindstream.town.residents.interview import CONDITIONS
 
-pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium is installed")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(PROGRAM is None, reason="no Chromium is installed")]
 MARKUP = "</script><img src=x onerror=alert(1)>"
 
 

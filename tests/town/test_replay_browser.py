@@ -15,7 +15,7 @@ from mindstream.town.setting import Setting
 from mindstream.town.source import setting_of
 from mindstream.town.town import Town
 
-pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium is installed")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(PROGRAM is None, reason="no Chromium is installed")]
 NOON = 12 * 360
 MARKUP = "</script><img src=x onerror=alert(1)>"
 BACKWARDS = "\u202egnirts"
