@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-import difflib
 import math
 import time
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from typing import Protocol, TypeAlias
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from mindstream.errors import InputError
+
+if TYPE_CHECKING:
+    import asyncio
 
 Moment = float
 """Seconds since 1970-01-01 UTC."""
@@ -43,7 +44,9 @@ class SystemClock:
         return time.perf_counter()
 
     async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
+        from asyncio import sleep  # here, so that `mindstream --help` starts without it
+
+        await sleep(seconds)
 
 
 class SharedClock:
@@ -85,7 +88,7 @@ class ManualClock:
 
     def __init__(self, now: Moment = 1_700_000_000.0) -> None:
         self._now = now
-        self._moved = asyncio.Event()
+        self._moved: asyncio.Event | None = None  # while a task sleeps
 
     def now(self) -> Moment:
         return self._now
@@ -98,12 +101,16 @@ class ManualClock:
         if seconds < 0:
             raise ValueError(f"a clock cannot go back: advance({seconds})")
         self._now += seconds
-        self._moved.set()
-        self._moved = asyncio.Event()
+        if self._moved is not None:
+            self._moved.set()
+            self._moved = None
 
     async def sleep(self, seconds: float) -> None:
+        from asyncio import Event
+
         until = self._now + seconds
         while self._now < until:
+            self._moved = self._moved or Event()
             await self._moved.wait()
 
 
@@ -134,6 +141,9 @@ def read_zone(name: str) -> tzinfo:
     try:
         return ZoneInfo(name.strip())
     except (ValueError, OSError, ZoneInfoNotFoundError):
+        import difflib
+        from zoneinfo import available_timezones
+
         zones = {each.casefold(): each for each in available_timezones()}
         near = difflib.get_close_matches(name.strip().casefold(), zones, 1, 0.88)
         meant = f"did you mean {zones[near[0]]}? Otherwise " if near else ""

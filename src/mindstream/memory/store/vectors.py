@@ -228,7 +228,8 @@ class Vectors:
         """Return the cosines of these positions with a unit vector."""
         self._settle()
         found, sums = np.empty(len(rows), np.float32), self.sums.values
-        halves, numbers = (np.empty((COMPARED, self.width), each) for each in (np.uint16, np.uint32))
+        at_once = min(COMPARED, len(rows))
+        halves, numbers = (np.empty((at_once, self.width), each) for each in (np.uint16, np.uint32))
         for start in range(0, len(rows), COMPARED):
             some = rows[start : start + COMPARED]
             count = len(some)
