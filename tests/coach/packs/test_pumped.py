@@ -126,6 +126,7 @@ def test_every_pattern_of_the_shipped_files_is_pumped_with_its_own_words() -> No
     assert slow == []
 
 
+@pytest.mark.slow
 def test_every_pattern_of_the_package_is_pumped() -> None:
     found = own_patterns()
     assert len(found) > 80
