@@ -184,7 +184,9 @@ READERS: dict[str, Callable[[str], object]] = {
 }
 
 
-@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name == "hints" else []) for name in READERS]
+)
 def test_no_text_makes_a_reader_slow(name: str) -> None:
     reader = READERS[name]
     reader("what is read once before")
