@@ -9,8 +9,9 @@ from collections.abc import Mapping
 
 from tokens_play import Line, Player
 
+from mindstream.models.providers.address import Address
 from mindstream.models.providers.gguf import Engine
-from mindstream.models.providers.wire import http_client
+from mindstream.models.providers.wire import Client
 
 WHOLE_BYTES = 8_000_000
 
@@ -28,10 +29,9 @@ class HeldPlayer(Player):
             "grammar": f"root ::= {json.dumps(words, ensure_ascii=False)}",
         }  # fmt: skip
         url = self._engine.url.removesuffix("/v1") + "/completion"
-        async with http_client(WHOLE_BYTES, here=True) as client:
-            response = await client.post(url, json=body, headers={"Authorization": f"Bearer {self._engine.key}"})
-        response.raise_for_status()
-        if (written := response.json()["content"]) != words:
+        async with Client(Address("local", "gguf", "", self._engine.url, self._engine.key), WHOLE_BYTES) as client:
+            answer = await client.ask("POST", url, body)
+        if (written := answer["content"]) != words:
             raise RuntimeError(f"the grammar held {words[:80]!r}, and {written[:80]!r} came")
 
 

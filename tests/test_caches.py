@@ -106,12 +106,12 @@ async def test_what_is_erased_stays_in_no_cache_of_the_process(store: SqliteStor
         topics_in(PACK, f"the {SECRET}")
         find_alarm(PACK, f"the {SECRET}")
         assert words_in_caches()
-        assert mind.memory._lately._recalls
+        assert len(mind.memory._lately)
         columns = await mind.memory.columns()
         assert columns.lexical.idf(SECRET) < columns.lexical.idf("nothing like it")
         await store.erase(key_of("ann"))
         assert not words_in_caches()
-        assert not mind.memory._lately._recalls
+        assert not len(mind.memory._lately)
         assert mind.memory._recaller.shelf._held == {}
         assert not mind.memory._recaller.shelf._whole
 
@@ -128,7 +128,7 @@ async def test_what_another_process_erases_is_forgotten_here_too(store: SqliteSt
     await other._database.write(lambda each: erased(each, record.id))  # as if elsewhere
     find_alarm(PACK, f"the {SECRET}")
     assert await stream.recall("red", touch=False) == []
-    assert not any(records for _, records, _ in stream._lately._recalls)
+    assert not len(stream._lately)
     assert not stream._recaller.shelf._whole
     assert not words_in_caches()
     await other.close()
@@ -140,8 +140,8 @@ async def test_one_users_erasing_leaves_anothers_recent_recalls(store: SqliteSto
         await stream.retain("tea in the garden")
         await stream.recall("tea", touch=False)
     await store.erase(key_of("ann"))
-    assert not ann._lately._recalls
-    assert bob._lately._recalls
+    assert not len(ann._lately)
+    assert len(bob._lately)
     assert "bob" in bob._recaller.shelf._held
 
 

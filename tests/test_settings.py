@@ -7,7 +7,7 @@ import pytest
 
 from mindstream.errors import SettingsError
 from mindstream.location import Location
-from mindstream.settings import choose, unknown_variables
+from mindstream.settings import Chosen, Settings, choose, unknown_variables
 
 
 @pytest.fixture(autouse=True)
@@ -99,7 +99,7 @@ def test_paths_in_the_file_start_from_its_folder(monkeypatch: pytest.MonkeyPatch
         ("[roles]\nsinger = 'rules'", "mindstream.toml: there is no role 'singer'"),
         ("[roles]\ntalker = 3", "mindstream.toml: roles is a table"),
         ("roles = [1]", "mindstream.toml: roles is a table"),
-        ("data = [1]", "mindstream.toml: data: input should be a path"),
+        ("data = [1]", "mindstream.toml: data: a path is expected, found [1]"),
         ('data = "a\\u0000b"', "mindstream.toml: data: 'a\\x00b' cannot be a path"),
         ('data = "~nosuchuser/x"', "somebody who is not known here"),
         (f'prompts = "{"p" * 300}"', "too long for a path"),
@@ -129,8 +129,99 @@ def test_a_settings_file_that_is_named_must_be_there(monkeypatch: pytest.MonkeyP
 
 
 def test_variables_that_nothing_reads_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MINDSTREAM_MODLE", "rules")
-    assert unknown_variables() == ["MINDSTREAM_MODLE"]
+    for name in ("MINDSTREAM_MODLE", "Mindstream_Pack", "MINDSTREAM_OTHER_PROGRAM"):
+        monkeypatch.setenv(name, "rules")
+    monkeypatch.setenv("MINDSTREAM_WEBHOOK_SECRET", "read by serve")
+    assert unknown_variables() == {
+        "MINDSTREAM_MODLE": "MINDSTREAM_MODEL", "MINDSTREAM_OTHER_PROGRAM": "", "Mindstream_Pack": "MINDSTREAM_PACK",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\t\r\n", '""', "''", '" "', "\ufeff"])
+@pytest.mark.parametrize("name", list(Settings.model_fields))
+def test_a_blank_variable_is_unset(name: str, blank: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(f"MINDSTREAM_{name.upper()}", blank)
+    monkeypatch.setenv("MINDSTREAM_SETTINGS", blank)
+    assert choose() == Chosen(Settings(), {}, None)
+
+
+@pytest.mark.parametrize("text", ["{}", " {}\n", "{}\r\n", '"{}"', "'{}'\r\n", "\ufeff{}", '" {} "'])
+@pytest.mark.parametrize(
+    ("name", "value", "read"),
+    [
+        ("model", "ollama:library/llama3:8b", "ollama:library/llama3:8b"),
+        ("keep_prompts", "off", False),
+        ("keep_prompts", "Yes", True),
+        ("budget_tokens", "1_000", 1000),
+        ("data", "/a b/Größe", Location(Path("/a b/Größe"))),
+        ("roles", "talker=openai:a@b@https://h/v1", {"talker": "openai:a@b@https://h/v1"}),
+        ("patience_s", '{"ollama:a": 900}', {"ollama:a": 900}),
+        ("timezone", "Europe/Berlin", "Europe/Berlin"),
+    ],
+)
+def test_what_env_files_leave_around_a_value_is_not_part_of_it(
+    name: str, value: str, read: object, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(f"MINDSTREAM_{name.upper()}", text.replace("{}", value))
+    assert getattr(choose().settings, name) == read
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("deadline_s", "30s", "a number without a unit is expected, as 30 or 2.5, found '30s'"),
+        ("deadline_s", "nan", "a finite number is expected, found 'nan'"),
+        ("deadline_s", "-1e9", "a number above 0 is expected"),
+        ("budget_usd", "$5", "a number without a unit is expected"),
+        ("budget_tokens", "10k", "a whole number without a unit is expected"),
+        ("budget_tokens", "9" * 400, "a number of at most 1,000,000,000,000,000 is expected"),
+        ("context", '{"ollama:a": "big"}', "MINDSTREAM_CONTEXT.ollama:a: a whole number"),
+        ("keep_prompts", "maybe", "true or false is expected, found 'maybe'"),
+        ("memory", '{"base": 2, "base": 3}', "the key 'base' is there twice"),
+        ("roles", '{"talker": "a", "talker": "b"}', "the key 'talker' is there twice"),
+        ("roles", "talker=rules talker=ollama:a", "the role 'talker' is given two models"),
+        ("roles", "taler=rules", "did you mean 'talker'?"),
+        ("roles", "talker=", "MINDSTREAM_ROLES: a role is set by ROLE=MODEL"),
+        ("timezone", "Europe/Berln", "did you mean Europe/Berlin?"),
+        ("timezone", "europe/berlin", "did you mean Europe/Berlin?"),
+        ("timezone", "UTC+2", "name a place as Europe/Berlin"),
+        ("data", "$HOME/memory", "write the path itself"),
+        ("data", "mysql://ann:s3cret@host/db", "found one that begins with mysql://"),
+        ("prompts", "${HOME}", "write the path itself"),
+    ],
+)
+def test_a_wrong_value_is_told_with_its_place_and_what_is_expected(
+    name: str, value: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(f"MINDSTREAM_{name.upper()}", value)
+    with pytest.raises(SettingsError) as caught:
+        choose()
+    assert str(caught.value).startswith(f"MINDSTREAM_{name.upper()}") and told in str(caught.value)
+    assert "s3cret" not in str(caught.value) and len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize("field", ["data", "user", "pack", "model", "embedder", "prompts"])
+def test_an_empty_flag_is_refused_unless_it_switches_something_off(field: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINDSTREAM_FALLBACK", "rules")
+    assert choose({"fallback": "", "timezone": " "}).settings.fallback == ""
+    for blank in ("", "  ", "\r\n"):
+        with pytest.raises(SettingsError, match=rf"^--{field}: a value is expected, found an empty text"):
+            choose({field: blank})
+
+
+def test_a_file_may_have_a_mark_windows_lines_and_blank_values(file: Path) -> None:
+    file.write_bytes('\ufeffmodel = ""\r\nuser = " Zoë "\r\ndata = "my data"\r\n'.encode())
+    settings = choose().settings
+    assert (settings.model, settings.user, settings.data) == (None, "Zoë", Location(Path("my data")))
+    file.write_text('user = ""\n')
+    with pytest.raises(SettingsError, match="mindstream.toml: user: a value is expected"):
+        choose()
+    file.write_text('user = "a"\nuser = "b"\n')
+    with pytest.raises(SettingsError, match="a key is there twice"):
+        choose()
+    file.write_text('deadline_s = "soon"\nbudget_usd = -1\n')
+    with pytest.raises(SettingsError, match=r"deadline_s: a number .*; mindstream\.toml: budget_usd: a number of at"):
+        choose()
 
 
 def test_a_window_is_one_number_or_a_table_by_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

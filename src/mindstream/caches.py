@@ -35,6 +35,9 @@ _functions: WeakSet[Any] = WeakSet()
 _holders: WeakSet[Any] = WeakSet()
 _openers: WeakSet[Any] = WeakSet()
 _opened: dict[str, int] = {}
+_erased_here: dict[tuple[str, int], None] = {}
+MOST_ERASURES = 1_000
+"""Own erasures that are remembered; of older ones the process lets go once more."""
 _changing = threading.Lock()
 """Held where one of these sets grows or is copied: event loops of several threads have streams open."""
 
@@ -73,6 +76,18 @@ def watch_end(opener: Opener) -> None:
 def note(stream: str, upto: int = 0) -> None:
     """Note that this process has opened a stream, when erasures were known up to that number."""
     _opened[stream] = max(upto, _opened.get(stream, 0))
+
+
+def note_erasure(digest: str, number: int) -> None:
+    """Note that this process erased a part of a stream itself, and let go of it when it did."""
+    _erased_here[digest, number] = None
+    while len(_erased_here) > MOST_ERASURES:
+        del _erased_here[next(iter(_erased_here))]
+
+
+def was_erased_here(digest: str, number: int) -> bool:
+    """Tell whether an erasure was this process's own."""
+    return (digest, number) in _erased_here
 
 
 def streams() -> list[str]:

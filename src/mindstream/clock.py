@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import difflib
 import math
 import time
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Protocol, TypeAlias
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from mindstream.errors import InputError
 
@@ -131,9 +132,14 @@ def read_zone(name: str) -> tzinfo:
         InputError: there is none of that name.
     """
     try:
-        return ZoneInfo(name)
+        return ZoneInfo(name.strip())
     except (ValueError, OSError, ZoneInfoNotFoundError):
-        raise InputError(f"no time zone {name!r}: name one as Europe/Berlin, America/New_York or UTC") from None
+        zones = {each.casefold(): each for each in available_timezones()}
+        near = difflib.get_close_matches(name.strip().casefold(), zones, 1, 0.88)
+        meant = f"did you mean {zones[near[0]]}? Otherwise " if near else ""
+        raise InputError(
+            f"no time zone {name[:60]!r}: {meant}name a place as Europe/Berlin, America/New_York, or UTC"
+        ) from None
 
 
 def moment(when: Time, what: str = "a time", *, whole_day: bool = False) -> Moment:

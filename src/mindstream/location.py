@@ -7,6 +7,7 @@ what was accepted of programs here) lies `beside` them: in the folder, or in the
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -52,6 +53,11 @@ class Location:
         if isinstance(data, Location):
             return data
         if not is_database(data):
+            if isinstance(data, str) and _SCHEME.match(data):
+                raise InputError(
+                    f"a folder or the URL of a PostgreSQL database is expected, found one that begins with"
+                    f" {data.partition('//')[0]}//"
+                )
             return cls(usable(data))
         if not isinstance(data, str):
             raise InputError(f"a URL is handed in as a text, not as a path: {NO_URL}")  # a path has lost a slash
@@ -152,3 +158,4 @@ def _is_host(text: str) -> bool:
 
 
 _IN_HOST = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_%[:")
+_SCHEME = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.-]+://")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from pathlib import Path
 
@@ -13,12 +14,32 @@ LONGEST_NAME, LONGEST_PATH = 255, 4095
 """Bytes of a name, and of a whole path: what the usual file systems take."""
 
 
+_MARKS = "\ufeff\u200b\u2060"
+_VARIABLE = re.compile(r"\$\{?[A-Za-z_]\w*\}?(/|$)|%\w+%")
+
+
+def variable(name: str) -> str:
+    """Return the text of an environment variable; "" if it is unset or blank.
+
+    White space, a byte order mark and one pair of quotation marks around the text are removed: env files of Docker and
+    systemd, and `set` of Windows, pass them on.
+    """
+    text = os.environ.get(name, "").strip().strip(_MARKS).strip()
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
+        text = text[1:-1].strip()
+    return text
+
+
 def usable(path: str | Path) -> Path:
     """Return a path with its `~` filled in.
 
     Raises:
         InputError: no file can have it.
     """
+    if not str(path).strip(" \t\r\n" + _MARKS):
+        raise InputError("the name of a file or folder is expected, found an empty text")
+    if _VARIABLE.match(str(path)):
+        raise InputError(f"{str(path)!r} begins with a variable, which is not filled in here: write the path itself")
     if "\0" in str(path):
         raise InputError(f"{str(path)!r} cannot be a path: it holds a NUL character")
     try:
@@ -58,9 +79,9 @@ def home() -> Path | None:
         return None
 
 
-def own_folder(variable: str, usual: str) -> Path | None:
-    """Return the person's own folder for a purpose: where a variable says, or the usual place in the home."""
-    named = Path(os.environ.get(variable) or "")
+def own_folder(setting: str, usual: str) -> Path | None:
+    """Return the user's own folder for a purpose: the one that a variable names, or the usual one in the home."""
+    named = Path(variable(setting))
     place = named if named.is_absolute() else (own / usual if (own := home()) else None)
     return place / "mindstream" if place else None
 

@@ -7,7 +7,7 @@ Nothing of a room is loaded by that: `events` is called when a log is read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 
@@ -57,6 +57,7 @@ GROUND = Room(
     ),
 )
 _rooms = {GROUND.name: GROUND}
+_roles = {role.name: role for role in GROUND.roles}
 
 
 def register(*rooms: Room) -> None:
@@ -68,6 +69,8 @@ def register(*rooms: Room) -> None:
     for room in rooms:
         if _rooms.setdefault(room.name, room) is not room:
             raise ValueError(f"there are two rooms called {room.name!r}")
+        for role in room.roles:
+            _roles.setdefault(role.name, role)
 
 
 def registered() -> tuple[Room, ...]:
@@ -77,15 +80,10 @@ def registered() -> tuple[Room, ...]:
 
 def roles() -> dict[str, Role]:
     """Return the roles of all rooms; of one that several name, what was said first."""
-    found: dict[str, Role] = {}
-    for room in _rooms.values():
-        for role in room.roles:
-            found.setdefault(role.name, role)
-    return found
+    return dict(_roles)
 
 
-def stand_by(role: str) -> Iterator[str]:
-    """Yield a role, then whose model answers where it has none."""
-    yield role
-    if (known := roles().get(role)) is not None:
-        yield from known.otherwise
+def stand_by(role: str) -> tuple[str, ...]:
+    """Return a role, then the roles whose models answer for it when it has none of its own."""
+    known = _roles.get(role)
+    return (role, *known.otherwise) if known is not None else (role,)

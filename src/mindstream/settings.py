@@ -18,12 +18,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic_core import ErrorDetails
 
 from mindstream import rooms
+from mindstream.clock import read_zone
 from mindstream.errors import InputError, SettingsError
 from mindstream.identifiers import normal_name
 from mindstream.location import Location
-from mindstream.paths import as_path, is_path, own_folder, read_text, usable
+from mindstream.paths import as_path, is_path, own_folder, read_text, usable, variable
 
 PREFIX = "MINDSTREAM_"
 DEFAULT, RULES = "default", "rules"
@@ -33,7 +35,28 @@ HERE = "mindstream.toml"
 """A settings file that may lie in the working directory; see `Chosen.unread`."""
 MOST_BYTES = 100_000
 """The largest settings file."""
-OTHER_VARIABLES = frozenset({FILE_VARIABLE, "MINDSTREAM_DEBUG"})
+OTHER_VARIABLES = frozenset({FILE_VARIABLE, "MINDSTREAM_DEBUG", "MINDSTREAM_WEBHOOK_SECRET"})
+TABLES = ("memory", "context", "patience_s")
+"""Fields that an environment variable may set as JSON."""
+MOST = 10**15
+"""Maximum of a whole number."""
+EXPECTED: Mapping[str, str] = {
+    "float_parsing": "a number without a unit is expected, as 30 or 2.5",
+    "float_type": "a number is expected, as 30 or 2.5",
+    "int_parsing": "a whole number without a unit is expected, as 4096",
+    "int_from_float": "a whole number is expected, as 4096",
+    "int_type": "a whole number is expected, as 4096",
+    "bool_parsing": "true or false is expected",
+    "bool_type": "true or false is expected",
+    "finite_number": "a finite number is expected",
+    "greater_than": "a number above {gt:g} is expected",
+    "greater_than_equal": "a number of at least {ge:g} is expected",
+    "less_than_equal": "a number of at most {le:,} is expected",
+    "string_type": "a text is expected",
+    "dict_type": "a table is expected",
+    "path_type": "a path is expected",
+}
+"""What a value must be, by the type of Pydantic's finding."""
 
 
 def _data() -> Location:
@@ -77,12 +100,12 @@ class Settings(BaseModel):
     reranker: str = ""
     memory: dict[str, str | int | float] = Field(default_factory=dict)
     prompts: Path | None = None
-    context: Annotated[int, Field(ge=512)] | dict[str, Annotated[int, Field(ge=512)]] | None = None
+    context: Annotated[int, Field(ge=512, le=MOST)] | dict[str, Annotated[int, Field(ge=512, le=MOST)]] | None = None
     keep_prompts: bool = False
     timezone: str = ""
     deadline_s: float = Field(30.0, gt=0, allow_inf_nan=False)
-    budget_calls: int | None = Field(None, ge=0)
-    budget_tokens: int | None = Field(None, ge=0)
+    budget_calls: int | None = Field(None, ge=0, le=MOST)
+    budget_tokens: int | None = Field(None, ge=0, le=MOST)
     budget_usd: float | None = Field(None, ge=0, allow_inf_nan=False)
     redact: str = ""
 
@@ -134,6 +157,7 @@ def choose(flags: Mapping[str, object] | None = None) -> Chosen:
         (lambda name: PREFIX + name.upper(), _of_environment()),
         (flag_of, {name: value for name, value in (flags or {}).items() if value not in (None, [], ())}),
     ]
+    layers = [(origin, _tidied(layer, origin)) for origin, layer in layers]
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
     for origin, layer in layers:
@@ -147,7 +171,7 @@ def choose(flags: Mapping[str, object] | None = None) -> Chosen:
         rest = {name: value for name, value in layer.items() if name not in ("model", "roles")}
         values |= rest
         origins |= {name: origin(name) for name in rest}
-    unread = None if os.environ.get(FILE_VARIABLE) or not os.path.lexists(HERE) else Path(HERE)
+    unread = None if variable(FILE_VARIABLE) or not os.path.lexists(HERE) else Path(HERE)
     return Chosen(_checked(values, origins), origins, file, unread)
 
 
@@ -158,19 +182,20 @@ def flag_of(name: str) -> str:
 
 def settings_file() -> Path | None:
     """Find the settings file: the one that is named, else the person's own; None where there is none."""
-    if named := os.environ.get(FILE_VARIABLE):
+    if named := variable(FILE_VARIABLE):
         return _path(named, f"--settings or {FILE_VARIABLE}")
     config = own_folder("XDG_CONFIG_HOME", ".config")
     return config / "settings.toml" if config and os.path.lexists(config / "settings.toml") else None
 
 
-def unknown_variables() -> list[str]:
-    """Name the variables that begin as ours do and that nothing reads: mostly a slip of the pen."""
+def unknown_variables() -> dict[str, str]:
+    """Return the environment variables with our prefix that are not read, each with the name that may be meant, or ""."""
     known = {PREFIX + name.upper() for name in Settings.model_fields} | OTHER_VARIABLES
-    return sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known)
+    unknown = sorted(name for name in os.environ if name.upper().startswith(PREFIX) and name not in known)
+    return {name: next(iter(difflib.get_close_matches(name.upper(), known, 1, 0.85)), "") for name in unknown}
 
 
-def role(text: str) -> tuple[str, str]:
+def role(text: str, origin: str = "--role") -> tuple[str, str]:
     """Read `ROLE=MODEL`.
 
     Raises:
@@ -178,24 +203,78 @@ def role(text: str) -> tuple[str, str]:
     """
     name, equals, model = text.partition("=")
     if not (equals and name.strip() and model.strip()):
-        raise SettingsError(f"a role is set by ROLE=MODEL, as in talker=openai:gpt-5-mini, not by {text!r}")
+        raise SettingsError(
+            f"{origin}: a role is set by ROLE=MODEL, as in talker=openai:gpt-5-mini, not by {shown(text)}"
+        )
     return name.strip(), model.strip()
+
+
+def shown(value: object) -> str:
+    """Write a value for an error message: shortened, and without the password of a URL in it."""
+    text = re.sub(r"//[^/@\s]*@", "//***@", repr(value) if isinstance(value, str) else str(value))
+    return text if len(text) <= 80 else f"{text[:77]}…"
+
+
+def one_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make a table of a JSON object's entries (`object_pairs_hook`).
+
+    Raises:
+        KeyError: a key is there twice.
+    """
+    table = dict(pairs)
+    if len(table) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise KeyError(next(name for name in names if names.count(name) > 1))
+    return table
+
+
+def _tidied(layer: Mapping[str, Any], origin: Callable[[str], str]) -> dict[str, Any]:
+    """Return the values of a layer without white space around texts, which scripts with CRLF leave there.
+
+    An empty text switches off what is off by default; in a file it leaves unset what has no default.
+
+    Raises:
+        SettingsError: an empty text is given for what always has a value.
+    """
+    tidied: dict[str, Any] = {}
+    for name, value in layer.items():
+        text = value.strip("\r\n\ufeff") if isinstance(value, str) else None
+        if text is not None and (name not in ("data", "prompts", "pack") or not text.strip()):
+            text = text.strip()
+        usual = Settings.model_fields[name].default
+        if text == "" and usual is None and not origin(name).startswith("--"):
+            continue
+        if text == "" and usual != "" and name != "roles":
+            raise SettingsError(f"{_place(name, origin(name))}: a value is expected, found an empty text; leave it out")
+        tidied[name] = value if text is None else text
+    return tidied
+
+
+def _place(name: str, where: str) -> str:
+    return where if where.startswith(("-", PREFIX)) else f"{where}: {name}"
 
 
 def _of_environment() -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name in Settings.model_fields:
-        if value := os.environ.get(PREFIX + name.upper()):
-            found[name] = _of_json(value) if name == "memory" else value
+        if value := variable(PREFIX + name.upper()):
+            is_json = name in TABLES and value[0] in "{["
+            found[name] = _of_json(value, PREFIX + name.upper()) if is_json else value
     return found
 
 
-def _of_json(text: str) -> Any:
-    """Return what a variable says as JSON; else its text, which the check refuses."""
+def _of_json(text: str, where: str) -> Any:
+    """Return what a variable says as JSON.
+
+    Raises:
+        SettingsError: it is none, or names a key twice.
+    """
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=one_each)
+    except KeyError as error:
+        raise SettingsError(f"{where}: the key {error} is there twice") from None
     except (ValueError, RecursionError):
-        return text
+        raise SettingsError(f"{where}: {shown(text)} is not JSON") from None
 
 
 def _of_file(file: Path) -> dict[str, Any]:
@@ -206,7 +285,9 @@ def _of_file(file: Path) -> dict[str, Any]:
     except RecursionError:
         raise SettingsError(f"the settings file {file} is nested too deeply") from None
     except ValueError as error:
-        raise SettingsError(f"the settings file {file} is not TOML: {error}") from None
+        again = re.fullmatch(r"Cannot overwrite a value (.*)", str(error))
+        why = f"a key is there twice {again[1]}" if again else error
+        raise SettingsError(f"the settings file {file} is not TOML: {why}") from None
     for name in found:
         if name not in Settings.model_fields:
             near = difflib.get_close_matches(name, Settings.model_fields, 1)
@@ -226,19 +307,23 @@ def _table(layer: Mapping[str, Any], origin: str) -> dict[str, str]:
     """Return what a layer says of who answers, role -> model."""
     roles = layer.get("roles", {})
     if isinstance(roles, str) and roles.lstrip().startswith("{"):
-        try:
-            roles = json.loads(roles)
-        except (ValueError, RecursionError):
-            raise SettingsError(f"{origin}: {roles!r} is not JSON") from None
+        roles = _of_json(roles, origin)
     elif isinstance(roles, str):
         roles = [part for part in re.split(r"[,;\s]+", roles) if part]
     if isinstance(roles, list) and all(isinstance(part, str) for part in roles):
-        roles = dict(role(part) for part in roles)
-    if not (isinstance(roles, dict) and all(isinstance(model, str) for model in roles.values())):
-        raise SettingsError(f"{origin}: roles is a table from role to the name of a model, not {roles!r}")
+        pairs = list(dict.fromkeys(role(part, origin) for part in roles))
+        roles = dict(pairs)
+        if len(roles) < len(pairs):
+            twice = next(name for name, model in pairs if roles[name] != model)
+            raise SettingsError(f"{origin}: the role {twice!r} is given two models; name it once")
+    if not (isinstance(roles, dict) and all(isinstance(model, str) and model.strip() for model in roles.values())):
+        raise SettingsError(f"{origin}: roles is a table from role to the name of a model, not {shown(roles)}")
     for name in roles:
         if name not in (*rooms.roles(), DEFAULT):
-            raise SettingsError(f"{origin}: there is no role {name!r}; the roles are {', '.join(rooms.roles())}")
+            near = difflib.get_close_matches(name, (*rooms.roles(), DEFAULT), 1)
+            meant = f"did you mean {near[0]!r}? " if near else ""
+            raise SettingsError(f"{origin}: there is no role {name!r}; {meant}the roles are {', '.join(rooms.roles())}")
+    roles = {name: model.strip() for name, model in roles.items()}
     return {**({DEFAULT: layer["model"]} if "model" in layer else {}), **roles}
 
 
@@ -246,20 +331,35 @@ def _checked(values: Mapping[str, Any], origins: Mapping[str, str]) -> Settings:
     try:
         settings = Settings.model_validate(values)
     except ValidationError as error:
-        found = error.errors()[0]
-        name = str(found["loc"][0])
-        where = origins.get(name, name)
-        what = where if where.startswith(("-", PREFIX)) else f"{where}: {name}"
-        wanted = "input should be a path" if found["type"] == "path_type" else found["msg"].lower()
-        raise SettingsError(f"{what}: {wanted}, not {found['input']!r}") from None
+        by_name = {}
+        for found in error.errors(include_url=False):  # of a union, the finding about the kind of value that is there
+            name = str(found["loc"][0])
+            if name not in by_name or isinstance(values[name], dict):
+                by_name[name] = found
+        raise SettingsError("; ".join(_finding(found, origins) for found in by_name.values())) from None
     except InputError as error:
         raise SettingsError(f"{origins.get('data', 'data')}: {error}") from None
+    if settings.timezone:
+        try:
+            read_zone(settings.timezone)
+        except InputError as error:
+            raise SettingsError(f"{_place('timezone', origins['timezone'])}: {error}") from None
     changed: dict[str, object] = {}
     if settings.prompts is not None:
         changed["prompts"] = _path(settings.prompts, origins.get("prompts", "prompts"))
     if is_path(settings.pack):
         changed["pack"] = as_path(_path(settings.pack, origins.get("pack", "pack")))
     return settings.model_copy(update=changed)
+
+
+def _finding(found: ErrorDetails, origins: Mapping[str, str]) -> str:
+    """Say where a value is, what is expected there, and what was found."""
+    name = str(found["loc"][0])
+    inner = [str(each) for each in found["loc"][1:] if not str(each).startswith(("constrained-", "dict["))]
+    where = ".".join([_place(name, origins.get(name, name)), *inner])
+    usual = found["msg"].removeprefix("Value error, ")
+    expected = EXPECTED.get(found["type"], usual[:1].lower() + usual[1:]).format(**found.get("ctx", {}))
+    return f"{where}: {expected}, found {shown(found['input'])}"
 
 
 def _location(data: str, where: str) -> Location:

@@ -24,10 +24,13 @@ from mindstream.text.words import terms
 
 psycopg = pytest.importorskip("psycopg", reason="PostgreSQL is not tried: psycopg is not installed")
 
-from mindstream.memory.store.postgres import candidates, postgres, segments  # noqa: E402
+from mindstream.memory.store import sql_store  # noqa: E402
+from mindstream.memory.store.postgres import postgres, reading, segments  # noqa: E402
 from mindstream.memory.store.postgres.postgres import PostgresStore  # noqa: E402
-from mindstream.memory.store.postgres.segments import hashed  # noqa: E402
 from mindstream.memory.store.postgres.tables import MIGRATIONS, SEARCHED  # noqa: E402
+from mindstream.memory.store.word_index import candidates  # noqa: E402
+from mindstream.memory.store.word_index import segments as index  # noqa: E402
+from mindstream.memory.store.word_index.segments import hashed  # noqa: E402
 
 MANY = (
     "INSERT INTO records (id, stream, kind, text, created, accessed, by, episode, level, lasting, depth, seq, embedder,"
@@ -40,8 +43,8 @@ WORDS = [first + second for first in ("har", "lan", "mor", "tam") for second in 
 def url(monkeypatch: pytest.MonkeyPatch) -> str:
     """A server's place where a stream of 40 records is long, and a segment has 8 records, 32 or 128."""
     for module, name, value in (
-        (segments, "SEARCHED_FROM", 40), (segments, "SMALLEST", 8), (segments, "SEVERAL", 4),
-        (segments, "LARGEST", 128), (candidates, "SMALLEST", 8), (postgres, "SMALLEST", 8),
+        (index, "SEARCHED_FROM", 40), (index, "SMALLEST", 8), (index, "SEVERAL", 4),
+        (index, "LARGEST", 128), (segments, "LARGEST", 128), (reading, "SMALLEST", 8), (sql_store, "SMALLEST", 8),
         (candidates, "SAMPLE", 4),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, value)
@@ -174,10 +177,10 @@ async def test_a_segment_in_which_something_was_erased_while_it_was_made_is_not_
     store: PostgresStore, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     records = talk(60)
-    monkeypatch.setattr(segments, "SEARCHED_FROM", 1000)  # not yet
+    monkeypatch.setattr(index, "SEARCHED_FROM", 1000)  # not yet
     await store.commit(build_writing(*records))
     await store.index(ANN)
-    monkeypatch.setattr(segments, "SEARCHED_FROM", 40)
+    monkeypatch.setattr(index, "SEARCHED_FROM", 40)
     loop, written, once = asyncio.get_running_loop(), segments._write_postings, [records[5].id]
 
     def slowly(*given: object) -> object:
@@ -229,7 +232,7 @@ async def test_closing_breaks_the_filling_off_and_the_next_one_goes_on(
 async def test_without_pgvector_words_find_as_before(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> None:
     nowhere = segments.EXTENSION.replace("'vector'", "'nowhere'")
     monkeypatch.setattr(segments, "EXTENSION", nowhere)
-    monkeypatch.setattr(candidates, "EXTENSION", nowhere)
+    monkeypatch.setattr(reading, "EXTENSION", nowhere)
     records = await filled(store)
     assert records[17].text in await found(store, "number17", records[23].vector, n=1)
     assert records[23].text not in await found(store, "", records[23].vector, n=1)
@@ -249,7 +252,7 @@ async def test_a_filled_database_of_a_schema_before_is_indexed(
 ) -> None:
     records = talk(60)
     monkeypatch.setattr(postgres, "MIGRATIONS", MIGRATIONS[:seen])
-    monkeypatch.setattr(postgres, "SMALLEST", 1000)  # what fills the index knows the last schema alone
+    monkeypatch.setattr(sql_store, "SMALLEST", 1000)  # what fills the index knows the last schema alone
     async with PostgresStore(url) as before:
         await before.commit(build_writing(*records))
     monkeypatch.setattr(postgres, "MIGRATIONS", MIGRATIONS)
@@ -347,7 +350,7 @@ async def test_plans_hold_though_the_planner_knows_of_no_name(store: PostgresSto
     await store.compact()  # as upkeep does, with ANALYZE
     asked = {
         "SELECT number FROM records WHERE stream = ? AND kind = ? ORDER BY number DESC LIMIT 20": (ANN, "chat"),
-        candidates.UNHELD: (ANN, ANN, 512),
+        reading.UNHELD: (ANN, ANN, 512),
         "SELECT id FROM records WHERE number = ANY(?)": (list(range(50)),),
         "SELECT stream FROM records WHERE id = ?": ("r1",),
     }

@@ -14,7 +14,7 @@ from keys import key_of
 from mindstream import Coach, Mind, Timeouts
 from mindstream.errors import HeardAlready
 from mindstream.log.events import Heard, Logged, Said, Thought
-from mindstream.log.work import ANSWER
+from mindstream.log.work import ANSWER, Work
 from mindstream.memory.opening import open_store
 
 SOON = Timeouts(lease_s=3.0)
@@ -80,7 +80,7 @@ async def test_who_was_heard_first_is_answered_first_however_late_the_store_answ
         turns = mind.reasoners.turns
         look, asked = turns.find, list[int]()
 
-        async def look_late(heard: int) -> int | None:
+        async def look_late(heard: int) -> tuple[int, list[Work]] | None:
             asked.append(heard)
             await asyncio.sleep(0.5 if asked[0] == heard else 0)
             return await look(heard)

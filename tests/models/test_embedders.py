@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from mindstream.errors import ModelError, ModelRefused, ModelUnavailable, RateLimited, SettingsError
 from mindstream.models.embedders.endpoint import Endpoint
 from mindstream.models.embedders.named import embedder
-from mindstream.models.embedders.wordllama import table, token_ids, vectors
+from mindstream.models.embedders.wordllama import _cut, table, token_ids, vectors
 from mindstream.models.providers.address import address
 
 TEXTS = ["The cat sat on the mat.", "A kitten lay on the rug.", "Interest rates rose again.", "", "你好世界", "🙂"]
@@ -29,6 +29,11 @@ async def test_the_default_gives_unit_vectors() -> None:
     assert found.shape == (6, 256)
     assert found.dtype == np.float32
     assert np.allclose(np.linalg.norm(found, axis=1), [1, 1, 1, 0, 1, 1], atol=1e-6)
+
+
+@given(st.text("ab <s/>un k▁早\t\n.", max_size=40))
+def test_words_cut_one_by_one_give_the_tokens_of_the_whole_text(text: str) -> None:
+    assert token_ids(text) == list(_cut(text))
 
 
 def test_it_is_the_packages_own_embedding() -> None:

@@ -9,9 +9,8 @@ import pytest
 
 from mindstream.models.model import Usage
 from mindstream.models.providers.adapter import Arrival, Delta
-from mindstream.models.providers.gathered import AT_ONCE, MOST, gathered, joined
-
-LONG = "x" * (AT_ONCE + 1)
+from mindstream.models.providers.gathered import MOST, gathered, joined
+from mindstream.models.providers.provider import GAP_S
 
 
 async def test_the_first_piece_does_not_wait_for_the_next() -> None:
@@ -31,7 +30,7 @@ async def test_the_first_piece_does_not_wait_for_the_next() -> None:
 
 async def test_what_follows_comes_together_and_in_order() -> None:
     async def stream() -> AsyncGenerator[Arrival]:
-        yield Delta("reply", LONG)
+        yield Delta("reply", "x")
         for word in ("a ", "b "):
             await asyncio.sleep(0)
             yield Delta("reply", word)
@@ -40,9 +39,9 @@ async def test_what_follows_comes_together_and_in_order() -> None:
         yield Usage(1, 2)
 
     async with gathered(stream()) as coming:
-        assert await coming.next() == [Delta("reply", LONG)]
+        assert await coming.next() == [Delta("reply", "x")]
         rest = [Delta("reply", "a b "), Delta("thought", "hm"), Delta("reply", "c"), Usage(1, 2)]
-        assert await coming.next() == rest
+        assert await coming.next(GAP_S) == rest
         assert await coming.next() == []
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
 from asking import Talk, parts_of, talk
@@ -22,8 +21,9 @@ from mindstream.models.decide import decide
 from mindstream.models.model import Piece, Request, Usage
 from mindstream.models.prompt import Prompt
 from mindstream.models.providers import gguf
-from mindstream.models.providers.adapter import Arrival, Delta
+from mindstream.models.providers.adapter import Arrival, Arrivals, Delta
 from mindstream.models.providers.address import WINDOW, address, local_file
+from mindstream.models.providers.gathered import gathered, one_by_one
 from mindstream.models.providers.provider import Provider, provider
 from mindstream.models.questions.choice import Choice
 from mindstream.models.questions.predicate import Predicate
@@ -157,14 +157,14 @@ async def test_whoever_stops_listening_stops_it(model: Provider) -> None:
 
 @needs_model
 async def test_nobody_without_its_key_is_answered(model: Provider) -> None:
-    from mindstream.models.providers.openai_chat import openai_client
+    from mindstream.models.providers.wire import Client, EndpointError
 
     await parts_of(model, Request(Told(), options=("a", "b")))
     at = gguf.engine(address("local"))
-    stranger: Any = openai_client(address(f"{at.url}#local"))
-    with pytest.raises(Exception, match="401"):
-        await stranger.post("/chat/completions", body={"messages": []}, cast_to=object)
-    await stranger.close()
+    async with Client(address(f"{at.url}#local")) as stranger:
+        with pytest.raises(EndpointError) as refused:
+            await stranger.ask("POST", "/chat/completions", {"messages": []})
+    assert refused.value.status == 401
 
 
 @needs_model
@@ -220,7 +220,10 @@ class Hesitant:
     def __init__(self, silences: int) -> None:
         self.left, self.asked = silences, 0
 
-    async def stream(self, _: Request) -> AsyncIterator[Arrival]:
+    def stream(self, _: Request) -> AbstractAsyncContextManager[Arrivals]:
+        return gathered(self._say())
+
+    async def _say(self) -> AsyncGenerator[Arrival]:
         self.asked += 1
         self.left -= 1
         if self.left < 0:
@@ -233,6 +236,6 @@ class Hesitant:
 async def test_a_model_that_says_nothing_is_asked_again(silences: int, said: str, asked: int) -> None:
     model, chat = object.__new__(gguf.Gguf), Hesitant(silences)
     model._engine, model._longest, model._chat = None, 0, chat  # type: ignore[assignment]
-    found = [arrival async for arrival in model.stream(Request(Talk(text="Hello"), "talker"))]
+    found = [arrival async for arrival in one_by_one(model.stream(Request(Talk(text="Hello"), "talker")))]
     assert "".join(each.text for each in found if isinstance(each, Delta)) == said
     assert chat.asked == asked and sum(isinstance(each, Usage) for each in found) == 1

@@ -22,7 +22,10 @@ import typer
 
 from mindstream.errors import MindstreamError
 from mindstream.foreign_code import describe
+from mindstream.paths import variable
 
+OFF = ("", "0", "false", "no", "off", "n", "f")
+"""Values of MINDSTREAM_DEBUG that leave it off."""
 MISTAKE, OUR_FAULT, STOPPED, NO_READER = 2, 70, 130, 141
 QUIET = logging.NullHandler()
 
@@ -36,7 +39,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     if os.environ.get("COLUMNS") == "0":  # some surroundings say so, and a line of that width shows nothing
         del os.environ["COLUMNS"]
     words = _in_order(sys.argv[1:] if arguments is None else arguments)
-    debug = words[:1] == ["--debug"] or bool(os.environ.get("MINDSTREAM_DEBUG"))
+    debug = words[:1] == ["--debug"] or variable("MINDSTREAM_DEBUG").casefold() not in OFF
     if not debug:  # what fails stands in the log of the mind; a line between the lines of a talk helps nobody
         logging.getLogger("mindstream").addHandler(QUIET)
     try:
@@ -140,9 +143,10 @@ def _sentence(text: str) -> str:
 
 def _say(text: str) -> None:
     from mindstream.cli.shell.output import complain, no_more_output
+    from mindstream.models.providers.secrets import mask
 
     try:
-        complain(text)
+        complain(mask(text))
     except OSError:
         no_more_output()
 

@@ -45,7 +45,8 @@ class AnswerLog:
         records = await self._stream.build_records([new]) if kept else []
         needless = await self._needless(answer, situation)
         if answer.turn is None:  # an alarm takes no turn
-            answer.turn = await self._reasoners.turns.find(answer.heard)
+            found = await self._reasoners.turns.find(answer.heard)
+            answer.turn = found[0] if found else None
         finish = self._ends(answer, needless)
         event = Said(
             text=_without_late_thoughts(answer.words, first), answers=answer.heard,

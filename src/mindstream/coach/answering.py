@@ -335,11 +335,16 @@ class Answering:
                     told = told or answer.reading
                     exchange.put(await self._say_longer(answer, situation))
 
-        filling = asyncio.ensure_future(fill())
+        filling = list[asyncio.Task[None]]()
+        quiet_s = _now_s() - self._last_word_s
+        first_s = max(0.0, self._timeouts.filler_s - quiet_s)  # an answer that begins before needs no task
+        begin = asyncio.get_running_loop().call_later(first_s, lambda: filling.append(asyncio.ensure_future(fill())))
         try:
             yield
         finally:
-            filling.cancel()
+            begin.cancel()
+            for task in filling:
+                task.cancel()
 
 
 def _at_once(decision: Decision) -> Decision:

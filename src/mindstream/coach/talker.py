@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -68,10 +67,9 @@ class Talker:
 
     async def situation(self, text: str) -> Situation:
         """Return what is known before anybody thinks about an utterance."""
-        belief, plan, newest = await asyncio.gather(
-            self.stream.belief(self.pack.name, self.pack.belief), plan_of(self.stream, self.pack),
-            self.stream.latest("chat", 3, episode=self.session),
-        )  # fmt: skip
+        belief = await self.stream.belief(self.pack.name, self.pack.belief)
+        plan = await plan_of(self.stream, self.pack)
+        newest = await self.stream.latest("chat", 3, episode=self.session)
         value = belief.value.model_dump(mode="json")
         phase = self.pack.phase(str(value.pop("phase", "")))
         said = [line.text for line in newest if not line.data.get("by_user")]
@@ -102,11 +100,10 @@ class Talker:
 
     async def question(self, text: str, heard: int) -> Talk:
         """Gather what the Talker answers from: the newest utterance, memory, belief, plan, history (equation 2)."""
-        memory, belief, plan, briefing = await asyncio.gather(
-            gather_context(self.stream, self.session, text, heard, self.pack.name),
-            self.stream.belief(self.pack.name, self.pack.belief), plan_of(self.stream, self.pack),
-            briefing_of(self.stream, self.pack.name),
-        )  # fmt: skip
+        memory = await gather_context(self.stream, self.session, text, heard, self.pack.name)
+        belief = await self.stream.belief(self.pack.name, self.pack.belief)
+        plan = await plan_of(self.stream, self.pack)
+        briefing = await briefing_of(self.stream, self.pack.name)
         value: dict[str, JsonValue] = belief.value.model_dump(mode="json")
         phase = self.pack.phase(str(value.pop("phase", "")))
         zone = zone_in(self.pack, value) or self._zone

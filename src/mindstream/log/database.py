@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 from mindstream import chance
 from mindstream.clock import SystemClock
 from mindstream.errors import StorageError
+from mindstream.log import free_space
 from mindstream.log.files import private_database, private_folder
 from mindstream.log.reader_threads import Pending, Readers, Snapshot, of_one_moment, readable_text
 from mindstream.log.sqlite_errors import BUSY_S, MEND, explain_errors, is_busy
@@ -49,6 +50,7 @@ class Database:
         private_database(self.path)
         with explain_errors(self.path):
             first = open_database(self.path, migrations)
+        self._use = free_space.use(self.path)
         self._readers = Readers(self.path, first, lambda: connect(self.path))
         self._watch = connect(self.path, 0)
         self._watched = threading.Lock()
@@ -81,12 +83,14 @@ class Database:
         self._require_open()
         return await self._readers.read(look)
 
-    async def glance(self, look: Callable[[sqlite3.Connection], T]) -> T:
-        """Read as `read` does, but here and now: for a few rows that an index finds, where a hop to a thread and back
-        takes ten times what they take."""
+    async def glance(self, look: Callable[[sqlite3.Connection], T], *, together: bool = False) -> T:
+        """Read a few rows that an index finds, on the event loop: a hop to a thread and back takes ten times as long.
+
+        Each statement of `look` reads what is committed then; `together`: all of them read as of one moment.
+        """
         if self._process == os.getpid() and self._watched.acquire(blocking=False):
             try:
-                return of_one_moment(self._watch, look)
+                return of_one_moment(self._watch, look) if together else look(self._watch)
             except sqlite3.Error:  # it waits for no lock, and reads no damaged text
                 pass
             finally:
@@ -134,6 +138,7 @@ class Database:
         await asyncio.to_thread(self._thread.join)
         await asyncio.to_thread(self._readers.close)
         self._watch.close()
+        free_space.leave(self._use)
 
     def _write_all(self) -> None:
         connection: sqlite3.Connection | None = None
@@ -164,20 +169,54 @@ class Database:
             connection.close()
 
 
-def rewrite(connection: sqlite3.Connection, path: Path) -> None:
-    """Write a file anew: freed pages, old versions of rows and the write-ahead log go.
+SECURED = "secured"
+"""The counter of a file of which every deletion since it was made, or written anew, has overwritten what it deleted."""
+
+
+def overwrite_deleted(connection: sqlite3.Connection, path: Path) -> None:
+    """Leave no byte of deleted rows in a file: neither in its unused space nor in the write-ahead log.
+
+    A file that an earlier version has written is written anew, once. Others are overwritten where they are unused.
 
     Raises:
-        StorageError: another program reads on.
+        StorageError: another program reads on, or writes all the time.
     """
     connection.execute("PRAGMA secure_delete = ON")
-    connection.execute("VACUUM")
+    if connection.execute("SELECT 1 FROM counters WHERE name = ?", (SECURED,)).fetchone() is None:
+        connection.execute("VACUUM")
+        connection.execute("INSERT OR IGNORE INTO counters (name, value) VALUES (?, 1)", (SECURED,))
+    (page_size,) = connection.execute("PRAGMA page_size").fetchone()
+    clock = SystemClock()
+    until = clock.elapsed() + BUSY_S
+    while clock.elapsed() < until:
+        _bring_home(connection, path)
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            if _is_empty(path.with_name(f"{path.name}-wal")):  # else somebody has written in between
+                free_space.overwrite(path, page_size)
+                # A commit, so that all connections let go of pages that they hold as they were before.
+                connection.execute("INSERT OR REPLACE INTO counters (name, value) VALUES (?, 1)", (SECURED,))
+                connection.execute("COMMIT")
+                return
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+    raise StorageError(
+        f"others write to {path} all the time: what was deleted is gone, but old words stay in its bytes"
+    )
+
+
+def _bring_home(connection: sqlite3.Connection, path: Path) -> None:
     busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     if busy:
         raise StorageError(
             f"what was deleted is gone from {path}, but another program was reading it for over {BUSY_S:.0f} seconds:"
             f" old words stay in {path.name}-wal; close that program and do it again"
         )
+
+
+def _is_empty(wal: Path) -> bool:
+    return not wal.exists() or not wal.stat().st_size
 
 
 Settled = tuple[Pending[Any], Any, BaseException | None]
@@ -210,6 +249,7 @@ def connect(path: Path, wait_s: float = BUSY_S) -> sqlite3.Connection:
     connection.text_factory = readable_text
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA temp_store = MEMORY")
+    connection.execute("PRAGMA secure_delete = ON")
     return connection
 
 

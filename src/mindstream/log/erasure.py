@@ -23,8 +23,8 @@ from pathlib import Path
 
 from mindstream.clock import Moment
 from mindstream.errors import InputError, StorageError
-from mindstream.log import erasures
-from mindstream.log.database import FILE, rewrite
+from mindstream.log import erasures, free_space
+from mindstream.log.database import FILE, overwrite_deleted
 from mindstream.log.files import check_plain, private_file
 from mindstream.log.folder import COPIES, GATES, KEPT_COLUMNS, UNFINISHED_GATES, history
 from mindstream.log.names import StreamKey
@@ -124,7 +124,7 @@ def rewrite_where_due(folder: Path, look_ms: float = BUSY_S * 1000) -> bool:
         row = connection.execute("SELECT value FROM counters WHERE name = 'erased' AND value > 0").fetchone()
         if row is not None:
             connection.execute(f"PRAGMA busy_timeout = {BUSY_S * 1000:.0f}")
-            rewrite(connection, folder / FILE)
+            overwrite_deleted(connection, folder / FILE)
             delete(sorted(folder.glob(f"{KEPT_COLUMNS}/*")))  # whoever erased may have died before they were gone
             connection.execute("UPDATE counters SET value = 0 WHERE name = 'erased' AND value = ?", row)
         return row is not None
@@ -152,7 +152,7 @@ def finish(folder: Path, intent: Intent) -> None:
         if "erasures" in there:
             erasures.tell(connection, intent.user, whole=True)
         connection.execute("COMMIT")
-        rewrite(connection, folder / FILE)
+        overwrite_deleted(connection, folder / FILE)
 
 
 def files_of(folder: Path, user: StreamKey) -> list[Path]:
@@ -194,6 +194,7 @@ def connect_beside(folder: Path) -> Iterator[sqlite3.Connection]:
     """Open the database beside whoever else has it open."""
     with (
         explain_errors(folder / FILE),
+        free_space.in_use(folder / FILE),
         contextlib.closing(sqlite3.connect(folder / FILE, timeout=BUSY_S, isolation_level=None)) as connection,
     ):
         connection.execute("PRAGMA temp_store = MEMORY")  # what VACUUM puts aside must not touch the disk

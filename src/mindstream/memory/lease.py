@@ -52,17 +52,12 @@ def renewing(
 def renewing_by(renew: Callable[[Moment], Awaitable[object]], clock: Clock, lease_s: float) -> Iterator[None]:
     """Renew a lease while the block runs: until when it is held is what `renew` takes."""
 
-    async def go_on() -> None:
-        while True:
-            await asyncio.sleep(max(lease_s / 3, min(LEAST_S, lease_s / 2)))
-            with contextlib.suppress(Exception):
-                await renew(clock.now() + lease_s)
+    async def renew_it() -> None:
+        with contextlib.suppress(Exception):
+            await renew(clock.now() + lease_s)
 
-    going = asyncio.ensure_future(go_on())
-    try:
+    with _repeating(renew_it, max(lease_s / 3, min(LEAST_S, lease_s / 2))):
         yield
-    finally:
-        going.cancel()
 
 
 @contextlib.contextmanager
@@ -70,16 +65,34 @@ def looking(stream: Stream, at: Callable[[Sequence[Work]], None]) -> Iterator[No
     """Hand over each second what is open of a stream, while the block runs: what is held may be asked back."""
 
     async def look() -> None:
-        while True:
-            await asyncio.sleep(WATCH_S)
-            with contextlib.suppress(StorageError):
-                at(await stream.store.open_work(stream.key))
+        with contextlib.suppress(StorageError):
+            at(await stream.store.open_work(stream.key))
 
-    going = asyncio.ensure_future(look())
+    with _repeating(look, WATCH_S):
+        yield
+
+
+@contextlib.contextmanager
+def _repeating(do: Callable[[], Awaitable[object]], every_s: float) -> Iterator[None]:
+    """Do something at intervals while the block runs. A block that is over before the first one needs no task."""
+    task: asyncio.Task[None] | None = None
+
+    async def go_on() -> None:
+        while True:
+            await do()
+            await asyncio.sleep(every_s)
+
+    def begin() -> None:
+        nonlocal task
+        task = asyncio.ensure_future(go_on())
+
+    timer = asyncio.get_running_loop().call_later(every_s, begin)
     try:
         yield
     finally:
-        going.cancel()
+        timer.cancel()
+        if task is not None:
+            task.cancel()
 
 
 @contextlib.asynccontextmanager

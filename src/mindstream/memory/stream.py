@@ -33,6 +33,7 @@ from mindstream.memory.recall.policies import Policy
 from mindstream.memory.recall.recall import Recollection, recaller_of
 from mindstream.memory.recall.recent_texts import RecentTexts
 from mindstream.memory.recall.rerank import SecondStage
+from mindstream.memory.recall.selection import LONG
 from mindstream.memory.recall.touch import Touch, Touches, list_revisions
 from mindstream.memory.store.checkpoints import Checkpoint
 from mindstream.memory.store.record import (
@@ -317,6 +318,11 @@ class Stream:
         """Return the stream's records as arrays, with all that anybody has written; others run while much is read."""
         return await self._recaller.shelf.columns(self.key)
 
+    async def columns_at_hand(self) -> Columns | None:
+        """Return them if they are there at once, with all that anybody has written; else they are filled behind."""
+        columns = await self._recaller.shelf.at_hand(self.key)
+        return None if columns is None or columns.behind else columns
+
     def columns_held(self) -> Columns | None:
         """Return them if this process holds them all, as they were a moment ago."""
         return self._recaller.shelf.whole(self.key)
@@ -473,8 +479,22 @@ class Stream:
         return await self._recaller.find(self.key, n, now=self.clock.now(), filters=filters)
 
     async def latest(self, kind: Kind, n: int = 1, *, episode: str | None = None) -> list[Record]:
-        """Return the newest records of a kind, oldest first."""
-        return await self.store.latest(self.key, [kind], n, now=self.clock.now(), episode=episode)
+        """Return the newest records of a kind, oldest first.
+
+        Where this process holds the stream's columns, only what was written since they were read last is read.
+        """
+        now = self.clock.now()
+        if (columns := await self._caught_up()) is None:
+            return await self.store.latest(self.key, [kind], n, now=now, episode=episode)
+        return await self._recaller.records_at(columns, columns.newest(kind, n, now, episode))
+
+    async def _caught_up(self) -> Columns | None:
+        """Return the stream's columns, with all that anybody has written, where this process holds them and few."""
+        held = self.columns_held()
+        if held is None or len(held) > LONG:
+            return None
+        columns = await self._recaller.shelf.at_hand(self.key)
+        return None if columns is None or columns.behind else columns
 
     def log(self, after: int = 0, kinds: Sequence[str] | None = None) -> AsyncIterator[Logged]:
         """Yield the rows of its log after a seq, oldest first, of these kinds of events, or of all."""
@@ -493,8 +513,13 @@ class Stream:
 
     async def version(self, slot: str) -> Record | None:
         """Return the record of a slot's latest version; None before there is one."""
-        held = self._held.get(slot)
-        found = next(iter(await self.store.latest(self.key, now=self.clock.now(), slot=slot)), None)
+        held, found = self._held.get(slot), None
+        columns = await self._caught_up()
+        rows = None if columns is None else columns.rows_of_slot(slot)
+        if columns is not None and rows:
+            found = next(iter(await self._recaller.records_at(columns, rows[-1:])), None)
+        if rows is None or (rows and (found is None or found.valid_until is not None or not found.version)):
+            found = next(iter(await self.store.latest(self.key, now=self.clock.now(), slot=slot)), None)
         if self._held.get(slot) is held:  # else a newer one was written meanwhile
             self._held[slot] = found
         return found

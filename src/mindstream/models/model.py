@@ -33,13 +33,18 @@ class Message:
     tool: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ToolSpec:
     """What a model is told of a tool: its name, what it does, the JSON Schema of its arguments."""
 
     name: str
     description: str
     parameters: JsonSchema
+
+    @cached_property
+    def description_text(self) -> str:
+        """All of it as one text, whose tokens are estimated for every request; it is made once."""
+        return f"{self.name}{self.description}{self.parameters}"
 
 
 @dataclass(frozen=True, slots=True)

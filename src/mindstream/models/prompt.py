@@ -97,9 +97,10 @@ class Prompt(BaseModel, Generic[R_co]):
 
     def messages(self, words: str | None = None) -> tuple[Message, ...]:
         """Render the words (the prompt's own, or `words`) into messages."""
-        system, user = templates(words if words is not None else self.words(), self.label())
+        words = self.words() if words is None else words
+        system, user = templates(words, self.label())
         fields = {name: getattr(self, name) for name in type(self).model_fields}
-        fields["schema"] = _compact(self.shown_schema())
+        fields["schema"] = _compact(self.shown_schema()) if "schema" in words else ""
         rendered = [Message("system", text) for text in [system(fields)] if text]
         rendered.extend(self.dialogue())
         rendered.extend(Message("user", text) for text in [user(fields)] if text)

@@ -75,8 +75,11 @@ class Models:
         return self._waits.get(self._find(roles) or DEFAULT, Waits())
 
     def _find(self, roles: tuple[str, ...]) -> str | None:
-        wanted = (each for role in roles for each in stand_by(role))
-        return next((role for role in (*wanted, DEFAULT) if role in self._models), None)
+        for role in roles:
+            for each in stand_by(role):
+                if each in self._models:
+                    return each
+        return DEFAULT if DEFAULT in self._models else None
 
     @property
     def names(self) -> dict[str, str]:

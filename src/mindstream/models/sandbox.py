@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from jinja2 import StrictUndefined, Template, pass_context
 from jinja2.filters import FILTERS
@@ -24,6 +24,8 @@ JINJAS = (
     "upper",
 )  # fmt: skip
 """Filters that are taken from Jinja."""
+MOST_KNOWN = 1_000
+"""Maximum number of attributes of which it is kept whether a template may read them."""
 _WORK = "_work"
 
 
@@ -68,6 +70,16 @@ class Sandbox(ImmutableSandboxedEnvironment):
     """Jinja's sandbox, which counts what additions and calls make."""
 
     intercepted_binops = frozenset({"+"})
+    _safe: ClassVar[dict[tuple[type, str], bool]] = {}
+    """What is known of attributes; Jinja decides by the type and the name."""
+
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        known = self._safe.get((type(obj), attr))
+        if known is None:
+            known = super().is_safe_attribute(obj, attr, value)
+            if len(self._safe) < MOST_KNOWN:
+                self._safe[type(obj), attr] = known
+        return known
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         context[_WORK].spend(_size(left) + _size(right))

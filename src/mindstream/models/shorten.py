@@ -25,7 +25,7 @@ def request_tokens(request: Request) -> int:
     """Estimate what a request takes: messages, calls and the descriptions of tools."""
     messages = sum(estimate_tokens(each.text) + 4 for each in request.messages)
     calls = sum(estimate_tokens(call.arguments) for each in request.messages for call in each.calls)
-    tools = sum(estimate_tokens(f"{tool.name}{tool.description}{tool.parameters}") for tool in request.tools)
+    tools = sum(estimate_tokens(tool.description_text) for tool in request.tools)
     return messages + calls + tools
 
 
@@ -35,6 +35,8 @@ def shorten(request: Request, room: int) -> Request:
     First go items of the prompt's lists, in the order of `Prompt.trim_order`; then the length of older turns; then the
     middle of long texts, the newest utterance among them. Static words stay.
     """
+    if request_tokens(request) <= room:
+        return request
     request = _leave_out(request, room)
     for step in (_cut_turns, _cut_texts):
         for shorter in step(request):
@@ -45,9 +47,11 @@ def shorten(request: Request, room: int) -> Request:
 
 
 def _leave_out(request: Request, room: int) -> Request:
-    """Take items out of the prompt's lists until enough is gone, field by field."""
+    """Remove items from the prompt's lists, field by field, until the request fits."""
     for name, keep in request.prompt.trim_order:
         items = getattr(request.prompt, name, ())
+        if not items:
+            continue
         over = request_tokens(request) - room
         if over <= 0:
             break

@@ -65,16 +65,17 @@ class Turns:
 
         self._on.add(heard)  # before the store is asked: whoever comes next sees it
         try:
-            own = await self.find(heard)
-            if own is None:
+            if (found := await self.find(heard)) is None:
                 yield None
                 return
+            own, answers = found
             store, clock = self._memory.store, self._memory.clock
             with (
                 renewing(store, clock, lambda: (own,), self.owner(heard), self._lease_s),
                 looking(self._memory, look),
             ):
-                await self._wait(heard)
+                if any(self._is_before(each, heard) for each in answers):
+                    await self._wait(heard)
                 yield own
         finally:
             self._on.discard(heard)
@@ -83,8 +84,8 @@ class Turns:
         found = await self._memory.store.open_work(self._memory.key)
         return [work for work in found if work.slot == self.slot]
 
-    async def find(self, heard: int) -> int | None:
-        """Return the work that an utterance's answer is; None: it is none.
+    async def find(self, heard: int) -> tuple[int, list[Work]] | None:
+        """Return the work that an utterance's answer is, with all answers that are open then; None: it is none.
 
         Where it is asked for again while another process may be at it, that one's comes to nothing.
 
@@ -92,9 +93,10 @@ class Turns:
             LeaseLost: it was to be answered here, and another process does, or has.
         """
         try:
-            found = next((work for work in await self._answers() if work.cause == heard), None)
+            answers = await self._answers()
+            found = next((work for work in answers if work.cause == heard), None)
             if found is not None and found.owner == self.owner(heard):
-                return found.id
+                return found.id, answers
             if heard in self.claimed or HOLDER.get():
                 raise LeaseLost(f"what was heard at {heard} is answered by another process, or was")
             if found is not None:

@@ -1,9 +1,8 @@
-"""Can a model be had? Its endpoint is asked for its models, through OpenAI's own client; that costs nothing."""
+"""Can a model be had? Its endpoint is asked for its models; that costs nothing."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 from dataclasses import replace
 from importlib import import_module
 
@@ -59,25 +58,23 @@ async def offered(name: str) -> set[str]:
 
 async def _list_models(at: Address, home: str) -> object:
     """Return what an endpoint lists, as plain data; None where it lists no models."""
-    chat = await asyncio.to_thread(import_module, "mindstream.models.providers.openai_chat")
-    openai = import_module("openai")
-    headers, query = {}, {}
+    wire = await asyncio.to_thread(import_module, "mindstream.models.providers.wire")
+    path, headers = "/models", {}
     if at.is_azure:  # a deployment is one model
         return None
     if at.vendor == "anthropic":
-        headers = {"Authorization": openai.Omit(), "x-api-key": at.key, "anthropic-version": "2023-06-01"}
+        headers = {"Authorization": "", "x-api-key": at.key, "anthropic-version": "2023-06-01"}
     elif at.vendor == "google":
-        headers, query = {"Authorization": openai.Omit(), "x-goog-api-key": at.key}, {"pageSize": "1000"}
-    options = {"headers": headers, "params": query}
-    with failures(at, chat.TOLD):
+        path, headers = "/models?pageSize=1000", {"Authorization": "", "x-goog-api-key": at.key}
+    with failures(at, wire.TOLD):
         try:
-            async with asyncio.timeout(PATIENCE_S), chat.openai_client(replace(at, url=home), LIST_BYTES) as client:
-                listed = await client.get("/models", cast_to=object, options=options)
-                return json.loads(listed) if isinstance(listed, str) else listed  # text: by its content type
+            async with asyncio.timeout(PATIENCE_S), wire.Client(replace(at, url=home), LIST_BYTES) as client:
+                listed: object = await client.ask("GET", path, headers=headers)
+                return listed
         except TimeoutError:
             raise ModelSilent(f"{at.name}: {home} said nothing for {PATIENCE_S:g} s; is it running there?") from None
-        except openai.APIStatusError as error:
-            if error.status_code not in LISTS_NONE:
+        except wire.EndpointError as error:
+            if error.status not in LISTS_NONE:
                 raise
         except (ValueError, RecursionError):
             pass  # what it lists is no JSON

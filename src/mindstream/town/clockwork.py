@@ -117,6 +117,8 @@ class Clockwork:
         ended = self._ended(step) - self._spoken_to()
         marked = self.whereabouts.take_marked() | self.deeds.keys()
         turns = {name: turn for name in sorted(marked | ended) if (turn := self._turn(name, step, name in ended))}
+        if not turns and not any(resident.state.embodied for resident in self.residents.values()):
+            return []
         await _all_of([self._live(turn, name in ended) for name, turn in turns.items()])
         await Encounters(self.setting, self.residents, self.whereabouts, step, turns, self.deeds).take_place()
         self.deeds = {}
@@ -125,10 +127,11 @@ class Clockwork:
                 broken_off := self.residents[name].state.act
             ) is not turn.state.act:
                 await finish_act(turn, broken_off)
-        commits = [commit for name in sorted(turns) if (commit := await turns[name].commit())]
-        changes = [change for name in sorted(turns) if (change := self._left_behind(name, turns[name]))]
-        for name in sorted(turns):
-            self._take_over(name, turns[name].state)
+        turns = dict(sorted(turns.items()))  # others may have got one meanwhile
+        commits = [commit for turn in turns.values() if (commit := await turn.commit())]
+        changes = [change for name, turn in turns.items() if (change := self._left_behind(name, turn))]
+        for name, turn in turns.items():
+            self._take_over(name, turn.state)
         if changes:
             commits.append(self.change_objects(*changes))
         return commits
@@ -157,7 +160,7 @@ class Clockwork:
         if name not in where.spots:
             return ResidentTurn(resident, step, self.setting, resident.state) if name in self.deeds else None
         state, percepts, places = resident.state, list[Percept](), tuple[str, ...]()
-        if not state.sleeps_on(self.setting.minute(step), ended):
+        if not state.asleep or not state.sleeps_on(self.setting.minute(step), ended):
             percepts = look(name, where, self.residents, step)
         elif where.odd_around(name):
             percepts = dangers_of(look(name, where, self.residents, step))
@@ -165,11 +168,11 @@ class Clockwork:
             where.entered.discard(name)
             near = self.setting.places_near(where.spots[name])
             places = tuple(each for each in near if each not in state.knows)
-        turn = ResidentTurn(resident, step, self.setting, state, percepts=percepts, places=places)
         has_turn = ended or state.act is None or places or is_news(percepts, state) or name in self.deeds
-        if not has_turn and turn.lives_in_scenes:
-            has_turn = bool(whom_to_meet(turn, people_seen(percepts, self.residents)))
-        return turn if has_turn else None
+        if not has_turn and not resident.lives_in_scenes(self.setting.profile):
+            return None
+        turn = ResidentTurn(resident, step, self.setting, state, percepts=percepts, places=places)
+        return turn if has_turn or whom_to_meet(turn, people_seen(percepts, self.residents)) else None
 
     async def _live(self, turn: ResidentTurn, ended: bool) -> None:
         """Let somebody live a step its own way; as whom a person lives does what the person says."""

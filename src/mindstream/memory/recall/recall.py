@@ -228,6 +228,10 @@ class Recaller:
         ]
         return Recall(returned, ids[k:])
 
+    async def records_at(self, columns: Columns, rows: Sequence[int]) -> list[Record]:
+        """Return the records that stand at these rows, from the store where they are not at hand."""
+        return await self._records(columns, [columns.ids[at] for at in rows])
+
     async def _records(self, columns: Columns, ids: Sequence[str]) -> list[Record]:
         records = {id_: columns.whole[id_] for id_ in ids if id_ in columns.whole}
         if missing := [id_ for id_ in ids if id_ not in records]:
@@ -239,7 +243,7 @@ class Recaller:
         columns = await self.shelf.columns(stream)
         alike = await compare_large(self.store, columns, filters)
         rows = np.flatnonzero(allowed_mask(columns, filters, now, alike))[::-1][:n]
-        return await self._records(columns, [columns.ids[at] for at in rows.tolist()])
+        return await self.records_at(columns, rows.tolist())
 
     async def about(
         self,

@@ -1,4 +1,4 @@
-"""What recall returned lately: its words, coming back from a model, are no news.
+"""The records that recall returned lately: when a model writes their words back, nothing new was said.
 
 Without this guard a memory fills with its own echo: one that kept what was read back to it held 97.8 % junk after a
 month (mem0, issue 4573).
@@ -6,43 +6,71 @@ month (mem0, issue 4573).
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from mindstream import caches
 from mindstream.clock import MINUTE_S, Moment
 from mindstream.log.names import StreamKey
-from mindstream.memory.store.record import Record, normalised
+from mindstream.memory.store.record import Record, normalised, same_words
 
-RECALLS = 100
+RECORDS = 1_000
+"""Maximum number of records held for one stream; the ones returned longest ago are dropped first."""
 FOR_S = 10 * MINUTE_S
 
 
+@dataclass(slots=True)
+class _Returned:
+    """A record without its vector, when it was returned last, and its words as a number once they were compared."""
+
+    at: Moment
+    record: Record
+    words: int | None = None
+
+
 class RecentTexts:
-    """The records of the last recalls of this process; texts are compared only when something is to be written."""
+    """The records that the last recalls of this process returned, each held once.
+
+    Their texts are compared only when something is to be written.
+    """
 
     def __init__(self, stream: StreamKey) -> None:
         self._stream = stream
         caches.watch(self)
-        self._recalls: deque[tuple[Moment, list[Record], dict[str, Record]]] = deque(maxlen=RECALLS)
+        self._returned: OrderedDict[str, _Returned] = OrderedDict()
 
-    def add(self, now: Moment, records: list[Record]) -> None:
-        """Take note of what a recall returned."""
-        self._recalls.append((now, records, {}))
+    def __len__(self) -> int:
+        return len(self._returned)
+
+    def add(self, now: Moment, records: Iterable[Record]) -> None:
+        """Add the records that a recall returned."""
+        for record in records:
+            held = self._returned.pop(record.id, None) or _Returned(now, replace(record, vector=None))
+            held.at = now
+            self._returned[record.id] = held
+        self._drop_old(now)
 
     def forget(self, stream: str) -> None:
-        """Let go of what was returned, where something of this stream was erased."""
+        """Drop all records where something of this stream was erased."""
         if stream == self._stream:
-            self._recalls.clear()
+            self._returned.clear()
 
     def same(self, texts: Iterable[str], now: Moment) -> dict[str, Record]:
-        """Return what was returned lately and says the same as these texts, by normalised text."""
-        while self._recalls and now - self._recalls[0][0] > FOR_S:
-            self._recalls.popleft()
-        wanted = {normalised(text) for text in texts}
+        """Return the records returned lately that say the same as these texts, by normalised text."""
+        self._drop_old(now)
+        wanted = {same_words(text): normalised(text) for text in texts}
         found: dict[str, Record] = {}
-        for _, records, words in self._recalls:
-            if not words:
-                words.update((normalised(record.text), record) for record in records)
-            found.update((text, words[text]) for text in wanted & words.keys())
+        for held in self._returned.values():
+            if held.words is None:
+                held.words = same_words(held.record.text)
+            if held.words in wanted:
+                found[wanted[held.words]] = held.record
         return found
+
+    def _drop_old(self, now: Moment) -> None:
+        while self._returned:
+            oldest = next(iter(self._returned.values()))
+            if len(self._returned) <= RECORDS and now - oldest.at <= FOR_S:
+                break
+            self._returned.popitem(last=False)

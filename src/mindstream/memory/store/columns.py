@@ -37,6 +37,8 @@ PORTION = 128
 WHOLE = 16_384
 """So many records are held with their texts and vectors: some 20 MB."""
 OPEN = float("inf")
+NEWEST_AT_ONCE = 256
+"""Number of rows, from the end, in which the newest records are looked for first."""
 
 
 class Columns:
@@ -275,6 +277,24 @@ class Columns:
         held: NDArray[np.bool_] = np.isin(self.kind.values, [KIND_CODES[kind] for kind in kinds])
         held &= (self.valid_until.values > now) & (self.forgotten.values == OPEN)
         return held
+
+    def newest(self, kind: Kind, n: int, now: Moment, episode: str | None = None) -> list[int]:
+        """Return the rows of the newest n records of a kind that hold and are not forgotten, the oldest first."""
+        found, end, size = list[int](), len(self), NEWEST_AT_ONCE
+        number = -1 if episode == "" else self.episodes.get(episode or "", -2)
+        while end and len(found) < n:
+            some = slice(max(0, end - size), end)
+            mask = (self.kind.values[some] == KIND_CODES[kind]) & (self.forgotten.values[some] == OPEN)
+            mask &= self.valid_until.values[some] > now
+            if episode is not None:
+                mask &= self.episode.values[some] == number
+            found += (np.flatnonzero(mask)[::-1] + some.start).tolist()
+            end, size = some.start, 4 * size
+        return found[:n][::-1]
+
+    def rows_of_slot(self, slot: str) -> list[int] | None:
+        """Return the rows of a slot's versions, in the order of writing; None: the store has to be asked."""
+        return self.fields.rows("slot", slot)
 
     def holds(self, id_: str, now: Moment) -> bool:
         """Tell whether a record is there, holds and is not forgotten."""

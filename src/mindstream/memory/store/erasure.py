@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -21,11 +22,13 @@ from mindstream.log.events import Event, Unknown, every_kind, printable, read_ev
 from mindstream.log.names import StreamKey
 from mindstream.log.sql import Sql
 from mindstream.memory.store import registry
+from mindstream.memory.store.queries import among
 from mindstream.memory.store.record import UNIQUE, Record, same_words
 from mindstream.memory.store.redaction import MARK, ErasedWords, rewrite_texts
 from mindstream.memory.store.rows import COLUMNS
-from mindstream.memory.store.store import Erasure
+from mindstream.memory.store.store import Erasure, erases_no_name
 from mindstream.memory.store.sums import sum_of_event, sum_of_record
+from mindstream.memory.store.word_index.in_sqlite import remove_from_word_index
 
 T = TypeVar("T")
 FIELDS = "text, subject, predicate, object, keywords, data"
@@ -44,7 +47,7 @@ class Carriers:
         log, work, records: rows that carry their words, and records drawn from them that do.
         names: which texts lose all their words, besides.
         drawn: all records that were drawn from them, whatever they say.
-        seq, number: how far the log and the records were searched.
+        seq: how far the log was searched.
     """
 
     ids: frozenset[str]
@@ -58,7 +61,14 @@ class Carriers:
     records: set[str] = field(default_factory=set)
     drawn: set[str] = field(default_factory=set)
     seq: int = 0
-    number: int = 0
+
+    def may_change(self, kind: str, payload: object, seq: int) -> bool:
+        """Tell, without reading a payload, whether a row may lose words; False is certain."""
+        return (
+            not isinstance(payload, str) or kind not in every_kind() or self.names is not erases_no_name
+            or seq in self.own or seq in self.bare or self.words.may_be_in(payload)
+            or any(id_ in payload for id_ in self.ids)
+        )  # fmt: skip
 
     def is_meant(self, text: str) -> bool:
         """Tell whether a text says what one of them says, or is meant by the erasure."""
@@ -93,13 +103,8 @@ def find_more(connection: Sql, stream: StreamKey, carriers: Carriers) -> None:
     if not (carriers.own or carriers.bare or carriers.rewritten):
         return  # none of them is there
     _find_records(connection, stream, carriers)
-    shared = [kind for kind, shape in every_kind().items() if shape.of_all]
-    rows = connection.execute(
-        f"SELECT seq, kind, payload FROM log WHERE (mind = ? OR kind IN ({','.join('?' * len(shared))})) AND seq > ?",
-        (stream, *shared, carriers.seq),
-    )
-    for seq, kind, payload in rows:
-        if _redacted_event(kind, payload, seq, carriers) != payload:
+    for seq, kind, payload in _rows_to_search(connection, stream, carriers):
+        if carriers.may_change(kind, payload, seq) and _redacted_event(kind, payload, seq, carriers) != payload:
             carriers.log.add(seq)
     (carriers.seq,) = connection.execute("SELECT coalesce(max(seq), 0) FROM log").fetchone()
     for id_, error in connection.execute("SELECT id, error FROM work WHERE mind = ? AND error <> ''", (stream,)):
@@ -107,11 +112,61 @@ def find_more(connection: Sql, stream: StreamKey, carriers: Carriers) -> None:
             carriers.work.add(id_)
 
 
+def _rows_to_search(connection: Sql, stream: StreamKey, carriers: Carriers) -> Iterator[tuple[int, str, str]]:
+    """Yield the rows written since the log was last searched that may lose words.
+
+    Rows of kinds that hold no words but their own record's are read only where they lose these.
+    """
+    kinds = (
+        "WITH RECURSIVE found(kind) AS (SELECT min(kind) FROM log WHERE mind = ? UNION ALL"
+        " SELECT (SELECT min(kind) FROM log WHERE mind = ? AND kind > found.kind) FROM found"
+        " WHERE found.kind IS NOT NULL) SELECT kind FROM found WHERE kind IS NOT NULL"
+    )
+    searched = [kind for (kind,) in connection.execute(kinds, (stream, stream)) if _may_quote(kind)]
+    sql = "SELECT seq, kind, payload FROM log WHERE mind = ? AND kind IN ({}) AND seq > ?"
+    if searched:
+        yield from connection.execute(sql.format(_marks(searched)), (stream, *searched, carriers.seq))
+    own = sorted(carriers.own | carriers.bare)
+    for row in among(
+        connection, "SELECT seq, kind, payload, mind FROM log WHERE seq IN ({}) AND seq > ?", own, carriers.seq
+    ):
+        if row[3] == stream and row[1] not in searched:
+            yield row[0], row[1], row[2]
+    shared = [kind for kind, shape in every_kind().items() if shape.of_all]
+    minds = (
+        "WITH RECURSIVE found(mind) AS (SELECT min(mind) FROM log UNION ALL SELECT (SELECT min(mind) FROM log"
+        " WHERE mind > found.mind) FROM found WHERE found.mind IS NOT NULL)"
+        " SELECT log.seq, log.kind, log.payload FROM found JOIN log ON log.mind = found.mind"
+        f" WHERE log.kind IN ({_marks(shared)}) AND log.mind <> ? AND log.seq > ?"
+    )
+    if shared:
+        yield from connection.execute(minds, (*shared, stream, carriers.seq))
+
+
+@cache
+def _may_quote(kind: str) -> bool:
+    """Tell whether rows of a kind may hold words of records that they did not write; of an unknown one they may."""
+    shape = every_kind().get(kind)
+    return shape is None or _quotes(shape)
+
+
+def _quotes(shape: type[BaseModel]) -> bool:
+    return any(
+        each.is_searched or Holds.RECORD in each.holds or (each.model is not None and _quotes(each.model))
+        for each in declared(shape).values()
+    )
+
+
+def _marks(values: Iterable[object]) -> str:
+    return ",".join("?" for _ in values)
+
+
 def erase(connection: Sql, stream: StreamKey, found: Carriers | None, changed: int) -> int:
     """Delete the records that were looked for, with their words in other rows; None: all of the stream."""
     if isinstance(connection, sqlite3.Connection):
         connection.execute("PRAGMA secure_delete = ON")  # zeros where it stood
     if found is None:
+        _unindex(connection, stream, None)
         ids = [row[0] for row in connection.execute("SELECT id FROM records WHERE stream = ?", (stream,))]
         connection.execute("DELETE FROM log WHERE mind = ?", (stream,))
         connection.execute("DELETE FROM work WHERE mind = ?", (stream,))
@@ -122,6 +177,7 @@ def erase(connection: Sql, stream: StreamKey, found: Carriers | None, changed: i
         kept.forget(connection, stream, results=True)
         ids = list(found.ids)
         find_more(connection, stream, found)
+        _unindex(connection, stream, [*found.ids, *found.records, *found.rewritten])
         _rewrite(connection, stream, found, changed)
         redact(connection, stream, found, changed)
         for seq in found.bare:  # whoever thinks about one of them just now can write nothing of it
@@ -136,6 +192,12 @@ def erase(connection: Sql, stream: StreamKey, found: Carriers | None, changed: i
         mark_erased(connection, changed)
         erasures.tell(connection, stream, whole=found is None)
     return erased
+
+
+def _unindex(connection: Sql, stream: StreamKey, ids: Sequence[str] | None) -> None:
+    """Take records out of SQLite's index before their words go; None: all. PostgreSQL has a trigger for it."""
+    if isinstance(connection, sqlite3.Connection):
+        remove_from_word_index(connection, stream, ids)
 
 
 def mark_erased(connection: Sql, changed: int) -> None:
@@ -172,22 +234,18 @@ def redact(connection: Sql, stream: StreamKey, carriers: Carriers, changed: int)
 
 def _find_records(connection: Sql, stream: StreamKey, carriers: Carriers) -> None:
     """Add the records that were drawn from the erased ones, and from those, and carry their words."""
-    below: dict[str, list[str]] = {}
-    for id_, evidence in connection.execute(
-        "SELECT id, evidence FROM records WHERE stream = ? AND evidence IS NOT NULL AND number > ?",
-        (stream, carriers.number),
-    ):
-        for each in _parsed(evidence, list):
-            below.setdefault(str(each), []).append(id_)
+    sql = (
+        "SELECT records.id FROM lineage JOIN records ON records.number = lineage.number"
+        " WHERE lineage.source IN ({}) AND records.stream = ?"
+    )
     ready = [*carriers.ids, *carriers.drawn]
     while ready:
-        ready = [each for id_ in ready for each in below.pop(id_, ())]
+        ready = [id_ for (id_,) in among(connection, sql, ready, stream) if id_ not in carriers.drawn]
         carriers.drawn.update(ready)
     for id_ in carriers.drawn - carriers.ids:
         row = connection.execute(f"SELECT {FIELDS} FROM records WHERE id = ?", (id_,)).fetchone()
         if row and _redacted_record(row, carriers.words) != row:
             carriers.records.add(id_)
-    (carriers.number,) = connection.execute("SELECT coalesce(max(number), 0) FROM records").fetchone()
 
 
 def _rewrite(connection: Sql, stream: StreamKey, carriers: Carriers, changed: int) -> None:
@@ -234,7 +292,7 @@ def _redacted_event(kind: str, payload: str, seq: int, carriers: Carriers) -> st
 def has_words(event: Event) -> bool:
     """Tell whether a row of the log says anything that it could lose (`Erasure.rows`)."""
     kind, payload = event.entry()
-    nothing = Carriers(frozenset(), ErasedWords(()), frozenset(), frozenset([0]), {}, lambda _: False)
+    nothing = Carriers(frozenset(), ErasedWords(()), frozenset(), frozenset([0]), {}, erases_no_name)
     return _redacted_event(kind, payload, 0, nothing) != payload
 
 

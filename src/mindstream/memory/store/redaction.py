@@ -20,6 +20,9 @@ HEADS, TAIL = (200, 1000), 80
 """Of a long text, what it is about, dreams and decisions hold so many of the first, or of the last characters."""
 
 
+RUN = re.compile(r"[a-z0-9]+")
+
+
 class ErasedWords:
     """The texts of records, to be taken out of other texts; case, Unicode form, space and quotes are ignored."""
 
@@ -28,6 +31,9 @@ class ErasedWords:
         pieces = {text[:head].strip() for text in whole for head in HEADS if len(text) > head}
         pieces |= {text[-TAIL:].strip() for text in whole if len(text) > TAIL}
         self._whole = {normalised(text) for text in whole}
+        longest = {max(RUN.findall(text.lower()), key=len, default="") for text in whole}
+        pieces_runs = {max(RUN.findall(text.lower()), key=len, default="") for text in pieces}
+        self._runs = sorted(longest | pieces_runs, key=len)
         self._by_start: dict[str, list[str]] = {}
         for text in sorted(whole | pieces, key=len, reverse=True):
             folded = _folded(text)
@@ -36,6 +42,21 @@ class ErasedWords:
 
     def __bool__(self) -> bool:
         return bool(self._whole)
+
+    def pieces(self) -> list[str]:
+        """Return what is looked for inside other texts, folded: texts, and heads and tails of long ones."""
+        return [words for some in self._by_start.values() for words in some]
+
+    def may_be_in(self, payload: str) -> bool:
+        """Tell quickly whether a text, or JSON, may hold one of them; False is certain.
+
+        Of each the longest run of ASCII letters and digits is looked for. Other letters, or escapes, may fold into
+        these: then the answer is always True.
+        """
+        if not payload.isascii() or "\\u" in payload:
+            return True
+        lower = payload.lower()
+        return any(run in lower for run in self._runs)
 
     def redact(self, text: str) -> str:
         """Return a text with a mark in place of each occurrence."""

@@ -1,4 +1,4 @@
-"""Records in whose texts the words of a question stand, found by reading texts: a file has no index of words."""
+"""Records in whose texts the words of a question stand, found by reading the texts that are not indexed yet."""
 
 from __future__ import annotations
 
@@ -10,31 +10,40 @@ from numpy.typing import NDArray
 
 from mindstream.clock import SystemClock
 from mindstream.log.names import StreamKey
+from mindstream.memory.store.record import KINDS
 
 PORTION = 2_000
 """So many records are looked through at a time."""
 LOOK_S = 0.4
 """For so many seconds texts are read, from the newest on: some hundreds of thousands."""
 MOST_WORDS = 16
-ENDS = "SELECT min(number), max(number) FROM records INDEXED BY records_latest WHERE stream = ?"
+ENDS = " UNION ALL ".join(
+    f"SELECT {end}(number) FROM records INDEXED BY records_latest WHERE stream = :stream AND kind = '{kind}'"
+    for kind in KINDS
+    for end in ("min", "max")
+)
 HOLDS = "(text LIKE ? OR ifnull(keywords LIKE ?, 0))"
 
 
-def find_by_words(connection: sqlite3.Connection, stream: StreamKey, words: Sequence[str], n: int) -> list[int]:
+def find_by_words(
+    connection: sqlite3.Connection, stream: StreamKey, words: Sequence[str], n: int, after: int = 0
+) -> list[int]:
     """Return the numbers of the n records that hold most of the words (text/words.terms), rarer ones counting for more.
 
-    What is not read within LOOK_S is not found.
+    Records up to the number `after` are left out. What is not read within LOOK_S is not found.
     """
     words, clock = list(dict.fromkeys(words))[:MOST_WORDS], SystemClock()
-    began, (first, last) = clock.elapsed(), connection.execute(ENDS, (stream,)).fetchone()
-    if not words or last is None:
+    began = clock.elapsed()
+    ends = [row[0] for row in connection.execute(ENDS, {"stream": stream}) if row[0] is not None]
+    if not words or not ends:
         return []
+    first, last = max(after + 1, min(ends)), max(ends)
     bits = " + ".join(f"{1 << at} * {HOLDS}" for at in range(len(words)))
     sql = f"SELECT number, {bits} AS held FROM records WHERE number BETWEEN ? AND ? AND +stream = ? AND held > 0"
     patterns, rows = [pattern for word in words for pattern in [f"%{_beginning(word)}%"] * 2], list[tuple[int, int]]()
     upto = last + 1
     while upto > first and (upto > last or clock.elapsed() - began < LOOK_S):
-        rows += connection.execute(sql, (*patterns, upto - PORTION, upto - 1, stream))
+        rows += connection.execute(sql, (*patterns, max(first, upto - PORTION), upto - 1, stream))
         upto -= PORTION
     return _best(np.array(rows, np.int64).reshape(-1, 2), len(words), last + 1 - max(first, upto), n)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +20,7 @@ from mindstream.log.erasures import Erased
 from mindstream.log.events import Logged
 from mindstream.log.names import StreamKey, StreamName, tenant_of
 from mindstream.log.sql import Sql
-from mindstream.memory.store import checkpoints, queries, registry, writing
+from mindstream.memory.store import checkpoints, lineage, queries, registry, writing
 from mindstream.memory.store import erasure as carriers
 from mindstream.memory.store.checkpoints import Checkpoint
 from mindstream.memory.store.erasure import Carriers
@@ -26,9 +28,11 @@ from mindstream.memory.store.kept.columns_file import delete_kept
 from mindstream.memory.store.record import KINDS, Kind, Record, normalised, same_words_once
 from mindstream.memory.store.registry import TypedKeys
 from mindstream.memory.store.rows import COLUMNS, record_of
-from mindstream.memory.store.store import Commit, Erasure, Kept, Store
+from mindstream.memory.store.store import Closure, Commit, Erasure, Kept, Store
 from mindstream.memory.store.tenant import Tenant
 from mindstream.memory.store.validation import MAX_VERSION, checked_commit
+from mindstream.memory.store.word_index.candidates import Finder
+from mindstream.memory.store.word_index.segments import SMALLEST
 from mindstream.memory.store.writing import HOLDS, next_change
 
 T = TypeVar("T")
@@ -51,7 +55,7 @@ class SqlDatabase(Protocol):
         """Run `look` on what is committed; `once`: it is one statement."""
 
     async def glance(self, look: Callable[[Any], T]) -> T:
-        """Read a few rows that an index finds."""
+        """Read a few rows that an index finds; each statement of `look` reads what is committed then."""
 
     async def close(self) -> None:
         """Finish what is waiting and let go."""
@@ -84,6 +88,42 @@ class SqlStore(Store):
         """Who does something behind with this store: it ends first where the store is closed."""
         return WeakSet()
 
+    @cached_property
+    def _filler(self) -> ThreadPoolExecutor:
+        """Fills indexes, one stream after the other: it takes minutes, and everybody shares the loop's own threads."""
+        return ThreadPoolExecutor(1, "index")
+
+    @cached_property
+    def _indexing(self) -> dict[StreamKey, asyncio.Task[None]]:
+        return {}
+
+    @cached_property
+    def _unindexed(self) -> Counter[StreamKey]:
+        """How many records were written since the index of a stream was last filled."""
+        return Counter()
+
+    @cached_property
+    def _finder(self) -> Finder:
+        return Finder()
+
+    async def _fill(self, stream: StreamKey) -> None:
+        """Fill the index of a stream; what cannot be filled now is filled the next time."""
+        raise NotImplementedError
+
+    def _index(self, stream: StreamKey) -> asyncio.Task[None]:
+        """Fill the index of a stream in the background."""
+        if stream not in self._indexing:
+            self._unindexed.pop(stream, None)
+            self._indexing[stream] = asyncio.ensure_future(self._fill(stream))
+            self._indexing[stream].add_done_callback(lambda _: self._indexing.pop(stream, None))
+        return self._indexing[stream]
+
+    async def index(self, stream: StreamKey) -> None:
+        """Fill the index of a stream with all that is written by now; a short stream has none."""
+        if running := self._indexing.get(stream):
+            await asyncio.wait([running])
+        await asyncio.wait([self._index(stream)])
+
     async def read(self, look: Callable[[Any], T]) -> T:
         """Run a function of a connection (see log/sql) on what is committed, as of one moment."""
         return await self._database.read(look)
@@ -108,7 +148,29 @@ class SqlStore(Store):
         if logged and upto:
             self._known = (logged[-1].seq, upto[-1])
         self.on_commit()
+        for one in checked:
+            if records := sum(len(entry.records) for entry in one.entries):
+                self._unindexed[one.mind] += records
+                if self._unindexed[one.mind] >= SMALLEST:
+                    self._index(one.mind)
         return logged
+
+    async def closure(
+        self, stream: StreamKey, ids: Sequence[str], *, all_slots: bool = False, slots_below: Sequence[str] = ()
+    ) -> Closure:
+        owned, key = self.tenant.owned("stream"), self.tenant.own(stream)
+        return await self._database.read(
+            lambda each: lineage.find_closure(each, key, ids, owned, all_slots=all_slots, slots_below=slots_below)
+        )
+
+    async def answers(self, stream: StreamKey, after: int, ids: Sequence[str] | None = None) -> list[str]:
+        key = self.tenant.own(stream)
+        return await self._database.read(lambda each: lineage.find_answers(each, key, after, ids))
+
+    async def unembedded(self, stream: StreamKey) -> list[str]:
+        sql = "SELECT id FROM records WHERE stream = ? AND embedder = '' ORDER BY number"
+        values = (self.tenant.own(stream),)
+        return await self._database.read(lambda each: [row[0] for row in each.execute(sql, values)], once=True)
 
     async def owners(self, ids: Sequence[str]) -> dict[str, StreamKey]:
         if not ids:
@@ -239,16 +301,20 @@ class SqlStore(Store):
         about = [stream, erasures.ERASURES]
         deed, reading = erasure and erasure.deed, erasures.READING.get()
 
-        def write(rows: Sql) -> tuple[int, int | None]:
+        def write(rows: Sql) -> tuple[int, int, bool, str]:
             is_ours = reading is not None and erasures.lost_since(rows, stream, reading.upto) is None
+            before = erasures.last(rows)
             count = carriers.erase(rows, stream, found, next_change(rows))
             if erasure and deed:
                 audit.write(rows, erasure.at, replace(deed, counts={"records": count, **deed.counts}))
-            return count, erasures.last(rows) if is_ours else None
+            upto = erasures.last(rows)
+            return count, upto, is_ours, erasures.digest_for(rows, stream) if upto > before else ""
 
-        erased, upto = await self._database.write(write, about)
-        if reading is not None and upto is not None:  # a task knows what it erases itself
+        erased, upto, is_ours, digest = await self._database.write(write, about)
+        if reading is not None and is_ours:  # a task knows what it erases itself
             reading.upto = upto
+        if digest and erasure is not None:
+            caches.note_erasure(digest, upto)
         await asyncio.to_thread(delete_kept, self.columns_folder, stream)
         caches.empty(stream, whole=what is None)
         return erased
@@ -394,6 +460,10 @@ class SqlStore(Store):
         """Let go of what the database counts for this store's tenant, where all else of it is deleted."""
 
     async def close(self) -> None:
+        fillings = [*self._indexing.values()]
+        for filling in fillings:
+            filling.cancel()
+        await asyncio.gather(*fillings, return_exceptions=True)
         for each in list(self.at_work):
             await each.close()
         await self._database.close()

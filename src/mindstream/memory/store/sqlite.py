@@ -4,27 +4,36 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 
-from mindstream.log.database import FILE, Database
+from mindstream.errors import StorageError
+from mindstream.log.database import FILE, Database, connect
 from mindstream.log.erasure import delete_copies, erase_typed, rewrite_where_due
 from mindstream.log.folder import KEPT_COLUMNS
 from mindstream.log.names import StreamKey
+from mindstream.log.sqlite_errors import explain_errors
 from mindstream.memory.store import erasure as carriers
 from mindstream.memory.store import portions, queries, registry
 from mindstream.memory.store.erasure import Carriers
 from mindstream.memory.store.record import KINDS, Kind, Record, Vector
 from mindstream.memory.store.rows import COLUMNS, FIELDS, record_of
-from mindstream.memory.store.scan import find_by_words
 from mindstream.memory.store.sql_store import SqlStore
 from mindstream.memory.store.store import Candidates, Changes, Erasure
 from mindstream.memory.store.tables import MIGRATIONS
 from mindstream.memory.store.tenant import Tenant
+from mindstream.memory.store.word_index import in_sqlite
+from mindstream.memory.store.word_index.segments import LARGEST, SEARCHED_FROM, SEVERAL
 from mindstream.paths import usable
 from mindstream.text.dates import DateSpan
+
+SMALL = LARGEST // SEVERAL
+TRIES = 5
+"""How often in a row a segment is lost, because a record in it was changed meanwhile, before the filling ends."""
 
 
 class SqliteStore(SqlStore):
@@ -76,7 +85,10 @@ class SqliteStore(SqlStore):
             found = portions.read_portion(connection, FIELDS, stream, since, after, most)
             return Changes([record_of(row) for row in found.rows], found.gone, found.upto, found.left, found.ahead)
 
-        changes = await self._database.read(look)
+        is_short = since > 0 and not after and most is not None  # what came since the last time, a portion at most
+        changes = await (self._database.glance(look, together=True) if is_short else self._database.read(look))
+        if not since and changes.ahead >= SEARCHED_FROM:
+            self._index(stream)
         if moment is not None and moment == self._moment and not after and not changes.left:
             self._read_upto[stream] = changes.upto
         return changes
@@ -84,21 +96,46 @@ class SqliteStore(SqlStore):
     async def candidates(
         self,
         stream: StreamKey,
-        vector: Vector | None,  # noqa: ARG002 (there is no index of them here)
+        vector: Vector | None,
         words: Sequence[str],
         n: int,
         *,
         kinds: Sequence[Kind] | None = None,
-        spans: Sequence[DateSpan] = (),  # noqa: ARG002
+        spans: Sequence[DateSpan] = (),
     ) -> Candidates:
         self.tenant.own(stream)
         wanted = KINDS if kinds is None else kinds
 
-        def look(connection: sqlite3.Connection) -> list[Record]:
-            numbers = queries.number_newest_and_best_held(connection, stream, n, wanted)
-            return queries.of_numbers(connection, numbers.union(find_by_words(connection, stream, words, n)), wanted)
+        def look(connection: sqlite3.Connection) -> Candidates:
+            reader = in_sqlite.SqliteIndexReader(connection, words, n)
+            return self._finder.find(reader, stream, vector, words, n, wanted, spans)
 
-        return Candidates(await self._database.read(look))
+        found = await self._database.read(look)
+        self._index(stream)  # now, that it is not in the way
+        return found
+
+    async def _fill(self, stream: StreamKey) -> None:
+        """Fill the index, a segment a transaction, the first ones small: a process that ends soon fills something."""
+        sizes, lost = itertools.chain([SMALL] * 2, itertools.repeat(LARGEST)), 0
+        while lost < TRIES and (segment := await self._built(stream, next(sizes))):
+            kept = await self._database.write(partial(in_sqlite.put, stream=stream, built=segment))
+            lost = 0 if kept else lost + 1
+
+    async def _built(self, stream: StreamKey, most: int) -> in_sqlite.Built | None:
+        pace = in_sqlite.Pace()
+
+        def build() -> in_sqlite.Built | None:
+            with explain_errors(self._database.path), contextlib.closing(connect(self._database.path)) as connection:
+                return in_sqlite.build(connection, stream, most, pace.heed)
+
+        building = asyncio.get_running_loop().run_in_executor(self._filler, build)
+        try:
+            return await asyncio.shield(building)
+        except StorageError:  # what cannot be filled now is filled the next time
+            return None
+        finally:
+            pace.broken_off.set()
+            await asyncio.gather(building, return_exceptions=True)
 
     @contextlib.asynccontextmanager
     async def walk(self, stream: StreamKey) -> AsyncIterator[tuple[int, AsyncIterator[Record]]]:

@@ -155,6 +155,33 @@ class Changes:
     ahead: int = 0
 
 
+@dataclass(frozen=True)
+class Closure:
+    """All that goes with some records.
+
+    Attributes:
+        asked: those, and earlier wordings of them; gone: with all that was derived from them alone.
+        below: what was derived from what goes, and from other things, too.
+        rows: rows of the log of which no word may stay.
+        answered: what the mind itself said that is derived from what is asked for.
+        order: the numbers of the records that are `gone` or `below`, in the order of writing.
+        versions: by slot all versions, oldest first, of each slot of which a version is `gone` or `below` (or of all).
+    """
+
+    asked: frozenset[str]
+    gone: frozenset[str]
+    below: frozenset[str]
+    rows: frozenset[int]
+    answered: frozenset[str]
+    order: dict[str, int]
+    versions: dict[str, list[Record]]
+
+
+def erases_no_name(_: str) -> bool:
+    """Mean no text: only the words of the erased records go."""
+    return False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Erasure:
     """What is deleted for good of a stream, and what goes with it.
@@ -171,7 +198,7 @@ class Erasure:
     ids: tuple[str, ...]
     rows: frozenset[int] = frozenset()
     rewritten: tuple[Record, ...] = ()
-    is_meant: Callable[[str], bool] = lambda _: False
+    is_meant: Callable[[str], bool] = erases_no_name
     deed: Deed | None = None
     at: Moment = 0.0
 
@@ -267,6 +294,21 @@ class RecordStore(Protocol):
 
     async def recorded_embedder(self, stream: StreamKey) -> str:
         """Return the name of the embedder of most of the stream's newest vectors; "": there are none."""
+
+    async def closure(
+        self, stream: StreamKey, ids: Sequence[str], *, all_slots: bool = False, slots_below: Sequence[str] = ()
+    ) -> Closure:
+        """Return all that goes with records that are forgotten (see memory/store/lineage)."""
+
+    async def answers(self, stream: StreamKey, after: int, ids: Sequence[str] | None = None) -> list[str]:
+        """Return the ids of what the mind itself said after a row of the log.
+
+        Args:
+            ids: only of these records; None: of all.
+        """
+
+    async def unembedded(self, stream: StreamKey) -> list[str]:
+        """Return the ids of the records that have no vector of any embedder, in the order of writing."""
 
     async def owners(self, ids: Sequence[str]) -> dict[str, StreamKey]:
         """Return whose stream each of these records is in, by id; unknown ids are left out."""

@@ -5,9 +5,13 @@ from __future__ import annotations
 import sqlite3
 
 from mindstream.log import kept, work
-from mindstream.log.database import Migration
+from mindstream.log.database import SECURED, Migration
 from mindstream.memory.store import checkpoints, old_streams, registry
 from mindstream.memory.store.record import UNIQUE, same_words
+from mindstream.memory.store.word_index import in_sqlite
+
+TALKS = "'said', 'follow_up', 'thought', 'set_aside'"
+"""Kinds of rows of the log that name the rows that they answer (`answers`) or are about (`about`)."""
 
 
 def _m001_log_records_work(connection: sqlite3.Connection) -> None:
@@ -123,8 +127,59 @@ def _m010_retention_policy(connection: sqlite3.Connection) -> None:
     connection.execute(registry.MARK_DECAYING.format(more=""))
 
 
+def _m011_lineage(connection: sqlite3.Connection) -> None:
+    """Find what was derived from a record or a row of the log, and records without a vector, by an index.
+
+    Triggers keep `lineage` and `log_lineage` in step with every insert and delete, in the same transaction.
+    """
+    evidence = "json_each(CASE WHEN json_valid({0}.evidence) THEN {0}.evidence ELSE '[]' END)"
+    sources = (
+        "SELECT {0}.seq, json_each.value FROM {1} json_each({0}.payload, '$.answers') UNION ALL"
+        " SELECT {0}.seq, json_each.value FROM {1} json_each({0}.payload, '$.about')"
+    )
+    for table, row, column in (("lineage", "number", "TEXT"), ("log_lineage", "seq", "INTEGER")):
+        connection.execute(
+            f"CREATE TABLE {table} ({row} INTEGER NOT NULL, source {column} NOT NULL, PRIMARY KEY ({row}, source))"
+            " WITHOUT ROWID"
+        )
+    connection.execute(
+        "INSERT OR IGNORE INTO lineage SELECT records.number, json_each.value FROM records,"
+        f" {evidence.format('records')} WHERE records.evidence IS NOT NULL AND json_each.type = 'text'"
+    )
+    sound = f"(SELECT * FROM log WHERE kind IN ({TALKS}) AND json_valid(payload)) AS log,"
+    connection.execute(f"INSERT OR IGNORE INTO log_lineage {sources.format('log', sound)}")
+    connection.execute("CREATE INDEX lineage_of ON lineage (source)")
+    connection.execute("CREATE INDEX log_lineage_of ON log_lineage (source)")
+    connection.execute(
+        "CREATE TRIGGER records_lineage AFTER INSERT ON records WHEN NEW.evidence IS NOT NULL"
+        f" BEGIN INSERT OR IGNORE INTO lineage SELECT NEW.number, json_each.value FROM {evidence.format('NEW')}"
+        " WHERE json_each.type = 'text'; END"
+    )
+    connection.execute(
+        f"CREATE TRIGGER log_lineage AFTER INSERT ON log WHEN NEW.kind IN ({TALKS}) AND json_valid(NEW.payload)"
+        f" BEGIN INSERT OR IGNORE INTO log_lineage {sources.format('NEW', '')}; END"
+    )
+    for table, of, row in (("records", "lineage", "number"), ("log", "log_lineage", "seq")):
+        connection.execute(
+            f"CREATE TRIGGER {table}_without_lineage AFTER DELETE ON {table}"
+            f" BEGIN DELETE FROM {of} WHERE {row} = OLD.{row}; END"
+        )
+    connection.execute(
+        "CREATE INDEX records_superseded ON records (superseded_by) WHERE superseded_by IS NOT NULL AND slot IS NULL"
+    )
+    connection.execute("CREATE INDEX records_unembedded ON records (stream, number) WHERE embedder = ''")
+    connection.execute("CREATE INDEX work_failed ON work (mind) WHERE error <> ''")
+    if connection.execute("SELECT value FROM counters WHERE name = 'changed'").fetchone() == (0,):  # a new file
+        connection.execute("INSERT INTO counters VALUES (?, 1)", (SECURED,))
+
+
+def _m012_index(connection: sqlite3.Connection) -> None:
+    """Index words and vectors of long streams; it is filled in the background."""
+    in_sqlite.create(connection)
+
+
 MIGRATIONS: list[Migration] = [
     _m001_log_records_work, _m002_same_words, _m003_failures_of_work, _m004_sums, _m005_checkpoints, _m006_names,
-    _m007_kept, _m008_best_held, _m009_accounts, _m010_retention_policy,
+    _m007_kept, _m008_best_held, _m009_accounts, _m010_retention_policy, _m011_lineage, _m012_index,
 ]  # fmt: skip
 """Append only: a file remembers how many of these it has seen."""

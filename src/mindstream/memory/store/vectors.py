@@ -142,7 +142,7 @@ class Vectors:
             self._changed = list(range(len(self)))
         while self._changed:
             rows = np.array(self._changed[:PORTION], np.int64)
-            signs = self._signs(self._units(rows) - self.mean)
+            signs = signs_of(self._units(rows) - self.mean)
             for word, column in enumerate(self.bits):
                 column.values[rows] = signs[:, word]
             del self._changed[:PORTION]
@@ -160,12 +160,6 @@ class Vectors:
         self.lengths.values[rows] = lengths = np.linalg.norm(sums, axis=1)
         units: Floats = sums / np.maximum(lengths, 1e-6)[:, None]
         return units
-
-    def _signs(self, centred: Floats) -> NDArray[np.uint64]:
-        packed = np.packbits(centred > 0, axis=-1)
-        padded = np.zeros((*packed.shape[:-1], self._words * 8), np.uint8)
-        padded[..., : packed.shape[-1]] = packed
-        return padded.view(np.uint64)
 
     def near(
         self, query: Floats, among: NDArray[np.bool_], also: NDArray[np.int64]
@@ -226,7 +220,7 @@ class Vectors:
     def nearest_by_bits(self, query: Floats, among: NDArray[np.bool_], n: int) -> NDArray[np.int64]:
         """Return some n positions, those that have most signs as a unit vector has them."""
         self._settle()
-        signs = self._signs(query - self.mean)
+        signs = signs_of(query - self.mean)
         byte = self._words <= BYTE_OF_WORDS
         apart: NDArray[Any] = np.empty(len(self), np.uint8 if byte else np.uint16)
         for start in range(0, len(apart), BLOCK):
@@ -244,6 +238,14 @@ class Vectors:
             middle = (low + high) // 2
             low, high = (low, middle) if np.count_nonzero(sample <= middle) >= wanted else (middle + 1, high)
         return np.flatnonzero(apart <= low)[-2 * n :]
+
+
+def signs_of(centred: Floats) -> NDArray[np.uint64]:
+    """Return a bit for each number that is positive, 64 in one."""
+    packed = np.packbits(centred > 0, axis=-1)
+    padded = np.zeros((*packed.shape[:-1], (centred.shape[-1] + 63) // 64 * 8), np.uint8)
+    padded[..., : packed.shape[-1]] = packed
+    return padded.view(np.uint64)
 
 
 def measured(count: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
@@ -67,11 +68,11 @@ class Endpoint:
 
     async def _ask(self, texts: list[str]) -> NDArray[np.float32]:
         batches: list[NDArray[np.float32]] = []
-        openai = await asyncio.to_thread(import_module, "mindstream.models.providers.openai_chat")
-        async with openai.openai_client(self._address, WHOLE_BYTES) as client:  # closed here: nobody closes an embedder
+        wire = await asyncio.to_thread(import_module, "mindstream.models.providers.wire")
+        async with wire.Client(self._address, WHOLE_BYTES) as client:  # closed here: nobody closes an embedder
             for start in range(0, len(texts), _BATCH):
                 batch = texts[start : start + _BATCH]
-                batches.append(await self._insist(partial(self._ask_once, client, batch, openai.TOLD)))
+                batches.append(await self._insist(partial(self._ask_once, client, batch, wire.TOLD)))
         return np.concatenate(batches)
 
     async def _insist(self, ask: Callable[[], Awaitable[NDArray[np.float32]]]) -> NDArray[np.float32]:
@@ -90,10 +91,11 @@ class Endpoint:
             attempt += 1
 
     async def _ask_once(self, client: Any, batch: list[str], told: Told) -> NDArray[np.float32]:
+        asked = {"model": self._address.model, "input": batch, "encoding_format": "base64"}
         with failures(self._address, told):
             async with asyncio.timeout(self._timeout_s):
-                answer = await client.embeddings.create(model=self._address.model, input=batch)
-            return self._checked(_in_order(answer.data), len(batch))
+                answer = await client.ask("POST", "/embeddings", asked)
+            return self._checked([_numbers(each["embedding"]) for each in _in_order(answer["data"])], len(batch))
 
     def _checked(self, rows: Sequence[Sequence[float]], count: int) -> NDArray[np.float32]:
         """Return vectors as an array if they are as many, as wide and as sound as they have to be."""
@@ -116,11 +118,16 @@ def _beginning(text: str) -> str:
     return text.encode(errors="ignore")[:MOST_BYTES].decode(errors="ignore")
 
 
-def _in_order(vectors: Sequence[Any]) -> list[Any]:
+def _numbers(embedding: Any) -> Any:
+    """Return a vector's numbers; an endpoint may know no base64, and list them."""
+    return np.frombuffer(base64.b64decode(embedding), "<f4") if isinstance(embedding, str) else embedding
+
+
+def _in_order(vectors: list[Any]) -> list[Any]:
     """Return vectors in the order of their texts; an endpoint may send them in another and number them."""
-    places = [getattr(vector, "index", None) for vector in vectors]
+    places = [vector.get("index") for vector in vectors]
     if any(place is not None for place in places):
         if sorted(place for place in places if isinstance(place, int)) != list(range(len(places))):
             raise ValueError("the vectors' indices are not those of the texts")
-        vectors = sorted(vectors, key=lambda vector: vector.index)
-    return [vector.embedding for vector in vectors]
+        vectors = sorted(vectors, key=lambda vector: vector["index"])
+    return vectors

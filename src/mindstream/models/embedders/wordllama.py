@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from mindstream.caches import remember
 from mindstream.errors import SettingsError
 from mindstream.models.embedders.embedder import unit
 
@@ -24,7 +25,11 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 WIDTH = 256
-_BATCH = 256
+_BATCH = 8
+"""Texts whose rows are gathered at once: they stay in the processor."""
+SPECIAL = ("<s>", "</s>", "<unk>")
+LONGEST_WORD = 32
+"""Characters of a word that is remembered."""
 _LOADING = threading.Lock()
 LONG = 2_000
 """More characters than this are read in a thread: 32 kB take a tenth of a second."""
@@ -54,7 +59,7 @@ def vectors(texts: Sequence[str]) -> NDArray[np.float32]:
     """Return what `WordLlama.embed` returns, without waiting."""
     found = np.zeros((len(texts), WIDTH), dtype=np.float32)
     for start in range(0, len(texts), _BATCH):
-        tokens = _tokens(texts[start : start + _BATCH])
+        tokens = [token_ids(text) for text in texts[start : start + _BATCH]]
         lengths = np.array([len(ids) for ids in tokens])
         spoken = np.flatnonzero(lengths)
         if len(spoken):
@@ -64,13 +69,27 @@ def vectors(texts: Sequence[str]) -> NDArray[np.float32]:
     return unit(found)
 
 
-FEW = 8
-"""So many texts are cut into tokens one after the other."""
-
-
 def token_ids(text: str) -> list[int]:
-    """Return a text's tokens: rows of `table`."""
-    return list(_tokenizer().encode(text, add_special_tokens=False).ids)
+    """Return a text's tokens: rows of `table`.
+
+    No token reaches over a space, so words are cut one by one, and most are known already. A text with several spaces
+    in a row, which are one token, or with a special token is cut as a whole.
+    """
+    if "  " in text or text[:1] == " " or text[-1:] == " " or any(each in text for each in SPECIAL):
+        return list(_cut(text))
+    found: list[int] = []
+    for word in text.split(" "):
+        found += _of_word(word) if len(word) <= LONGEST_WORD else _cut(word)
+    return found
+
+
+@remember(1 << 14)
+def _of_word(word: str) -> tuple[int, ...]:
+    return _cut(word)
+
+
+def _cut(text: str) -> tuple[int, ...]:
+    return tuple(_tokenizer().encode(text, add_special_tokens=False).ids)
 
 
 def table() -> NDArray[np.float32]:
@@ -97,12 +116,6 @@ def _tokenizer() -> Tokenizer:
     tokenizer.no_truncation()
     tokenizer.model._resize_cache(0)  # no word that was said stays in it; it is no slower without
     return tokenizer
-
-
-def _tokens(texts: Sequence[str]) -> list[list[int]]:
-    if len(texts) <= FEW:  # quicker than the tokenizer's threads are woken
-        return [token_ids(text) for text in texts]
-    return [found.ids for found in _tokenizer().encode_batch_fast(list(texts), add_special_tokens=False)]
 
 
 def _file(name: str) -> Path:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
@@ -34,15 +35,28 @@ Arrival: TypeAlias = Delta | Call | Logprobs | TextLogprobs | Distribution | Usa
 """What an endpoint sends. A call comes when it is whole; its arguments were counted as they came."""
 
 
+class Arrivals(Protocol):
+    """What an endpoint sends in answer to one request."""
+
+    async def next(self, gap_s: float = 0.0) -> Sequence[Arrival]:
+        """Wait for something; return all that came, in its order. Nothing: the answer is whole.
+
+        It may be cancelled, and called again.
+
+        Args:
+            gap_s: seconds for more to come before anything is returned, unless the answer ends. To wake everything
+                between an endpoint and its reader costs far more than the words do.
+
+        Raises:
+            ModelError: see failures; after all that came before it was returned.
+        """
+
+
 class Adapter(Protocol):
     """One client's way to one endpoint. Connections belong to one event loop; so does an adapter."""
 
-    def stream(self, request: Request) -> AsyncGenerator[Arrival]:
-        """Ask once, and give what comes.
-
-        Raises:
-            ModelError: see failures.
-        """
+    def stream(self, request: Request) -> AbstractAsyncContextManager[Arrivals]:
+        """Ask once, and read the answer while the block runs."""
 
     async def aclose(self) -> None:
-        """Let go of the connections that wait for the next request."""
+        """Close the connections that wait for the next request."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import difflib
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -11,8 +11,9 @@ from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
-from mindstream.errors import SettingsError
+from mindstream.errors import InputError, SettingsError
 from mindstream.models.providers.secrets import KEYS, NO_KEY, clean_key, key_of_environment, mask, remember
+from mindstream.paths import usable, variable
 
 FORMS = (
     "local, gguf:FILE, openai:NAME, anthropic:NAME, google:NAME, ollama:NAME, http://host:port/v1#NAME, "
@@ -21,9 +22,10 @@ FORMS = (
 _HOMES = {"openai": "OPENAI_BASE_URL", "ollama": "OLLAMA_BASE_URL"}
 _PACKAGES = {"openai": (), "anthropic": ("anthropic",), "google": ("google", "google.genai")}
 _OPENAI = "api.openai.com"
+OPENAI_HOME = f"https://{_OPENAI}/v1"
 KINDS = frozenset({*KEYS, "http", "https", "gguf", "local"})
 """What a name may begin with."""
-DECISIONS = {"decisions": f"https://{_OPENAI}/v1", "systemone": "https://api.typesafe.ai/v1"}
+DECISIONS = {"decisions": OPENAI_HOME, "systemone": "https://api.typesafe.ai/v1"}
 """Endpoints that answer typed questions and nothing else: where the two protocols are at home."""
 WINDOW = 4_096
 """How many tokens a model in this process has room for where nobody says."""
@@ -34,6 +36,8 @@ REQUEST_PATHS = ("/chat/completions", "/completions", "/embeddings", "/responses
 QUERY_KEYS = frozenset({"key", "api_key", "api-key", "apikey", "access_token", "token", "subscription-key"})
 AZURE = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com")
 _QUOTED = 300
+_HALF_URL = re.compile(r"@(?:localhost|[\w.-]+:\d+|\[[\da-fA-F:]+\]|[^@]*/v1/?$)")
+"""What follows a model's name and is an address without its scheme."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +59,7 @@ class Address:
         """It leads to this machine, or to one in the same network: nobody knows how slow that is."""
         if self.vendor in ("gguf", "ollama"):
             return True
-        host = urlsplit(self.url).hostname if self.url else None
-        if host is None:
-            return False
-        with suppress(ValueError):
-            return ip_address(host).is_private
-        return "." not in host or host.endswith(HOME)
+        return self.url is not None and _is_near(self.url)
 
     @property
     def is_azure(self) -> bool:
@@ -89,10 +88,12 @@ def address(name: str, *, base_url: str | None = None, api_key: str | None = Non
     Raises:
         SettingsError: see `provider`.
     """
-    name = name.strip()
+    name = name.strip().strip("\ufeff\u200b")
     if api_key:
         remember(api_key := clean_key(api_key, "api_key="))
-    kind, _, rest = name.partition(":")
+    kind, colon, rest = name.partition(":")
+    kind, rest = kind.lower() if kind.lower() in KINDS else kind, rest.strip()
+    name = f"{kind}{colon}{rest}"
     if name == "local" or (kind == "gguf" and rest):
         return Address(name, "gguf", str(gguf_file(name)), None, NO_KEY, WINDOW)
     if kind in ("http", "https"):
@@ -100,17 +101,20 @@ def address(name: str, *, base_url: str | None = None, api_key: str | None = Non
         home = _url(base_url or url)
         return Address(name, "compatible", unquote(model).strip() or "default", home, api_key or _key_sent_to(home))
     if not rest or kind not in KEYS:
-        raise SettingsError(f"{name!r} is not the name of a model; the forms are {FORMS}")
+        raise SettingsError(f"{_shown(name)!r} is not the name of a model{_meant(name)}; the forms are {FORMS}")
     at = re.fullmatch(r"(.+)@(https?://.+)", rest)
-    model, given = (at[1], base_url or at[2]) if at else (rest, base_url or os.environ.get(_HOMES.get(kind, "")))
-    given = _url(given) if given else None
+    if not at and _HALF_URL.search(rest):
+        raise SettingsError(f"{_shown(name)!r}: the address after @ must begin with http:// or https://")
+    home = _HOMES.get(kind, "")
+    model, given = (at[1], base_url or at[2]) if at else (rest, base_url or variable(home))
+    given = _url(given, home if given == variable(home) else "") if given else None
     key = api_key or next(filter(None, map(key_of_environment, KEYS[kind])), None)
     if kind in DECISIONS:
         return Address(name, kind, model, given or DECISIONS[kind], key or NO_KEY)
     if kind == "openai" and given and urlsplit(given).hostname != _OPENAI:
         return Address(name, "compatible", model, given, key or NO_KEY)
     if kind == "ollama":
-        given = given or "http://127.0.0.1:11434"
+        given = given or "http://127.0.0.1:11434/v1"
         given = given if urlsplit(given).path.strip("/") else _with_path(given, "/v1")
         return Address(name, "ollama", model, given, key or NO_KEY)
     if not all(map(find_spec, _PACKAGES[kind])):
@@ -131,7 +135,10 @@ def gguf_file(name: str) -> Path:
         if path is None or find_spec("xllamacpp") is None:
             raise SettingsError("the model 'local' is not installed (about 130 MB): mindstream model get fetches it")
         return path
-    path = Path(name.partition(":")[2]).expanduser()
+    try:
+        path = usable(name.partition(":")[2])
+    except InputError as error:
+        raise SettingsError(f"{name[:80]!r}: {error}") from None
     try:
         with path.open("rb") as file:
             begins = file.read(4)
@@ -151,27 +158,75 @@ def local_file() -> Path | None:
     return next((path for folder in folders for path in sorted(Path(folder).glob("*.gguf"))), None)
 
 
-def _url(url: str) -> str:
-    """Return a base URL without what only one request needs: a fragment, `/chat/completions`, slashes at the end."""
-    url = url.strip().strip("\"'<>`\ufeff\u200b")
+def _url(url: str, source: str = "") -> str:
+    """Return a base URL without what only one request needs: a fragment, `/chat/completions`, slashes at the end.
+
+    Without any path it gets `/v1` if it leads to OpenAI or to a server in the same network, which all have it there.
+
+    Args:
+        source: the environment variable that holds it, for the error.
+    """
+    url = url.strip().strip("\"'<>`\ufeff\u200b").strip()
+    where = f"{source}: " if source else ""
     try:
         parts = urlsplit(url)
         fits = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         fits = False
-    if not fits:
-        raise SettingsError(f"a model's address looks like http://host:port/v1, not like {url!r}")
+    if not fits or re.search(r"\s", url):
+        raise SettingsError(f"{where}a model's address looks like http://host:port/v1, not like {_shown(url)!r}")
     if parts.username or parts.password:
-        raise SettingsError("a model's address must not hold a password: names are logged. Set OPENAI_API_KEY instead")
+        raise SettingsError(
+            f"{where}a model's address must not hold a password: names are logged. Set OPENAI_API_KEY instead"
+        )
     secret = next((name for name, _ in parse_qsl(parts.query) if name.casefold() in QUERY_KEYS), "")
     if secret:
         raise SettingsError(
-            f"a model's address must not hold a key ({secret}=…): names are logged. Set OPENAI_API_KEY instead"
+            f"{where}a model's address must not hold a key ({secret}=…): names are logged. Set OPENAI_API_KEY instead"
         )
     path = parts.path.rstrip("/")
     for each in REQUEST_PATHS:
         path = path.removesuffix(each)
-    return _with_path(url, path.rstrip("/"))
+    path = path.rstrip("/")
+    if not path and parts.path in ("", "/") and (parts.hostname == _OPENAI or _is_near(url)):
+        path = "/v1"
+    return _with_path(url, path)
+
+
+def _is_near(url: str) -> bool:
+    """Return whether a URL leads to this machine, or to one in the same network."""
+    host = urlsplit(url).hostname or ""
+    with suppress(ValueError):
+        return ip_address(host).is_private
+    return "." not in host or host.endswith(HOME)
+
+
+def _shown(name: str) -> str:
+    """Return a model's name or address for an error, without keys and passwords."""
+    hidden = re.sub(r"(?<=://)[^/@\s]*@", "***@", name)
+    hidden = re.sub(r"([^/@\s#:]*):[^/@\s#]*@(?!https?:)", lambda at: at[0] if at[1] in KINDS else "***@", hidden)
+    hidden = re.sub(rf"([?&](?:{'|'.join(QUERY_KEYS)})=)[^&#]*", r"\1***", hidden, flags=re.IGNORECASE)
+    return mask(hidden)[:200]
+
+
+def _meant(name: str) -> str:
+    """Return a suggestion for a name that is written as other programs write it, or ""."""
+    vendor, sign, model = re.match(r"([^:/]*)([:/]?)(.*)", name.strip("\"' "), re.DOTALL).groups()  # type: ignore[union-attr]
+    near = {"gemini": "google", "claude": "anthropic"}.get(vendor.casefold(), vendor.casefold())
+    near = next(iter(difflib.get_close_matches(near, KEYS, 1, 0.86)), "")
+    if near and sign and model:
+        return f"; did you mean {_shown(f'{near}:{model}')!r}?"
+    begins = {
+        "gpt": "openai",
+        "o1": "openai",
+        "o3": "openai",
+        "o4": "openai",
+        "claude": "anthropic",
+        "gemini": "google",
+    }
+    if "/" not in name and (kind := next((kind for begin, kind in begins.items() if name.startswith(begin)), "")):
+        return f"; did you mean {f'{kind}:{name}'!r}?"
+    return f"; did you mean {f'ollama:{name}'!r}?" if re.fullmatch(r"[\w.-]+:(?:latest|e?\d[\w.-]*)", name) else ""
 
 
 def _with_path(url: str, path: str) -> str:
@@ -179,6 +234,6 @@ def _with_path(url: str, path: str) -> str:
 
 
 def _key_sent_to(url: str) -> str:
-    homes = (f"https://{_OPENAI}", os.environ.get("OPENAI_BASE_URL", ""))
+    homes = (f"https://{_OPENAI}", variable("OPENAI_BASE_URL"))
     known = any(urlsplit(home)[:2] == urlsplit(url)[:2] for home in homes)
     return (key_of_environment("OPENAI_API_KEY") if known else None) or NO_KEY

@@ -7,16 +7,19 @@ decision models with it).
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from mindstream.errors import ModelRefused
 from mindstream.models.decide import Question
 from mindstream.models.model import Distribution, Request, Usage
-from mindstream.models.providers.adapter import Arrival, Withheld
+from mindstream.models.providers.adapter import Arrival, Arrivals, Withheld
 from mindstream.models.providers.address import Address
 from mindstream.models.providers.failures import failures
-from mindstream.models.providers.openai_chat import TOLD, openai_client, read_count
+from mindstream.models.providers.gathered import gathered
+from mindstream.models.providers.openai_chat import read_count
 from mindstream.models.providers.prices import price
+from mindstream.models.providers.wire import TOLD, Client
 from mindstream.models.questions.predicate import YES_NO
 from mindstream.models.questions.score import Score
 
@@ -29,9 +32,12 @@ class Decisions:
 
     def __init__(self, at: Address) -> None:
         self._at = at
-        self._client = openai_client(at, WHOLE_BYTES)
+        self._client = Client(at, WHOLE_BYTES)
 
-    async def stream(self, request: Request) -> AsyncGenerator[Arrival]:
+    def stream(self, request: Request) -> AbstractAsyncContextManager[Arrivals]:
+        return gathered(self._ask(request))
+
+    async def _ask(self, request: Request) -> AsyncGenerator[Arrival]:
         question = request.prompt
         if not isinstance(question, Question) or not request.options:
             raise ModelRefused(f"{self._at.name} decides, and does not write: {question.label()!r} needs another model")
@@ -39,7 +45,7 @@ class Decisions:
         body = _body(question, request, openai)
         with failures(self._at, TOLD):
             path = "/decisions" if openai else "/systemone"
-            answer: Any = await self._client.post(path, body={"model": self._at.model, **body}, cast_to=object)
+            answer: Any = await self._client.ask("POST", path, {"model": self._at.model, **body})
             found = answer["answers"][0 if openai else QUESTION]
             if found["type"] == "refusal":
                 yield Withheld("it declines to decide this")
@@ -49,7 +55,7 @@ class Decisions:
                 yield self._usage(used, str(answer.get("model") or self._at.model))
 
     async def aclose(self) -> None:
-        await self._client.close()
+        await self._client.aclose()
 
     def _usage(self, used: Any, model: str) -> Usage:
         asked, answered = read_count(used.get("input_tokens")), read_count(used.get("output_tokens"))

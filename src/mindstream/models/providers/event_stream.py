@@ -8,47 +8,70 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 DONE = "[DONE]"
 _LINE_END = re.compile(r"\r\n|\n|\r(?!\Z)")
 
 
-async def read_events(chunks: AsyncIterator[bytes]) -> AsyncIterator[Any]:
-    """Yield the JSON value of each event, and DONE where the stream says that it ends.
-
-    Raises:
-        ValueError: an event is no JSON, or the body has no event.
-    """
-    reader = _Events()
-    decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
-    rest = ""
-    async for chunk in chunks:
-        *lines, rest = _LINE_END.split(rest + decoder.decode(chunk))
-        for line in lines:
-            for value in reader.line(line):
-                yield value
-    for line in (*_LINE_END.split(rest.removesuffix("\r")), ""):
-        for value in reader.line(line):
-            yield value
-    for value in reader.end():
-        yield value
-
-
-class _Events:
-    """Puts lines together to events."""
+class EventReader:
+    """Reads a response, some bytes at a time, into the JSON value of each event; DONE where the stream says so."""
 
     def __init__(self) -> None:
+        self._decode = codecs.getincrementaldecoder("utf-8-sig")("replace").decode
+        self._rest = ""
         self._data: list[str] = []
         self._event = ""
         self._other: list[str] = []
         """Lines that are of no event stream, before the first event."""
         self._came = False
+        self._found: list[Any] = []
+        self._error: ValueError | None = None
 
-    def line(self, line: str) -> Iterator[Any]:
+    def feed(self, data: bytes) -> list[Any]:
+        """Return the values that some more bytes complete.
+
+        Raises:
+            ValueError: an event is no JSON; those before it were returned.
+        """
+        text = self._rest + self._decode(data)
+        *lines, self._rest = _LINE_END.split(text) if "\r" in text else text.split("\n")
+        return self._values(lines)
+
+    def end(self) -> list[Any]:
+        """Return the values that the end of the response completes; once.
+
+        Raises:
+            ValueError: an event is no JSON, or the body has no event; those before it were returned.
+        """
+        rest, self._rest = self._rest, ""
+        found = self._values([*_LINE_END.split(rest.removesuffix("\r")), ""])
+        other, self._other = self._other, []
+        if self._came or not other:
+            return found
+        body = "\n".join(other)
+        if (value := _parsed(body)) is not None:
+            return [value]
+        if all(line.lstrip().startswith("{") for line in other):
+            return [json.loads(line) for line in other]
+        raise ValueError(f"neither events nor JSON, but {body[:80]!r}")
+
+    def _values(self, lines: list[str]) -> list[Any]:
+        if self._error is not None:
+            raise self._error
+        try:
+            for line in lines:
+                self._line(line)
+        except ValueError as error:
+            if not self._found:
+                raise
+            self._error = error
+        found, self._found = self._found, []
+        return found
+
+    def _line(self, line: str) -> None:
         if not line:
-            yield from self._dispatch()
+            self._dispatch()
             return
         name, colon, value = line.partition(":")
         name = name.strip()
@@ -59,41 +82,34 @@ class _Events:
         elif name == "data":
             if self._data and (whole := _parsed("\n".join(self._data))) is not None:
                 self._data, self._came = [], True
-                yield whole
+                self._found.append(whole)
             self._data.append(value.removeprefix(" "))
 
-    def _dispatch(self) -> Iterator[Any]:
+    def _dispatch(self) -> None:
+        if not self._data:
+            self._event = ""
+            return
         data, event = "\n".join(self._data).strip(), self._event
         self._data, self._event = [], ""
         if not data:
             return
         while data.startswith("data:"):  # a proxy wrapped the event once more
             data = data[5:].strip()
-        if data.strip('"').upper().startswith((DONE, "DONE")):
+        if data[:1] != "{" and data.strip('"').upper().startswith((DONE, "DONE")):
             self._came = True
-            yield DONE
+            self._found.append(DONE)
             return
         value = _parsed(data)
         if event == "error":
             self._came = True
-            yield value if isinstance(value, dict) and value.get("error") else {"error": value or data}
+            whole = isinstance(value, dict) and value.get("error")
+            self._found.append(value if whole else {"error": value or data})
         elif isinstance(value, dict | list):
             self._came = True
-            yield value
+            self._found.append(value)
         elif value is None and data[:1] in ("{", "["):
             raise ValueError(f"an event is no JSON, but {data[:80]!r}")
         # Anything else keeps the connection open: `null`, a time, `: ping`.
-
-    def end(self) -> Iterator[Any]:
-        if self._came or not self._other:
-            return
-        body = "\n".join(self._other)
-        if (value := _parsed(body)) is not None:
-            yield value
-        elif all(line.lstrip().startswith("{") for line in self._other):
-            yield from map(json.loads, self._other)
-        else:
-            raise ValueError(f"neither events nor JSON, but {body[:80]!r}")
 
 
 def _parsed(text: str) -> Any:

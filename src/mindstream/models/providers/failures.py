@@ -53,6 +53,17 @@ BLOCKED = re.compile(
 BLOCKED_CODES = frozenset(
     {"invalid_prompt", "content_filter", "content_policy_violation", "1301", "data_inspection_failed"}
 )
+SPENT = frozenset({
+    "insufficient_quota", "billing_hard_limit_reached", "credit_balance_exhausted", "exceeded_current_quota_error",
+    "organization_spend_limit_exceeded", "project_spend_limit_exceeded", "organization_usage_limit_exceeded",
+})  # fmt: skip
+"""Codes that say that no credit is left: they come with the status of a rate limit."""
+STATUS = {
+    "rate_limit_exceeded": 429, "rate_limit_error": 429, "too_many_requests": 429, "context_length_exceeded": 400,
+    "service_unavailable": 503, "service_unavailable_error": 503, "server_is_overloaded": 503, "overloaded": 503,
+    "server_error": 500, "invalid_api_key": 401, "model_not_found": 404,
+}  # fmt: skip
+"""The status of an error that comes without one, within a stream."""
 
 Kind: TypeAlias = Literal[
     "answered", "blocked", "spent", "too_long", "rejected", "unreachable", "broken", "not_taken", "odd"
@@ -152,6 +163,25 @@ def _number(words: str, places: tuple[str, ...]) -> int | None:
         if (found := re.search(place, plain, re.IGNORECASE)) and 64 <= int(found[1][:9]) <= 20_000_000:
             return int(found[1])
     return None
+
+
+def error_fault(body: object, message: str, status: int, headers: Mapping[str, str]) -> Fault:
+    """Read an error that an endpoint of OpenAI's protocol reports; `status` 0: within a stream."""
+    found = body.get("error", body) if isinstance(body, dict) else body
+    codes = {str(found.get(key)) for key in ("code", "type")} if isinstance(found, dict) else set()
+    inner = found.get("innererror") if isinstance(found, dict) else None  # Azure's
+    codes |= {str(inner.get("code"))} if isinstance(inner, dict) else set()
+    wait_s = retry_after_s(headers) if status else None
+    status = status or next(filter(None, map(_status, codes)), 0)
+    kind: Kind = "spent" if codes & SPENT or status == 402 else "answered"
+    kind = "blocked" if codes & BLOCKED_CODES else kind
+    kind = "too_long" if "context_length_exceeded" in codes else kind
+    return Fault(words_of(body) or message, kind, status, wait_s)
+
+
+def _status(code: str) -> int:
+    """Return the status that a code stands for; gateways send the status itself."""
+    return int(code) if re.fullmatch("[45][0-9]{2}", code) else STATUS.get(code, 0)
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:

@@ -1,41 +1,35 @@
-"""What comes from an endpoint, a few pieces at a time: to wake all that stands between it and a reader costs far more
-than the words do."""
+"""What an adapter's generator gives, a few pieces at a time."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
-from contextlib import aclosing
+from contextlib import AbstractAsyncContextManager, aclosing
 
-from mindstream.models.providers.adapter import Arrival, Delta
+from mindstream.models.providers.adapter import Arrival, Arrivals, Delta
 
-GAP_S = 0.04
-"""So long what follows is gathered: 25 times a second is smooth to the eye."""
-AT_ONCE = 24
-"""So many characters are passed on as they come: a first word is waited for."""
 MOST = 256
 """So many arrivals at most are gathered; then the endpoint waits."""
 
 
 class Gathered:
-    """A stream's arrivals, in order: the first characters as they come, then what came within GAP_S together."""
+    """A generator's arrivals, in order, taken by a task of its own."""
 
     def __init__(self) -> None:
         self._came: list[Arrival] = []
         self._something, self._room, self._ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._error: BaseException | None = None
-        self._passed = 0
 
-    async def next(self) -> list[Arrival]:
-        """Return what came, pieces of one kind joined; nothing at the end.
+    async def next(self, gap_s: float = 0.0) -> list[Arrival]:
+        """Return what came within `gap_s` or is waited for, pieces of one kind joined; nothing at the end.
 
         Raises:
             BaseException: what the stream raised, behind what came before it.
         """
-        if self._passed > AT_ONCE and not self._ended.is_set():
+        if gap_s and not self._ended.is_set():
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(GAP_S):
+                async with asyncio.timeout(gap_s):
                     await self._ended.wait()
         await self._something.wait()
         got, self._came = joined(self._came), []
@@ -44,7 +38,6 @@ class Gathered:
             self._something.clear()
         if not got and self._error is not None:
             raise self._error
-        self._passed += sum(len(each.text) for each in got if isinstance(each, Delta))
         return got
 
     async def take(self, stream: AsyncGenerator[Arrival]) -> None:
@@ -76,6 +69,14 @@ async def gathered(stream: AsyncGenerator[Arrival]) -> AsyncIterator[Gathered]:
     finally:
         taking.cancel()
         await asyncio.wait({taking})
+
+
+async def one_by_one(coming: AbstractAsyncContextManager[Arrivals]) -> AsyncGenerator[Arrival]:
+    """Give arrivals one at a time, as they come."""
+    async with coming as arrivals:
+        while came := await arrivals.next():
+            for each in came:
+                yield each
 
 
 def joined(arrivals: Iterable[Arrival]) -> list[Arrival]:

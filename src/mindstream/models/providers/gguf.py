@@ -13,7 +13,7 @@ import os
 import threading
 import urllib.request
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakValueDictionary
@@ -22,8 +22,9 @@ from mindstream.chance import token
 from mindstream.errors import ModelRefused
 from mindstream.models.bounded import bound_schema
 from mindstream.models.model import Request, Usage
-from mindstream.models.providers.adapter import Arrival, Delta, Truncated
+from mindstream.models.providers.adapter import Arrival, Arrivals, Delta, Truncated
 from mindstream.models.providers.address import Address
+from mindstream.models.providers.gathered import gathered, one_by_one
 from mindstream.models.providers.limits import all_tokens
 from mindstream.models.providers.openai_chat import OpenAIChat
 from mindstream.models.providers.typed_calls import in_words, read_calls
@@ -49,12 +50,12 @@ class Gguf:
         self._longest = LOCAL_TOKENS if at.name == "local" else 0
         self._chat = _Chat(replace(at, url=self._engine.url, key=self._engine.key))
 
-    def stream(self, request: Request) -> AsyncGenerator[Arrival]:
+    def stream(self, request: Request) -> AbstractAsyncContextManager[Arrivals]:
         if request.continuation:
             return self._chat.stream(request)
         if not request.tools or self._engine is None or self._engine.knows_tools:
-            return self._ask(request)
-        return read_calls(self._ask(in_words(request)), request, typed=True)
+            return gathered(self._ask(request))
+        return gathered(read_calls(self._ask(in_words(request)), request, typed=True))
 
     async def _ask(self, request: Request) -> AsyncGenerator[Arrival]:
         if self._longest:
@@ -65,7 +66,7 @@ class Gguf:
             return
         for attempt in range(1, TRIES + 1):
             empty: list[Arrival] | None = []
-            async with aclosing(self._chat.stream(request)) as arrivals:
+            async with aclosing(one_by_one(self._chat.stream(request))) as arrivals:
                 async for arrival in arrivals:
                     if empty is not None and not _says_something(arrival):
                         empty.append(arrival)
@@ -82,7 +83,7 @@ class Gguf:
     async def _structured(self, request: Request) -> AsyncGenerator[Arrival]:
         """Give a reply that is held to a schema, whole; one that its limit of tokens cut in two is asked for again."""
         for attempt in range(1, TRIES + 1):
-            async with aclosing(self._chat.stream(request)) as arrivals:
+            async with aclosing(one_by_one(self._chat.stream(request))) as arrivals:
                 whole = [arrival async for arrival in arrivals]
             if (
                 attempt == TRIES

@@ -14,16 +14,15 @@ import contextlib
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from mindstream.errors import ModelError, ModelRefused, ModelUnavailable
 from mindstream.models.model import Message
 from mindstream.models.providers.address import Address
 from mindstream.models.providers.failures import failures
+from mindstream.models.providers.wire import TOLD, Client
 
 if TYPE_CHECKING:
-    from openai import AsyncOpenAI
-
     from mindstream.models.providers.gguf import Engine
 
 WHOLE_BYTES = 1_000_000
@@ -41,7 +40,7 @@ class GivenText:
     """
 
     at: Address
-    client: AsyncOpenAI
+    client: Client
 
     async def tokens(self, text: str, most: int) -> list[int]:
         """Return the first tokens of a text."""
@@ -70,7 +69,7 @@ class GivenText:
 class TextWeigher:
     """Weighs given texts by an endpoint, in the first way that it turns out to know."""
 
-    def __init__(self, at: Address, client: AsyncOpenAI, ways: Sequence[Way] = ("echo", "prompt_logprobs", "grammar")):
+    def __init__(self, at: Address, client: Client, ways: Sequence[Way] = ("echo", "prompt_logprobs", "grammar")):
         self._at, self._client, self._ways = at, client, list(ways)
 
     async def weigh(self, prompt: str, text: str) -> list[float]:
@@ -98,12 +97,9 @@ class TextWeigher:
             return _at_the_end(_tokens_of(choice, way), text)
 
 
-async def _post(client: AsyncOpenAI, at: Address, path: str, body: dict[str, Any]) -> dict[str, Any]:
-    from mindstream.models.providers.openai_chat import TOLD
-
+async def _post(client: Client, at: Address, path: str, body: dict[str, Any]) -> dict[str, Any]:
     with failures(at, TOLD):
-        data: dict[str, Any] = await client.post(path, body=body, cast_to=object)  # type: ignore[arg-type]
-    return data
+        return cast("dict[str, Any]", await client.ask("POST", path, body))
 
 
 def _tokens_of(choice: dict[str, Any], way: Way) -> list[tuple[str, float]]:
@@ -145,7 +141,6 @@ def checked_gguf(at: Address) -> Address:
 
 def load(at: Address) -> Engine:
     """Load a GGUF file's model if nobody holds it, and what asks it; takes a while, so it runs in a thread."""
-    from mindstream.models.providers import openai_chat  # noqa: F401 (its client takes half a second)
     from mindstream.models.providers.gguf import engine
 
     return engine(at)
@@ -156,8 +151,6 @@ async def open_given_text(at: Address, held: Engine | None = None) -> AsyncItera
     """Open a GGUF file's model; it is loaded if nobody holds it."""
     if held is None:
         held = await asyncio.to_thread(load, at)
-    from mindstream.models.providers.openai_chat import openai_client
-
     here = replace(at, url=held.url, key=held.key)
-    async with openai_client(here, WHOLE_BYTES) as client:
+    async with Client(here, WHOLE_BYTES) as client:
         yield GivenText(here, client)

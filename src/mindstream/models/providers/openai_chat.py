@@ -1,47 +1,43 @@
-"""Endpoints that speak OpenAI's protocol, through OpenAI's own client.
+"""Endpoints that speak OpenAI's protocol: requests are written, and replies read, without a client library.
 
-The client's `post` sends a body as it is and gives what comes as plain data. Its typed way walks through every message
-before it sends one (0.1 ms each) and builds a tree of objects for every piece: three times the work of all the rest.
+A library's objects for each piece of a reply take three times the work of all the rest.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
-from openai import APIConnectionError, APIError, APIStatusError, AsyncOpenAI, AsyncStream
-
-from mindstream.errors import ModelUnavailable
+from mindstream.errors import ModelError, ModelUnavailable
 from mindstream.models.legible import legible
 from mindstream.models.model import JsonSchema, Logprobs, Message, Request, TextLogprobs, ToolSpec, Usage
-from mindstream.models.providers.adapter import Arrival, Delta, Truncated, Withheld
+from mindstream.models.providers.adapter import Arrival, Arrivals, Delta, Truncated, Withheld
 from mindstream.models.providers.address import Address
 from mindstream.models.providers.capabilities import LIMITS, ROLES, capabilities_of
-from mindstream.models.providers.event_stream import DONE, read_events
-from mindstream.models.providers.failures import BLOCKED_CODES, Fault, Kind, causes, failures, retry_after_s, words_of
+from mindstream.models.providers.event_stream import DONE, EventReader
+from mindstream.models.providers.failures import failures, words_of
+from mindstream.models.providers.gathered import gathered, joined, one_by_one
 from mindstream.models.providers.given_text import TextWeigher, Way, prompt_text
 from mindstream.models.providers.limits import CALLS, all_tokens
 from mindstream.models.providers.prices import price
 from mindstream.models.providers.refused_fields import refused_fields
 from mindstream.models.providers.tool_calls import ToolCalls
 from mindstream.models.providers.typed_calls import in_words, read_calls
-from mindstream.models.providers.wire import BODY_ERRORS, http_client, kind_of
+from mindstream.models.providers.wire import TOLD, Client, EndpointError, Response
 from mindstream.models.shorten import estimate_tokens
 
 MOST_ATTEMPTS = 8
 """Requests for one reply, each without what the endpoint refused in the one before."""
-DRAIN_S = 0.2
-"""Seconds for the rest of a response after its end, so that the connection can be used again."""
 TOP = 20
 """Probabilities asked for: endpoints give no more."""
 THOUGHTS = ("reasoning_content", "reasoning", "thinking", "reasoning_details", "thinking_blocks", "thought")
 """Fields for thoughts: DeepSeek, Qwen, vLLM; Ollama, OpenRouter, Groq; Ollama's own; OpenRouter; LiteLLM; others."""
+PLAIN = frozenset({"content", "role"})
+"""Fields of a delta that brings text and nothing else."""
 FILTERED = re.compile(
     r"content[_ -]?filter|safety|prohibited|blocklist|spii|recitation|sensitive|guardrail|moderation|violation",
     re.IGNORECASE,
@@ -50,31 +46,6 @@ FILTERED = re.compile(
 CUT = frozenset({"length", "max_tokens", "model_length", "max_output_tokens", "token_limit"})
 FAILED = frozenset({"error", "abort", "aborted", "cancelled", "insufficient_system_resource", "network_error"})
 """Finish reasons of replies that the server gave up."""
-SPENT = frozenset({
-    "insufficient_quota", "billing_hard_limit_reached", "credit_balance_exhausted", "exceeded_current_quota_error",
-    "organization_spend_limit_exceeded", "project_spend_limit_exceeded", "organization_usage_limit_exceeded",
-})  # fmt: skip
-"""Codes that say that no credit is left: they come with the status of a rate limit."""
-STATUS = {
-    "rate_limit_exceeded": 429, "rate_limit_error": 429, "too_many_requests": 429, "context_length_exceeded": 400,
-    "service_unavailable": 503, "service_unavailable_error": 503, "server_is_overloaded": 503, "overloaded": 503,
-    "server_error": 500, "invalid_api_key": 401, "model_not_found": 404,
-}  # fmt: skip
-"""The status of an error that comes without one, within a stream."""
-
-
-def openai_client(at: Address, whole_bytes: int = 0) -> AsyncOpenAI:
-    """Return a client that makes one attempt (see wire for its limits); an address's query goes with each request."""
-    http = http_client(whole_bytes, here=at.vendor == "gguf")
-    url, query = at.url, {}
-    if url and "?" in url:
-        parts = urlsplit(url)
-        url, query = urlunsplit(parts._replace(query="")), dict(parse_qsl(parts.query, keep_blank_values=True))
-    headers = {"api-key": at.key} if at.is_azure else None
-    return AsyncOpenAI(
-        base_url=url, api_key=at.key, http_client=http, max_retries=0, default_query=query or None,
-        default_headers=headers,
-    )  # fmt: skip
 
 
 class OpenAIChat:
@@ -83,83 +54,72 @@ class OpenAIChat:
     ways: tuple[Way, ...] = ("echo", "prompt_logprobs", "grammar")
 
     def __init__(self, at: Address) -> None:
-        self._at = at
-        self._client = openai_client(at)
+        self.at = at
+        self._client = Client(at)
         self._weigher = TextWeigher(at, self._client, self.ways)
         self._known = capabilities_of(at)
 
-    def stream(self, request: Request) -> AsyncGenerator[Arrival]:
-        return self._weigh(request) if request.continuation else self._ask(request)
+    def stream(self, request: Request) -> AbstractAsyncContextManager[Arrivals]:
+        if request.continuation:
+            return gathered(self._weigh(request))
+        return gathered(self._with_calls(request)) if request.tools else _Exchange(self, request)
 
     async def _weigh(self, request: Request) -> AsyncGenerator[Arrival]:
         before = prompt_text(request.messages)
         yield TextLogprobs(tuple(await self._weigher.weigh(before, request.continuation)))
         asked = estimate_tokens(before) + estimate_tokens(request.continuation)
-        yield Usage(asked, 1, price(self._at.model, self._at, asked, 1))
+        yield Usage(asked, 1, price(self.at.model, self.at, asked, 1))
 
-    async def _ask(self, request: Request) -> AsyncGenerator[Arrival]:
-        """Ask; where the endpoint refuses a field that no reply needs, or a role, ask again without it."""
-        with failures(self._at, TOLD):
-            without: set[str] = set()
-            for attempt in range(1, MOST_ATTEMPTS + 1):
-                lacks = self._known.lacks | without
-                typed = bool(request.tools) and "tools" in lacks
-                body = self._body(in_words(request) if typed else request, lacks)
-                try:
-                    events, first = await self._open(body)
-                    break
-                except APIError as error:
-                    status = getattr(error, "status_code", 0)
-                    refused = refused_fields(status, error.body, error.message, body) - lacks
-                    if not refused or attempt == MOST_ATTEMPTS:
-                        raise
-                    without |= refused
-            self._known.lacks |= without
-            arrivals = self._read(events, first, request)
-            async for arrival in read_calls(arrivals, request, typed) if request.tools else arrivals:
-                yield arrival
+    async def _with_calls(self, request: Request) -> AsyncGenerator[Arrival]:
+        exchange = _Exchange(self, request)
+        typed = await exchange.begin()
+        async for arrival in read_calls(one_by_one(exchange), request, typed):
+            yield arrival
 
-    async def _open(self, body: dict[str, Any]) -> tuple[_Response, Any]:
-        """Send a request; return the response and its first event."""
-        stream = await self._client.post(
-            "/chat/completions", body=body, cast_to=object, stream=True, stream_cls=AsyncStream[object]
-        )
-        response = _Response(stream)
+    async def ask(self, request: Request) -> tuple[Response, EventReader, list[Any], bool]:
+        """Ask; where the endpoint refuses a field that no reply needs, or a role, ask again without it.
+
+        Return the response, its reader, its first events, and whether tools were put in words.
+        """
+        without: set[str] = set()
+        for attempt in range(1, MOST_ATTEMPTS + 1):
+            lacks = self._known.lacks | without
+            typed = bool(request.tools) and "tools" in lacks
+            body = self._body(in_words(request) if typed else request, lacks)
+            try:
+                response, reader, events = await self._open(body)
+                break
+            except EndpointError as error:
+                refused = refused_fields(error.status, error.body, error.message, body) - lacks
+                if not refused or attempt == MOST_ATTEMPTS:
+                    raise
+                without |= refused
+        self._known.lacks |= without
+        return response, reader, events, typed
+
+    async def _open(self, body: dict[str, Any]) -> tuple[Response, EventReader, list[Any]]:
+        """Send a request; return the response and its first events."""
+        response, reader = await self._client.send("POST", "/chat/completions", body), EventReader()
         try:
-            first = await anext(response.events, DONE)
-            if first is DONE and not response.began:
-                raise ValueError("no event came")
-            _raise_error(first, stream)
+            events: list[Any] = []
+            while not events:
+                data = await response.read()
+                events = reader.feed(data) if data else reader.end()
+                if not data and not events:
+                    raise ValueError("no event came")
+            _raise_error(events[0])
         except BaseException:
-            await response.close()
+            response.close()
             raise
-        return response, first
-
-    async def _read(self, response: _Response, first: Any, request: Request) -> AsyncGenerator[Arrival]:
-        reply = _Reply(self._at, [each.name for each in request.tools])
-        try:
-            event = first
-            while event != DONE:
-                _raise_error(event, response.stream)
-                for arrival in reply.read(event):
-                    yield arrival
-                event = await anext(response.events, None)
-                if event is None:
-                    break
-            for arrival in reply.end(done=event == DONE):
-                yield arrival
-            if event == DONE:
-                await response.drain()
-        finally:
-            await response.close()
+        return response, reader, events
 
     async def aclose(self) -> None:
-        await self._client.close()
+        await self._client.aclose()
 
     def _body(self, request: Request, lacks: set[str]) -> dict[str, Any]:
         messages = without_roles(request.messages) if ROLES in lacks else request.messages
         body: dict[str, Any] = {
-            "model": self._at.model,
+            "model": self.at.model,
             "messages": [_message(message) for message in messages],
             "stream": True,
             "stream_options": {"include_usage": True},
@@ -192,36 +152,74 @@ class OpenAIChat:
         return {"response_format": {"type": "json_schema", "json_schema": named}}
 
 
-class _Response:
-    """A response that is being read, event by event."""
+class _Exchange:
+    """One request and its reply, read without a task or a generator of its own."""
 
-    def __init__(self, stream: AsyncStream[object]) -> None:
-        self.stream = stream
-        self.began = False
-        self._chunks = stream.response.aiter_bytes()
-        self.events = self._read()
+    def __init__(self, chat: OpenAIChat, request: Request) -> None:
+        self.at, self._chat, self._request = chat.at, chat, request
+        self._reply = _Reply(chat.at, [each.name for each in request.tools])
+        self._response: Response | None = None
+        self._error: ModelError | None = None
+        self._ended = self._done = False
 
-    async def _read(self) -> AsyncGenerator[Any]:
-        async for value in read_events(self._chunks):
-            self.began = True
-            yield value
+    async def begin(self) -> bool:
+        """Ask; return whether tools were put in words."""
+        with failures(self.at, TOLD):
+            self._response, self._reader, self._events, typed = await self._chat.ask(self._request)
+        return typed
 
-    async def drain(self) -> None:
-        """Read what follows the end, for a moment."""
-        with suppress(TimeoutError, *BODY_ERRORS):
-            async with asyncio.timeout(DRAIN_S):
-                async for _ in self._chunks:
-                    pass
+    async def next(self, gap_s: float = 0.0) -> list[Arrival]:
+        if self._error is not None:
+            raise self._error
+        came: list[Arrival] = []
+        try:
+            if self._response is None:
+                await self.begin()
+            with failures(self.at, TOLD):
+                while not came and not self._ended:
+                    await self._read(came, gap_s)
+        except ModelError as error:
+            if not came:
+                raise
+            self._error = error
+        return joined(came)
 
-    async def close(self) -> None:
-        await self.stream.close()
+    async def _read(self, came: list[Arrival], gap_s: float) -> None:
+        """Read what is there, or wait for it."""
+        assert self._response is not None
+        events, self._events = self._events, []
+        if not events:
+            if gap_s:
+                await self._response.pause(gap_s)
+            data = await self._response.read()
+            events = self._reader.feed(data) if data else self._reader.end()
+            self._ended = not data
+        for event in events:
+            if event == DONE:
+                self._ended = self._done = True
+                break
+            _raise_error(event)
+            came.extend(self._reply.read(event))
+        if self._ended:
+            came.extend(self._reply.end(done=self._done))
+
+    async def __aenter__(self) -> _Exchange:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._response is not None:
+            try:
+                if self._done:
+                    await self._response.drain()
+            finally:
+                self._response.close()
 
 
-def _raise_error(event: Any, stream: AsyncStream[object]) -> None:
+def _raise_error(event: Any) -> None:
     """Raise an error that comes as an event, in the forms of OpenAI, vLLM, Gemini, Ollama, OpenRouter and FastAPI.
 
     Raises:
-        APIError: it is one.
+        EndpointError: it is one.
     """
     found = event[0] if isinstance(event, list) and event else event
     if not isinstance(found, dict):
@@ -232,7 +230,7 @@ def _raise_error(event: Any, stream: AsyncStream[object]) -> None:
     elif not body and not {"choices", "usage"} & found.keys() and found.get("object") in (None, "error"):
         body = found if any(found.get(key) for key in ("message", "detail", "error_code")) else None
     if body:
-        raise APIError(words_of(body) or "an error came", stream.response.request, body=body)
+        raise EndpointError(words_of(body) or "an error came", body)
 
 
 class _Reply:
@@ -289,6 +287,9 @@ class _Reply:
         if not delta and isinstance(whole, dict):
             delta = {} if self._text or self._calls.began else whole
         delta = delta or {"content": choice.get("text")}
+        if type(text := delta.get("content")) is str and delta.keys() <= PLAIN:
+            yield from self._reply(text)
+            return
         self._refusal += delta.get("refusal") or _refused(delta.get("content"))
         thought = next(filter(None, (_thought(delta.get(name)) for name in THOUGHTS)), "")
         more_thought, text = _content(delta.get("content"))
@@ -308,13 +309,14 @@ class _Reply:
 
         That is known once two deltas in a row begin with all that came before them; the first of the two waits.
         """
-        so_far, waiting = "".join(self._text), self._grown
-        if not text or (self._finish and len(self._text) > 1 and text == so_far):
+        waiting, second = self._grown, len(self._text) == 1
+        if not text or (self._finish and len(self._text) > 1 and text == "".join(self._text)):
             return
         if waiting and (self._grows or text.startswith(waiting)):
             self._grows, self._grown = True, max(waiting, text, key=len)
+            so_far = "".join(self._text)
             text = text[len(so_far) :] if text.startswith(so_far) else ""
-        elif not waiting and len(self._text) == 1 and len(text) > len(so_far) and text.startswith(so_far):
+        elif not waiting and second and len(text) > len(self._text[0]) and text.startswith(self._text[0]):
             self._grown = text
             return
         else:
@@ -353,40 +355,6 @@ class _Reply:
             yield Truncated()
         if used := _usage(self._used, self._kept, self._model, self._at):
             yield used
-
-
-def _unheard(error: Exception) -> Fault:
-    """Say what went wrong with the connection."""
-    *_, cause = causes(error)
-    return Fault(f"{type(cause).__name__}: {cause}", kind_of(error))
-
-
-def _said(error: Any) -> Fault:
-    """Read an error that the endpoint itself tells, before the stream or within it."""
-    body = error.body.get("error", error.body) if isinstance(error.body, dict) else error.body
-    codes = {str(body.get(key)) for key in ("code", "type")} if isinstance(body, dict) else set()
-    inner = body.get("innererror") if isinstance(body, dict) else None  # Azure's
-    codes |= {str(inner.get("code"))} if isinstance(inner, dict) else set()
-    words = words_of(error.body) or error.message
-    status, wait_s = next(filter(None, map(_status, codes)), 0), None
-    if isinstance(error, APIStatusError):
-        status, wait_s = error.status_code, retry_after_s(error.response.headers)
-    kind: Kind = "spent" if codes & SPENT or status == 402 else "answered"
-    kind = "blocked" if codes & BLOCKED_CODES else kind
-    return Fault(words, "too_long" if "context_length_exceeded" in codes else kind, status, wait_s)
-
-
-def _status(code: str) -> int:
-    """Return the status that a code stands for; gateways send the status itself."""
-    return int(code) if re.fullmatch("[45][0-9]{2}", code) else STATUS.get(code, 0)
-
-
-TOLD: dict[type[Exception], Callable[[Exception], Fault]] = {
-    APIConnectionError: _unheard,
-    APIError: _said,
-    **dict.fromkeys(BODY_ERRORS, _unheard),
-}
-"""How to read what OpenAI's client raises, or lets through."""
 
 
 def _message(message: Message) -> dict[str, Any]:

@@ -19,13 +19,16 @@ from mindstream.models.model import Call, Distribution, Logprobs, Part, Piece, R
 from mindstream.models.providers.adapter import Adapter, Delta, Truncated, Withheld
 from mindstream.models.providers.address import DECISIONS, Address, address
 from mindstream.models.providers.capabilities import capabilities_of
-from mindstream.models.providers.gathered import gathered
 from mindstream.models.providers.limits import Tally, Waits, waits
 from mindstream.models.providers.thoughts import Thinking
 
 T = TypeVar("T")
 HOLD_S = 0.25
 """Seconds for which the first text of an endpoint is held back that has not answered before: it may be thought."""
+GAP_S = 0.04
+"""Seconds that arrivals are gathered for: 25 times a second is smooth to the eye."""
+AT_ONCE = 24
+"""Characters that are passed on as they come, before that: a first word is waited for."""
 UNWEIGHED = ("anthropic", "google", *DECISIONS)
 """Vendors none of whose models tell how likely a given text is."""
 
@@ -74,32 +77,36 @@ class Provider:
         watch = _Watch(self.name, self.waits)
         reading = _Reading(request, tally, self._address)
         used = withheld = None
-        async with gathered(adapter.stream(request)) as arrivals:
-            while not tally.full:
-                try:
-                    came = await watch.wait(arrivals.next(), tally, reading.until)
-                except _HeldLongEnough:
-                    if piece := reading.release():
-                        yield piece
-                    continue
-                if not came:
-                    break
-                for arrival in came:
-                    if isinstance(arrival, Usage):
-                        used = arrival
-                    elif isinstance(arrival, Withheld):
-                        withheld = arrival
-                    elif isinstance(arrival, Truncated):
-                        reading.truncated = True
-                    elif isinstance(arrival, Logprobs | TextLogprobs | Distribution):
-                        watch.go_on()
-                        yield arrival
-                    else:
-                        watch.go_on()
-                        for part in reading.take(arrival):
-                            yield part
-                    if tally.full:
+        try:
+            async with adapter.stream(request) as arrivals:
+                while not tally.full:
+                    try:
+                        gap_s = GAP_S if reading.came > AT_ONCE else 0.0
+                        came = await watch.wait(arrivals.next(gap_s), tally, reading.until)
+                    except _HeldLongEnough:
+                        if piece := reading.release():
+                            yield piece
+                        continue
+                    if not came:
                         break
+                    for arrival in came:
+                        if isinstance(arrival, Usage):
+                            used = arrival
+                        elif isinstance(arrival, Withheld):
+                            withheld = arrival
+                        elif isinstance(arrival, Truncated):
+                            reading.truncated = True
+                        elif isinstance(arrival, Logprobs | TextLogprobs | Distribution):
+                            watch.go_on()
+                            yield arrival
+                        else:
+                            watch.go_on()
+                            for part in reading.take(arrival):
+                                yield part
+                        if tally.full:
+                            break
+        finally:
+            watch.close()
         if piece := reading.end():
             yield piece
         self._check(request, withheld, tally, reading)
@@ -134,19 +141,24 @@ class Provider:
 
 
 class _Watch:
-    """Waits for what comes next, not longer than it may take; keep-alives and empty pieces are nothing."""
+    """Waits for what comes next, not longer than it may take; keep-alives and empty pieces are nothing.
+
+    One timer runs for the whole reply, as the deadline moves on with each piece.
+    """
 
     def __init__(self, name: str, waits: Waits) -> None:
         self._name, self._waits = name, waits
-        self._now = asyncio.get_running_loop().time
-        self._end = self._now() + waits.whole_s
+        self._loop = asyncio.get_running_loop()
+        self._end = self._loop.time() + waits.whole_s
         self._patience_s = waits.first_s
-        self._until = self._now() + waits.first_s
+        self._until = self._loop.time() + waits.first_s
+        self._timer: asyncio.TimerHandle | None = None
+        self._waiting: asyncio.Timeout | None = None
 
     def go_on(self) -> None:
         """Note that something came."""
         self._patience_s = self._waits.between_s
-        self._until = self._now() + self._patience_s
+        self._until = self._loop.time() + self._patience_s
 
     async def wait(self, coming: Awaitable[T], tally: Tally, held_until: float | None = None) -> T | None:
         """Return what comes, or None where the time for the whole reply is up.
@@ -155,8 +167,10 @@ class _Watch:
             _HeldLongEnough: it is `held_until`, on the loop's clock, and nothing came.
         """
         until = min(self._until, self._end)
+        if self._timer is None:
+            self._timer = self._loop.call_at(until, self._ring)
         try:
-            async with asyncio.timeout_at(until if held_until is None else min(until, held_until)):
+            async with asyncio.timeout_at(None if held_until is None else min(until, held_until)) as self._waiting:
                 return await coming
         except TimeoutError:
             if held_until is not None and held_until < until:
@@ -164,10 +178,27 @@ class _Watch:
             if self._until > self._end:
                 tally.late, tally.full = True, f"took longer than {self._waits.whole_s:g} s"
                 return None
+        finally:
+            self._waiting = None
         raise ModelSilent(
             f"{self._name} said nothing for {self._patience_s:g} s. Is it busy, or still loading?"
             " --patience S waits longer"
         )
+
+    def close(self) -> None:
+        """End the timer."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _ring(self) -> None:
+        """End the wait if its time is up; else look again when it is."""
+        self._timer = None
+        until = min(self._until, self._end)
+        if self._waiting is not None:
+            if until > self._loop.time():
+                self._timer = self._loop.call_at(until, self._ring)
+            else:
+                self._waiting.reschedule(until)
 
 
 def _adapter(at: Address) -> Adapter:
@@ -202,6 +233,7 @@ class _Reading:
         until: the time on the loop's clock at which text that is held back is passed on; None: it waits for a mark.
         truncated: the endpoint's limit of tokens was reached.
         thought: there were thoughts.
+        came: characters that came, of any kind.
     """
 
     def __init__(self, request: Request, tally: Tally, at: Address) -> None:
@@ -215,12 +247,14 @@ class _Reading:
         self.until: float | None = None
         self._half = ""
         self.truncated = self.thought = False
+        self.came = 0
 
     def take(self, arrival: Delta | Call) -> list[Part]:
         """Count what came; return the parts of the reply in it."""
         if isinstance(arrival, Call):
             self._tally.call()
             return [Call(legible(arrival.tool), legible(arrival.arguments), legible(arrival.id))]
+        self.came += len(arrival.text)
         if arrival.of == "arguments":
             self._tally.argue(arrival.text)
             return []

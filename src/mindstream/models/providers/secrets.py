@@ -33,6 +33,10 @@ _SHORTEST = 8
 _HEAD = 12
 """So much of a key's beginning gives it away, also where the rest was cut off."""
 _given: set[str] = set()
+_LOOKS_LIKE_A_KEY = re.compile(
+    r"(?<![\w-])(?:(?:sk|gsk|xai|tvly|hf|r8|pplx|nvapi)[-_](?=[\w-]*\d)[A-Za-z0-9_-]{20,}|AIza[\w-]{30,})"
+)
+"""A vendor's key that this process was not given as one: pasted where a model's name belongs, say."""
 
 
 _QUOTES = "\"'`“”‘’„«»"
@@ -97,6 +101,7 @@ def mask(text: str) -> str:
     keys = [key for key in (*_given, *_of_environment()) if len(key) >= _SHORTEST]
     for key in sorted(keys, key=len, reverse=True):
         text = _forms(key).sub(MASK, text)
+    text = _LOOKS_LIKE_A_KEY.sub(MASK, text)
     for read in (unquote, unquote_plus, _unescaped, html.unescape):
         plain = read(text)
         if plain != text and any(_forms(key).search(plain) for key in keys):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
 from itertools import groupby
 from typing import Any, Literal
 
+import httpx2
 from pydantic_ai import exceptions
 from pydantic_ai import messages as pydantic
 from pydantic_ai.direct import model_request_stream
@@ -15,13 +18,16 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
 from mindstream.models.model import Call, Message, Request, Usage
-from mindstream.models.providers.adapter import Arrival, Delta, Withheld
+from mindstream.models.providers.adapter import Arrival, Arrivals, Delta, Withheld
 from mindstream.models.providers.address import Address
 from mindstream.models.providers.failures import Fault, causes, failures, words_of
+from mindstream.models.providers.gathered import gathered
 from mindstream.models.providers.limits import all_tokens
 from mindstream.models.providers.prices import price
-from mindstream.models.providers.wire import HTTP_ERRORS, Refusal, http_client
+from mindstream.models.providers.wire import CONNECT_S, Allowance, Refusal, certificates, check_response
 
+HTTP_ERRORS = (httpx2.HTTPError, httpx2.InvalidURL)
+FLOOD_BYTES = 4_096
 DISCONNECTED = ("disconnected", "closed connection", "incomplete", "reset")
 
 
@@ -30,10 +36,13 @@ class Vendor:
 
     def __init__(self, at: Address) -> None:
         self._at = at
-        self._http = http_client(quick=False)
+        self._http = _http_client()
         self._model = _model(at, self._http)
 
-    async def stream(self, request: Request) -> AsyncGenerator[Arrival]:
+    def stream(self, request: Request) -> AbstractAsyncContextManager[Arrivals]:
+        return gathered(self._ask(request))
+
+    async def _ask(self, request: Request) -> AsyncGenerator[Arrival]:
         written, tools = _written(request)
         with failures(self._at, TOLD):
             async with model_request_stream(
@@ -53,6 +62,44 @@ class Vendor:
 
     async def aclose(self) -> None:
         await self._http.aclose()
+
+
+def _http_client() -> httpx2.AsyncClient:
+    """Return a client with the limits of `wire`; it waits as long as it is told elsewhere."""
+
+    async def ask_plain(request: httpx2.Request) -> None:
+        request.headers["accept-encoding"] = "identity"
+
+    async def check(response: httpx2.Response) -> None:
+        headers = response.headers
+        check_response(response.status_code, headers.get("location", ""), headers.get("content-encoding", ""))
+        response.stream = _Counted(response.stream)
+
+    return httpx2.AsyncClient(
+        timeout=httpx2.Timeout(None, connect=CONNECT_S),
+        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=100),
+        follow_redirects=False,
+        verify=certificates(),
+        event_hooks={"request": [ask_plain], "response": [check]},
+    )
+
+
+class _Counted(httpx2.AsyncByteStream):
+    """Passes bytes on until they are too many."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        allowance = Allowance(0)
+        async for data in self._stream:
+            allowance.take(data)
+            if len(data) >= FLOOD_BYTES:  # what is there already is read without waiting: others get their turn
+                await asyncio.sleep(0)
+            yield data
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
 
 
 def _model(at: Address, http: Any) -> Model:
@@ -150,7 +197,7 @@ def _broken(error: Exception) -> Fault:
 TOLD: dict[type[Exception], Callable[[Exception], Fault]] = {
     exceptions.ModelAPIError: _fault,
     exceptions.UnexpectedModelBehavior: _fault,
-    **dict.fromkeys(HTTP_ERRORS, _broken),
+    **dict.fromkeys((Refusal, *HTTP_ERRORS), _broken),
 }
 """How to read what pydantic-ai raises."""
 

@@ -67,10 +67,9 @@ def _settings(chosen: Chosen) -> Finding:
 
 
 def _variables() -> Iterator[Finding]:
-    for name in unknown_variables():
-        yield Finding(
-            "settings", "note", f"the variable {name} is set, and nothing reads it", "check its spelling, or unset it"
-        )
+    for name, meant in unknown_variables().items():
+        advice = f"did you mean {meant}?" if meant else "check its spelling, or unset it"
+        yield Finding("settings", "note", f"the variable {name} is set, and nothing reads it", advice)
 
 
 def _data(where: Location, named: str | None) -> Iterator[Finding]:

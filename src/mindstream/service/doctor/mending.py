@@ -180,6 +180,7 @@ def _rebuild(path: Path, fresh: sqlite3.Connection, copy: Path) -> Mended:
 
 def _write(tables: Tables, fresh: sqlite3.Connection, aside: Quarantine) -> dict[str, int]:
     fresh.execute("PRAGMA temp_store = MEMORY")
+    fresh.execute("PRAGMA secure_delete = ON")
     fresh.execute("BEGIN")
     for migration in MIGRATIONS:
         migration(fresh)

@@ -169,7 +169,7 @@ def _places(town: OpenTown, resident: Resident) -> Iterator[PlaceKnown]:
         at = setting.addresses[address]
         is_open = setting.rules.is_open(at, when) or person.name in setting.rules.owners(at)
         yield PlaceKnown(
-            address=address, name=place.words, hours=hours_on(dict(setting.rules), at, when),
+            address=address, name=place.words, hours=hours_on(setting.rules, at, when),
             open=is_open and may_use(setting, person, address),
         )  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from datetime import datetime
 from functools import cache
 
@@ -14,7 +14,7 @@ from mindstream.town.residents.turn import ResidentTurn
 from mindstream.town.setting import Setting
 from mindstream.town.world.address import Address, sector_of
 from mindstream.town.world.hours import clock
-from mindstream.town.world.rules import PlaceRule
+from mindstream.town.world.rules import PlaceRules
 from mindstream.town.world.world import Spot
 
 
@@ -67,7 +67,6 @@ def known_places(setting: Setting, person: Person, knows: Collection[str], when:
 
     What its usual day names beside them, as the things at which it works, comes last.
     """
-    rules = dict(setting.rules)
     arenas = [each for each in sorted(knows) if each.count(":") == 2]
     within = {each.rpartition(":")[0] for each in arenas}
     found = []
@@ -76,7 +75,7 @@ def known_places(setting: Setting, person: Person, knows: Collection[str], when:
             continue
         things = tuple(each.rpartition(":")[2] for each in setting.objects_in(address) if each in knows)
         home = is_home(person, address)
-        hours = hours_on(rules, setting.addresses[address], when)
+        hours = hours_on(setting.rules, setting.addresses[address], when)
         own = person.name in setting.rules.owners(setting.addresses[address])
         place = Place(words=words_of(address), things=things, home=home, own=own, hours=hours, address=address)
         found.append((address, place))
@@ -96,6 +95,16 @@ def may_use(setting: Setting, person: Person, place: str) -> bool:
     Its usual day leads there, or the town's file lets it in; where the file says nothing, it is nobody's home or the
     person's own house, and there no room of others.
     """
+    asked, known = setting.uses.get(person.name, (None, {}))
+    if asked is not person:  # a person of this name who is described otherwise
+        known = {}
+        setting.uses[person.name] = person, known
+    if (may := known.get(place)) is None:
+        may = known[place] = _may_use(setting, person, place)
+    return may
+
+
+def _may_use(setting: Setting, person: Person, place: str) -> bool:
     if any(f"{each.place}:".startswith(f"{place}:") for each in person.day):
         return True
     address = setting.addresses[place]
@@ -117,15 +126,14 @@ def is_let_in(setting: Setting, person: Person, at: Appointment) -> bool:
     return any(may_use(setting, each, at.place) for each in those)
 
 
-def hours_on(rules: Mapping[Address, PlaceRule], address: Address, when: datetime) -> str:
+def hours_on(rules: PlaceRules, address: Address, when: datetime) -> str:
     """Say when a place is open on a day: "08:00-20:00", "closed"; "" where nobody says or always."""
-    for level in range(address.level, 0, -1):
-        rule = rules.get(address.upto(level))
-        if rule is not None and rule.hours is not None:
-            if rule.days is not None and when.weekday() not in rule.days:
-                return "closed"
-            return ", ".join(f"{clock(each.start)}-{clock(each.end)}" for each in rule.hours)
-    return ""
+    rule = rules.hours(address)
+    if rule is None:
+        return ""
+    if rule.days is not None and when.weekday() not in rule.days:
+        return "closed"
+    return ", ".join(f"{clock(each.start)}-{clock(each.end)}" for each in rule.hours or ())
 
 
 def _is_of_the_town(setting: Setting, person: Person, place: Address) -> bool:

@@ -21,16 +21,20 @@ def look(name: str, where: Whereabouts, residents: Mapping[str, Resident], step:
     setting, profile, spot, state = where.setting, where.setting.profile, where.spots[name], residents[name].state
     if not profile.observes:
         return []
+    around, odd = where.residents_around(name), where.odd_around(name)
+    if len(around) == 1 and not odd and not sees_idle(profile):
+        return []
+    distance, vision = setting.world.distance, profile.vision
     seen = [
-        Percept(*_deed(residents[other].state, act, profile.compat), where.spots[other], who=other, place=act.place)
-        for other in where.residents_around(name)
-        if other != name and is_in_sight(setting, spot, where.spots[other]) and (act := residents[other].state.act)
+        Percept(*_deed(residents[other].state, act, profile.compat), there, who=other, place=act.place)
+        for other in around  # in the same arena
+        if other != name and distance(there := where.spots[other], spot) <= vision
+        and not is_unseen_edge(setting.world, there, profile) and (act := residents[other].state.act)
         and (act.why != "talk" or residents[other].state.partner)  # a talk that is over is nothing to see
     ]  # fmt: skip
     others = people_seen(seen, residents)
     if profile.lives == "paper":
         seen += _used_things(setting, spot, others, step)
-    odd = where.odd_around(name)
     seen += [thing for place in odd if (thing := see_thing(setting, spot, place, where.conditions[place]))]
     if sees_idle(profile):
         seen += idle_things(setting, spot, where.conditions)
@@ -72,6 +76,8 @@ def _deed(state: ResidentState, act: Act, compat: bool) -> tuple[str, str, str]:
 
 def nearest(percepts: Sequence[Percept], spot: Spot, most: int) -> list[Percept]:
     """Return the nearest, by Euclidean distance, each thing once."""
+    if len(percepts) < 2:
+        return list(percepts[:most])
     x, y = spot
     by_distance = sorted(
         percepts, key=lambda each: ((each.spot[0] - x) ** 2 + (each.spot[1] - y) ** 2, each.triple, each.place)

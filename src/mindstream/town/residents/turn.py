@@ -60,6 +60,11 @@ class Resident:
         """What it is called."""
         return self.person.name
 
+    def lives_in_scenes(self, profile: Profile) -> bool:
+        """Tell whether a model plans its days, in scenes."""
+        in_scenes = profile.lives == "scenes" and profile.plans and not profile.compat
+        return in_scenes and self.models.of("planner").name != Rules.name
+
     def begin(self, now: Moment) -> None:
         """Begin a turn: nothing of what this process did before it, or of one that failed, counts in it."""
         self.clock.advance(now - self.clock.now())
@@ -115,9 +120,7 @@ class ResidentTurn:
     @property
     def lives_in_scenes(self) -> bool:
         """Whether a model plans its days, in scenes."""
-        profile = self.profile
-        in_scenes = profile.lives == "scenes" and profile.plans and not profile.compat
-        return in_scenes and self.resident.models.of("planner").name != Rules.name
+        return self.resident.lives_in_scenes(self.profile)
 
     @property
     def identity(self) -> str:

@@ -52,7 +52,7 @@ class Address:
     @property
     def parent(self) -> Address | None:
         """The place around it; None for the world."""
-        return Address(self.names[:-1]) if len(self.names) > 1 else None
+        return self.upto(len(self.names) - 1) if len(self.names) > 1 else None
 
     def child(self, name: str) -> Address:
         """Return the address of something in it."""
@@ -60,7 +60,11 @@ class Address:
 
     def upto(self, level: int) -> Address:
         """Return the place of that level around it, or itself where it does not go so deep."""
-        return Address(self.names[:level]) if level < len(self.names) else self
+        if level >= len(self.names):
+            return self
+        around = object.__new__(Address)  # its names were checked with this address
+        object.__setattr__(around, "names", self.names[:level])
+        return around
 
     def is_within(self, other: Address) -> bool:
         """Tell whether it is `other` or lies in it."""

@@ -54,16 +54,15 @@ class PlaceRules:
 
     def __init__(self, rules: Mapping[Address, PlaceRule] | None = None) -> None:
         self._rules = dict(rules or {})
+        self._around_of: dict[Address, tuple[PlaceRule, ...]] = {}
 
     def __iter__(self) -> Iterator[tuple[Address, PlaceRule]]:
         return iter(self._rules.items())
 
     def is_open(self, address: Address, at: datetime) -> bool:
         """Tell whether a place is open at a moment of the game."""
-        for rule in self._around(address):
-            if rule.hours is not None:
-                return not rule.hours or any(_is_open(hours, rule.days, at) for hours in rule.hours)
-        return True
+        rule = self.hours(address)
+        return rule is None or not rule.hours or any(_is_open(hours, rule.days, at) for hours in rule.hours)
 
     def capacity(self, address: Address) -> int | None:
         """Return how many residents a place takes at once; None: as many as come."""
@@ -99,9 +98,18 @@ class PlaceRules:
             return False
         return resident in self.owners(address) or self.is_open(address, at)
 
-    def _around(self, address: Address) -> list[PlaceRule]:
-        levels = (address.upto(level) for level in range(address.level, 0, -1))
-        return [rule for place in levels if (rule := self._rules.get(place)) is not None]
+    def hours(self, address: Address) -> PlaceRule | None:
+        """Return the rule that sets a place's opening hours; None: no rule does."""
+        return next((rule for rule in self._around(address) if rule.hours is not None), None)
+
+    def _around(self, address: Address) -> tuple[PlaceRule, ...]:
+        """Return the rules of a place and of the places around it, the narrowest first."""
+        known = self._around_of.get(address)
+        if known is None:
+            levels = (address.upto(level) for level in range(address.level, 0, -1))
+            known = tuple(rule for place in levels if (rule := self._rules.get(place)) is not None)
+            self._around_of[address] = known
+        return known
 
 
 def parse_hours(text: str) -> tuple[Hours, ...]:

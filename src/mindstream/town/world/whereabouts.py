@@ -8,6 +8,7 @@ from typing import NamedTuple
 from mindstream.town.compat import sees_idle
 from mindstream.town.events import Act, ObjectChanged
 from mindstream.town.setting import Setting
+from mindstream.town.world.walk import read_walk
 from mindstream.town.world.world import Spot
 
 
@@ -37,7 +38,7 @@ class Whereabouts:
         self.spots: dict[str, Spot] = {}
         self.marked: set[str] = set()
         self.entered: set[str] = set()
-        self._walking: dict[str, Act] = {}
+        self._walking: dict[str, tuple[int, tuple[Spot, ...]]] = {}  # since which step, and over which tiles
         self._residents: dict[int, dict[str, None]] = {}
         self._odd: dict[int, dict[str, None]] = {}
         self._arena: dict[str, int] = {}
@@ -81,15 +82,20 @@ class Whereabouts:
     def set_off(self, name: str, act: Act, step: int) -> None:
         """Let somebody be on its way to where it does something, unless it is there."""
         self._walking.pop(name, None)
-        if not act.has_arrived(step):
-            self._walking[name] = act
+        tiles = read_walk(act.path)
+        if step < act.since + len(tiles) - 1:
+            self._walking[name] = act.since, tiles
 
     def walk(self, step: int) -> None:
         """Move whoever is on the way, and mark who could see something new by it."""
-        moved = {name: spot for name, act in self._walking.items() if (spot := act.spot(step)) != self.spots[name]}
-        self._walking = {name: act for name, act in self._walking.items() if step < act.arrives}
-        for name, spot in moved.items():
-            self.place(name, spot)
+        moved = []
+        for name, (since, tiles) in tuple(self._walking.items()):
+            at, last = step - since, len(tiles) - 1
+            if at >= last:
+                del self._walking[name]
+            if (spot := tiles[max(0, min(at, last))]) != self.spots[name]:
+                self.place(name, spot)
+                moved.append(name)
         for name in moved:  # when all have moved, so that it does not matter who was first
             self._mark_near(name)
 

@@ -36,6 +36,10 @@ class Fields:
         mask[self.postings.of(name + IS_SOMETHING if value is None else _key(name, value))] = True
         return ~mask if value is None else mask
 
+    def rows(self, name: str, value: str) -> list[int] | None:
+        """Return the positions of the records that have this text there; None: it is too long to be looked up."""
+        return self.postings.of(_key(name, value)).tolist() if is_plain(value) else None
+
     def large(self, name: str) -> list[int]:
         """Return the positions of the records whose value there has to be compared in the store."""
         return [int(at) for at in self.postings.of(name + IS_LARGE)]

@@ -7,9 +7,7 @@ import contextlib
 import hashlib
 import json
 import os
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,22 +17,21 @@ from mindstream.clock import Moment, SharedClock
 from mindstream.errors import StorageError
 from mindstream.location import Location
 from mindstream.log.erasure import erase_typed
-from mindstream.log.events import Logged
 from mindstream.log.folder import KEPT_COLUMNS
 from mindstream.log.names import StreamKey
 from mindstream.log.work import Taken, take
 from mindstream.memory.store import queries, registry
 from mindstream.memory.store.erasure import Carriers
 from mindstream.memory.store.kept.columns_file import delete_kept
-from mindstream.memory.store.postgres.candidates import Finder
 from mindstream.memory.store.postgres.connection import AT_ONCE, PostgresDatabase, Rows
 from mindstream.memory.store.postgres.lending import REST_S, Connection
-from mindstream.memory.store.postgres.segments import SMALLEST, Indexing
+from mindstream.memory.store.postgres.reading import PostgresIndexReader
+from mindstream.memory.store.postgres.segments import Indexing
 from mindstream.memory.store.postgres.tables import ACCOUNTS, MIGRATIONS, TABLES
 from mindstream.memory.store.record import KINDS, Kind, Record, Vector
 from mindstream.memory.store.rows import COLUMNS, FIELDS, record_of
 from mindstream.memory.store.sql_store import SqlStore
-from mindstream.memory.store.store import Candidates, Changes, Commit
+from mindstream.memory.store.store import Candidates, Changes
 from mindstream.memory.store.tenant import EVERYONE, Tenant
 from mindstream.paths import home
 from mindstream.text.dates import DateSpan
@@ -87,11 +84,6 @@ class PostgresStore(SqlStore):
         except BaseException:
             self._database.abandon()
             raise
-        self._finder = Finder()
-        self._unindexed: Counter[StreamKey] = Counter()
-        self._indexing: dict[StreamKey, asyncio.Task[None]] = {}
-        self._filler = ThreadPoolExecutor(1, "index")
-        """One stream after the other: a filling takes minutes, and everybody shares the loop's own threads."""
 
     async def candidates(
         self,
@@ -105,25 +97,11 @@ class PostgresStore(SqlStore):
     ) -> Candidates:
         self.tenant.own(stream)
         wanted = KINDS if kinds is None else kinds
-        found = await self._database.read(lambda rows: self._finder.find(rows, stream, vector, words, n, wanted, spans))
+        found = await self._database.read(
+            lambda rows: self._finder.find(PostgresIndexReader(rows), stream, vector, words, n, wanted, spans)
+        )
         self._index(stream)  # now, that it is not in the way
         return found
-
-    async def commit(self, *commits: Commit) -> list[Logged]:
-        logged = await super().commit(*commits)
-        for commit in commits:
-            self._unindexed[commit.mind] += sum(len(entry.records) for entry in commit.entries)
-            if self._unindexed[commit.mind] >= SMALLEST:
-                self._index(commit.mind)
-        return logged
-
-    def _index(self, stream: StreamKey) -> asyncio.Task[None]:
-        """Fill the index of a stream behind."""
-        if stream not in self._indexing:
-            self._unindexed.pop(stream, None)
-            self._indexing[stream] = asyncio.ensure_future(self._fill(stream))
-            self._indexing[stream].add_done_callback(lambda _: self._indexing.pop(stream, None))
-        return self._indexing[stream]
 
     async def _fill(self, stream: StreamKey) -> None:
         indexing = Indexing(self._database, stream)
@@ -137,12 +115,6 @@ class PostgresStore(SqlStore):
                 await asyncio.wait([running], timeout=CANCELS_S)
             with contextlib.suppress(StorageError):
                 running.result()
-
-    async def index(self, stream: StreamKey) -> None:
-        """Fill the index of a stream with all that is written by now; a short stream has none."""
-        if running := self._indexing.get(stream):
-            await asyncio.wait([running])
-        await asyncio.wait([self._index(stream)])
 
     def _erase_beside(self, stream: StreamKey, found: Carriers) -> None:
         erase_typed(self._place.beside, stream, found.is_meant)
@@ -226,13 +198,6 @@ class PostgresStore(SqlStore):
         if self.tenant.name:
             await self._database.write(lambda rows: rows.execute("DELETE FROM counters"))  # row-level security: its own
             await self._database.vacuum("counters", full=True)
-
-    async def close(self) -> None:
-        fillings = [*self._indexing.values()]
-        for filling in fillings:
-            filling.cancel()
-        await asyncio.gather(*fillings, return_exceptions=True)
-        await super().close()
 
 
 def cache_folder(url: str, tenant: str) -> Path | None:

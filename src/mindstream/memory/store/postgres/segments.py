@@ -1,49 +1,44 @@
-"""An index of words and vectors for streams that are too long to be held, filled behind what is written.
+"""The index of words and vectors in PostgreSQL, filled in the background.
 
-Words: for each term of a segment (a run of a stream's records) its postings, packed as numbers. PostgreSQL's own
-indexes of words cannot serve: under row-level security `&&` and `@@` never use one, as they are not leakproof. Terms
-stand as hashes, so that no word of a record is in an index. Vectors: pgvector's halfvec, where the server has it,
-beside the bytes of which scores are made; not in `records`, where each touch would write the graph anew.
+Words: segments (word_index/segments). PostgreSQL's own word indexes do not serve: under row-level security `&&` and
+`@@` never use one, as they are not leakproof. Vectors: pgvector's halfvec, where the server has it, in a table of
+their own; in `records` each touch would write the graph anew.
 
-A segment grows by being made anew of SEVERAL neighbours. What changes while it is made takes its row (tables.unindex),
-and then it is not kept. Its vectors are written a portion a transaction: where the filling is broken off, whoever fills
-next goes on behind the last one.
+A change to a record that is being indexed deletes the segment's row (tables.unindex); the segment is then discarded.
+Its vectors are written a portion a transaction: a filling that was broken off is resumed behind the last one.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
-import math
 import threading
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import psycopg
 
-from mindstream.caches import remember
 from mindstream.log.names import StreamKey
-from mindstream.memory.store.columns import EPISODIC, is_asking
 from mindstream.memory.store.postgres.connection import PostgresDatabase, Rows
 from mindstream.memory.store.postgres.lending import Connection
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.rows import COLUMNS, record_of
 from mindstream.memory.store.validation import is_finite
-from mindstream.text.words import terms
+from mindstream.memory.store.word_index.segments import (
+    LARGEST,
+    BrokenOff,
+    Segment,
+    is_long,
+    next_gap,
+    pack,
+    to_join,
+)
 
-SEARCHED_FROM = 16_384
-"""A stream of fewer records is read whole in a second."""
-SMALLEST, SEVERAL, LARGEST = 256, 16, 65_536
-"""A segment has 256 records, 4,096 or 65,536."""
 PORTION = 500
 """So many vectors are written at once: a second, where the graph is large."""
-MOST_TIMES, MOST_LENGTH = 15, 15
 BUSY = 0x73656172  # "sear": the first key of the lock of whoever fills a stream's index
-PROBES = "SELECT count(*) FROM (SELECT 1 FROM records WHERE stream = ? LIMIT ?) AS found"
 SEGMENTS = "SELECT id, first, last, count FROM segments WHERE stream = ? AND ready ORDER BY last"
+BETWEEN = "SELECT number FROM records WHERE stream = ? AND number > ? AND number < ? ORDER BY number LIMIT ?"
 MAKING = "DELETE FROM segments WHERE stream = ? AND NOT ready"
 BEGUN = "SELECT 1 FROM counters WHERE name = 'changed' FOR SHARE"
 """Waits for whoever writes at this moment, who has not seen the row of the segment that is being made."""
@@ -51,19 +46,6 @@ EXTENSION = (
     "SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE extname = 'vector'"
 )
 COLUMN = "SELECT 1 FROM pg_attribute WHERE attrelid = 'nearness'::regclass AND attname = 'near' AND NOT attisdropped"
-
-
-class Segment(NamedTuple):
-    """A run of a stream's records, by their numbers, first and last included."""
-
-    id: int
-    first: int
-    last: int
-    size: int
-
-
-class BrokenOff(Exception):  # noqa: N818
-    """The filling is not to go on."""
 
 
 class Indexing:
@@ -116,8 +98,7 @@ class Indexing:
         self._heed()
         rows = Rows(connection)
         rows.execute(MAKING, (self._stream,))  # somebody died over it
-        found = rows.execute(PROBES, (self._stream, SEARCHED_FROM)).fetchone()
-        if not found or found[0] < SEARCHED_FROM:
+        if not is_long(rows, self._stream):
             return
         vectors = _with_vectors(connection)
         while gap := self._gap(rows):
@@ -126,31 +107,24 @@ class Indexing:
                 _index_vectors(connection, vectors)
             self._join(connection, vectors)
 
-    def _gap(self, rows: Rows) -> tuple[int, int] | None:
-        """Return the numbers of records that no segment holds, at most LARGEST of them, at least SMALLEST."""
+    def _segments(self, rows: Rows) -> list[Segment]:
         self._heed()
-        after = 0
-        segments = [Segment(*row) for row in rows.execute(SEGMENTS, (self._stream,))]
-        for before in [each.first for each in segments] + [2**62]:
-            for size in (LARGEST, LARGEST // SEVERAL, SMALLEST):
-                sql = (
-                    "SELECT number FROM records WHERE stream = ? AND number > ? AND number < ? ORDER BY number LIMIT ?"
-                )
-                inside = [row[0] for row in rows.execute(sql, (self._stream, after, before, size))]
-                if len(inside) == size or (inside and before < 2**62):
-                    return inside[0], inside[-1]
-            after = next((each.last for each in segments if each.first == before), after)
-        return None
+        return [Segment(*row) for row in rows.execute(SEGMENTS, (self._stream,))]
+
+    def _gap(self, rows: Rows) -> tuple[int, int] | None:
+        """Return the first and the last number of the records that the next segment is to hold."""
+
+        def between(after: int, before: int, most: int) -> list[int]:
+            return [row[0] for row in rows.execute(BETWEEN, (self._stream, after, before, most))]
+
+        inside = next_gap(self._segments(rows), between, LARGEST)
+        return (inside[0], inside[-1]) if inside else None
 
     def _join(self, connection: Connection, vectors: str) -> None:
-        """Make one of the newest segments where SEVERAL of them are as small as one another."""
-        while True:
-            self._heed()
-            segments = [Segment(*row) for row in Rows(connection).execute(SEGMENTS, (self._stream,))][-SEVERAL:]
-            sizes = [each.size for each in segments]
-            if len(sizes) < SEVERAL or sum(sizes) > LARGEST or 2 * min(sizes) < max(sizes):
-                return
-            if not self._make(connection, segments[0].first, segments[-1].last, vectors, [s.id for s in segments]):
+        """Make one of the newest segments where several of them are as small as one another."""
+        while several := to_join(self._segments(Rows(connection))):
+            ids = [each.id for each in several]
+            if not self._make(connection, several[0].first, several[-1].last, vectors, ids):
                 return
 
     def _make(self, connection: Connection, first: int, last: int, vectors: str, old: Sequence[int]) -> bool:
@@ -213,51 +187,18 @@ class Indexing:
 def _write_postings(
     rows: Rows, segment: int, found: Sequence[tuple[int, Record]], heed: Callable[[], None]
 ) -> tuple[Any, ...]:
-    """Write the postings of a segment's records; return its columns `words` to `asks`. `heed` may break it off.
-
-    A posting is the place in the segment, how long that record is (in half steps of 2), and how often it has the term.
-    """
-    postings: defaultdict[int, list[int]] = defaultdict(list)
-    kinds = sorted({record.kind for _, record in found})
-    inside = [record.episode if record.kind in EPISODIC else "" for _, record in found]
-    episodes = {name: at for at, name in enumerate(dict.fromkeys(name for name in inside if name))}
-    episode = np.array([episodes.get(name, -1) for name in inside], np.int32)
-    lengths, asks = np.zeros(len(found), np.int32), np.zeros(len(found), np.bool_)
-    talk: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
-    for at, (_, record) in enumerate(found):
-        heed()
-        said = found_by(record)
-        lengths[at], asks[at] = len(said), is_asking(record.text)
-        if record.kind == "chat" and record.by:
-            talk[record.by][0] += 1
-            talk[record.by][1] += len(said)
-        length = min(round(2 * math.log2(len(said) + 1)), MOST_LENGTH)
-        for term, times in Counter(said).items():
-            postings[hashed(term)].append(at << 8 | length << 4 | min(times, MOST_TIMES))
+    """Write the postings of a segment's records; return its columns `words` to `asks`. `heed` may break it off."""
+    packed = pack(found, heed)
     rows.execute(
         "INSERT INTO postings (segment, term, count, packed)"
         " SELECT ?, * FROM unnest(?::bigint[], ?::integer[], ?::bytea[])",
-        (segment, list(postings), [len(each) for each in postings.values()],
-         [np.array(each, np.uint32).tobytes() for each in postings.values()]),
+        (segment, [term for term, _ in packed.postings], [len(each) for _, each in packed.postings],
+         [each.tobytes() for _, each in packed.postings]),
     )  # fmt: skip
-    sizes = np.bincount(episode[episode >= 0], lengths[episode >= 0], len(episodes)).astype(np.float32)
-    of_kind = bytes(kinds.index(record.kind) for _, record in found)
-    numbers = np.array([number for number, _ in found], np.int64)
     return (
-        int(lengths.sum()), kinds, numbers.tobytes(), of_kind, episode.tobytes(), sizes.tobytes(), json.dumps(talk),
-        np.packbits(asks).tobytes(),
+        packed.words, packed.kinds, packed.numbers.tobytes(), packed.kind, packed.episode.tobytes(),
+        packed.sizes.tobytes(), packed.said, packed.asks,
     )  # fmt: skip
-
-
-def found_by(record: Record) -> list[str]:
-    """Return the terms that a record is found by."""
-    return terms(" ".join((record.text, *record.keywords, *(record.about or ()))))
-
-
-@remember(1 << 16)
-def hashed(term: str) -> int:
-    """Return the number that stands for a term."""
-    return int.from_bytes(blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest(), signed=True)
 
 
 def _with_vectors(connection: Connection) -> str:

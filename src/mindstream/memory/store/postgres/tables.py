@@ -11,12 +11,15 @@ from collections.abc import Sequence
 from mindstream.memory.store import registry
 from mindstream.memory.store.postgres.entering import Migration
 from mindstream.memory.store.postgres.lending import Connection
+from mindstream.memory.store.tables import TALKS
 from mindstream.memory.store.tenant import EVERYONE
 
 SEARCHED = ("segments", "postings", "nearness")
 """What can be made anew from the records: an index of words and vectors for streams that are too long to be held."""
 FIRST = ("log", "records", "erased", "counters", "work", "checkpoints", "streams", "uniques")
-TABLES = (*FIRST, "kept", *SEARCHED)
+LINEAGE = ("lineage", "log_lineage")
+"""What was derived from a record or a row of the log; triggers keep it in step."""
+TABLES = (*FIRST, "kept", *LINEAGE, *SEARCHED)
 ACCOUNTS = ("erasures", "retention", "audit", "salts")
 """What the database itself keeps, beside people's rows."""
 TENANT = """tenant text COLLATE "C" NOT NULL DEFAULT current_setting('mindstream.tenant')"""
@@ -191,7 +194,7 @@ def _m008_no_words_in_statistics(connection: Connection) -> None:
     graphs = "SELECT indexname FROM pg_indexes WHERE tablename = 'nearness' AND indexdef LIKE '%USING hnsw%'"
     for (graph,) in connection.execute(f"{graphs} AND schemaname = current_schema()".encode()).fetchall():
         connection.execute(f"ALTER INDEX {graph} ALTER COLUMN 1 SET STATISTICS 0".encode())
-    for table in TABLES:
+    for table in (*FIRST, "kept", *SEARCHED):
         if table != "streams":
             connection.execute(f"ALTER TABLE {table} ALTER COLUMN tenant SET STATISTICS 0".encode())
 
@@ -217,9 +220,60 @@ def _m011_retention_policy(connection: Connection) -> None:
         connection.execute(f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY".encode())
 
 
+STEP_12 = (
+    f"CREATE TABLE lineage (number bigint NOT NULL, source {KEY}, {TENANT}, PRIMARY KEY (number, source))",
+    f"CREATE TABLE log_lineage (seq bigint NOT NULL, source bigint NOT NULL, {TENANT}, PRIMARY KEY (seq, source))",
+    "CREATE FUNCTION strings_of(held text) RETURNS SETOF text LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN"
+    " RETURN QUERY SELECT DISTINCT value #>> '{}' FROM jsonb_array_elements(held::jsonb)"
+    " WHERE jsonb_typeof(value) = 'string'; EXCEPTION WHEN data_exception THEN RETURN; END $$",
+    "CREATE FUNCTION sources_of(held text) RETURNS SETOF bigint LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN"
+    " RETURN QUERY SELECT DISTINCT value::bigint FROM (SELECT held::jsonb -> 'answers' AS value UNION ALL SELECT"
+    " jsonb_array_elements(coalesce(held::jsonb -> 'about', '[]'))) AS found WHERE jsonb_typeof(value) = 'number';"
+    " EXCEPTION WHEN data_exception THEN RETURN; END $$",
+    "INSERT INTO lineage (number, source, tenant) SELECT number, strings_of(evidence), tenant FROM records"
+    " WHERE evidence IS NOT NULL",
+    "INSERT INTO log_lineage (seq, source, tenant) SELECT seq, sources_of(payload), tenant FROM log"
+    f" WHERE kind IN ({TALKS})",
+    "CREATE INDEX lineage_of ON lineage (source)",
+    "CREATE INDEX log_lineage_of ON log_lineage (source)",
+    "CREATE FUNCTION add_lineage() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+    " INSERT INTO lineage (number, source, tenant) SELECT NEW.number, strings_of(NEW.evidence), NEW.tenant;"
+    " RETURN NULL; END $$",
+    "CREATE FUNCTION add_log_lineage() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+    " INSERT INTO log_lineage (seq, source, tenant) SELECT NEW.seq, sources_of(NEW.payload), NEW.tenant;"
+    " RETURN NULL; END $$",
+    "CREATE FUNCTION drop_lineage() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+    " DELETE FROM lineage WHERE number = OLD.number; RETURN NULL; END $$",
+    "CREATE FUNCTION drop_log_lineage() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+    " DELETE FROM log_lineage WHERE seq = OLD.seq; RETURN NULL; END $$",
+    "CREATE TRIGGER records_lineage AFTER INSERT ON records FOR EACH ROW WHEN (NEW.evidence IS NOT NULL)"
+    " EXECUTE FUNCTION add_lineage()",
+    f"CREATE TRIGGER log_lineage AFTER INSERT ON log FOR EACH ROW WHEN (NEW.kind IN ({TALKS}))"
+    " EXECUTE FUNCTION add_log_lineage()",
+    "CREATE TRIGGER records_without_lineage AFTER DELETE ON records FOR EACH ROW EXECUTE FUNCTION drop_lineage()",
+    "CREATE TRIGGER log_without_lineage AFTER DELETE ON log FOR EACH ROW EXECUTE FUNCTION drop_log_lineage()",
+    "CREATE INDEX records_superseded ON records (superseded_by) WHERE superseded_by IS NOT NULL AND slot IS NULL",
+    "CREATE INDEX records_unembedded ON records (stream, number) WHERE embedder = ''",
+    "CREATE INDEX work_failed ON work (mind) WHERE error <> ''",
+    "ALTER TABLE lineage ALTER COLUMN source SET STATISTICS 0, ALTER COLUMN tenant SET STATISTICS 0",
+    "ALTER TABLE log_lineage ALTER COLUMN tenant SET STATISTICS 0",
+)
+
+
+def _m012_lineage(connection: Connection) -> None:
+    """Find what was derived from a record or a row of the log, and records without a vector, by an index."""
+    for table in ("records", "log"):  # the rows of all tenants
+        connection.execute(f"ALTER TABLE {table} NO FORCE ROW LEVEL SECURITY".encode())
+    for statement in STEP_12:
+        connection.execute(statement.encode())
+    for table in ("records", "log"):
+        connection.execute(f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY".encode())
+    _wall(connection, LINEAGE)
+
+
 MIGRATIONS: list[Migration] = [
     _m001_tables, _m002_walls, _m003_kept, _m004_writers, _m005_best_held, _m006_segments, _m007_accounts,
     _m008_no_words_in_statistics, _m009_episodes_of_talk, _m010_what_is_usual,
-    _m011_retention_policy,
+    _m011_retention_policy, _m012_lineage,
 ]  # fmt: skip
 """Append only: a database remembers how many of these it has seen."""

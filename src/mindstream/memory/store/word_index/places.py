@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mindstream.memory.store.postgres.connection import Rows, binary
-from mindstream.memory.store.record import Kind
+from mindstream.log.names import StreamKey
+from mindstream.memory.store.record import Kind, Record, Vector
 from mindstream.text.dates import DateSpan
 
 Floats = NDArray[np.float32]
@@ -20,8 +21,36 @@ HELD_SEGMENTS = 128
 """Of so many segments, each of at most 65,536 records, it is remembered which records they are: 14 bytes a record."""
 PROBES = 16
 """So many records are looked at at once, to find from which on they were written at a moment or later."""
-PLACES = "SELECT id, numbers, kinds, kind, episode, sizes, asks FROM segments WHERE id = ANY(%s)"
-CREATED = "SELECT number, created FROM records WHERE number = ANY(%s)"
+
+
+class IndexReader(Protocol):
+    """Reads the index of a database, as of one moment."""
+
+    def ready(self, stream: StreamKey) -> Sequence[tuple[int, int, int, str]]:
+        """Return a stream's segments in order: id, count of records, of their terms, and who says how much."""
+
+    def places(self, segments: Sequence[int]) -> Iterable[tuple[Any, ...]]:
+        """Yield of each segment: id, numbers, kinds, kind, episode, sizes, asks (see segments.Packed)."""
+
+    def postings(self, segments: Sequence[int], terms: Sequence[int]) -> Iterable[tuple[int, int, bytes]]:
+        """Yield segment, term and postings where a segment has a term."""
+
+    def unindexed(self, stream: StreamKey) -> Sequence[int]:
+        """Return the numbers of the newest records that no segment holds."""
+
+    def nearest(
+        self, stream: StreamKey, places: Mapping[int, Place], count: int, vector: Vector, n: int, kinds: Sequence[Kind]
+    ) -> Numbers:
+        """Return the numbers of the n records nearest to a vector; `count`: the records of all segments."""
+
+    def newest(self, stream: StreamKey, n: int, kinds: Sequence[Kind]) -> Iterable[int]:
+        """Return the numbers of the newest records and of those held best."""
+
+    def created(self, numbers: Sequence[int]) -> Mapping[int, float]:
+        """Return when records were written."""
+
+    def records(self, numbers: Sequence[int], kinds: Sequence[Kind]) -> list[tuple[int, Record]]:
+        """Return the records of these kinds with their numbers, each once, in the order of writing."""
 
 
 @dataclass(frozen=True)
@@ -67,10 +96,10 @@ class Places:
     def __init__(self) -> None:
         self._held: OrderedDict[int, Place] = OrderedDict()
 
-    def of(self, rows: Rows, segments: Sequence[int]) -> list[Place]:
+    def of(self, reader: IndexReader, segments: Sequence[int]) -> list[Place]:
         """Return which records are in segments."""
         if missing := [each for each in segments if each not in self._held]:
-            for id_, numbers, kinds, kind, episode, sizes, asks in binary(rows, PLACES, (missing,)):
+            for id_, numbers, kinds, kind, episode, sizes, asks in reader.places(missing):
                 asking = np.unpackbits(np.frombuffer(asks, np.uint8), count=len(kind)).view(np.bool_)
                 self._held[id_] = Place(
                     np.frombuffer(numbers, np.int64), kinds, np.frombuffer(kind, np.uint8),
@@ -84,20 +113,20 @@ class Places:
         return found
 
 
-def written_in(rows: Rows, numbers: Numbers, spans: Sequence[DateSpan]) -> NDArray[np.bool_]:
+def written_in(reader: IndexReader, numbers: Numbers, spans: Sequence[DateSpan]) -> NDArray[np.bool_]:
     """Mark the records that were written in any of these stretches of time; they stand in the order of writing."""
     inside = np.zeros(len(numbers), np.bool_)
     for span in spans:
-        inside[_first_since(rows, numbers, span.since) : _first_since(rows, numbers, span.until)] = True
+        inside[_first_since(reader, numbers, span.since) : _first_since(reader, numbers, span.until)] = True
     return inside
 
 
-def _first_since(rows: Rows, numbers: Numbers, moment: float) -> int:
+def _first_since(reader: IndexReader, numbers: Numbers, moment: float) -> int:
     """Return the place of the first record that was written at a moment or later."""
     low, high = 0, len(numbers)
     while low < high:
         probes = np.unique(np.linspace(low, high - 1, PROBES).astype(np.int64))
-        created = dict(binary(rows, CREATED, (numbers[probes].tolist(),)))
+        created = reader.created(numbers[probes].tolist())
         later = [at for at in probes.tolist() if created.get(int(numbers[at]), moment) >= moment]
         earlier = [at for at in probes.tolist() if created.get(int(numbers[at]), moment) < moment]
         low, high = max(earlier, default=low - 1) + 1, min(later, default=high)

@@ -1,4 +1,4 @@
-"""Records that may answer, found by the database: those that have the words, or stand around them, and the nearest."""
+"""Records that may answer, found by a store's index: by their words, around those, and by their vectors."""
 
 from __future__ import annotations
 
@@ -10,13 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mindstream.log.names import StreamKey
-from mindstream.memory.store import queries
-from mindstream.memory.store.postgres.connection import Rows, binary
-from mindstream.memory.store.postgres.places import Floats, Numbers, Place, Places, written_in
-from mindstream.memory.store.postgres.segments import EXTENSION, SMALLEST, hashed, written
-from mindstream.memory.store.record import Kind, Record, Vector
-from mindstream.memory.store.rows import COLUMNS, record_of
+from mindstream.memory.store.record import Kind, Vector
 from mindstream.memory.store.store import Candidates, Told
+from mindstream.memory.store.word_index.places import Floats, IndexReader, Numbers, Place, Places, written_in
+from mindstream.memory.store.word_index.segments import hashed
 from mindstream.text.dates import DateSpan
 from mindstream.text.lexical import GROUP_B, GROUP_K1, K1, B, resisting, saturated, telling_all
 
@@ -30,26 +27,6 @@ SAMPLE = 64
 """So many, evenly spread over the stream, tell what is usual in it."""
 NEXT_TO, ANSWER, IN_EPISODE = np.float32(0.3), np.float32(1.3), np.float32(1.25)
 """What counts of a word in the record before and after, after one that asks, and in the whole episode."""
-READY = "SELECT id, count, words, said FROM segments WHERE stream = ? AND ready ORDER BY last"
-POSTINGS = "SELECT segment, term, packed FROM postings WHERE segment = ANY(%s) AND term = ANY(%s)"
-UNHELD = (
-    "SELECT number FROM records WHERE stream = ? AND number >"
-    " (SELECT coalesce(max(last), 9223372036854775807) FROM segments WHERE stream = ? AND ready)"
-    " ORDER BY number DESC LIMIT ?"
-)
-RECORDS = f"SELECT number, {COLUMNS} FROM records WHERE number = ANY(%s) AND kind = ANY(%s) ORDER BY number"
-NEAREST = (
-    "SELECT number FROM nearness WHERE stream = %s AND width = {width} AND kind = ANY(%s)"
-    ' ORDER BY (near::"{schema}".halfvec({width})) OPERATOR("{schema}".<#>) %s::"{schema}".halfvec({width}) LIMIT %s'
-)
-ALL_COMPARED = (
-    "WITH own AS MATERIALIZED (SELECT number, near FROM nearness WHERE stream = %s AND width = {width}"
-    " AND kind = ANY(%s)) SELECT number FROM own"
-    ' ORDER BY (near::"{schema}".halfvec({width})) OPERATOR("{schema}".<#>) %s::"{schema}".halfvec({width}) LIMIT %s'
-)
-DEARER = 10
-"""So much dearer is a vector that is met in the graph, whosever it is, than one that is compared in a row."""
-ALL = "SELECT greatest(reltuples, 0) FROM pg_class WHERE oid = 'nearness'::regclass"
 
 
 class Found(NamedTuple):
@@ -71,25 +48,25 @@ class Finder:
         self._places = Places()
 
     def find(
-        self, rows: Rows, stream: StreamKey, vector: Vector | None, words: Sequence[str], n: int,
+        self, reader: IndexReader, stream: StreamKey, vector: Vector | None, words: Sequence[str], n: int,
         kinds: Sequence[Kind], spans: Sequence[DateSpan] = (),
     ) -> Candidates:  # fmt: skip
         """Return the candidates of a stream (see store.CandidateStore), and what the stream tells of them."""
         n, words = min(n, MOST), list(dict.fromkeys(words))
-        held = rows.execute(READY, (stream,)).fetchall()
-        places = self._places.of(rows, [row[0] for row in held])
+        held = reader.ready(stream)
+        places = self._places.of(reader, [row[0] for row in held])
         numbers = np.concatenate([np.empty(0, np.int64), *(place.numbers for place in places)])
-        asked = [row[0] for row in rows.execute(UNHELD, (stream, stream, 2 * SMALLEST))]
-        asked += queries.number_newest_and_best_held(rows, stream, min(n, NEWEST) if places else n, kinds)
-        count, terms = (sum(row[at] for row in held) for at in (1, 2))
+        asked = [*reader.unindexed(stream), *reader.newest(stream, min(n, NEWEST) if places else n, kinds)]
+        count, terms = sum(row[1] for row in held), sum(row[2] for row in held)
         near = np.empty(0, np.int64)
         if vector is not None and np.any(vector):
-            near = _nearest(rows, stream, count, vector, min(n, NEAR), kinds)
+            by_id = {row[0]: place for row, place in zip(held, places, strict=True)}
+            near = reader.nearest(stream, by_id, count, vector, min(n, NEAR), kinds)
         if not places:
-            return Candidates(record for _, record in _read(rows, [*asked, *near.tolist()], kinds))
-        found = _found(rows, [row[0] for row in held], places, {hashed(word): at for at, word in enumerate(words)})
+            return Candidates(record for _, record in reader.records([*asked, *near.tolist()], kinds))
+        found = _found(reader, [row[0] for row in held], places, {hashed(word): at for at, word in enumerate(words)})
         scoring = _Scoring(found, len(words), count, terms / count)
-        inside = written_in(rows, numbers, spans)
+        inside = written_in(reader, numbers, spans)
         best = _by_words(found, scoring, n, kinds, None)
         if np.any(inside):
             best = np.concatenate([best, _by_words(found, scoring, n, kinds, inside), numbers[inside][-n:]])
@@ -97,7 +74,7 @@ class Finder:
         reach = ((best, AROUND), (np.concatenate([near, sample]), NEXT))
         around = [place.around(place.find(some), to) for place in places for some, to in reach]
         asked += [int(place.numbers[at]) for place in places for at in (0, -1)]  # whose episodes may go on in the next
-        read = _read(rows, [*asked, *np.concatenate([best, near, *around]).tolist()], kinds)
+        read = reader.records([*asked, *np.concatenate([best, near, *around]).tolist()], kinds)
         there = np.array([number for number, _ in read], np.int64)
         told = Told(
             records=count, terms=terms, holding=dict(zip(words, scoring.holds.tolist(), strict=True)),
@@ -109,15 +86,10 @@ class Finder:
         return Candidates((record for _, record in read), told)
 
 
-def _read(rows: Rows, numbers: Sequence[int], kinds: Sequence[Kind]) -> list[tuple[int, Record]]:
-    """Read records of these kinds by their numbers, each once, in the order of writing."""
-    return [(row[0], record_of(row[1:])) for row in binary(rows, RECORDS, (list(numbers), list(kinds)))]
-
-
-def _found(rows: Rows, segments: Sequence[int], places: Sequence[Place], asked: dict[int, int]) -> list[Found]:
+def _found(reader: IndexReader, segments: Sequence[int], places: Sequence[Place], asked: dict[int, int]) -> list[Found]:
     """Look terms up in segments."""
     there: dict[int, list[tuple[int, NDArray[np.uint32]]]] = {}
-    for segment, term, packed in binary(rows, POSTINGS, (list(segments), list(asked))):
+    for segment, term, packed in reader.postings(segments, list(asked)):
         there.setdefault(segment, []).append((asked[term], np.frombuffer(packed, np.uint32)))
     begins = np.cumsum([0, *(len(place.numbers) for place in places)]).tolist()
     return [
@@ -225,25 +197,3 @@ def _saturation(mean: float) -> Floats:
     lengths = (2 ** (np.arange(16) / 2) - 1).repeat(16).astype(np.float32)
     times = np.tile(np.arange(16), 16).astype(np.float32)
     return saturated(times, resisting(lengths, mean, K1, B), np.ones(1, np.float32), K1)
-
-
-def _nearest(rows: Rows, stream: StreamKey, count: int, vector: Vector, n: int, kinds: Sequence[Kind]) -> Numbers:
-    """Return the numbers of the records that are nearest to a vector; none, where the server has no pgvector.
-
-    Where the graph would meet too many of other streams on its way, each of the stream's `count` vectors is compared.
-    The planner does not know: it gathers nothing of names (tables.WORDS).
-    """
-    row = rows.execute(f"{EXTENSION} AND EXISTS (SELECT 1 FROM nearness)").fetchone()
-    if row is None:
-        return np.empty(0, np.int64)
-    (all_,) = rows.execute(ALL).fetchone() or (0,)
-    by_graph = DEARER * n * all_ <= count * count
-    if by_graph:
-        rows.execute(
-            "SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', ?, true),"
-            " set_config('enable_sort', 'off', true)", (str(min(1000, max(200, 2 * n))),),
-        )  # fmt: skip
-    sql = (NEAREST if by_graph else ALL_COMPARED).format(schema=row[0], width=len(vector))
-    found = rows.connection.execute(sql.encode(), (stream, list(kinds), written(vector), n)).fetchall()
-    rows.execute("SELECT set_config('enable_sort', 'on', true)")
-    return np.array([number for (number,) in found], np.int64)

@@ -1,0 +1,102 @@
+"""Zero the unused bytes of a database's pages, so that no copy of a deleted row is left in them.
+
+With `secure_delete` SQLite overwrites what it deletes. What it does not overwrite are the copies that stay between the
+cell pointers and the cells of a page when rows move to another page: bytes that SQLite never reads. They are
+overwritten here, directly in the file, while nobody can write and the write-ahead log is empty.
+
+A file that this process has open through SQLite must not be closed elsewhere in the process: that would end the locks
+that SQLite holds on it (POSIX). So its descriptor is kept until the last user in the process has closed the database.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+Key = tuple[int, int]
+CHUNK = 1 << 20
+"""Bytes that are read at once."""
+INTERIOR, LEAVES = (2, 5), (10, 13)
+"""The first byte of a page of a tree: of index and table. All other pages are overwritten when they are freed."""
+
+_users: Counter[Key] = Counter()
+_descriptors: dict[Key, int] = {}
+_changing = threading.Lock()
+
+
+def use(path: Path) -> Key:
+    """Note that a database is open in this process; `leave` ends it."""
+    there = path.stat()
+    with _changing:
+        _users[there.st_dev, there.st_ino] += 1
+    return there.st_dev, there.st_ino
+
+
+def leave(key: Key) -> None:
+    """Note that all connections of a user of a database are closed."""
+    with _changing:
+        _users[key] -= 1
+        if _users[key] <= 0:
+            del _users[key]
+            if (descriptor := _descriptors.pop(key, None)) is not None:
+                os.close(descriptor)
+
+
+@contextlib.contextmanager
+def in_use(path: Path) -> Iterator[None]:
+    """Note that a database is open in this process until the block ends."""
+    key = use(path) if path.exists() else None
+    try:
+        yield
+    finally:
+        if key is not None:
+            leave(key)
+
+
+def overwrite(path: Path, page_size: int) -> int:
+    """Overwrite the unused bytes of all pages; return how many pages had any.
+
+    The caller has the database in use, and keeps everybody from writing.
+
+    Raises:
+        OSError: the file cannot be read or written.
+    """
+    there = path.stat()
+    key = there.st_dev, there.st_ino
+    with _changing:
+        if key not in _descriptors:
+            _descriptors[key] = os.open(path, os.O_RDWR | getattr(os, "O_CLOEXEC", 0))
+    descriptor, zeros, dirty = _descriptors[key], bytes(page_size), 0
+    for start in range(0, os.fstat(descriptor).st_size, CHUNK):
+        chunk = os.pread(descriptor, CHUNK, start)
+        for begin, end in _gaps(chunk, page_size, is_first=not start):
+            if chunk[begin:end] != zeros[: end - begin]:
+                os.pwrite(descriptor, zeros[: end - begin], start + begin)
+                dirty += 1
+    if dirty:
+        os.fsync(descriptor)
+    return dirty
+
+
+def _gaps(chunk: bytes, page_size: int, *, is_first: bool) -> list[tuple[int, int]]:
+    """Return where the unused bytes of the pages in a chunk begin and end."""
+    pages = np.frombuffer(chunk, np.uint8, len(chunk) // page_size * page_size).reshape(-1, page_size)
+    header = pages[:, :8].astype(np.int64)
+    if is_first and len(pages):
+        header[0] = pages[0, 100:108]
+    cells, content = header[:, 3] << 8 | header[:, 4], header[:, 5] << 8 | header[:, 6]
+    content = np.where(content == 0, 65_536, content)
+    interior = np.isin(header[:, 0], INTERIOR)
+    begins = np.where(interior, 12, 8) + 2 * cells
+    if is_first and len(pages):
+        begins[0] += 100
+    is_sound = (interior | np.isin(header[:, 0], LEAVES)) & (begins < content) & (content <= page_size)
+    at = np.flatnonzero(is_sound)
+    offsets = at * page_size
+    return list(zip((offsets + begins[at]).tolist(), (offsets + content[at]).tolist(), strict=True))

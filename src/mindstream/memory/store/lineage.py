@@ -1,0 +1,281 @@
+"""What goes with records that are forgotten: what was derived from them alone, and the rows of the log that say it.
+
+An answer is derived from the utterance that it answers; a thought of the log from the utterances that it was about, and
+so is what its run asked of tools. A correction rests on what it was derived from besides the record that it corrects.
+All of it is found by indexes (tables `lineage` and `log_lineage`); the rest of a stream is not read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mindstream.log.events import read_event
+from mindstream.log.names import StreamKey
+from mindstream.log.sql import Sql
+from mindstream.memory.store.queries import among
+from mindstream.memory.store.record import Record
+from mindstream.memory.store.rows import COLUMNS, record_of
+from mindstream.memory.store.store import Closure
+
+ANSWERS = ("said", "follow_up")
+RUNS = ("tool_called", "observed", "believed")
+"""What a run of a reasoner leaves in the log before its thought."""
+THOUGHTS = ("thought", "set_aside")
+AT_ONCE = 256
+"""Rows of the log read at once on the way back to where a run began."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    number: int
+    id: str
+    evidence: tuple[str, ...]
+    slot: str | None
+    seq: int
+
+
+class _Lineage:
+    """Reads the neighbourhood of some records, each row once."""
+
+    def __init__(self, connection: Sql, stream: StreamKey, owned: str) -> None:
+        self._connection, self._stream, self._owned = connection, stream, owned
+        self.nodes: dict[str, _Node | None] = {}
+        self._below: dict[str, list[str]] = {}
+        self._earlier: dict[str, list[str]] = {}
+        self._elsewhere: dict[str, bool] = {}
+        self.kinds: dict[int, tuple[str, str]] = {}
+
+    def load(self, ids: Iterable[str]) -> None:
+        """Read records of the stream, with the kinds of the rows of the log that wrote them."""
+        missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in self.nodes]
+        self.nodes.update(dict.fromkeys(missing))
+        sql = "SELECT number, id, evidence, slot, seq, stream FROM records WHERE id IN ({})"
+        for number, id_, evidence, slot, seq, stream in among(self._connection, sql, missing):
+            if stream == self._stream:
+                self.nodes[id_] = _Node(number, id_, _ids(evidence), slot, seq)
+        rows = [node.seq for id_ in missing if (node := self.nodes[id_]) is not None and node.seq not in self.kinds]
+        for seq, kind, payload, mind in among(
+            self._connection, "SELECT seq, kind, payload, mind FROM log WHERE seq IN ({})", list(dict.fromkeys(rows))
+        ):
+            if mind == self._stream:
+                self.kinds[seq] = kind, payload
+
+    def said_in(self, id_: str, kinds: Sequence[str]) -> int | None:
+        """Return the row of the log that said a record, where it is of one of these kinds."""
+        node = self.nodes.get(id_)
+        kind, payload = self.kinds.get(node.seq, ("", "")) if node else ("", "")
+        return node.seq if node and kind in kinds and _parsed(payload).get("record") == id_ else None
+
+    def evidence(self, id_: str) -> tuple[str, ...]:
+        """Return what a record was derived from; an answer without evidence of its own: what it answers."""
+        node = self.nodes.get(id_)
+        if node is None or node.evidence or (row := self.said_in(id_, ANSWERS)) is None:
+            return node.evidence if node else ()
+        answers = _parsed(self.kinds[row][1]).get("answers")
+        found = self._connection.execute(
+            "SELECT payload FROM log WHERE seq = ? AND mind = ? AND kind = 'heard'", (answers, self._stream)
+        ).fetchone()
+        asked = _parsed(found[0]).get("record") if found else None
+        return (str(asked),) if asked else ()
+
+    def below(self, ids: Iterable[str]) -> dict[str, list[str]]:
+        """Return what was derived from each of some records, one step down."""
+        missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in self._below]
+        self._below.update({id_: [] for id_ in missing})
+        sql = (
+            "SELECT lineage.source, records.id FROM lineage JOIN records ON records.number = lineage.number"
+            " WHERE lineage.source IN ({}) AND records.stream = ? ORDER BY records.number"
+        )
+        for source, id_ in among(self._connection, sql, missing, self._stream):
+            self._below[source].append(id_)
+        self.load(missing)
+        heard = {row: id_ for id_ in missing if (row := self.said_in(id_, ("heard",))) is not None}
+        sql = (
+            f"SELECT log_lineage.source, log.payload FROM log_lineage JOIN log ON log.seq = log_lineage.seq WHERE"
+            f" log_lineage.source IN ({{}}) AND log.mind = ? AND log.kind IN ({_quoted(ANSWERS)}) ORDER BY log.seq"
+        )
+        answers = [(heard[row], str(_parsed(payload).get("record", "")))
+                   for row, payload in among(self._connection, sql, list(heard), self._stream)]  # fmt: skip
+        self.load([*(id_ for each in missing for id_ in self._below[each]), *(answer for _, answer in answers)])
+        for asked, answer in answers:
+            node = self.nodes.get(answer)
+            if node is not None and not node.evidence:
+                self._below[asked].append(answer)
+        return {id_: self._below[id_] for id_ in ids}
+
+    def earlier(self, ids: Iterable[str]) -> dict[str, list[str]]:
+        """Return which records each of some corrections took the place of."""
+        missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in self._earlier]
+        self._earlier.update({id_: [] for id_ in missing})
+        sql = (
+            "SELECT superseded_by, id FROM records WHERE superseded_by IN ({}) AND superseded_by IS NOT NULL"
+            " AND slot IS NULL AND stream = ? ORDER BY number"
+        )
+        for new, old in among(self._connection, sql, missing, self._stream):
+            self._earlier[new].append(old)
+        return {id_: self._earlier[id_] for id_ in ids}
+
+    def are_there(self, ids: Iterable[str]) -> set[str]:
+        """Return which of some ids are records, of this stream or of another one of the tenant's."""
+        ids = list(dict.fromkeys(ids))
+        self.load(ids)
+        missing = [id_ for id_ in ids if self.nodes[id_] is None and id_ not in self._elsewhere]
+        self._elsewhere.update(dict.fromkeys(missing, False))
+        sql = f"SELECT id FROM records WHERE id IN ({{}}) AND {self._owned}"
+        self._elsewhere.update((row[0], True) for row in among(self._connection, sql, missing))
+        return {id_ for id_ in ids if self.nodes[id_] is not None or self._elsewhere.get(id_)}
+
+    def reach(self, start: Iterable[str], step: Any) -> set[str]:
+        """Return what is reached from some records, these included."""
+        seen, ready = set(start), list(start)
+        while ready:
+            ready = [id_ for found in step(ready).values() for id_ in found if id_ not in seen]
+            seen.update(ready)
+        return seen
+
+    def rests_only_on(self, gone: set[str], id_: str) -> bool:
+        """Tell whether nothing that a record was derived from is left."""
+        evidence, corrects = self.evidence(id_), self.earlier([id_])[id_]
+        evidence = tuple(each for each in evidence if each not in corrects) or evidence
+        return not self.are_there(each for each in evidence if each not in gone)
+
+
+def find_closure(
+    connection: Sql, stream: StreamKey, asked: Iterable[str], owned: str, *, all_slots: bool = False,
+    slots_below: Sequence[str] = (),
+) -> Closure:  # fmt: skip
+    """Return all that goes with the records that are asked for.
+
+    Args:
+        owned: the condition (SQL) that a row of `records` is of a stream of the tenant's.
+        all_slots: return the versions of all slots.
+        slots_below: return the versions of slots, too, of which one was derived from these records.
+    """
+    lineage = _Lineage(connection, stream, owned)
+    roots = lineage.reach(list(asked), lineage.earlier)
+    lineage.load(roots)
+    gone, ready = set(roots), list(roots)
+    while ready:
+        found = dict.fromkeys(id_ for some in lineage.below(ready).values() for id_ in some)
+        ready = []
+        for id_ in found:
+            if id_ not in gone and lineage.nodes.get(id_) is not None and lineage.rests_only_on(gone, id_):
+                gone.add(id_)
+                ready.append(id_)
+    below = {id_ for id_ in lineage.reach(gone, lineage.below) - gone if lineage.nodes.get(id_) is not None}
+    nodes = [node for id_ in gone | below if (node := lineage.nodes.get(id_)) is not None]
+    order = {node.id: node.number for node in sorted(nodes, key=lambda node: node.number)}
+    slots = {node.slot for node in nodes if node.slot is not None}
+    if slots_below:
+        found = dict.fromkeys(id_ for some in lineage.below(slots_below).values() for id_ in some)
+        slots |= {node.slot for id_ in found if (node := lineage.nodes.get(id_)) and node.slot is not None}
+    return Closure(
+        frozenset(roots), frozenset(gone), frozenset(below), frozenset(_bare_rows(connection, stream, lineage, gone)),
+        frozenset(id_ for id_ in gone - roots if lineage.said_in(id_, ANSWERS) is not None), order,
+        _versions(connection, stream, None if all_slots else sorted(slots)),
+    )  # fmt: skip
+
+
+def _versions(connection: Sql, stream: StreamKey, slots: Sequence[str] | None) -> dict[str, list[Record]]:
+    """Return all versions of these slots, oldest first; None: of all slots."""
+    found: dict[str, list[Record]] = defaultdict(list)
+    if slots is None:
+        rows = connection.execute(f"SELECT {COLUMNS} FROM records WHERE stream = ? AND slot IS NOT NULL", (stream,))
+    else:
+        rows = among(connection, f"SELECT {COLUMNS} FROM records WHERE slot IN ({{}}) AND stream = ?", slots, stream)
+    for record in map(record_of, rows):
+        if record.slot is not None:
+            found[record.slot].append(record)
+    for versions in found.values():
+        versions.sort(key=lambda record: record.version or 0)
+    return dict(found)
+
+
+def _bare_rows(connection: Sql, stream: StreamKey, lineage: _Lineage, gone: set[str]) -> Iterator[int]:
+    """Yield the rows that say only what goes: utterances, thoughts about them, the run before such a thought."""
+    heard = {row for id_ in gone if (row := lineage.said_in(id_, ("heard",))) is not None}
+    said = {row for id_ in gone if (row := lineage.said_in(id_, ANSWERS)) is not None}
+    yield from heard | said
+    for row in sorted(said):
+        yield from _decided_after(connection, stream, row)
+    for seq in {node.seq for id_ in gone if (node := lineage.nodes.get(id_)) is not None}:
+        kind, payload = lineage.kinds.get(seq, ("", ""))
+        thoughts = _parsed(payload).get("thoughts") if kind == "reflected" else None
+        if thoughts and gone.issuperset(map(str, thoughts)):
+            yield seq
+    sql = (
+        "SELECT log.seq, log.kind, log.payload FROM log_lineage JOIN log ON log.seq = log_lineage.seq"
+        f" WHERE log_lineage.source IN ({{}}) AND log.mind = ? AND log.kind IN ({_quoted(THOUGHTS)})"
+    )
+    about_heard = {row[0]: row[1:] for row in among(connection, sql, sorted(heard), stream)}
+    for seq, (kind, payload) in sorted(about_heard.items()):
+        thought = read_event(kind, payload)
+        about = getattr(thought, "about", ())
+        if about and heard.issuperset(about):
+            yield from (seq, *_run_before(connection, stream, seq, getattr(thought, "slot", "")))
+
+
+def _decided_after(connection: Sql, stream: StreamKey, row: int) -> Iterator[int]:
+    """Yield the decisions between an answer and the next one: they hold the end of what was said before."""
+    ends = [
+        connection.execute(
+            "SELECT min(seq) FROM log WHERE mind = ? AND kind = ? AND seq > ?", (stream, kind, row)
+        ).fetchone()[0]
+        for kind in ANSWERS
+    ]  # fmt: skip
+    end = min((each for each in ends if each is not None), default=2**62)
+    sql = "SELECT seq FROM log WHERE mind = ? AND kind = 'decided' AND seq > ? AND seq < ?"
+    yield from (each[0] for each in connection.execute(sql, (stream, row, end)))
+
+
+def _run_before(connection: Sql, stream: StreamKey, thought: int, slot: str) -> Iterator[int]:
+    """Yield what the run of a thought left in the log: the rows of its slot since the thought before it."""
+    sql = (
+        f"SELECT seq, kind, payload FROM log WHERE mind = ? AND seq < ? AND kind IN ({_quoted((*RUNS, *THOUGHTS))})"
+        " ORDER BY seq DESC LIMIT ?"
+    )
+    before = thought
+    while rows := connection.execute(sql, (stream, before, AT_ONCE)).fetchall():
+        for before, kind, payload in rows:
+            if getattr(read_event(kind, payload), "slot", "") == slot:
+                if kind in THOUGHTS:
+                    return
+                yield before
+
+
+def find_answers(connection: Sql, stream: StreamKey, after: int, ids: Sequence[str] | None) -> list[str]:
+    """Return what the mind itself said after a row of the log, in the order of writing; of these records, if given."""
+    sql = (
+        "SELECT records.number, records.id FROM records JOIN log ON log.seq = records.seq"
+        f" AND log.kind IN ({_quoted(ANSWERS)}) WHERE"
+    )
+    more = "records.seq > ? AND records.stream = ?"
+    if ids is None:
+        found = connection.execute(f"{sql} {more} AND records.kind = 'chat'", (after, stream)).fetchall()
+    else:
+        found = list(among(connection, f"{sql} records.id IN ({{}}) AND {more}", ids, after, stream))
+    return [id_ for _, id_ in sorted(found)]
+
+
+def _quoted(kinds: Iterable[str]) -> str:
+    return ", ".join(f"'{kind}'" for kind in kinds)
+
+
+def _ids(evidence: str | None) -> tuple[str, ...]:
+    try:
+        held = json.loads(evidence) if evidence else []
+    except (ValueError, RecursionError):
+        return ()
+    return tuple(each for each in held if isinstance(each, str)) if isinstance(held, list) else ()
+
+
+def _parsed(payload: object) -> dict[str, Any]:
+    try:
+        held = json.loads(payload) if isinstance(payload, str) else {}
+    except (ValueError, RecursionError):
+        return {}
+    return held if isinstance(held, dict) else {}

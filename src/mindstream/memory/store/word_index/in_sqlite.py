@@ -1,0 +1,420 @@
+"""The index of words and vectors in a SQLite file: its tables, reading, filling and removing records.
+
+Filled in the background, a segment a transaction. A record whose words change or go is taken out in place
+(`remove_from_word_index`); where that was not done, a trigger drops its segment, which is then built anew.
+Vectors are compared by the signs of their numbers about the segment's mean, then in full.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mindstream.log.names import StreamKey
+from mindstream.memory.store import queries
+from mindstream.memory.store.portions import OF_KIND
+from mindstream.memory.store.record import KINDS, Kind, Record, Vector
+from mindstream.memory.store.rows import COLUMNS, record_of
+from mindstream.memory.store.scan import find_by_words
+from mindstream.memory.store.validation import is_finite
+from mindstream.memory.store.vectors import NEIGHBOUR, PORTION, Floats, signs_of
+from mindstream.memory.store.word_index.places import Numbers, Place
+from mindstream.memory.store.word_index.segments import (
+    SMALLEST,
+    BrokenOff,
+    Packed,
+    Segment,
+    found_by,
+    hashed,
+    is_long,
+    next_gap,
+    pack,
+    to_join,
+)
+
+RESTS_EACH, REST_S = 64, 0.001
+"""While a segment is built there is a rest each so many records."""
+BLOCK = 256
+"""Records that are read at once while a segment is built."""
+BY_SIGNS = 4
+"""Vectors that are compared in full for each that is returned."""
+MOST_IN_PLACE = 64
+"""Records that are taken out of a segment one by one; of more, the segment is dropped."""
+TABLES = (
+    "CREATE TABLE segments (id INTEGER PRIMARY KEY AUTOINCREMENT, stream TEXT NOT NULL, first INTEGER NOT NULL,"
+    " last INTEGER NOT NULL, count INTEGER NOT NULL, words INTEGER NOT NULL, said TEXT NOT NULL)",
+    "CREATE INDEX segments_stream ON segments (stream, last)",
+    "CREATE TABLE places (segment INTEGER PRIMARY KEY, kinds TEXT NOT NULL, asks BLOB NOT NULL, sizes BLOB NOT NULL,"
+    " kind BLOB NOT NULL, episode BLOB NOT NULL, numbers BLOB NOT NULL)",
+    "CREATE TABLE postings (id INTEGER PRIMARY KEY, segment INTEGER NOT NULL, term INTEGER NOT NULL,"
+    " packed BLOB NOT NULL)",
+    "CREATE UNIQUE INDEX postings_term ON postings (segment, term)",
+    "CREATE TABLE nearness (segment INTEGER PRIMARY KEY, width INTEGER NOT NULL, mean BLOB NOT NULL,"
+    " signs BLOB NOT NULL)",
+    # Records that lie in the range of a segment and were taken out of it: recall reads them each time.
+    "CREATE TABLE unindexed (number INTEGER PRIMARY KEY, stream TEXT NOT NULL)",
+    "CREATE INDEX unindexed_stream ON unindexed (stream, number)",
+    "INSERT OR IGNORE INTO counters (name, value) VALUES ('unindexed', 0)",
+    "CREATE TRIGGER segment_dropped AFTER DELETE ON segments BEGIN DELETE FROM places WHERE segment = OLD.id;"
+    " DELETE FROM nearness WHERE segment = OLD.id; DELETE FROM postings WHERE segment = OLD.id;"
+    " DELETE FROM unindexed WHERE stream = OLD.stream AND number BETWEEN OLD.first AND OLD.last; END",
+    *(
+        f"CREATE TRIGGER record_{name} AFTER {event} ON records BEGIN DELETE FROM segments WHERE stream = OLD.stream"
+        " AND last >= OLD.number AND first <= OLD.number"
+        " AND NOT EXISTS (SELECT 1 FROM unindexed WHERE number = OLD.number);"
+        f" {also}UPDATE counters SET value = value + 1 WHERE name = 'unindexed'; END"
+        for name, event, also in (
+            ("deleted", "DELETE", "DELETE FROM unindexed WHERE number = OLD.number; "),
+            ("changed", "UPDATE OF stream, text, keywords, subject, predicate, object, vector", ""),
+        )
+    ),
+)
+SEGMENTS = "SELECT id, first, last, count FROM segments WHERE stream = ? ORDER BY last"
+COVERING = "SELECT id, first, last FROM segments WHERE stream = ? AND last >= ? AND first <= ?"
+BETWEEN = (
+    " UNION ALL ".join(OF_KIND.format(kind).replace("ORDER BY", "AND number < :before ORDER BY") for kind in KINDS)
+    + " ORDER BY number LIMIT :most"
+)
+CHANGES = "SELECT coalesce(max(value), 0) FROM counters WHERE name = 'unindexed'"
+"""How often a record that may be in a segment was changed or deleted."""
+RECORDS = f"SELECT number, {COLUMNS} FROM records WHERE number IN ({{}}) AND +stream = ?"
+
+
+def create(connection: sqlite3.Connection) -> None:
+    """Create the tables of the index and the triggers that keep it true."""
+    for statement in TABLES:
+        connection.execute(statement)
+
+
+class SqliteIndexReader:
+    """Reads the index on a reader's connection; of records that no segment holds, the newest and those with the words.
+
+    Args:
+        words: what is looked for in the texts of records that are not indexed yet, and how many of these are returned.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, words: Sequence[str], n: int) -> None:
+        self._connection, self._words, self._n = connection, words, n
+
+    def ready(self, stream: StreamKey) -> Sequence[tuple[int, int, int, str]]:
+        sql = "SELECT id, count, words, said FROM segments WHERE stream = ? ORDER BY last"
+        return self._connection.execute(sql, (stream,)).fetchall()
+
+    def places(self, segments: Sequence[int]) -> Iterable[tuple[Any, ...]]:
+        sql = "SELECT segment, numbers, kinds, kind, episode, sizes, asks FROM places WHERE segment IN ({})"
+        for id_, numbers, kinds, *arrays in queries.among(self._connection, sql, segments):
+            yield id_, numbers, json.loads(kinds), *arrays
+
+    def postings(self, segments: Sequence[int], terms: Sequence[int]) -> Iterable[tuple[int, int, bytes]]:
+        for segment in segments:
+            sql = "SELECT segment, term, packed FROM postings WHERE term IN ({}) AND segment = ?"
+            yield from queries.among(self._connection, sql, terms, segment)
+
+    def unindexed(self, stream: StreamKey) -> Sequence[int]:
+        sql = "SELECT max(last) FROM segments WHERE stream = ?"
+        last = self._connection.execute(sql, (stream,)).fetchone()[0] or 0
+        sql = "SELECT number FROM unindexed WHERE stream = ? ORDER BY number DESC LIMIT ?"
+        apart = [row[0] for row in self._connection.execute(sql, (stream, 2 * SMALLEST))]
+        newest = queries.number_newest_and_best_held(self._connection, stream, 2 * SMALLEST, KINDS)
+        behind = [number for number in newest if number > last]
+        if len(behind) < 2 * SMALLEST:
+            return [*apart, *behind]
+        return [*apart, *behind, *find_by_words(self._connection, stream, self._words, self._n, last)]
+
+    def newest(self, stream: StreamKey, n: int, kinds: Sequence[Kind]) -> Iterable[int]:
+        return queries.number_newest_and_best_held(self._connection, stream, n, kinds)
+
+    def created(self, numbers: Sequence[int]) -> Mapping[int, float]:
+        sql = "SELECT number, created FROM records WHERE number IN ({})"
+        return {number: at for number, at in queries.among(self._connection, sql, numbers) if isinstance(at, float)}
+
+    def records(self, numbers: Sequence[int], kinds: Sequence[Kind]) -> list[tuple[int, Record]]:
+        sql = f"SELECT number, {COLUMNS} FROM records WHERE number IN ({{}})"
+        rows = sorted(queries.among(self._connection, sql, sorted(set(numbers))), key=lambda row: row[0])
+        return [(row[0], record) for row in rows if (record := record_of(row[1:])).kind in kinds]
+
+    def nearest(
+        self,
+        stream: StreamKey,  # noqa: ARG002 (the segments are the stream's)
+        places: Mapping[int, Place],
+        count: int,  # noqa: ARG002
+        vector: Vector,
+        n: int,
+        kinds: Sequence[Kind],
+    ) -> Numbers:
+        query, numbers, apart = vector.astype(np.float32), [np.empty(0, np.int64)], [np.empty(0, np.uint16)]
+        sql = "SELECT segment, mean, signs FROM nearness WHERE segment IN ({}) AND width = ?"
+        for segment, mean, signs in queries.among(self._connection, sql, list(places), len(query)):
+            place, bits = places[segment], np.frombuffer(signs, np.uint64).reshape(-1, len(places[segment].numbers))
+            asked = signs_of(query - np.frombuffer(mean, np.float32))
+            differ = np.zeros(bits.shape[1], np.uint16)
+            held = np.zeros(bits.shape[1], np.uint64)
+            for column, sign in zip(bits, asked, strict=True):
+                differ += np.bitwise_count(column ^ sign)
+                held |= column
+            there = held != 0
+            if not set(place.kinds) <= set(kinds):
+                there &= np.isin(place.kind, [code for code, kind in enumerate(place.kinds) if kind in kinds])
+            numbers.append(place.numbers[there])
+            apart.append(differ[there])
+        return self._nearest_in_full(query, _nearest(np.concatenate(numbers), np.concatenate(apart), BY_SIGNS * n), n)
+
+    def _nearest_in_full(self, query: Floats, numbers: Numbers, n: int) -> Numbers:
+        """Return those whose own vectors are nearest."""
+        sql = "SELECT number, vector FROM records WHERE number IN ({})"
+        rows = [
+            (number, vector)
+            for number, vector in queries.among(self._connection, sql, sorted(numbers.tolist()))
+            if isinstance(vector, bytes) and len(vector) == 2 * len(query)
+        ]
+        if not rows:
+            return np.empty(0, np.int64)
+        vectors = np.frombuffer(b"".join(vector for _, vector in rows), np.float16).reshape(-1, len(query))
+        nearest = np.argsort(-(vectors.astype(np.float32) @ query), kind="stable")[:n]
+        return np.array([number for number, _ in rows], np.int64)[nearest]
+
+
+def _nearest(numbers: Numbers, apart: NDArray[np.uint16], n: int) -> Numbers:
+    """Return the numbers of some n records, those whose signs differ least."""
+    if len(numbers) <= n:
+        return numbers
+    limit = int(np.searchsorted(np.cumsum(np.bincount(apart)), n))
+    return numbers[apart <= limit][-2 * n :]
+
+
+class Built(NamedTuple):
+    """A segment that is to be written, in place of others; `changes`: the value of CHANGES before it was read."""
+
+    packed: Packed
+    vectors: tuple[int, bytes, bytes] | None
+    instead_of: Sequence[int]
+    changes: int
+
+
+class Pace:
+    """Lets others run while a segment is built, and ends it when it is told to."""
+
+    def __init__(self) -> None:
+        self.broken_off = threading.Event()
+        self._steps = 0
+
+    def heed(self) -> None:
+        """Rest a moment now and then.
+
+        Raises:
+            BrokenOff: it is not to go on.
+        """
+        self._steps += 1
+        if self._steps % RESTS_EACH == 0 and self.broken_off.wait(REST_S):
+            raise BrokenOff
+
+
+def build(connection: sqlite3.Connection, stream: StreamKey, most: int, heed: Callable[[], None]) -> Built | None:
+    """Read and pack the next segment of a stream; None: all but a few of its records are held, or it is short.
+
+    No transaction stays open meanwhile. `heed` is called after each record and may raise.
+    """
+    if not is_long(connection, stream):
+        return None
+    (changes,) = connection.execute(CHANGES).fetchone()
+    segments = [Segment(*row) for row in connection.execute(SEGMENTS, (stream,))]
+
+    def between(after: int, before: int, most: int) -> list[int]:
+        values = {"stream": stream, "after": after, "before": before, "most": most}
+        return [row[0] for row in connection.execute(BETWEEN, values)]
+
+    several: Sequence[Segment] = ()
+    numbers = next_gap(segments, between, most)
+    if not numbers and (several := to_join(segments) or _much_changed(connection, stream, segments)):
+        numbers = between(several[0].first - 1, several[-1].last + 1, -1)
+    if not numbers:
+        return None
+    vectors = list[Vector | None]()
+    packed = pack(_read(connection, stream, numbers, vectors), heed)
+    return Built(packed, _signs(vectors, packed.episode), [each.id for each in several], changes)
+
+
+def _much_changed(connection: sqlite3.Connection, stream: StreamKey, segments: Sequence[Segment]) -> Sequence[Segment]:
+    """Return a segment out of which many records were taken that are still there."""
+    if connection.execute("SELECT count(*) FROM unindexed WHERE stream = ?", (stream,)).fetchone()[0] < SMALLEST:
+        return ()
+    sql = "SELECT count(*) FROM unindexed WHERE stream = ? AND number BETWEEN ? AND ?"
+    taken = [connection.execute(sql, (stream, each.first, each.last)).fetchone()[0] for each in segments]
+    return segments[(at := int(np.argmax(taken))) : at + 1]
+
+
+def _read(
+    connection: sqlite3.Connection, stream: StreamKey, numbers: Sequence[int], vectors: list[Vector | None]
+) -> Iterator[tuple[int, Record]]:
+    """Yield records by their numbers; put the vector of each into `vectors`."""
+    for start in range(0, len(numbers), BLOCK):
+        rows = queries.among(connection, RECORDS, numbers[start : start + BLOCK], stream)
+        for number, *row in sorted(rows, key=lambda row: row[0]):
+            record = record_of(tuple(row))
+            vectors.append(record.vector)
+            yield number, record
+
+
+def _signs(vectors: Sequence[Vector | None], episode: NDArray[np.int32]) -> tuple[int, bytes, bytes] | None:
+    """Return width, mean and signs of vectors, each with half of its neighbours' in its episode; None: there are none.
+
+    Zeros stand for what has no vector, or one of another width.
+    """
+    widths = Counter(len(each) for each in vectors if each is not None)
+    if not widths:
+        return None
+    ((width, _),) = widths.most_common(1)
+    sums = np.zeros((len(vectors), width), np.float16)
+    for at, each in enumerate(vectors):
+        if each is not None and len(each) == width and is_finite(each):
+            sums[at] = each
+    there: NDArray[np.bool_] = np.any(sums, axis=1)
+    order = np.argsort(episode, kind="stable")
+    before, after = order[:-1], order[1:]
+    same = (episode[before] == episode[after]) & (episode[after] >= 0)
+    before, after = before[same], after[same]
+    total = np.zeros(width, np.float32)
+    lent = np.full((2, len(vectors)), len(vectors))  # the last: none
+    lent[0, after], lent[1, before] = before, after
+    padded = np.concatenate([sums, np.zeros((1, width), np.float16)])
+    units = np.empty_like(sums)
+    for start in range(0, len(sums), PORTION):
+        some = slice(start, start + PORTION)
+        each_sum = sums[some].astype(np.float32)
+        for neighbours in lent:
+            each_sum += NEIGHBOUR * padded[neighbours[some]]
+        each_sum /= np.maximum(np.linalg.norm(each_sum, axis=1), 1e-6)[:, None]
+        units[some] = each_sum
+        total += each_sum[there[some]].sum(0)
+    mean = total / np.float32(max(1, int(np.count_nonzero(there))))
+    signs = np.concatenate([signs_of(units[start : start + PORTION] - mean) for start in range(0, len(sums), PORTION)])
+    signs[~there] = 0
+    return width, mean.tobytes(), np.ascontiguousarray(signs.T).tobytes()
+
+
+def put(connection: sqlite3.Connection, stream: StreamKey, built: Built) -> bool:
+    """Write a segment; tell whether it was kept: not, where a record was changed, or another one was written, since."""
+    packed, old = built.packed, set(built.instead_of)
+    if not len(packed.numbers) or connection.execute(CHANGES).fetchone() != (built.changes,):
+        return False
+    first, last = int(packed.numbers[0]), int(packed.numbers[-1])
+    if {row[0] for row in connection.execute(COVERING, (stream, first, last))} != old:
+        return False
+    connection.execute("PRAGMA secure_delete = ON")  # what is erased later shall not stand in pages that were freed
+    connection.executemany("DELETE FROM segments WHERE id = ?", [(id_,) for id_ in old])
+    (segment,) = connection.execute(
+        "INSERT INTO segments (stream, first, last, count, words, said) VALUES (?, ?, ?, ?, ?, ?) RETURNING id",
+        (stream, first, last, len(packed.numbers), packed.words, packed.said),
+    ).fetchone()
+    connection.execute(
+        "INSERT INTO places (segment, kinds, asks, sizes, kind, episode, numbers) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (segment, json.dumps(packed.kinds), packed.asks, packed.sizes.tobytes(), packed.kind,
+         packed.episode.tobytes(), packed.numbers.tobytes()),
+    )  # fmt: skip
+    connection.executemany(
+        "INSERT INTO postings (segment, term, packed) VALUES (?, ?, ?)",
+        ((segment, term, each.tobytes()) for term, each in sorted(packed.postings, key=lambda row: row[0])),
+    )
+    if built.vectors is not None:
+        sql = "INSERT INTO nearness (segment, width, mean, signs) VALUES (?, ?, ?, ?)"
+        connection.execute(sql, (segment, *built.vectors))
+    return True
+
+
+def remove_from_word_index(connection: sqlite3.Connection, stream: StreamKey, ids: Sequence[str] | None) -> None:
+    """Take records out of the index, in the transaction that deletes them or changes their words, before it does.
+
+    Their terms and the signs of their vectors are overwritten where they stand. `ids` None: all of the stream.
+    """
+    connection.execute("PRAGMA secure_delete = ON")
+    if ids is None:
+        connection.execute("DELETE FROM segments WHERE stream = ?", (stream,))
+        return
+    leaving: defaultdict[int, list[tuple[int, Record]]] = defaultdict(list)
+    sql = f"SELECT number, {COLUMNS} FROM records WHERE id IN ({{}}) AND +stream = ?"
+    for number, *row in list(queries.among(connection, sql, list(ids), stream)):
+        (apart,) = connection.execute("SELECT count(*) FROM unindexed WHERE number = ?", (number,)).fetchone()
+        held = connection.execute(COVERING, (stream, number, number)).fetchone()
+        if held and not apart:
+            leaving[held[0]].append((number, record_of(tuple(row))))
+    for segment, records in leaving.items():
+        if len(records) > MOST_IN_PLACE or not all(_take_out(connection, segment, *each) for each in records):
+            connection.execute("DELETE FROM segments WHERE id = ?", (segment,))
+        else:
+            connection.executemany(
+                "INSERT INTO unindexed (number, stream) VALUES (?, ?)", [(number, stream) for number, _ in records]
+            )
+            _end_at_record(connection, stream, segment, {number for number, _ in records})
+
+
+def _take_out(connection: sqlite3.Connection, segment: int, number: int, record: Record) -> bool:
+    """Take a record out of its segment; False: it does not stand there as its words would have it."""
+    numbers, episode = (
+        np.frombuffer(row, each)
+        for row, each in zip(
+            connection.execute("SELECT numbers, episode FROM places WHERE segment = ?", (segment,)).fetchone(),
+            (np.int64, np.int32), strict=True,
+        )
+    )  # fmt: skip
+    place, said = int(np.searchsorted(numbers, number)), found_by(record)
+    if place == len(numbers) or numbers[place] != number:
+        return False
+    for term in set(said):
+        sql = "SELECT id, packed FROM postings WHERE segment = ? AND term = ?"
+        row = connection.execute(sql, (segment, hashed(term))).fetchone()
+        postings = np.frombuffer(row[1] if row else b"", np.uint32)
+        rest = postings[postings >> 8 != place]
+        if len(rest) + 1 != len(postings):  # other words than when it was indexed, or by other rules
+            return False
+        if len(rest):
+            connection.execute("UPDATE postings SET packed = ? WHERE id = ?", (rest.tobytes(), row[0]))
+        else:
+            connection.execute("DELETE FROM postings WHERE id = ?", (row[0],))
+    _less_said(connection, segment, record, len(said))
+    with connection.blobopen("places", "asks", segment) as asks:
+        asks[place // 8] = asks[place // 8] & ~(0x80 >> place % 8)
+    if (of := int(episode[place])) >= 0:
+        with connection.blobopen("places", "sizes", segment) as sizes:
+            sizes.seek(4 * of)
+            size = np.frombuffer(sizes.read(4), np.float32) - np.float32(len(said))
+            sizes.seek(4 * of)
+            sizes.write(size.tobytes())
+    if connection.execute("SELECT 1 FROM nearness WHERE segment = ?", (segment,)).fetchone():
+        with connection.blobopen("nearness", "signs", segment) as signs:
+            for at in range(8 * place, len(signs), 8 * len(numbers)):
+                signs.seek(at)
+                signs.write(bytes(8))
+    return True
+
+
+def _less_said(connection: sqlite3.Connection, segment: int, record: Record, words: int) -> None:
+    """Count a record no more in what a segment's records say together."""
+    (said,) = connection.execute("SELECT said FROM segments WHERE id = ?", (segment,)).fetchone()
+    talk: dict[str, list[int]] = json.loads(said)
+    if record.kind == "chat" and record.by in talk:
+        messages, of_all = talk.pop(record.by)
+        talk |= {record.by: [messages - 1, of_all - words]} if messages > 1 else {}
+    sql = "UPDATE segments SET count = count - 1, words = words - ?, said = ? WHERE id = ?"
+    connection.execute(sql, (words, json.dumps(talk), segment))
+
+
+def _end_at_record(connection: sqlite3.Connection, stream: StreamKey, segment: int, gone: set[int]) -> None:
+    """Have a segment end at a record that stays: SQLite may give the number of a deleted last one to a new one."""
+    (last,) = connection.execute("SELECT last FROM segments WHERE id = ?", (segment,)).fetchone()
+    if last not in gone:
+        return
+    (packed,) = connection.execute("SELECT numbers FROM places WHERE segment = ?", (segment,)).fetchone()
+    numbers = np.frombuffer(packed, np.int64)
+    for number in numbers[numbers < last][::-1].tolist():
+        sql = "SELECT 1 FROM records WHERE number = ? AND stream = ?"
+        if number not in gone and connection.execute(sql, (number, stream)).fetchone():
+            connection.execute("UPDATE segments SET last = ? WHERE id = ?", (number, segment))
+            return
+    connection.execute("DELETE FROM segments WHERE id = ?", (segment,))

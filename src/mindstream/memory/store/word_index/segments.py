@@ -1,0 +1,162 @@
+"""Segments: runs of a stream's records, indexed by word; what a segment holds, and which one is to be built next.
+
+For each term of a segment its postings are packed as numbers. Terms are stored as hashes, so that no word of a record
+stands in the index. A segment grows by being built anew from SEVERAL neighbours.
+"""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from hashlib import blake2b
+from typing import NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mindstream.caches import remember
+from mindstream.log.names import StreamKey
+from mindstream.log.sql import Sql
+from mindstream.memory.store.columns import EPISODIC, is_asking
+from mindstream.memory.store.record import Kind, Record
+from mindstream.text.words import terms
+
+SEARCHED_FROM = 16_384
+"""Records of a stream from which on it is indexed; a shorter one is read whole in a second."""
+SMALLEST, SEVERAL, LARGEST = 256, 16, 65_536
+"""A segment has 256 records, 4,096 or 65,536."""
+MOST_TIMES, MOST_LENGTH = 15, 15
+PROBES = "SELECT count(*) FROM (SELECT 1 FROM records WHERE stream = ? LIMIT ?) AS found"
+
+
+class Segment(NamedTuple):
+    """A run of a stream's records, by their numbers, first and last included."""
+
+    id: int
+    first: int
+    last: int
+    size: int
+
+
+class Packed(NamedTuple):
+    """What a segment holds.
+
+    Attributes:
+        words: how many terms its records have together.
+        kinds, kind: the kinds of its records, and the place of each record's kind among them.
+        episode, sizes: each record's episode (-1: none), and how many terms each episode has.
+        said: how many messages each speaker has written, and how many terms these have, as JSON.
+        asks: which records ask something, one bit each.
+        postings: term hash, postings. A posting is the place of a record, its length (in half steps of a power of
+            two), and how often it has the term.
+    """
+
+    words: int
+    kinds: list[Kind]
+    numbers: NDArray[np.int64]
+    kind: bytes
+    episode: NDArray[np.int32]
+    sizes: NDArray[np.float32]
+    said: str
+    asks: bytes
+    postings: list[tuple[int, NDArray[np.uint32]]]
+
+
+def is_long(connection: Sql, stream: StreamKey) -> bool:
+    """Tell whether a stream is to have an index."""
+    return bool(connection.execute(PROBES, (stream, SEARCHED_FROM)).fetchone()[0] >= SEARCHED_FROM)
+
+
+def pack(found: Iterable[tuple[int, Record]], heed: Callable[[], None]) -> Packed:
+    """Return what a segment of these numbered records holds. `heed` is called after each record and may raise."""
+    numbers, kind, episode, lengths, asks = array("q"), bytearray(), array("i"), array("I"), bytearray()
+    kinds, episodes = _Numbered(), _Numbered()
+    vocabulary, codes = _Numbered(), array("I")
+    talk: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for number, record in found:
+        said = found_by(record)
+        codes.extend([vocabulary[term] for term in said])
+        numbers.append(number)
+        kind.append(kinds[record.kind])
+        episode.append(episodes[record.episode] if record.episode and record.kind in EPISODIC else -1)
+        lengths.append(len(said))
+        asks.append(is_asking(record.text))
+        if record.kind == "chat" and record.by:
+            talk[record.by][0] += 1
+            talk[record.by][1] += len(said)
+        heed()
+    of, terms_in = np.array(episode, np.int32), np.array(lengths, np.int64)
+    sizes = np.bincount(of[of >= 0], terms_in[of >= 0], len(episodes)).astype(np.float32)
+    return Packed(
+        int(terms_in.sum()), cast(list[Kind], list(kinds)), np.array(numbers, np.int64), bytes(kind), of, sizes,
+        json.dumps(talk), np.packbits(np.array(asks, np.bool_)).tobytes(), list(_postings(vocabulary, codes, terms_in)),
+    )  # fmt: skip
+
+
+class _Numbered(dict[str, int]):
+    """Numbers keys in the order in which they are first asked for."""
+
+    def __missing__(self, key: str) -> int:
+        self[key] = number = len(self)
+        return number
+
+
+def _postings(
+    vocabulary: Collection[str], codes: array[int], lengths: NDArray[np.int64]
+) -> Iterator[tuple[int, NDArray[np.uint32]]]:
+    """Yield each term's hash with its postings; `codes`: the terms of all records, one record after the other."""
+    places = np.repeat(np.arange(len(lengths), dtype=np.uint64), lengths)
+    cells, times = np.unique(np.array(codes, np.uint64) << np.uint64(32) | places, return_counts=True)
+    place = (cells & np.uint64(0xFFFFFFFF)).astype(np.uint32)
+    length = np.minimum(np.round(2 * np.log2(lengths + 1)), MOST_LENGTH).astype(np.uint32)
+    packed = place << 8 | length[place] << 4 | np.minimum(times, MOST_TIMES).astype(np.uint32)
+    ends = np.searchsorted(cells >> np.uint64(32), np.arange(1, 1 + len(vocabulary))).tolist()
+    for term, begins, end in zip(vocabulary, (0, *ends[:-1]), ends, strict=True):
+        yield hashed(term), packed[begins:end]
+
+
+def found_by(record: Record) -> list[str]:
+    """Return the terms that a record is found by."""
+    return terms(" ".join((record.text, *record.keywords, *(record.about or ()))))
+
+
+@remember(1 << 16)
+def hashed(term: str) -> int:
+    """Return the number that stands for a term."""
+    return int.from_bytes(blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest(), signed=True)
+
+
+def next_gap(
+    segments: Sequence[Segment], numbers_between: Callable[[int, int, int], Sequence[int]], most: int
+) -> Sequence[int]:
+    """Return the numbers of records for the next segment: at most so many, at least SMALLEST; none: all are held.
+
+    Args:
+        numbers_between: returns the numbers of the stream's records after one and before another, at most so many.
+    """
+    after = 0
+    for before in [each.first for each in segments] + [2**62]:
+        inside = numbers_between(after, before, most)
+        if inside and before < 2**62:
+            return inside
+        for size in (LARGEST, LARGEST // SEVERAL, SMALLEST):
+            if len(inside) >= size:
+                return inside[:size]
+        after = next((each.last for each in segments if each.first == before), after)
+    return ()
+
+
+def to_join(segments: Sequence[Segment]) -> Sequence[Segment]:
+    """Return SEVERAL neighbours that are as small as one another, the newest there are; none: there are none."""
+    for end in range(len(segments), SEVERAL - 1, -1):
+        some = segments[end - SEVERAL : end]
+        sizes = [each.size for each in some]
+        if sum(sizes) <= LARGEST and 2 * min(sizes) >= max(sizes):
+            return some
+    return ()
+
+
+class BrokenOff(Exception):  # noqa: N818
+    """The filling is not to go on."""

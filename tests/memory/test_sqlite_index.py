@@ -1,0 +1,247 @@
+"""The index of words and vectors in a SQLite file: what it finds, and that what was erased stands nowhere in it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from babble import Babble
+
+from mindstream.clock import ManualClock
+from mindstream.conformance.samples import ANN, BOB, LATER, NOW, build_record, build_writing
+from mindstream.log.database import FILE
+from mindstream.memory.memory import Memory
+from mindstream.memory.store import sql_store, sqlite, tables
+from mindstream.memory.store.record import Kind, Record, RecordDraft, Vector
+from mindstream.memory.store.sqlite import SqliteStore
+from mindstream.memory.store.store import Commit, Erasure, Revision
+from mindstream.memory.store.word_index import candidates, in_sqlite, segments
+from mindstream.memory.store.word_index.segments import hashed
+from mindstream.models.embedders.wordllama import WordLlama
+from mindstream.text.words import terms
+
+HELD = {"postings": "packed", "places": "numbers", "nearness": "signs"}
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stream of 40 records is long, and a segment has 8 records, 32 or 128."""
+    for module, name, value in (
+        (segments, "SEARCHED_FROM", 40), (segments, "SMALLEST", 8), (segments, "SEVERAL", 4),
+        (segments, "LARGEST", 128), (sqlite, "LARGEST", 128), (sqlite, "SMALL", 32), (in_sqlite, "SMALLEST", 8),
+        (sql_store, "SMALLEST", 8), (candidates, "SAMPLE", 4), (sqlite, "SEARCHED_FROM", 40),
+    ):  # fmt: skip
+        monkeypatch.setattr(module, name, value)
+
+
+@pytest.fixture
+async def store(folder: Path) -> AsyncIterator[SqliteStore]:
+    async with SqliteStore(folder) as opened:
+        yield opened
+
+
+def talk(count: int, begins: int = 0) -> list[Record]:
+    """Records of which each says something else, with a vector of its own."""
+    chance, made = np.random.default_rng(begins), []
+    for at in range(begins, begins + count):
+        drawn = chance.normal(size=128)
+        vector = (drawn / np.linalg.norm(drawn)).astype(np.float16)
+        record = build_record(f"common word{at % 20} number{at} 早安{at}", "chat")
+        made.append(
+            replace(
+                record, vector=vector, embedder="tried", episode=f"{at // 5}", about=None, keywords=(),
+                by="Ann" if at % 3 else "Coach",
+            )
+        )  # fmt: skip
+    return made
+
+
+async def filled(store: SqliteStore, count: int = 150) -> list[Record]:
+    records = talk(count)
+    for start in range(0, count, 10):
+        await store.commit(build_writing(*records[start : start + 10]))
+    await store.index(ANN)
+    return records
+
+
+async def found(store: SqliteStore, words: str = "", vector: Vector | None = None, n: int = 3) -> list[str]:
+    return [each.text for each in await store.candidates(ANN, vector, terms(words), n)]
+
+
+async def rows(store: SqliteStore, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+    return await store.read(lambda connection: list(connection.execute(sql, values)))
+
+
+async def test_words_and_vectors_find_what_is_neither_new_nor_held_well(store: SqliteStore) -> None:
+    records = await filled(store)
+    assert records[17].text in await found(store, "number17", n=1)
+    assert records[17].text in await found(store, "早安17", n=1)
+    assert records[23].text in await found(store, vector=records[23].vector, n=1)
+    assert {each.text for each in records[15:20]} <= set(await found(store, "number17", n=5)), "what stands beside"
+    assert {each.text for each in records[-3:]} <= set(await found(store, "number17"))
+    assert not await store.candidates(BOB, records[23].vector, ["number17"], 3)
+
+
+async def test_candidates_are_ranked_as_among_all(
+    folder: Path, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts, questions = Babble(1).sentences(600), Babble(2).sentences(20, 4, 9)
+    async with Memory(store, "ann", WordLlama(), ManualClock(NOW)) as memory:
+        kinds: tuple[Kind, ...] = ("note", "chat", "chat")
+        drafts = [
+            RecordDraft(text=t, kind=kinds[at % 3], by="Ann", episode=f"{at // 20}") for at, t in enumerate(texts)
+        ]
+        await memory.retain_all(drafts)
+        await store.index(memory.key)
+        whole = [{each.record.id for each in await memory.recall(each, 5, touch=False)} for each in questions]
+
+        async def nothing(stream: str) -> None:
+            return None
+
+        monkeypatch.setattr(memory._recaller.shelf, "at_hand", nothing)
+        some = [{each.record.id for each in await memory.recall(each, 5, touch=False)} for each in questions]
+    assert sum(len(one & other) for one, other in zip(whole, some, strict=True)) > 0.95 * 5 * len(questions)
+
+
+async def test_segments_stay_few_and_hold_every_record_once(store: SqliteStore) -> None:
+    await filled(store)
+    for each in talk(60, 500):
+        await store.commit(build_writing(each))
+        await store.index(ANN)
+    sizes = [count for (count,) in await rows(store, "SELECT count FROM segments ORDER BY last")]
+    held = np.concatenate([np.frombuffer(row[0], np.int64) for row in await rows(store, "SELECT numbers FROM places")])
+    assert sum(sizes) == len(set(held.tolist())) == len(held) > 200 and len(sizes) < 10
+    for table in HELD:
+        bare = f"SELECT count(*) FROM {table} WHERE segment NOT IN (SELECT id FROM segments)"
+        assert await rows(store, bare) == [(0,)]
+
+
+async def test_an_erased_record_leaves_its_segment_and_nothing_else_changes(store: SqliteStore) -> None:
+    records = await filled(store)
+    gone, terms_of = records[17], [hashed(term) for term in terms(records[17].text)]
+    before = {row[0]: row[1:] for row in await rows(store, "SELECT id, count, words, said FROM segments")}
+    assert await rows(store, "SELECT 1 FROM postings WHERE term = ?", hashed("number17"))
+    await store.erase(ANN, [gone.id])
+    after = {row[0]: row[1:] for row in await rows(store, "SELECT id, count, words, said FROM segments")}
+    assert before.keys() == after.keys() and len(before) < 5, "no segment is dropped"
+    changed = [(before[each], after[each]) for each in before if before[each] != after[each]]
+    assert [(was[0] - now[0], was[1] - now[1]) for was, now in changed] == [(1, len(terms(gone.text)))]
+    assert not await rows(store, "SELECT 1 FROM postings WHERE term = ?", hashed("number17"))
+    for packed, numbers in await rows(
+        store,
+        f"SELECT packed, numbers FROM postings JOIN places USING (segment) WHERE term IN ({','.join('?' * len(terms_of))})",  # noqa: E501
+        *terms_of,
+    ):
+        places = np.frombuffer(packed, np.uint32) >> 8
+        assert 18 not in np.frombuffer(numbers, np.int64)[places], "the eighteenth row of the table"
+    assert gone.text not in await found(store, "number17", gone.vector)
+    assert records[16].text in await found(store, "number16", records[16].vector, n=1)
+    assert await rows(store, "SELECT * FROM unindexed") == []
+
+
+async def test_a_name_goes_with_the_last_message_of_whoever_bears_it(store: SqliteStore) -> None:
+    records = await filled(store, 60)
+    await store.commit(build_writing(replace(talk(1, 900)[0], by="Zibeth"), *talk(40, 901)))
+    await store.index(ANN)
+    (one,) = [row for (row,) in await rows(store, "SELECT said FROM segments") if "Zibeth" in row]
+    (id_,) = [row[0] for row in await rows(store, "SELECT id FROM records WHERE by = 'Zibeth'")]
+    await store.erase(ANN, [id_])
+    assert "Zibeth" not in "".join(row for (row,) in await rows(store, "SELECT said FROM segments"))
+    assert "Coach" in one and records
+
+
+async def test_a_record_that_loses_its_words_is_found_by_those_it_has(store: SqliteStore) -> None:
+    records = await filled(store)
+    kept = records[30]
+    rewritten = replace(kept, text="it says zanzibar now", data={})
+    await store.erase(ANN, Erasure(ids=(), rows=frozenset(), rewritten=(rewritten,)))
+    assert not await rows(store, "SELECT 1 FROM postings WHERE term = ?", hashed("number30"))
+    assert "it says zanzibar now" in await found(store, "zanzibar", n=1)
+    for each in records[31:40]:
+        await store.erase(ANN, Erasure(ids=(), rows=frozenset(), rewritten=(replace(each, data={}),)))
+    await store.index(ANN)
+    assert await rows(store, "SELECT 1 FROM postings WHERE term = ?", hashed("zanzibar")), "it is indexed anew"
+    assert await rows(store, "SELECT count(*) FROM unindexed") < [(8,)]
+
+
+async def test_the_number_of_a_last_record_that_was_erased_is_given_to_one_that_is_found(store: SqliteStore) -> None:
+    records = await filled(store, 64)
+    assert await rows(store, "SELECT max(last) FROM segments") == [(64,)]
+    await store.erase(ANN, [each.id for each in records[62:]])
+    assert await rows(store, "SELECT max(last) FROM segments") == [(62,)]
+    await store.commit(build_writing(build_record("the parrot sings")))
+    assert "the parrot sings" in await found(store, "parrot", n=1)
+
+
+async def test_what_is_changed_without_a_word_to_the_index_is_not_held_in_it(store: SqliteStore, folder: Path) -> None:
+    records = await filled(store)
+    with closing(sqlite3.connect(folder / FILE)) as other, other:
+        other.execute("UPDATE records SET text = 'another text' WHERE id = ?", (records[17].id,))
+    assert not await rows(store, "SELECT 1 FROM postings WHERE term = ?", hashed("number17"))
+    await store.index(ANN)
+    assert "another text" in await found(store, "another", n=1)
+    vector = np.negative(records[30].vector) if records[30].vector is not None else None
+    await store.commit(
+        Commit(mind=ANN, at=LATER, revisions=(Revision(id=records[30].id, vector=vector, embedder="tried"),))
+    )
+    await store.index(ANN)
+    assert records[30].text in await found(store, vector=vector, n=1)
+    await store.erase(ANN)
+    assert [await rows(store, f"SELECT count(*) FROM {each}") for each in ("segments", *HELD)] == [[(0,)]] * 4
+
+
+async def test_a_segment_in_which_something_was_erased_while_it_was_built_is_built_anew(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    records = await filled(store, 30)  # too short for an index
+    put, once = in_sqlite.put, [records[5].id]
+
+    def late(connection: sqlite3.Connection, stream: Any, built: in_sqlite.Built) -> bool:
+        if once:
+            connection.execute("DELETE FROM records WHERE id = ?", (once.pop(),))
+        return put(connection, stream, built)
+
+    monkeypatch.setattr(in_sqlite, "put", late)
+    await store.commit(build_writing(*talk(30, 100)))
+    await store.index(ANN)
+    assert not once and not await rows(store, "SELECT 1 FROM postings WHERE term = ?", hashed("number5"))
+    assert await rows(store, "SELECT 1 FROM postings WHERE term = ?", hashed("number6"))
+
+
+async def test_a_file_of_an_earlier_version_is_indexed_and_recall_does_not_wait_for_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite, "MIGRATIONS", tables.MIGRATIONS[:10])
+    monkeypatch.setattr(sql_store, "SMALLEST", 1000)  # what fills the index knows the last tables alone
+    async with SqliteStore(folder) as before:
+        await before.commit(build_writing(*talk(100)))
+    monkeypatch.setattr(sqlite, "MIGRATIONS", tables.MIGRATIONS)
+    async with SqliteStore(folder) as store:
+        assert talk(100)[17].text in await found(store, "number17", n=1)
+        assert await rows(store, "SELECT count(*) FROM segments") == [(0,)]
+        await store.index(ANN)
+        assert await rows(store, "SELECT sum(count) FROM segments") > [(90,)]
+        assert talk(100)[17].text in await found(store, "number17", n=1)
+
+
+async def test_closing_breaks_the_filling_off_and_the_next_process_goes_on(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(in_sqlite, "RESTS_EACH", 40)
+    async with SqliteStore(folder) as store:
+        store._index(ANN)
+        await store.commit(build_writing(*talk(150)))
+        while not await rows(store, "SELECT 1 FROM segments"):  # the first one has 32 records
+            await store.changes(ANN, 1)
+        monkeypatch.setattr(in_sqlite, "REST_S", 100.0)
+    async with SqliteStore(folder) as store:
+        assert await rows(store, "SELECT count(*), sum(count) < 150 FROM segments") == [(1, 1)]
+        monkeypatch.setattr(in_sqlite, "REST_S", 0.001)
+        await store.index(ANN)
+        assert await rows(store, "SELECT sum(count) FROM segments") > [(140,)]
