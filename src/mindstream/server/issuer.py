@@ -24,7 +24,7 @@ from mindstream.log.erasures import digest_of
 from mindstream.log.names import StreamName
 from mindstream.models.providers import wire
 from mindstream.server.problems import Refusal
-from mindstream.server.tokens import ISSUED, Token
+from mindstream.server.tokens import ISSUED, IssuedLimits, Token
 from mindstream.service.operations.who import LOCAL, checked_scopes, checked_wall
 
 CONFIGURATION = "/.well-known/openid-configuration"
@@ -67,7 +67,7 @@ class Issuer:
         if not self._audience:
             raise InputError("name what the issuer's tokens must be for: --audience")
         self._tenant_claim, self._user_claim, self._clock = tenant_claim, user_claim, clock
-        self._tokens, self._usd = tokens, usd
+        self.limits = IssuedLimits(tokens, usd)
         self._keys: dict[str, jwt.PyJWK] = {}
         self._fetched: float | None = None
         self._tried: float | None = None
@@ -107,10 +107,6 @@ class Issuer:
         """Return how long a token of the issuer's still holds; below 0 where it does not any more."""
         return token.ends + LEEWAY_S - self._clock.now()
 
-    def limited(self, id_: str) -> Token:
-        """Return the limits of a holder by the id of their tokens; it opens nothing."""
-        return Token(id=id_, hash="", tenant="", scopes=[], made=0.0, ends=0.0, tokens=self._tokens, usd=self._usd)
-
     async def _token(self, claims: dict[str, Any]) -> Token | None:
         tenant, user = claims.get(self._tenant_claim), claims.get(self._user_claim) if self._user_claim else ""
         if (
@@ -125,7 +121,7 @@ class Issuer:
             return Token(
                 id=f"{ISSUED}{(await self.digest(who))[:20]}", hash="", tenant=checked_wall(tenant),
                 scopes=read_scopes(claims), made=float(claims.get("iat", 0)), ends=float(claims["exp"]),
-                user=StreamName("user", user).normal if user else "", tokens=self._tokens, usd=self._usd,
+                user=StreamName("user", user).normal if user else "", tokens=self.limits.tokens, usd=self.limits.usd,
             )  # fmt: skip
         except (InputError, ValueError, TypeError):
             return None
