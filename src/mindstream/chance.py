@@ -37,6 +37,8 @@ def sample(options: Sequence[T], n: int, seed: int | str, *key: object) -> list[
 
 LETTERS = "0123456789abcdefghjkmnpqrstvwxyz"
 """What names are made of."""
+OF_BYTES = (LETTERS * 8).encode()
+"""The letter for each byte."""
 
 
 def token(length: int = 12) -> str:
@@ -50,4 +52,4 @@ def keyed_token(length: int, seed: int | str, *key: object) -> str:
 
 
 def _named(data: bytes) -> str:
-    return "".join(LETTERS[byte & 31] for byte in data)
+    return data.translate(OF_BYTES).decode()

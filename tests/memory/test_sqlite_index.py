@@ -145,6 +145,17 @@ async def test_an_erased_record_leaves_its_segment_and_nothing_else_changes(stor
     assert await rows(store, "SELECT * FROM unindexed") == []
 
 
+async def test_no_byte_of_an_erased_term_or_vector_stays_in_the_file(store: SqliteStore, folder: Path) -> None:
+    records = await filled(store)
+    gone, stays = ((hashed(f"number{at}").to_bytes(8, "big", signed=True), records[at].vector) for at in (17, 23))
+    assert gone[0] in (folder / FILE).read_bytes() + (folder / f"{FILE}-wal").read_bytes()
+    await store.erase(ANN, [records[17].id])
+    await store.compact()
+    file = (folder / FILE).read_bytes() + (folder / f"{FILE}-wal").read_bytes()
+    assert stays[0] in file and stays[1] is not None and stays[1].tobytes() in file
+    assert gone[0] not in file and gone[1] is not None and gone[1].tobytes() not in file
+
+
 async def test_a_name_goes_with_the_last_message_of_whoever_bears_it(store: SqliteStore) -> None:
     records = await filled(store, 60)
     await store.commit(build_writing(replace(talk(1, 900)[0], by="Zibeth"), *talk(40, 901)))

@@ -35,7 +35,8 @@ _stem = Stemmer.Stemmer("english", maxCacheSize=0).stemWord
 @remember(1 << 15)
 def stem(word: str) -> str:
     """Return the stem of a lower-case word; other than English ones come back as they are."""
-    return str(_stem(BASE.get(word, word))) if word.isascii() else word
+    found = str(_stem(BASE.get(word, word))) if word.isascii() else word
+    return word if found == word else found  # one object for both, where it is held
 
 
 def plain_words(text: str) -> list[str]:

@@ -156,8 +156,10 @@ class Resistance:
         """Return it for some records of these lengths."""
         by = self._by[holds]
         if self._kind is not None:
-            by = np.where((self._kind[holds] == CHAT) & (by < self._others), by, -1)
-        resistance: Floats = self._still[by] + self._by_word[by] * lengths
+            by[(self._kind[holds] != CHAT) | (by >= self._others)] = -1
+        resistance: Floats = self._by_word[by]
+        resistance *= lengths
+        resistance += self._still[by]
         return resistance
 
 

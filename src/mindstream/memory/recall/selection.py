@@ -173,7 +173,7 @@ def _mark(mask: Mask, rows: Ints, columns: Columns) -> None:
 def _by_words(columns: Columns, question: RecallQuery, passing: Mask, weights: Weights, kept: Looked) -> list[Ints]:
     """Return the best by their own words and their episode's, of those that pass, and of all: these lend."""
     index, count = columns.lexical, len(columns)
-    words, seen = np.zeros(count, np.float32), np.zeros(count, np.bool_)
+    words = np.zeros(count, np.float32)
     episodes = np.zeros(index.groups + 1, np.float32)
     resistance = Resistance(columns, weights.verbosity)
     terms = list(dict.fromkeys(question.terms))
@@ -187,8 +187,7 @@ def _by_words(columns: Columns, question: RecallQuery, passing: Mask, weights: W
         ends = np.cumsum(found.counts).tolist()
         for begins, end in zip((0, *ends[:-1]), ends, strict=True):
             words[found.documents[begins:end]] += own[begins:end]
-        seen[found.documents] = True
-    rows = np.flatnonzero(seen)
+    rows = np.flatnonzero(words > 0)  # each word that is held counts for something
     lends = words[rows] + weights.episode * episodes[columns.group.values[rows]]
     scores = lends + _besides(columns, question, rows, weights)
     passes = passing[rows]

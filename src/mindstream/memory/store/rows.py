@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,8 @@ COLUMNS = (
     " embedder, vector"
 )
 FIELDS = COLUMNS.split(", ")
+_shared: Callable[[Any], Any] = sys.intern
+"""Returns one string object for equal strings: many records have the same kind, episode or author."""
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 INSERT = (
     f"INSERT INTO records ({COLUMNS}, changed, same, words_sum, vector_sum) VALUES ({','.join('?' * 31)})"
@@ -64,12 +68,14 @@ def _read(row: tuple[Any, ...]) -> Record:
         embedder, vector,
     ) = row  # fmt: skip
     return Record(
-        id=id_, stream=stream, kind=kind, text=text, created=created, accessed=accessed, by=by, episode=episode,
+        id=id_, stream=_shared(stream), kind=_shared(kind), text=text, created=created, accessed=accessed,
+        by=_shared(by), episode=_shared(episode),
         importance=importance, level=level, lasting=bool(lasting), valid_from=valid_from, valid_until=valid_until,
         superseded_by=superseded_by, forgotten=forgotten,
         about=None if subject is None else Triple(subject, predicate, object_),
         keywords=tuple(json.loads(keywords)) if keywords else (),
         evidence=tuple(json.loads(evidence)) if evidence else (),
-        depth=depth, slot=slot, version=version, data=json.loads(data) if data else {}, seq=seq, embedder=embedder,
+        depth=depth, slot=slot, version=version, data=json.loads(data) if data else {}, seq=seq,
+        embedder=_shared(embedder),
         vector=None if vector is None else np.frombuffer(vector, np.float16),
     )  # fmt: skip

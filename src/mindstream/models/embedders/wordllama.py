@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 WIDTH = 256
 _BATCH = 8
 """Texts whose rows are gathered at once: they stay in the processor."""
-SPECIAL = ("<s>", "</s>", "<unk>")
+SPECIAL = ("<s>", "</s>", "<unk>", "▁")
 LONGEST_WORD = 32
 """Characters of a word that is remembered."""
 _LOADING = threading.Lock()
@@ -73,7 +73,7 @@ def token_ids(text: str) -> list[int]:
     """Return a text's tokens: rows of `table`.
 
     No token reaches over a space, so words are cut one by one, and most are known already. A text with several spaces
-    in a row, which are one token, or with a special token is cut as a whole.
+    in a row, which are one token, with a special token or with the tokenizer's own sign for a space is cut as a whole.
     """
     if "  " in text or text[:1] == " " or text[-1:] == " " or any(each in text for each in SPECIAL):
         return list(_cut(text))

@@ -2,7 +2,7 @@
 
 Filled in the background, a segment a transaction. A record whose words change or go is taken out in place
 (`remove_from_word_index`); where that was not done, a trigger drops its segment, which is then built anew.
-Vectors are compared by the signs of their numbers about the segment's mean, then in full.
+Vectors are compared by the signs of their numbers about the segment's mean.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from mindstream.memory.store.record import KINDS, Kind, Record, Vector
 from mindstream.memory.store.rows import COLUMNS, record_of
 from mindstream.memory.store.scan import find_by_words
 from mindstream.memory.store.validation import is_finite
-from mindstream.memory.store.vectors import NEIGHBOUR, PORTION, Floats, signs_of
+from mindstream.memory.store.vectors import NEIGHBOUR, PORTION, signs_of
 from mindstream.memory.store.word_index.places import Numbers, Place
 from mindstream.memory.store.word_index.segments import (
     SMALLEST,
@@ -43,8 +43,8 @@ RESTS_EACH, REST_S = 64, 0.001
 """While a segment is built there is a rest each so many records."""
 BLOCK = 256
 """Records that are read at once while a segment is built."""
-BY_SIGNS = 4
-"""Vectors that are compared in full for each that is returned."""
+BY_SIGNS = 2
+"""Vectors that are returned for each that is wanted: signs tell less than numbers."""
 MOST_IN_PLACE = 64
 """Records that are taken out of a segment one by one; of more, the segment is dropped."""
 TABLES = (
@@ -164,29 +164,16 @@ class SqliteIndexReader:
                 there &= np.isin(place.kind, [code for code, kind in enumerate(place.kinds) if kind in kinds])
             numbers.append(place.numbers[there])
             apart.append(differ[there])
-        return self._nearest_in_full(query, _nearest(np.concatenate(numbers), np.concatenate(apart), BY_SIGNS * n), n)
-
-    def _nearest_in_full(self, query: Floats, numbers: Numbers, n: int) -> Numbers:
-        """Return those whose own vectors are nearest."""
-        sql = "SELECT number, vector FROM records WHERE number IN ({})"
-        rows = [
-            (number, vector)
-            for number, vector in queries.among(self._connection, sql, sorted(numbers.tolist()))
-            if isinstance(vector, bytes) and len(vector) == 2 * len(query)
-        ]
-        if not rows:
-            return np.empty(0, np.int64)
-        vectors = np.frombuffer(b"".join(vector for _, vector in rows), np.float16).reshape(-1, len(query))
-        nearest = np.argsort(-(vectors.astype(np.float32) @ query), kind="stable")[:n]
-        return np.array([number for number, _ in rows], np.int64)[nearest]
+        return _nearest(np.concatenate(numbers), np.concatenate(apart), BY_SIGNS * n)
 
 
 def _nearest(numbers: Numbers, apart: NDArray[np.uint16], n: int) -> Numbers:
-    """Return the numbers of some n records, those whose signs differ least."""
+    """Return the numbers of the n records whose signs differ least; of those that differ as much, the newest."""
     if len(numbers) <= n:
         return numbers
     limit = int(np.searchsorted(np.cumsum(np.bincount(apart)), n))
-    return numbers[apart <= limit][-2 * n :]
+    nearer = numbers[apart < limit]
+    return np.concatenate([nearer, numbers[apart == limit][len(nearer) - n :]])
 
 
 class Built(NamedTuple):
