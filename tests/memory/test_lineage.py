@@ -19,6 +19,7 @@ from mindstream.log.events import Event, FollowUp, Heard, Logged, Said, SetAside
 from mindstream.memory.curation.mentions import mentions
 from mindstream.memory.store.record import Record
 from mindstream.memory.store.store import Closure, Entry, Revision, read_log
+from mindstream.memory.store.tables import MIGRATIONS
 
 ANN = key_of("ann")
 SLOTS = ("facts", "belief")
@@ -133,7 +134,8 @@ async def test_the_index_finds_what_a_reading_of_all_finds(seed: int, folder: Pa
             " ('records_superseded', 'records_unembedded', 'work_failed') ORDER BY type = 'table'"
         ).fetchall():
             connection.execute(f"DROP {kind} IF EXISTS {name}")
-        connection.execute("PRAGMA user_version = 10")
+        MIGRATIONS[10](connection)
+        connection.commit()
     async with SqliteStore(folder) as store:
         assert found == [shown(await store.closure(ANN, some)) for some in asked]
 
