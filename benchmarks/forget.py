@@ -21,7 +21,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -97,10 +97,13 @@ async def fill(memory: Memory, size: int) -> list[Record]:
     return heard
 
 
-def occurrences(roots: Sequence[Path], words: Sequence[str]) -> int:
+Folders = Callable[[], Sequence[Path]]
+
+
+def occurrences(roots: Folders, words: Sequence[str]) -> int:
     """Count words in the bytes of all files below some folders."""
     found = 0
-    for path in (path for root in roots for path in root.rglob("*") if path.is_file() and "pg_wal" not in path.parts):
+    for path in (path for root in roots() for path in root.rglob("*") if path.is_file() and "pg_wal" not in path.parts):
         with contextlib.suppress(OSError):
             data = path.read_bytes()
             found += sum(data.count(word.encode()) for word in words)
@@ -115,7 +118,7 @@ def written_bytes() -> int:
     return next(int(line.split()[1]) for line in io.read_text().splitlines() if line.startswith("wchar"))
 
 
-async def measure(store: str, data: str, roots: Sequence[Path], size: int, rounds: int) -> Measured:
+async def measure(store: str, data: str, roots: Folders, size: int, rounds: int) -> Measured:
     """Fill a memory, forget and correct messages of it, and search the files."""
     forgets, cpu, corrects, wrote, recalls = [], [], [], [], []
     async with Memory.open(data, "ann") as memory:
@@ -145,7 +148,7 @@ async def measure(store: str, data: str, roots: Sequence[Path], size: int, round
             await memory.correct(heard[to_correct].id, f"What I meant is something else, {to_correct}.")
             corrects.append((time.perf_counter() - start) * 1000)
         left = occurrences(roots, words)
-    left = max(left, occurrences(roots, words))
+    left = max(left, occurrences(roots, words))  # once more when it is closed
     return Measured(
         store, size, _rounded(np.median(forgets)), _rounded(max(forgets)), _rounded(np.median(cpu)),
         _rounded(np.median(corrects)), _rounded(np.median(recalls)), int(np.median(wrote)), left, control,
@@ -157,16 +160,16 @@ def _rounded(figure: float | np.floating) -> float:
 
 
 @contextlib.contextmanager
-def place(store: str) -> Iterator[tuple[str, list[Path]]]:
+def place(store: str) -> Iterator[tuple[str, Folders]]:
     """Give a data folder or a database, and the folders to search."""
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as cache:
         os.environ["XDG_CACHE_HOME"] = cache
         if store == "sqlite":
-            yield folder, [Path(folder), Path(cache)]
+            yield folder, lambda: [Path(folder), Path(cache)]
             return
         server = OwnPostgres()
         try:
-            yield server.url, [Path(server._data), Path(cache)]
+            yield server.url, lambda: [server.flush(), Path(cache)]
         finally:
             server.close()
 

@@ -29,8 +29,14 @@ class OwnPostgres:
         self._bin, self._user, self._data = Path(server.bin_path), server.system_user, f"{self._home}/data"
         self._sockets = str(server.get_uri()).partition("host=")[2]
         self.url = f"postgresql://mind:secret@/mind?host={quote(self._sockets, safe='')}"
+        self._psql = server.psql
         self.stop()
         self.start()
+
+    def flush(self) -> Path:
+        """Write all pages to the disk; return the folder of the server's files."""
+        self._psql("CHECKPOINT")
+        return Path(self._data)
 
     def stop(self) -> None:
         """End it at once, as where it dies: nothing is written that was not."""

@@ -111,6 +111,7 @@ def served(folder: Path, door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch) ->
     from served import Served  # here: most tests need no server
 
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setattr("mindstream.server.run.DRAIN_S", 0.5)  # a life that a test began does not end by itself
     with Served(folder, model=f"{door.url}#any") as running:
         yield running
 

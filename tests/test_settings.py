@@ -214,7 +214,7 @@ def test_a_file_may_have_a_mark_windows_lines_and_blank_values(file: Path) -> No
     settings = choose().settings
     assert (settings.model, settings.user, settings.data) == (None, "Zoë", Location(Path("my data")))
     file.write_text('user = ""\n')
-    with pytest.raises(SettingsError, match="mindstream.toml: user: a value is expected"):
+    with pytest.raises(SettingsError, match=r"mindstream\.toml: user: a value is expected"):
         choose()
     file.write_text('user = "a"\nuser = "b"\n')
     with pytest.raises(SettingsError, match="a key is there twice"):

@@ -8,7 +8,7 @@ what another one has erased (memory/privacy_watch): for that it is known here wh
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import lru_cache
 from typing import Any, ParamSpec, Protocol, TypeVar
 from weakref import WeakSet
@@ -95,17 +95,19 @@ def streams() -> list[str]:
     return list(_opened)
 
 
-def empty(stream: str, *, whole: bool = False, before: int | None = None) -> None:
+def empty(stream: str, *, whole: bool = False, before: int | None = None, without: Collection[object] = ()) -> None:
     """Forget what is remembered of a stream's words; of functions, which cannot tell whose words they saw, all.
 
     Args:
         whole: all of the stream was erased, and what is open of it is closed.
+        without: holders that have let go of the words already.
         before: the number of that erasure, where it is heard of later: what was opened since is a new beginning.
     """
     for function in _each(_functions):
         function.cache_clear()
     for holder in _each(_holders):
-        holder.forget(stream)
+        if not any(holder is each for each in without):
+            holder.forget(stream)
     if whole:
         if before is None or _opened.get(stream, 0) < before:
             _opened.pop(stream, None)

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-import asyncio
-import difflib
 import math
+import re
 import time
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from typing import Protocol, TypeAlias
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from mindstream.errors import InputError
+
+if TYPE_CHECKING:
+    import asyncio
 
 Moment = float
 """Seconds since 1970-01-01 UTC."""
 Time: TypeAlias = Moment | str | date
 """A time that a caller gives: seconds since 1970, ISO 8601 text, a datetime or a date; UTC where it names no zone."""
 
+EARLIEST, LATEST = -62_135_510_400.0, 253_402_214_400.0
+"""The first and last moments that a calendar can write in every time zone."""
 MINUTE_S, HOUR_S, DAY_S = 60.0, 3_600.0, 86_400.0
+
+
+_EPOCH = re.compile(r"-?\d{9,}(?:\.\d*)?")
+"""Seconds since 1970 as text. Fewer digits could be a year or a date (20261120)."""
 
 
 class Clock(Protocol):
@@ -43,7 +51,9 @@ class SystemClock:
         return time.perf_counter()
 
     async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
+        from asyncio import sleep  # here, so that `mindstream --help` starts without it
+
+        await sleep(seconds)
 
 
 class SharedClock:
@@ -85,7 +95,7 @@ class ManualClock:
 
     def __init__(self, now: Moment = 1_700_000_000.0) -> None:
         self._now = now
-        self._moved = asyncio.Event()
+        self._moved: asyncio.Event | None = None  # while a task sleeps
 
     def now(self) -> Moment:
         return self._now
@@ -98,12 +108,16 @@ class ManualClock:
         if seconds < 0:
             raise ValueError(f"a clock cannot go back: advance({seconds})")
         self._now += seconds
-        self._moved.set()
-        self._moved = asyncio.Event()
+        if self._moved is not None:
+            self._moved.set()
+            self._moved = None
 
     async def sleep(self, seconds: float) -> None:
+        from asyncio import Event
+
         until = self._now + seconds
         while self._now < until:
+            self._moved = self._moved or Event()
             await self._moved.wait()
 
 
@@ -134,6 +148,9 @@ def read_zone(name: str) -> tzinfo:
     try:
         return ZoneInfo(name.strip())
     except (ValueError, OSError, ZoneInfoNotFoundError):
+        import difflib
+        from zoneinfo import available_timezones
+
         zones = {each.casefold(): each for each in available_timezones()}
         near = difflib.get_close_matches(name.strip().casefold(), zones, 1, 0.88)
         meant = f"did you mean {zones[near[0]]}? Otherwise " if near else ""
@@ -154,21 +171,39 @@ def moment(when: Time, what: str = "a time", *, whole_day: bool = False) -> Mome
     Raises:
         InputError: it is no such time.
     """
+    at: float | None = None
     try:
         if isinstance(when, str):
-            return parse_iso(when, whole_day=whole_day)
-        if isinstance(when, datetime):
+            if _EPOCH.fullmatch(when.strip()):
+                at = float(when)
+            else:
+                return parse_iso(when, whole_day=whole_day)
+        elif isinstance(when, datetime):
             return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
-        if isinstance(when, date):
+        elif isinstance(when, date):
             return parse_iso(when.isoformat(), whole_day=whole_day)
-        if isinstance(when, int | float) and not isinstance(when, bool) and math.isfinite(when):
-            return float(when)
+        elif isinstance(when, int | float) and not isinstance(when, bool) and math.isfinite(when):
+            at = float(when)
     except (ValueError, OverflowError):
         pass
+    if at is not None and EARLIEST <= at <= LATEST:
+        return at
+    if at is not None:
+        raise InputError(f"{what}: {out_of_range(at)}")
     raise InputError(
         f"{what}: seconds since 1970, a datetime or a text as 2026-11-20 or 2026-11-20T21:30+01:00 is wanted,"
         f" not {when!r:.99}"
     )
+
+
+def out_of_range(at: object, first_year: int = 1) -> str:
+    """Say what is wrong with a time; one that counts milli-, micro- or nanoseconds is recognised by its size."""
+    told = f"seconds since 1970 are wanted, from the year {first_year} to 9999, not {at!r:.40}"
+    if isinstance(at, float | int):
+        for unit, in_a_second in (("milliseconds", 1e3), ("microseconds", 1e6), ("nanoseconds", 1e9)):
+            if abs(at) >= 1e11 and abs(at) / in_a_second < 1e10:
+                return f"{told}: that looks like {unit}, so divide it by {in_a_second:,.0f}"
+    return told
 
 
 def moment_or_none(when: Time | None, what: str = "a time", *, whole_day: bool = False) -> Moment | None:

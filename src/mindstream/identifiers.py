@@ -9,7 +9,7 @@ from mindstream.errors import InputError
 
 LONGEST = 100
 """Maximum length of a name, in characters."""
-NAME = re.compile(rf"\w[\w .:|@+/-]{{0,{LONGEST - 1}}}")
+NAME = re.compile(rf"\w[\w .:|@+/'-]{{0,{LONGEST - 1}}}")
 INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
@@ -19,6 +19,8 @@ INVISIBLE = re.compile(
 
 _JOINERS = re.compile("[\u00ad\u115f\u1160\u200c\u200d\u3164\ufe00-\ufe0f\uffa0]")
 """Invisible characters that belong to the spelling of a word, and letters without a glyph: they make no other name."""
+_APOSTROPHES = dict.fromkeys(map(ord, "\u2019\u02bc\u2018"), "'")
+"""O’Neill, as phones and word processors write it, is O'Neill."""
 _AROUND = "\ufeff\u200b\u2060"
 """Invisible characters that copying leaves at the ends of a name."""
 
@@ -26,15 +28,15 @@ _AROUND = "\ufeff\u200b\u2060"
 def normal_name(name: str) -> str:
     """Return the one form in which an identifier is stored and compared.
 
-    NFKC (so NFD, NFC and full-width forms are one name), without joiners, and without white space and zero-width
-    characters at the ends; letter case is kept. Other invisible characters and those that change the direction of text
-    stay, so that `checked_name` refuses them. A text that is no name in that form is returned unchanged. Every boundary
-    (command line, REST, MCP, chat headers, adapters, Python) passes the names of users, sessions, pools, residents,
-    towns and tenants through this function, for writing and for reading.
+    NFKC (so NFD, NFC and full-width forms are one name), with plain apostrophes, without joiners, and without white
+    space and zero-width characters at the ends; letter case is kept. Other invisible characters and those that change
+    the direction of text stay, so that `checked_name` refuses them. A text that is no name in that form is returned
+    unchanged. Every boundary (command line, REST, MCP, chat headers, adapters, Python) passes the names of users,
+    sessions, pools, residents, towns and tenants through this function, for writing and for reading.
     """
     if name.isascii() and name.isprintable() and name == name.strip():
         return name
-    visible = _JOINERS.sub("", unicodedata.normalize("NFKC", name))
+    visible = _JOINERS.sub("", unicodedata.normalize("NFKC", name)).translate(_APOSTROPHES)
     normal = unicodedata.normalize("NFKC", visible)  # again: a mark may follow its letter only now
     while normal != (inner := normal.strip().strip(_AROUND)):
         normal = inner
@@ -53,13 +55,13 @@ def checked_name(name: str, what: str = "name") -> str:
     """Return the normal form of the name of a user, agent or session.
 
     Raises:
-        InputError: it is empty, too long, or holds other than letters, digits and ` ._:|@+/-`.
+        InputError: it is empty, too long, or holds other than letters, digits and ` ._:|@+/'-`.
     """
     normal = normal_name(name)
     if not is_name(normal):
         shown = name if len(name) <= LONGEST else f"{name[:40]}…"
         raise InputError(
-            f"{what} {shown!r}: use 1 to {LONGEST} letters, digits, spaces and . _ : | @ + / -,"
-            " beginning with a letter or digit"
+            f"{what} {shown!r}: use 1 to {LONGEST} letters, digits, spaces and . _ : | @ + / ' -,"
+            " beginning with a letter or digit; emoji and other symbols can be in what is said, not in a name"
         )
     return normal

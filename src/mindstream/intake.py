@@ -6,7 +6,6 @@ the log, the memory, a model, a trace or a page. What stands in its place says o
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -69,4 +68,6 @@ async def cleaned(text: str) -> Cleaned:
     """Do the same without holding up others where the text is long."""
     if _redactor is None or len(text) <= SHORT:
         return clean(text)
-    return await asyncio.to_thread(clean, text)
+    from asyncio import to_thread
+
+    return await to_thread(clean, text)

@@ -189,7 +189,7 @@ def settings_file() -> Path | None:
 
 
 def unknown_variables() -> dict[str, str]:
-    """Return the environment variables with our prefix that are not read, each with the name that may be meant, or ""."""
+    """Return the environment variables with our prefix that are not read, with the names that may be meant, or ""."""
     known = {PREFIX + name.upper() for name in Settings.model_fields} | OTHER_VARIABLES
     unknown = sorted(name for name in os.environ if name.upper().startswith(PREFIX) and name not in known)
     return {name: next(iter(difflib.get_close_matches(name.upper(), known, 1, 0.85)), "") for name in unknown}

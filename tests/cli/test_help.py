@@ -18,7 +18,7 @@ def test_the_version_is_the_package_s() -> None:
 
 
 def test_help_loads_nothing_heavy() -> None:
-    heavy = ["numpy", "pydantic", "pydantic_ai", "prompt_toolkit", "wordllama", "sqlite3"]
+    heavy = ["asyncio", "numpy", "pydantic", "pydantic_ai", "prompt_toolkit", "wordllama", "sqlite3"]
     code = (
         "import sys; from mindstream.cli.edge import run; code = run(['--help']);"
         f"print([name for name in {heavy} if name in sys.modules], code, file=sys.stderr)"

@@ -76,7 +76,11 @@ def test_residents_that_think_as_tasks_leave_the_same_journal(town: Path, tmp_pa
     assert (tmp_path / "here.jsonl").read_bytes() == (tmp_path / "there.jsonl").read_bytes()
 
 
-STOPS = [((), signal.SIGINT), ((), signal.SIGTERM), pytest.param(("--ray",), signal.SIGINT, marks=needs_ray)]
+STOPS = [
+    ((), signal.SIGINT),
+    pytest.param((), signal.SIGTERM, marks=pytest.mark.slow),
+    pytest.param(("--ray",), signal.SIGINT, marks=needs_ray),
+]
 
 
 def stop(into: Path, asked: list[str], sent: signal.Signals) -> tuple[int, str]:

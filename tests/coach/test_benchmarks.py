@@ -7,9 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "talker.py"
 
 
+@pytest.mark.slow
 def test_a_gate_that_never_waits_breaks_the_bar_for_stale_answers() -> None:
     run: list[str | Path] = [sys.executable, BENCHMARK, "--json", "--quick", "--utterances", "24", "--gate", "never"]
     done = subprocess.run(run, capture_output=True, text=True, check=False)

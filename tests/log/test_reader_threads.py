@@ -23,6 +23,7 @@ from mindstream.memory.store.store import Commit, Entry, Erasure
 
 Look = Callable[[sqlite3.Connection], object]
 LONGEST_S = 60.0
+LONG = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 20000) SELECT count(*) FROM n"
 NOTES = 5
 
 
@@ -51,6 +52,8 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
         return connection
 
     monkeypatch.setattr(database, "connect", slow)
+    monkeypatch.setattr(database, "STEPS_AT_ONCE", 1)  # what is read on the event loop's thread is broken off
+    monkeypatch.setattr(database.Database, "_is_long", lambda _: made.closed)
     yield made
     made.opened.set()
 
@@ -113,6 +116,7 @@ def long_reads(
     end = threading.Event()
 
     def look(connection: sqlite3.Connection) -> str:
+        connection.execute(LONG).fetchone()  # so this goes on in a thread
         (before,) = connection.execute("SELECT count(*) FROM records").fetchone()
         if begun:
             begun.release()
@@ -141,10 +145,15 @@ async def test_long_reads_hold_up_neither_short_ones_nor_writes_and_are_of_one_m
     await store.close()
 
 
-async def test_short_reads_take_one_thread(folder: Path) -> None:
+async def test_short_reads_take_no_thread_and_long_ones_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "SLOW_S", LONGEST_S)  # on a busy machine any read may take long
     store = await filled(folder)
     for _ in range(50):
         await store.streams()
+        await store.events(key_of("ann"))
+    assert len(store._database._readers._threads) == 0
+    for _ in range(5):
+        assert await store._database.read(lambda connection: connection.execute(LONG).fetchone()) == (20_000,)
     assert len(store._database._readers._threads) == 1
     await store.close()
 

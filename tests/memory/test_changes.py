@@ -71,7 +71,7 @@ async def test_changes_are_read_as_of_one_moment(folder: Path) -> None:
                     write(connection)
             between.clear()
 
-    store._database._readers._first.set_trace_callback(interfere)
+    store._database._watch.set_trace_callback(interfere)
     seen, erased = set[str](), set[str]()
     await store.commit(writing(a_record("else nobody reads")))
     for _ in range(3):

@@ -1,4 +1,6 @@
 import gc
+from collections import OrderedDict
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,11 +9,11 @@ from keys import key_of
 from mindstream.clock import SystemClock
 from mindstream.log.events import Remembered
 from mindstream.memory.memory import Memory
-from mindstream.memory.store.columns import Columns
+from mindstream.memory.store.columns import WHOLE_OF_STREAM, Columns
 from mindstream.memory.store.index_cache import IndexCache
 from mindstream.memory.store.record import Record, RecordDraft, new_id
 from mindstream.memory.store.sqlite import SqliteStore
-from mindstream.memory.store.store import Commit, Entry, Revision
+from mindstream.memory.store.store import Changes, Commit, Entry, Revision
 from mindstream.models.embedders.named import embedder
 from mindstream.models.embedders.wordllama import WordLlama
 
@@ -95,3 +97,16 @@ async def test_a_recaller_goes_with_the_last_stream_that_has_it(tmp_path: Path) 
     gc.collect()
     assert len(vars(store)["_recallers"]) == 0
     await store.close()
+
+
+def test_the_records_held_as_a_whole_are_the_newest_of_each_stream() -> None:
+    shared: OrderedDict[str, Record] = OrderedDict()
+    ann, bob = Columns(key_of("ann"), "e", 8, shared), Columns(key_of("bob"), "e", 8, shared)
+    first = a_record("the first")
+    ann.take(Changes([first, *(a_record(f"line {n}") for n in range(WHOLE_OF_STREAM))]))
+    bob.take(Changes([a_record(f"line {n}", stream="bob") for n in range(10)]))
+    assert first.id not in shared
+    assert len(shared) == WHOLE_OF_STREAM + 10
+    ann.take(Changes([replace(first, level=2)]))  # changed: it is held again, as it is now
+    assert shared[first.id].level == 2
+    assert len(shared) == WHOLE_OF_STREAM + 10

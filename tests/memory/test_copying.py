@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +11,7 @@ import postgres_server
 import pytest
 
 from mindstream import ManualClock, Memory, SqliteStore
+from mindstream.cli import edge
 from mindstream.conformance.samples import ANN, THEN, build_event, build_record, build_version, build_writing
 from mindstream.errors import InputError, StorageError
 from mindstream.log.events import Heard
@@ -128,15 +127,12 @@ async def test_a_memory_goes_on_in_the_copy(tmp_path: Path) -> None:
         assert [each.record.text for each in found] == ["Trams squeal below Ann's window."]
 
 
-async def test_the_command_copies_and_says_what(tmp_path: Path) -> None:
-    await _fill(tmp_path / "there")
-    url = postgres_server.fresh_url()
-    words = [sys.executable, "-m", "mindstream", "data", "copy"]
-    ran = await asyncio.to_thread(
-        subprocess.run, [*words, str(tmp_path / "there"), url], capture_output=True, text=True
-    )
-    assert ran.returncode == 0 and "records" in ran.stdout and "1399" in ran.stdout
-    ran = await asyncio.to_thread(
-        subprocess.run, [*words, str(tmp_path / "there"), url, "--json"], capture_output=True, text=True
-    )
-    assert ran.returncode and "already" in ran.stderr and "secret" not in ran.stderr + ran.stdout
+def test_the_command_copies_and_says_what(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asyncio.run(_fill(tmp_path / "there"))
+    words = ["data", "copy", str(tmp_path / "there"), postgres_server.fresh_url()]
+    assert edge.run(words) == 0
+    out = capsys.readouterr().out
+    assert "records" in out and "1399" in out
+    assert edge.run([*words, "--json"]) != 0
+    out, err = capsys.readouterr()
+    assert "already" in err and "secret" not in err + out

@@ -87,3 +87,21 @@ async def test_what_is_merely_similar_is_kept_and_returned(world: World, about: 
     if "👍" not in about and "C++" not in about:  # symbols alone are nothing to search by
         assert [each.id for each in done.similar] == [kept.id]
         assert (await world.stream.forget(*(each.id for each in done.similar))).records == 1
+
+
+@pytest.mark.parametrize(
+    ("subject", "text", "said"),
+    [
+        ("王明", "王明明喜欢喝咖啡。", False),
+        ("王明", "王明喜欢喝茶。", True),
+        ("王明", "王明明天来。", True),
+        ("王明", "王明明和王明是朋友。", True),
+        ("欧阳娜", "欧阳娜娜唱歌", False),
+        ("李丽", "李丽丽住在上海", False),
+        ("学习", "他的学习习惯很好", True),
+    ],
+)
+def test_a_chinese_name_is_not_the_longer_one_with_its_last_character_twice(
+    subject: str, text: str, said: bool
+) -> None:
+    assert mentions(subject)(text) is said

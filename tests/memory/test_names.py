@@ -177,12 +177,17 @@ async def test_two_spellings_of_a_name_are_one_for_users_sessions_pools_agents_a
 
 
 @pytest.mark.parametrize(
-    "typed", ["", " ", "\u200b", "a\0b", "-ann", "\u0301a", "a#b", "x" * 101, "a\nb", "🙂", "O'Neill"]
+    "typed", ["", " ", "\u200b", "a\0b", "-ann", "\u0301a", "a#b", "x" * 101, "a\nb", "🙂", "Anna 🙂", "'Ann'", "’"]
 )
 def test_what_is_no_name_is_refused_with_what_a_name_may_hold(typed: str) -> None:
     with pytest.raises(InputError, match="use 1 to 100 letters") as refused:
         checked_name(typed, "user")
     assert len(str(refused.value)) < 250
+
+
+@pytest.mark.parametrize("typed", ["O'Neill", "O’Neill", "d\u02bcArtagnan", "Zoë O'Brien-王明", "N'Golo"])
+def test_an_apostrophe_is_part_of_a_name_in_one_form(typed: str) -> None:
+    assert checked_name(typed) == typed.replace("’", "'").replace("\u02bc", "'")
 
 
 async def test_what_an_earlier_version_wrote_under_another_spelling_is_reached_by_either(tmp_path: Path) -> None:

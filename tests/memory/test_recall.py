@@ -203,6 +203,13 @@ async def test_what_is_known_by_keyword(world: World) -> None:
     assert [r.text for r in await world.recaller.about(key_of("ann"), ["cello"], now=NOW, kinds=["thought"])] == [
         newest.text
     ]
+    read = world.store.records
+    world.store.records = None  # type: ignore[method-assign, assignment]
+    try:  # the index holds the records: nothing is read once more
+        assert len(await world.recaller.about(key_of("ann"), ["cello"], now=NOW)) == 2
+        assert not await world.recaller.about(key_of("ann"), ["violin"], now=NOW)
+    finally:
+        world.store.records = read  # type: ignore[method-assign]
 
 
 @pytest.mark.parametrize(("query", "k"), [("", 3), ("  \n", 3), ("noise", 0)])

@@ -245,7 +245,7 @@ REFUSALS: list[tuple[str, Callable[[Any], bool], int, Any]] = [
     ("llama.cpp: grammar", has("response_format"), 500, openai("failed to parse grammar")),
     ("LM Studio: json_schema", has("response_format"), 400, {"error": "'response_format.type' must be 'text'"}),
     (
-        "vLLM: tools (vllm#9142)",
+        "vLLM: tools (vllm#9986)",
         has("tools"),
         400,
         openai('"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'),

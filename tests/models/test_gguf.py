@@ -38,7 +38,8 @@ has_model = pytest.mark.skipif(
 
 def needs_model(test: Callable[..., object]) -> Callable[..., object]:
     """Mark a test that computes with the model: slow, and skipped where there is none."""
-    return pytest.mark.slow(pytest.mark.usefixtures("loaded")(has_model(test)))
+    marked: Callable[..., object] = pytest.mark.slow(pytest.mark.usefixtures("loaded")(has_model(test)))
+    return marked
 
 
 LONG = "You are a coach for people who sleep badly. " * 20

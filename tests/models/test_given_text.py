@@ -64,6 +64,7 @@ async def test_an_endpoint_for_chat_alone_does_not_tell(door: FakeEndpoint) -> N
     await model.aclose()
 
 
+@pytest.mark.slow
 @needs_model
 async def test_a_model_in_the_process_finds_an_answer_likelier_after_one_of_its_kind() -> None:
     model = provider("local")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import socket
+from collections.abc import Iterator
 from email.utils import formatdate
 from typing import Any
 
@@ -26,6 +28,7 @@ from fake_endpoint import (
     Says,
     Stalls,
     Streams,
+    delta,
     forever,
     redirects,
 )
@@ -61,6 +64,57 @@ async def test_an_answer_comes_in_pieces_with_its_usage(door: FakeEndpoint, mode
     await parts_of(model)  # the first text of an endpoint is held back for a moment
     door.will(Says("Hello to you.", usage=(11, 4), pause_s=0.2))
     assert await parts_of(model) == [Piece("Hello "), Piece("to "), Piece("you."), Usage(11, 4, None)]
+
+
+async def test_no_task_is_begun_for_a_reply(door: FakeEndpoint, model: Provider) -> None:
+    await parts_of(model)
+    door.will(Says("Good morning to you, and to all who sleep.", pause_s=0.02))
+    before = asyncio.all_tasks()
+    async for _ in model.reply(talk()):
+        assert asyncio.all_tasks() == before
+
+
+SAID = ("Good morning. ", "How ", "did ", "you sleep?")
+
+
+@pytest.mark.parametrize("done", [True, False])
+async def test_what_came_before_a_break_is_passed_on(door: FakeEndpoint, model: Provider, done: bool) -> None:
+    """The connection breaks while nothing is read from its socket, before the chunk that ends the body."""
+
+    def chunks() -> Iterator[bytes]:
+        events = [*(delta(content=each) for each in SAID), *([b"data: [DONE]\n\n"] if done else [])]
+        return (f"{len(event):x}\r\n".encode() + event + b"\r\n" for event in events)
+
+    await parts_of(model)
+    door.will(Floods(chunks, {"Content-Type": "text/event-stream", "Transfer-Encoding": "chunked"}, pause_s=0.002))
+    said = ""
+    with contextlib.nullcontext() if done else pytest.raises(ModelUnavailable, match="broke off"):
+        async for part in model.reply(talk()):
+            said += part.text if isinstance(part, Piece) else ""
+    assert said == "".join(SAID)
+
+
+async def test_a_proxy_of_the_environment_is_asked(door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", door.url.removesuffix("/v1"))
+    monkeypatch.setenv("no_proxy", "quiet.invalid")
+    for host, asked in (("far.invalid", ["http://far.invalid/v1/chat/completions"]), ("quiet.invalid", [])):
+        door.asked.clear()
+        far = provider(f"http://{host}/v1#any")
+        with contextlib.nullcontext() if asked else pytest.raises(ModelUnavailable):
+            assert text_of(await parts_of(far)) == "ok"
+        assert [each.path for each in door.asked] == asked
+        await far.aclose()
+
+
+async def test_the_environments_headers_go_to_openai_alone(door: FakeEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable, value in (("ORG_ID", "org-1"), ("PROJECT_ID", "proj-1"), ("CUSTOM_HEADERS", "x-team: sleep\nnone")):
+        monkeypatch.setenv(f"OPENAI_{variable}", value)
+    for name, sent in ((f"openai:any@{door.url}", ["org-1", "proj-1", "sleep"]), (f"{door.url}#any", ["", "", ""])):
+        model = provider(name)
+        await parts_of(model)
+        headers = door.asked[-1].headers
+        assert [headers.get(each, "") for each in ("openai-organization", "openai-project", "x-team")] == sent
+        await model.aclose()
 
 
 async def test_the_messages_arrive_as_they_were_written(door: FakeEndpoint, model: Provider) -> None:

@@ -8,11 +8,12 @@ from contextlib import aclosing
 from pathlib import Path
 
 import pytest
-from asking import ADD, Judge, Patient, Talk, parts_of, talk, text_of
+from asking import ADD, Grade, Judge, Patient, Talk, parts_of, talk, text_of
+from fake_endpoint import FakeEndpoint, Streams, delta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mindstream import caches
+from mindstream import Models, caches
 from mindstream.clock import ManualClock
 from mindstream.errors import (
     BudgetSpent,
@@ -24,7 +25,8 @@ from mindstream.errors import (
 )
 from mindstream.models.ask import act, ask
 from mindstream.models.fake import FakeModel, Line
-from mindstream.models.model import Call, Model, Part, Piece, Request, ToolSpec, Usage
+from mindstream.models.model import Call, Message, Model, Part, Piece, Request, ToolSpec, Usage
+from mindstream.models.shorten import request_tokens
 from mindstream.models.wrappers.budget import Budget, Budgeted
 from mindstream.models.wrappers.cache import Cache
 from mindstream.models.wrappers.fallback import Fallback
@@ -328,3 +330,44 @@ async def test_a_model_that_has_begun_is_not_replaced() -> None:
 
 
 # Reworded.
+
+
+# What a request costs before it is sent.
+
+
+class Counted(dict[str, object]):
+    """A tool's parameters that count how often they are written out."""
+
+    written = 0
+
+    def __str__(self) -> str:
+        self.written += 1
+        return super().__str__()
+
+
+async def test_a_request_is_rendered_counted_and_read_once(door: FakeEndpoint) -> None:
+    rendered: list[str] = []
+    read: list[str] = []
+
+    class Once(Judge):
+        def dialogue(self) -> tuple[Message, ...]:
+            rendered.append(self.work)
+            return ()
+
+        def parse(self, text: str) -> Grade:
+            read.append(text)
+            return super().parse(text)
+
+    door.otherwise = Streams((delta(content='{"score": 4}').decode().strip(), "data: [DONE]"))
+    models = Models.named({"default": f"{door.url}#any"}, budget=Budget(tokens=100_000), context=8_000)
+    async with models.with_listener(lambda _: None) as heard, models:
+        assert (await ask(heard.of(""), Once())).score == 4
+    assert len(rendered) == 1, "the wrappers share its messages"
+    assert len(read) == 2, "once where it is checked, and once by whoever asked"
+    parameters = Counted()
+    request = talk(tools=(ToolSpec("add", "Add.", parameters),))
+    tokens = request_tokens(request)
+    assert (
+        request_tokens(request.but(longest_reply=9)) == tokens < request_tokens(request.then(Message("user", "More")))
+    )
+    assert parameters.written == 1

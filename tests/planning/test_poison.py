@@ -8,7 +8,9 @@ from poison import measure, showing_evidence
 from mindstream.planning.solve import Strategy
 
 
-@pytest.mark.parametrize(("how", "every"), [("rewoo", 1), ("plan-execute", 4)])
+@pytest.mark.parametrize(
+    ("how", "every"), [("rewoo", 4), ("plan-execute", 4), pytest.param("rewoo", 1, marks=pytest.mark.slow)]
+)
 async def test_no_poison_adds_a_call(how: Strategy, every: int) -> None:
     found = await measure(how, every)
     assert found["poisoned"] == 200 // every == found["replanned"] and int(str(found["model_obeyed"])) > 180 // every

@@ -161,7 +161,7 @@ async def test_each_holder_of_an_issuer_s_tokens_has_a_budget(folder: Path) -> N
     assert found is not None
     async with open_store(folder) as store:
         budgets = Budgets(
-            Ledger(lambda: store, SystemClock()), SystemClock(), Tokens(lambda: store, SystemClock()), known
+            Ledger(lambda: store, SystemClock()), SystemClock(), Tokens(lambda: store, SystemClock()), known.limits
         )
         budget = await budgets.of_id(found.id)
     assert budget is not None and budget.tokens == LIMIT, "thoughts that another process takes up are charged, too"

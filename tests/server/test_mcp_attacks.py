@@ -188,14 +188,15 @@ BODIES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("version", ["", "2025-06-18", "2026-07-28", "1999-01-01", "\x7f"])
-def test_what_is_no_message_is_refused(served: Served, version: str) -> None:
-    headers = {**BOTH, "content-type": "application/json", **({"MCP-Protocol-Version": version} if version else {})}
+def test_what_is_no_message_is_refused(served: Served) -> None:
     with served.client() as client:
-        for body in BODIES:
-            answer = client.post("/mcp", content=body, headers=headers)
-            assert answer.status_code < 500, (body[:100], answer.text)
-            assert "Traceback" not in answer.text
+        for version in ("", "2025-06-18", "2026-07-28", "1999-01-01", "\x7f"):
+            of_version = {"MCP-Protocol-Version": version} if version else {}
+            for body in BODIES:
+                headers = {**BOTH, "content-type": "application/json", **of_version}
+                answer = client.post("/mcp", content=body, headers=headers)
+                assert answer.status_code < 500, (version, body[:100], answer.text)
+                assert "Traceback" not in answer.text
         assert client.get("/healthz").status_code == 200
 
 
@@ -228,8 +229,8 @@ async def test_orders_in_a_memory_are_data(served: Served) -> None:
         assert "\n" not in resource.name and len(resource.name) <= 80
 
 
-@pytest.mark.parametrize("headers", [{"Host": "evil.example"}, {"Origin": "https://evil.example"}])
-def test_another_page_may_not_ask(served: Served, headers: dict[str, str]) -> None:
+def test_another_page_may_not_ask(served: Served) -> None:
     with served.client() as client:
-        answer = client.post("/mcp", json={**CALL, "method": "tools/list"}, headers={**BOTH, **headers})
-        assert answer.status_code in (403, 421)
+        for headers in ({"Host": "evil.example"}, {"Origin": "https://evil.example"}):
+            answer = client.post("/mcp", json={**CALL, "method": "tools/list"}, headers={**BOTH, **headers})
+            assert answer.status_code in (403, 421), headers

@@ -7,6 +7,7 @@ import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -122,6 +123,42 @@ async def test_a_keep_alive_does_not_pass_over_queued_rows(tmp_path: Path, monke
             resumed = int(IDS.findall(ping)[-1])
             rows = await anext(chunks)
         assert [int(found) for found in IDS.findall(rows)] == await all_seqs(store, resumed)
+        await hub.close()
+
+
+async def test_own_commits_are_delivered_without_reading_the_log(tmp_path: Path) -> None:
+    """Rows that this process commits are delivered in order; the log is read only for those of other processes."""
+    reads = 0
+
+    class Counting(SqliteStore):
+        async def events(self, *given: Any, **named: Any) -> list[Logged]:
+            nonlocal reads
+            reads += 1
+            return await super().events(*given, **named)
+
+    await write(tmp_path, 1)
+    async with Counting(tmp_path) as store, Memory.open(store, "ann") as memory:
+        hub = Hub(store, ManualClock())
+        first, second = Client(hub, None), Client(hub, None)
+        async with aclosing(first.chunks), aclosing(second.chunks):
+            await first.read()
+            await second.read()
+            begun = first.last
+            await memory.retain("the first of them")  # after this one the hub has looked at the log once
+            while first.last == begun:
+                await first.read()
+            before = reads
+            for number in range(20):
+                await memory.retain(f"own row {number}")
+            last = await store.last_seq()
+            while first.last < last or second.last < last:
+                await (first if first.last < last else second).read()
+            assert reads == before
+            newest = await write(tmp_path, 3)  # another process
+            await memory.retain("after those of another process")
+            while first.last <= newest or second.last < first.last:
+                await (first if first.last <= newest else second).read()
+            assert first.seqs == second.seqs == await all_seqs(store, begun), "each row once, in order"
         await hub.close()
 
 

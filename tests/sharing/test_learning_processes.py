@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from pools import city_pool
 
 from mindstream.sharing.admission import Pair, lay_in
@@ -22,6 +23,7 @@ def begin(folder: Path, writer: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
+@pytest.mark.slow
 async def test_versions_are_one_line_and_cover_each_admission_once(folder: Path) -> None:
     async with city_pool(folder) as pool:
         pool.retriever = Retriever()

@@ -27,6 +27,7 @@ LAID_IN = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @needs_model
 async def test_an_answer_gains_from_its_own_question_and_hardly_from_another() -> None:
     measure = MutualInformation(address("local"))
@@ -35,6 +36,7 @@ async def test_an_answer_gains_from_its_own_question_and_hardly_from_another() -
     assert own is not None and foreign is not None and own > foreign + 1 and own > 0.75
 
 
+@pytest.mark.slow
 @needs_model
 async def test_what_the_model_cannot_spell_in_whole_characters_is_left_to_the_rules(folder: Path) -> None:
     async with city_pool(folder) as pool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from pathlib import Path
 
@@ -9,9 +10,16 @@ import pytest
 from hamlet import hamlet, live
 
 from mindstream.errors import InputError
+from mindstream.log.events import Logged, Remembered
+from mindstream.log.names import StreamName
+from mindstream.memory.store.sqlite import SqliteStore
+from mindstream.memory.store.store import Commit, Entry
 from mindstream.town.events import Perceived, Talked
 from mindstream.town.journal import resident_of, rows_after
+from mindstream.town.residents.person import DayItem
+from mindstream.town.residents.places import may_use
 from mindstream.town.town import Town
+from mindstream.town.writing import Writing
 
 NOON = 12 * 360
 
@@ -41,6 +49,40 @@ async def test_who_cannot_see_sees_nothing_and_who_cannot_talk_does_not(tmp_path
     assert not await rows(tmp_path / "mute", Talked)
     await lived(tmp_path / "both", NOON)
     assert await rows(tmp_path / "both", Talked), "the control: in the same morning they talk"
+
+
+async def test_a_resident_waits_for_its_own_commits_alone(tmp_path: Path) -> None:
+    goes_on = asyncio.Event()
+
+    class Slow(SqliteStore):
+        async def commit(self, *commits: Commit) -> list[Logged]:
+            await goes_on.wait()
+            return await super().commit(*commits)
+
+    store = Slow(tmp_path)
+    ann, ben = (store.key(StreamName("resident", name)) for name in ("Ann", "Ben"))
+    writing, entry = Writing(store), Entry(Remembered(count=0, kinds={}), "test")
+    for stream in (ann, ann):
+        writing.add([Commit(mind=stream, at=1.0, entries=(entry,))])
+        await asyncio.sleep(0)
+    await asyncio.wait_for(writing.written(ben), 2)
+    waits = asyncio.ensure_future(writing.written(ann))
+    await asyncio.wait({waits}, timeout=0.01)
+    assert not waits.done()
+    goes_on.set()
+    await waits
+    assert len(await store.events(ann)) == 2
+    await store.close()
+
+
+async def test_what_one_may_use_is_looked_up_once_for_each_description(tmp_path: Path) -> None:
+    async with Town.open(tmp_path, hamlet()) as town:
+        await town.run(until=10)
+        for person, may in tuple(town.setting.uses.values()):
+            place = next(iter(may))
+            other = person.model_copy(update={"day": (DayItem(start=0, end=60, what="rest", place=place),)})
+            assert may_use(town.setting, other, place), "another day of a person of that name is looked at anew"
+            assert may_use(town.setting, person, place) == may[place]
 
 
 async def test_a_folder_has_one_town(tmp_path: Path) -> None:

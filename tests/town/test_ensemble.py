@@ -23,7 +23,7 @@ from mindstream.significance import student
 from mindstream.town.ensemble.runs import Lived, read_seeds
 from mindstream.town.ensemble.table import differences, spreads
 
-MORNING, LONG = 10 * 360, 8 * 8_640
+MORNING, LONG = 10 * 360, 4 * 8_640
 BEGUN = 150_000
 """So many bytes has the database of a town that has lived a while, its write-ahead log included."""
 RULES = Settings(model="rules")
@@ -95,6 +95,7 @@ async def test_a_worker_that_is_killed_changes_no_journal(ray: bool, tmp_path: P
     assert digests(found) == alone
 
 
+@pytest.mark.slow
 async def test_what_has_ended_is_not_run_again_and_what_failed_is(tmp_path: Path) -> None:
     broken = tmp_path / "runs" / "full" / "seed-2" / "mindstream.db"
     broken.parent.mkdir(parents=True)
@@ -117,6 +118,7 @@ async def test_what_has_ended_is_not_run_again_and_what_failed_is(tmp_path: Path
     assert [each["seed"] for each in report["failed"]] == [1, 2]
 
 
+@pytest.mark.slow
 async def test_an_ensemble_that_is_stopped_goes_on_where_each_town_was(tmp_path: Path) -> None:
     running = asyncio.ensure_future(run_ensemble(RULES, wish(tmp_path, LONG)))
     database = tmp_path / "runs" / "full" / "seed-1" / "mindstream.db"

@@ -7,21 +7,18 @@ for, or in its surroundings · 70: our own fault · 130: stopped by Ctrl-C (129:
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import io
 import logging
 import os
 import re
 import sys
-import tempfile
 import traceback
 from collections.abc import Sequence
 
 import typer
 
 from mindstream.errors import MindstreamError
-from mindstream.foreign_code import describe
 from mindstream.paths import variable
 
 OFF = ("", "0", "false", "no", "off", "n", "f")
@@ -96,11 +93,14 @@ def _cause(error: BaseException) -> BaseException:
 
 def _told(error: BaseException) -> int:
     """Say what there is to say; return the exit code."""
+    from asyncio import CancelledError
+
     from mindstream.cli.shell.output import no_more_output
+    from mindstream.foreign_code import describe
 
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else 0
-    if isinstance(error, KeyboardInterrupt | asyncio.CancelledError | typer.Abort):
+    if isinstance(error, KeyboardInterrupt | CancelledError | typer.Abort):
         _say("stopped")
         return STOPPED
     if isinstance(error, BrokenPipeError):
@@ -154,9 +154,9 @@ def _say(text: str) -> None:
 def _kept(error: BaseException) -> str:
     """Write the traceback down and return where."""
     try:
-        with tempfile.NamedTemporaryFile(
-            "w", prefix="mindstream-", suffix=".log", delete=False, encoding="utf-8"
-        ) as file:
+        from tempfile import NamedTemporaryFile
+
+        with NamedTemporaryFile("w", prefix="mindstream-", suffix=".log", delete=False, encoding="utf-8") as file:
             traceback.print_exception(error, file=file)
             return file.name
     except OSError:

@@ -236,6 +236,9 @@ class Coach:
         return [each for each in work if each.cause == heard and each.slot.startswith(ANSWER)]
 
     async def _said(self, heard: int) -> Said | None:
+        newest = await self._stream.store.last(self._stream.key, Said.kind)
+        if newest and isinstance(newest.event, Said) and newest.event.answers == heard:
+            return newest.event
         for logged in await self._stream.store.events(self._stream.key, after=heard, kinds=["said"]):
             if isinstance(logged.event, Said) and logged.event.answers == heard:
                 return logged.event

@@ -9,6 +9,8 @@ from mindstream.log.events import Logged
 
 GONE_S = 1.0
 """A listener that does not come back for so long holds up nobody: the turn goes on without it."""
+AT_ONCE = 3
+"""Number of rounds of the event loop in which a listener may take an event before it is waited for with a timeout."""
 
 
 class Exchange:
@@ -35,6 +37,10 @@ class Exchange:
         self.put(logged)
         if self._gone:
             return
+        for _ in range(AT_ONCE):  # mostly it is taken at once: then no timer is needed
+            await asyncio.sleep(0)
+            if self._free.is_set():
+                return
         try:
             async with asyncio.timeout(GONE_S):
                 await self._free.wait()

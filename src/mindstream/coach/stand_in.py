@@ -31,7 +31,8 @@ def answer_from_pack(ask: Talk) -> str:
 
     What ends with a question mark is answered by quoting memory. Nothing else is read of the words.
     """
-    topics = [topic for topic in ask.pack.topics if topic.id in topics_in(ask.pack, ask.utterance)]
+    named = set(topics_in(ask.pack, ask.utterance))
+    topics = [topic for topic in ask.pack.topics if topic.id in named]
     answer = _Answer(ask, topics, language_of(ask.utterance, ask.pack.languages))
     opening = [] if answer.said else [answer.say("greet"), answer.say("stands_in")]
     return ("" if answer.language == "zh" else " ").join(filter(None, [*opening, *answer.parts()]))

@@ -234,7 +234,8 @@ async def fit_context(
     if len(newest) == HISTORY and len(talk) < HISTORY:  # other talks go on beside this one
         talk = await stream.latest("chat", HISTORY, episode=session)
     own = [record for record in talk if record.seq < heard or not record.data.get("by_user")]
-    fits = fit([Part("history", lines(own), "last")], HISTORY_TOKENS)
+    own_lines = lines(own)
+    fits = fit([Part("history", own_lines, "last")], HISTORY_TOKENS)
     began = min((record.seq for record in talk), default=heard)
     earlier = [record for record in newest if record.episode != session and record.seq < began]
     before = [] if fits.cut["history"] else _newest(earlier, EARLIER_TOKENS)
@@ -257,7 +258,11 @@ async def fit_context(
         [*memory.kept("brought up", brought_up), *memory.kept("older", older)], key=lambda record: record.seq
     )
     return TalkContext(
-        history=lines_of_talks([*before, *fits.kept("history", own)], session, now), left_out=fits.cut["history"],
+        history=lines_of_talks(
+            [*before, *fits.kept("history", own)], session, now,
+            {record.id: line for record, line in zip(own, own_lines, strict=True)},
+        ),
+        left_out=fits.cut["history"],
         has_all=len(newest) < HISTORY and not fits.cut["history"] and len(before) == len(earlier),
         recalled=memory.kept("recalled", others), notes=memory.kept("notes", notes),
         talks=tuple(dated_line(record, now) for record in talks),

@@ -110,11 +110,21 @@ def _finish_rewriting(folder: Path) -> None:
         return
     with contextlib.suppress(StorageError):
         check_plain(folder / FILE)
-        rewrite_where_due(folder, LOOK_MS)
+        overwrite_where_due(folder, LOOK_MS)
 
 
-def rewrite_where_due(folder: Path, look_ms: float = BUSY_S * 1000) -> bool:
-    """Write the file anew where rows were erased and their bytes are not gone yet; return whether that was so.
+def _all_kept(folder: Path) -> list[Path]:
+    return sorted(folder.glob(f"{KEPT_COLUMNS}/*"))
+
+
+def overwrite_where_due(
+    folder: Path, look_ms: float = BUSY_S * 1000,
+    outdated: Callable[[sqlite3.Connection], list[Path]] | None = None,
+) -> bool:  # fmt: skip
+    """Overwrite the bytes of erased rows where they are not gone yet; return whether that was so.
+
+    Args:
+        outdated: returns the kept columns that hold something of them; None: all may.
 
     Raises:
         StorageError: another program reads on, or is in the way.
@@ -125,7 +135,8 @@ def rewrite_where_due(folder: Path, look_ms: float = BUSY_S * 1000) -> bool:
         if row is not None:
             connection.execute(f"PRAGMA busy_timeout = {BUSY_S * 1000:.0f}")
             overwrite_deleted(connection, folder / FILE)
-            delete(sorted(folder.glob(f"{KEPT_COLUMNS}/*")))  # whoever erased may have died before they were gone
+            # A process that erased something may have died before these were gone.
+            delete(_all_kept(folder) if outdated is None else outdated(connection))
             connection.execute("UPDATE counters SET value = 0 WHERE name = 'erased' AND value = ?", row)
         return row is not None
 

@@ -75,18 +75,18 @@ def overwrite(path: Path, page_size: int) -> int:
     descriptor, zeros, dirty = _descriptors[key], bytes(page_size), 0
     for start in range(0, os.fstat(descriptor).st_size, CHUNK):
         chunk = os.pread(descriptor, CHUNK, start)
-        for begin, end in _gaps(chunk, page_size, is_first=not start):
-            if chunk[begin:end] != zeros[: end - begin]:
-                os.pwrite(descriptor, zeros[: end - begin], start + begin)
-                dirty += 1
+        for begin, end in _used_gaps(chunk, page_size, is_first=not start):
+            os.pwrite(descriptor, zeros[: end - begin], start + begin)
+            dirty += 1
     if dirty:
         os.fsync(descriptor)
     return dirty
 
 
-def _gaps(chunk: bytes, page_size: int, *, is_first: bool) -> list[tuple[int, int]]:
-    """Return where the unused bytes of the pages in a chunk begin and end."""
-    pages = np.frombuffer(chunk, np.uint8, len(chunk) // page_size * page_size).reshape(-1, page_size)
+def _used_gaps(chunk: bytes, page_size: int, *, is_first: bool) -> list[tuple[int, int]]:
+    """Return where the unused bytes of the pages in a chunk begin and end, of pages in which they are not all zero."""
+    flat = np.frombuffer(chunk, np.uint8, len(chunk) // page_size * page_size)
+    pages = flat.reshape(-1, page_size)
     header = pages[:, :8].astype(np.int64)
     if is_first and len(pages):
         header[0] = pages[0, 100:108]
@@ -98,5 +98,7 @@ def _gaps(chunk: bytes, page_size: int, *, is_first: bool) -> list[tuple[int, in
         begins[0] += 100
     is_sound = (interior | np.isin(header[:, 0], LEAVES)) & (begins < content) & (content <= page_size)
     at = np.flatnonzero(is_sound)
-    offsets = at * page_size
-    return list(zip((offsets + begins[at]).tolist(), (offsets + content[at]).tolist(), strict=True))
+    gaps = np.stack((at * page_size + begins[at], at * page_size + content[at]), axis=1)
+    edges = gaps.reshape(-1)
+    highest = np.maximum.reduceat(flat, edges[edges < len(flat)])[::2] if len(edges) else edges
+    return [(int(begin), int(end)) for begin, end in gaps[highest > 0]]

@@ -264,5 +264,5 @@ def take(
 
 def read(row: Sequence[Any]) -> Work:
     """Read a row of COLUMNS."""
-    work = Work(*row)
-    return replace(work, running=bool(work.running))
+    id_, mind, slot, cause, owner, lease, running, attempts, error, failures = row
+    return Work(id_, mind, slot, cause, owner, lease, bool(running), attempts, error, failures)

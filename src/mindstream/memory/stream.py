@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 from pydantic import BaseModel, JsonValue
 
 from mindstream import caches, intake
-from mindstream.clock import Clock, Moment, SystemClock, Time, moment, moment_or_none
+from mindstream.clock import LATEST, Clock, Moment, SystemClock, Time, moment, moment_or_none
 from mindstream.errors import Conflict, InputError
 from mindstream.log import erasures
 from mindstream.log.events import Event, Logged, Remembered
@@ -59,7 +59,15 @@ from mindstream.memory.store.store import (
     WorkReleased,
     read_log,
 )  # fmt: skip
-from mindstream.memory.store.validation import MAX_DEPTH, checked_moment, checked_text, fitted_text, legible_record
+from mindstream.memory.store.validation import (
+    EARLIEST,
+    MAX_DEPTH,
+    check_interval,
+    checked_moment,
+    checked_text,
+    fitted_text,
+    legible_record,
+)
 from mindstream.memory.traced import tell_found, tell_written, traced
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.tracing import genai
@@ -83,30 +91,51 @@ async def retain_all(stream: Stream, news: Sequence[RecordDraft]) -> list[Record
         checked_text(new.text)
     records = await build_records(stream, news)
     while True:
-        known = await _known(stream, records)
+        known, timed = await _known(stream, records)
         fresh = [record for record in records if record.id not in known]
         if fresh:
-            event = Remembered(count=len(fresh), kinds=dict(Counter[str](record.kind for record in fresh)))
+            # the same words may hold at several times: such a record need not be the only one that says them
+            groups = [[each for each in fresh if (each.id in timed) is is_timed] for is_timed in (False, True)]
+            entries = [
+                Entry(
+                    Remembered(count=len(group), kinds=dict(Counter[str](record.kind for record in group))),
+                    group[0].by or stream.name, tuple(group), distinct=group is groups[0],
+                )
+                for group in groups if group
+            ]  # fmt: skip
             try:
-                await stream.commit(Entry(event, fresh[0].by or stream.name, tuple(fresh), distinct=True))
+                await stream.commit(*entries)
             except Conflict:
-                if await _known(stream, fresh):  # somebody else said it at the same moment
+                if (await _known(stream, fresh))[0]:  # somebody else said it at the same moment
                     continue
                 raise
         return [known.get(record.id, record) for record in records]
 
 
-async def _known(stream: Stream, records: Sequence[Record]) -> dict[str, Record]:
-    """Find those that are known, or that say what one before them says; by their id."""
+async def _known(stream: Stream, records: Sequence[Record]) -> tuple[dict[str, Record], set[str]]:
+    """Find those that are known, or that say what one before them says, by their id; and those that are not, though
+    their words are, since they hold at another time."""
     found: dict[str, Record] = {}
+    timed: set[str] = set()
     for kind in {record.kind for record in records} & UNIQUE:
         ours = [record for record in records if record.kind == kind]
-        said = await stream.find_same(kind, [record.text for record in ours])
+        texts = [record.text for record in ours]
+        said, echoes = await stream.find_same(kind, texts), stream._lately.same(texts, stream.clock.now())
         for record in ours:
             first = said.setdefault(normalised(record.text), record)
-            if first is not record:
+            if first is record:
+                continue
+            own, other = (record.valid_from, record.valid_until), (first.valid_from, first.valid_until)
+            is_open = own == (None, None)
+            if own == other or (is_open and (other[1] is None or normalised(record.text) in echoes)):
                 found[record.id] = first
-    return found
+                continue
+            lasting = await stream.store.find_same(stream.key, kind, [record.text], now=LATEST) if is_open else {}
+            if there := lasting.get(normalised(record.text)):
+                found[record.id] = there
+            else:
+                timed.add(record.id)
+    return found, timed
 
 
 async def build_records(stream: Stream, news: Sequence[RecordDraft]) -> list[Record]:
@@ -132,6 +161,10 @@ def _record(
 ) -> Record:
     created = now if new.created is None else moment(new.created, "created")
     since, until = moment_or_none(new.valid_from, "valid_from"), moment_or_none(new.valid_until, "valid_until")
+    for name, at in (("valid_from", since), ("valid_until", until)):
+        if at is not None:
+            checked_moment(at, name, EARLIEST)
+    check_interval(since, until)
     record = Record(
         id=stream.ids.make(checked_moment(created, "created"), new.kind, text), stream=stream.key, kind=new.kind,
         text=text, created=created, accessed=now, by=new.by, episode=new.episode, importance=new.importance,
@@ -353,7 +386,7 @@ class Stream:
             evidence: ids of the records that it is drawn from.
             data: fields of your own; `recall(where=…)` finds by them.
             created: when it was said or seen; None: now.
-            valid_from, valid_until: from when until when it holds; None: for good.
+            valid_from, valid_until: from when (included) until when (not included) it holds; None: open.
         """
         new = RecordDraft(
             text=text, kind=kind, by=by, episode=episode, importance=importance, about=about,
@@ -385,7 +418,8 @@ class Stream:
         Args:
             since, until: when they were written, both included: seconds since 1970, a datetime, a date or ISO 8601
                 text, in UTC where no zone is named. A date alone is a whole day.
-            as_of: read the stream as it stood at that moment; a look back touches nothing.
+            as_of: read the stream as it stood at that moment: what was written by then and held then. A look back
+                touches nothing. Without it, what will hold later is found too.
             where: what `by`, `episode`, `slot` or entries of `data` must be.
             touch: False: a pure read, for pages, searches, interviews and benchmarks. True: what is returned is held
                 better, what is passed over fades (see memory/fading); written within a second. To write it in

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from dataclasses import replace
 from functools import cache
 
 from mindstream.engines.engine import Engine
@@ -26,7 +25,7 @@ class Carried:
         self._engine, self._opened = engine, (name, patience_s, window)
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
-        parts, error = await self._engine.run(answer, self._opened, replace(request, on_call=None, on_thought=None))
+        parts, error = await self._engine.run(answer, self._opened, request.but(on_call=None, on_thought=None))
         for part in parts:
             yield part
         if error is not None:
@@ -39,7 +38,7 @@ async def answer(
     """Return a model's answer as far as it came, and the error that ended it."""
     parts, thoughts, failure = list[Part](), list[str](), None
     try:
-        async for part in _open(*opened).reply(replace(request, on_thought=thoughts.append)):
+        async for part in _open(*opened).reply(request.but(on_thought=thoughts.append)):
             parts.append(part)
     except ModelError as error:
         failure = error

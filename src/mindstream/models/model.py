@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeAlias
 
 from mindstream.models.schema import JsonSchema as JsonSchema
 
@@ -42,9 +42,9 @@ class ToolSpec:
     parameters: JsonSchema
 
     @cached_property
-    def description_text(self) -> str:
-        """All of it as one text, whose tokens are estimated for every request; it is made once."""
-        return f"{self.name}{self.description}{self.parameters}"
+    def tokens(self) -> int:
+        """What a model reads of it, in tokens by an estimate."""
+        return estimate_tokens(f"{self.name}{self.description}{self.parameters}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,9 +171,34 @@ class Request:
         """The JSON Schema of the reply, or None for free text."""
         return self.prompt.reply_schema()
 
+    @cached_property
+    def tokens(self) -> int:
+        """What a model reads, in tokens by an estimate: messages, calls and the descriptions of tools."""
+        found = sum(estimate_tokens(each.text) + 4 for each in self.messages)
+        found += sum(estimate_tokens(call.arguments) for each in self.messages for call in each.calls)
+        return found + sum(tool.tokens for tool in self.tools)
+
+    def but(self, **changes: Any) -> Self:
+        """Return the same request with other fields; messages that stay the same are not rendered again."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__, **changes)
+        if not RENDERED.isdisjoint(changes):
+            other.__dict__.pop("messages", None)
+            other.__dict__.pop("tokens", None)
+        return other
+
     def then(self, *turns: Message) -> Request:
         """Return the same request with more turns after it."""
-        return replace(self, turns=(*self.turns, *turns))
+        return self.but(turns=(*self.turns, *turns))
+
+
+RENDERED = frozenset({"prompt", "turns", "words", "tools", "offered"})
+"""The fields of a request that its messages and its length depend on."""
+
+
+def estimate_tokens(text: str) -> int:
+    """Estimate a text's tokens, rather too many: 3.5 characters of English are one, or 3 bytes of any other script."""
+    return len(text) * 2 // 7 + 1 if text.isascii() else len(text.encode("utf-8", "replace")) // 3 + 1
 
 
 class Model(Protocol):

@@ -66,7 +66,7 @@ class Prompt(BaseModel, Generic[R_co]):
     @classmethod
     def label(cls) -> str:
         """Return the prompt's name in snake case: the name of its words' file and its name in the log."""
-        return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__.split("[")[0]).lower()
+        return _snake_case(cls.__name__)
 
     @classmethod
     def words(cls) -> str:
@@ -100,7 +100,8 @@ class Prompt(BaseModel, Generic[R_co]):
         words = self.words() if words is None else words
         system, user = templates(words, self.label())
         fields = {name: getattr(self, name) for name in type(self).model_fields}
-        fields["schema"] = _compact(self.shown_schema()) if "schema" in words else ""
+        shown = self.shown_schema() if "schema" in words else None
+        fields["schema"] = _compact_reply(type(self)) if shown is _reply_schema(type(self)) else _compact(shown)
         rendered = [Message("system", text) for text in [system(fields)] if text]
         rendered.extend(self.dialogue())
         rendered.extend(Message("user", text) for text in [user(fields)] if text)
@@ -235,6 +236,16 @@ def _adapter(prompt: type[Prompt[Any]]) -> TypeAdapter[Any]:
 @cache
 def _reply_schema(prompt: type[Prompt[Any]]) -> JsonSchema | None:
     return None if prompt.reply_type() is str else _adapter(prompt).json_schema()
+
+
+@cache
+def _snake_case(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.split("[")[0]).lower()
+
+
+@cache
+def _compact_reply(prompt: type[Prompt[Any]]) -> str:
+    return _compact(_reply_schema(prompt))
 
 
 def _compact(schema: JsonSchema | None) -> str:

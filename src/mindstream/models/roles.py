@@ -152,12 +152,12 @@ class Models:
             (each mended answer is an answer of its own) · Recorder (what was answered, not how often it took) · Cache ·
             Guard (no junk is kept) · Fit · Breaker (an outage is one after all attempts) · Retry · Budgeted (each
             attempt counts, and stops before it waits) · Limit · Meter (each attempt, without the time that it waited
-            for its turn) · Legible.
+            for its turn) · OutputSanitizer (a provider's text is clean).
             """
             model = inner
             if engine and isinstance(inner, Rules | Provider):
                 model = Carried(name, engine, patience.get(name), windows.get(name))
-            model = model if isinstance(inner, Rules) else OutputSanitizer(model)
+            model = model if isinstance(inner, Rules | Provider) else OutputSanitizer(model)
             keeps = keeps_words and not isinstance(inner, Rules)
             model = Traced(Meter(model, on_call or (lambda _: None), clock, keeps_words=keeps))
             if isinstance(inner, Provider):

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from mindstream.models.model import Cut, Request
+from mindstream.models.model import estimate_tokens as estimate_tokens  # known by its users from here
 
 LONGEST_TURN = 500
 """So many characters of an older tool's result stay."""
@@ -16,17 +17,9 @@ LONGEST_TEXTS = (4_000, 2_000, 1_000, 500)
 Count = Callable[[str], int]
 
 
-def estimate_tokens(text: str) -> int:
-    """Estimate a text's tokens, rather too many: 3.5 characters of English are one, or 3 bytes of any other script."""
-    return len(text) * 2 // 7 + 1 if text.isascii() else len(text.encode("utf-8", "replace")) // 3 + 1
-
-
 def request_tokens(request: Request) -> int:
     """Estimate what a request takes: messages, calls and the descriptions of tools."""
-    messages = sum(estimate_tokens(each.text) + 4 for each in request.messages)
-    calls = sum(estimate_tokens(call.arguments) for each in request.messages for call in each.calls)
-    tools = sum(estimate_tokens(tool.description_text) for tool in request.tools)
-    return messages + calls + tools
+    return request.tokens
 
 
 def shorten(request: Request, room: int) -> Request:
@@ -74,7 +67,7 @@ def _cut_turns(request: Request) -> Iterator[Request]:
         if turn.role == "tool" and len(turn.text) > 2 * LONGEST_TURN:
             turns[place] = replace(turn, text=_middle_out(turn.text, LONGEST_TURN))
             cut = Cut("turns", characters=len(turn.text) - len(turns[place].text))
-            request = replace(request, turns=tuple(turns), cut=(*request.cut, cut))
+            request = request.but(turns=tuple(turns), cut=(*request.cut, cut))
             yield request
 
 
@@ -108,4 +101,4 @@ def _middle_out(text: str, longest: int) -> str:
 
 
 def _changed(request: Request, fields: dict[str, Any], *cuts: Cut) -> Request:
-    return replace(request, prompt=request.prompt.model_copy(update=fields), cut=(*request.cut, *cuts))
+    return request.but(prompt=request.prompt.model_copy(update=fields), cut=(*request.cut, *cuts))

@@ -91,7 +91,9 @@ def fill(value: JsonValue, part: Callable[[Reference | Text], JsonValue]) -> Jso
     """Return a copy in which `part` stands for each reference and text of pieces; what it gives is left as it is."""
     if isinstance(value, dict):
         found = parse_part(value)
-        return {key: fill(each, part) for key, each in value.items()} if found is None else part(found)
+        if found is not None:
+            return part(found)
+        return {key: fill(each, part) if isinstance(each, dict | list) else each for key, each in value.items()}
     return [fill(each, part) for each in value] if isinstance(value, list) else value
 
 
@@ -103,7 +105,8 @@ def find_parts(value: JsonValue, at: Keys = ()) -> Iterator[tuple[Keys, Referenc
         yield at, found
     else:
         for key, each in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from find_parts(each, (*at, key))
+            if isinstance(each, dict | list):
+                yield from find_parts(each, (*at, key))
 
 
 def find_references(value: JsonValue) -> Iterator[Reference]:

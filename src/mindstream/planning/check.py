@@ -115,7 +115,8 @@ def _find_malformed(value: JsonValue) -> Iterator[JsonValue]:
     if isinstance(value, dict) and value.keys() & {REF, TEXT}:
         yield value
     for each in value.values() if isinstance(value, dict) else value:
-        yield from _find_malformed(each)
+        if isinstance(each, dict | list):
+            yield from _find_malformed(each)
 
 
 def _check_needs(

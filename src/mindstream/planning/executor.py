@@ -31,6 +31,7 @@ from mindstream.tools.tool import Tool, checked_tools
 from mindstream.tools.traits import PLAIN, Traits, traits_of
 
 CLOCK = SystemClock()
+_encode = json.JSONEncoder(ensure_ascii=False).encode
 EMPTY = "the tool gave nothing"
 MOST_WRITTEN = 5_000_000
 """So long may the arguments of a plan's calls be together: a short plan can name long evidence often."""
@@ -193,7 +194,7 @@ class Executor:
             return failed(f"not called: {error}")
         if traits.key and traits.key in tool.spec.parameters.get("properties", {}):
             arguments[traits.key] = key_of(self._run, step.id, {**arguments, traits.key: ""})
-        written = json.dumps(arguments, ensure_ascii=False)
+        written = _encode(arguments)
         self._written += len(written)
         if self._written > MOST_WRITTEN:
             return failed(

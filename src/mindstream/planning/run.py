@@ -208,7 +208,9 @@ class PlanningRun:
 
         What a step concluded is read instead of what it read, and this only where the answer lacks something.
         """
-        whole, brief = (show_steps(self.plan, self.evidence, tools) for tools in ((), self._concluding))
+        whole = brief = show_steps(self.plan, self.evidence)
+        if any(step.tool in self._concluding for step in self.plan.steps):
+            brief = show_steps(self.plan, self.evidence, self._concluding)
         answer = await self._answer(brief)
         return await self._answer(whole) if answer.missing and brief != whole else answer
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from pydantic import BaseModel, ConfigDict
 
@@ -90,14 +91,20 @@ def lines(records: Sequence[Record]) -> tuple[Line, ...]:
     return tuple(Line(by_user=bool(record.data.get("by_user")), text=record.text, by=record.by) for record in records)
 
 
-def lines_of_talks(records: Sequence[Record], session: str, now: Moment) -> tuple[Line, ...]:
+def lines_of_talks(
+    records: Sequence[Record], session: str, now: Moment, known: Mapping[str, Line] = MappingProxyType({})
+) -> tuple[Line, ...]:
     """Read chat records of several talks as lines, those of others than `session` with their day.
 
     The first of each talk but the first says how much later it began.
+
+    Args:
+        known: lines of `session` that were made already, by the id of their record.
     """
     found, before = list[Line](), None
     for record in records:
-        line = lines([record])[0] if record.episode == session else dated_line(record, now)
+        own = (known.get(record.id) or lines([record])[0]) if record.episode == session else None
+        line = own or dated_line(record, now)
         if before and record.episode != before.episode:
             line = line.model_copy(update={"later": format_later(record.created - before.created)})
         found.append(line)

@@ -5,16 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING
 
 from mindstream.clock import DAY_S, Clock
 from mindstream.errors import StorageError
 from mindstream.models.wrappers.budget import Budget
 from mindstream.server.ledger import Ledger
-from mindstream.server.tokens import ISSUED, Token, Tokens
-
-if TYPE_CHECKING:
-    from mindstream.server.issuer import Issuer
+from mindstream.server.tokens import ISSUED, IssuedLimits, Token, Tokens
 
 KEPT_S = 2.0
 """So long what was spent may be known in memory alone, while much is left."""
@@ -29,16 +25,22 @@ class Budgets:
     its reservations counted for that day.
 
     Args:
-        issuer: whose tokens have the limits that the operator set for all of them.
+        issued: the limits of each holder of an issuer's tokens.
         is_shared: other processes spend of the same budgets, so that each call exchanges with the ledger before it
             begins. One call of each process may exceed a limit then; in one process none does.
     """
 
     def __init__(
-        self, ledger: Ledger, clock: Clock, tokens: Tokens, issuer: Issuer | None = None, *, is_shared: bool = True
+        self,
+        ledger: Ledger,
+        clock: Clock,
+        tokens: Tokens,
+        issued: IssuedLimits | None = None,
+        *,
+        is_shared: bool = True,
     ) -> None:
         self._ledger, self._clock, self._tokens = ledger, clock, tokens
-        self._issuer, self._is_shared = issuer, is_shared
+        self._issued, self._is_shared = issued, is_shared
         self._held: dict[tuple[str, int], Budget] = {}
         self._kept: dict[tuple[str, int], tuple[int, int, float]] = {}
         self._at: dict[tuple[str, int], float] = {}
@@ -59,8 +61,8 @@ class Budgets:
 
     async def of_id(self, id_: str) -> Budget | None:
         """Return what the token of an id may spend today; None: there is no limit, or no such token."""
-        if self._issuer is not None and id_.startswith(ISSUED):
-            return await self.of(self._issuer.limited(id_))
+        if self._issued is not None and id_.startswith(ISSUED):
+            return await self.of(self._issued.limited(id_))
         found = next((each for each in await self._tokens.each() if each.id == id_), None)
         return await self.of(found) if found is not None else None
 

@@ -65,7 +65,8 @@ class Doors:
         )  # fmt: skip
         self._ledger = Ledger(house.own_store, house.clock)
         is_shared = house.settings.data.folder is None  # a folder has one server
-        self._budgets = Budgets(self._ledger, house.clock, admission.tokens, admission.issuer, is_shared=is_shared)
+        issued = admission.issuer.limits if admission.issuer else None
+        self._budgets = Budgets(self._ledger, house.clock, admission.tokens, issued, is_shared=is_shared)
         self.writes = Writes(house, self._ledger, PATIENCE_S if is_shared else 0.0)
         house.on_forget.append(self.writes.check)
         self._more: list[contextlib.AbstractAsyncContextManager[Any]] = []

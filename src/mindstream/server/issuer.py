@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import json
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
@@ -21,9 +22,9 @@ from mindstream.clock import Clock
 from mindstream.errors import InputError
 from mindstream.log.erasures import digest_of
 from mindstream.log.names import StreamName
-from mindstream.models.providers.wire import HTTP_ERRORS, http_client
+from mindstream.models.providers import wire
 from mindstream.server.problems import Refusal
-from mindstream.server.tokens import ISSUED, Token
+from mindstream.server.tokens import ISSUED, IssuedLimits, Token
 from mindstream.service.operations.who import LOCAL, checked_scopes, checked_wall
 
 CONFIGURATION = "/.well-known/openid-configuration"
@@ -66,7 +67,7 @@ class Issuer:
         if not self._audience:
             raise InputError("name what the issuer's tokens must be for: --audience")
         self._tenant_claim, self._user_claim, self._clock = tenant_claim, user_claim, clock
-        self._tokens, self._usd = tokens, usd
+        self.limits = IssuedLimits(tokens, usd)
         self._keys: dict[str, jwt.PyJWK] = {}
         self._fetched: float | None = None
         self._tried: float | None = None
@@ -106,10 +107,6 @@ class Issuer:
         """Return how long a token of the issuer's still holds; below 0 where it does not any more."""
         return token.ends + LEEWAY_S - self._clock.now()
 
-    def limited(self, id_: str) -> Token:
-        """Return the limits of a holder by the id of their tokens; it opens nothing."""
-        return Token(id=id_, hash="", tenant="", scopes=[], made=0.0, ends=0.0, tokens=self._tokens, usd=self._usd)
-
     async def _token(self, claims: dict[str, Any]) -> Token | None:
         tenant, user = claims.get(self._tenant_claim), claims.get(self._user_claim) if self._user_claim else ""
         if (
@@ -124,7 +121,7 @@ class Issuer:
             return Token(
                 id=f"{ISSUED}{(await self.digest(who))[:20]}", hash="", tenant=checked_wall(tenant),
                 scopes=read_scopes(claims), made=float(claims.get("iat", 0)), ends=float(claims["exp"]),
-                user=StreamName("user", user).normal if user else "", tokens=self._tokens, usd=self._usd,
+                user=StreamName("user", user).normal if user else "", tokens=self.limits.tokens, usd=self.limits.usd,
             )  # fmt: skip
         except (InputError, ValueError, TypeError):
             return None
@@ -148,16 +145,38 @@ class Issuer:
         """Fetch the keys; where that fails, those that are there stay."""
         self._tried = self._clock.elapsed()
         try:
-            async with asyncio.timeout(FETCH_S), http_client(MOST_BYTES, quick=False) as client:
-                told = await client.get(self.url.rstrip("/") + CONFIGURATION)
-                found = _Configuration.model_validate_json(told.raise_for_status().content)
+            async with (
+                asyncio.timeout(FETCH_S),
+                httpx2.AsyncClient(timeout=FETCH_S, follow_redirects=False, verify=wire.certificates()) as client,
+            ):
+                found = _Configuration.model_validate_json(await _get(client, self.url.rstrip("/") + CONFIGURATION))
                 if found.issuer != self.url:
                     return
-                answer = await client.get(checked_address(found.jwks_uri))
-                self._keys = read_keys(answer.raise_for_status().json())
+                self._keys = read_keys(json.loads(await _get(client, checked_address(found.jwks_uri))))
                 self._fetched = self._clock.elapsed()
-        except (*HTTP_ERRORS, httpx2.StreamError, TimeoutError, ValidationError, ValueError, InputError):
+        except (
+            httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, wire.Refusal, TimeoutError, ValidationError,
+            ValueError, InputError,
+        ):  # fmt: skip
             return
+
+
+async def _get(client: httpx2.AsyncClient, url: str) -> bytes:
+    """Return the body at a URL, of at most MOST_BYTES.
+
+    Raises:
+        httpx2.HTTPError: it cannot be fetched.
+        wire.Refusal: it is too large, compressed, or a redirect.
+    """
+    async with client.stream("GET", url, headers={"accept-encoding": "identity"}) as answer:
+        headers = answer.headers
+        wire.check_response(answer.status_code, headers.get("location", ""), headers.get("content-encoding", ""))
+        answer.raise_for_status()
+        allowance, body = wire.Allowance(MOST_BYTES), b""
+        async for part in answer.aiter_raw():
+            allowance.take(part)
+            body += part
+        return body
 
 
 def _digester() -> Callable[[str], Awaitable[str]]:

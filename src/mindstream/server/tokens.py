@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict
 
@@ -54,6 +55,18 @@ class Token(BaseModel):
     def shown(self) -> dict[str, object]:
         """Return what may be seen of it."""
         return self.model_dump(exclude={"hash"}, exclude_none=True)
+
+
+@dataclass(frozen=True, slots=True)
+class IssuedLimits:
+    """What each holder of an issuer's tokens may spend on models, a day; None: what the server may."""
+
+    tokens: int | None = None
+    usd: float | None = None
+
+    def limited(self, id_: str) -> Token:
+        """Return the limits of a holder by the id of their tokens; it opens nothing."""
+        return Token(id=id_, hash="", tenant="", scopes=[], made=0.0, ends=0.0, tokens=self.tokens, usd=self.usd)
 
 
 class Tokens:

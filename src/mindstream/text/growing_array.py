@@ -41,6 +41,12 @@ class GrowingArray(Generic[T]):
         self._rows[self._count] = row
         self._count += 1
 
+    def without(self, rows: NDArray[np.int64]) -> GrowingArray[T]:
+        """Return a copy without some rows."""
+        fresh = GrowingArray(self._rows.dtype.type, self._width)
+        fresh._rows, fresh._count = np.delete(self.values, rows, axis=0), self._count - len(rows)
+        return fresh
+
     @property
     def values(self) -> NDArray[T]:
         """Return what is there: a view, not to be kept across an append."""

@@ -6,9 +6,10 @@ do, costs a dictionary entry; the others a growing array.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from mindstream.text.postings import NONE, Postings
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 
+NONE_REMOVED: Ints = np.empty(0, np.int64)
 K1, B = 0.9, 0.25
 GROUP_K1, GROUP_B = 1.2, 0.75
 MOST_TIMES = 15
@@ -66,6 +68,44 @@ class Lexical:
             self.group_sizes.values[group] += length
             self.grouped += length
         return number
+
+    def without(
+        self, gone: Mapping[int, Sequence[str]], changed: Mapping[int, tuple[Sequence[str], Sequence[str]]],
+        removed: Ints, removed_below: NDArray[np.uint32],
+    ) -> Lexical | None:  # fmt: skip
+        """Return a copy in which some documents are removed, and others hold other terms; None: it cannot be made.
+
+        Args:
+            gone: the terms of the documents that are removed; `removed`: their numbers, in order.
+            changed: of others the terms that they had, and those that they have now.
+            removed_below: for each document how many before it are removed.
+        """
+        old: dict[str, list[int]] = {}
+        for number, terms in (*gone.items(), *((number, before) for number, (before, _) in changed.items())):
+            for term, times in Counter(terms).items():
+                old.setdefault(term, []).append(number << 4 | min(times, MOST_TIMES))
+        postings = self.postings.without(old, removed_below, 4)
+        if postings is None:
+            return None
+        fresh = copy.copy(self)
+        fresh.postings, fresh.group_sizes = postings, self.group_sizes.without(NONE_REMOVED)
+        sizes = self.sizes.values.copy()
+        for number, terms in (
+            *((number, ()) for number in gone),
+            *((number, now) for number, (_, now) in changed.items()),
+        ):
+            length, group = min(len(terms), 65_535), int(self.group.values[number])
+            grown = length - int(sizes[number])
+            sizes[number] = length
+            fresh.total += grown
+            if group >= 0:
+                fresh.group_sizes.values[group] += grown
+                fresh.grouped += grown
+            for term, times in Counter(terms).items():
+                postings.add(term, (number - int(removed_below[number])) << 4 | min(times, MOST_TIMES))
+        fresh.sizes, fresh.group = self.sizes.without(removed), self.group.without(removed)
+        fresh.sizes.values[:] = np.delete(sizes, removed)
+        return fresh
 
     def matches(self, term: str) -> tuple[Ints, Floats]:
         """Return the documents that hold a term, in order, and how many times each."""

@@ -41,6 +41,7 @@ _MAYBE = re.compile(r"://|\.[a-z0-9]|[a-z]\s?:\S|[/\\]{2}", _FLAGS)
 """A necessary part of every link: most texts have none."""
 _MARK = re.compile(r"\]\(|[:/\\.&<@\u00ad\u200b-\u200f\u2060-\u2064\ufeff\uff0e\uff0f\uff1a]")
 """A character that a link may need: a word with one of them is passed on when it is whole."""
+_LAST_WORD = re.compile(r"\S*\Z")
 _BEGUN = re.compile(r"(?:h|ht|htt|https?|w|ww|www\.?)\Z", _FLAGS)
 """Letters that may become a link."""
 _TAG = re.compile(r"<[a-z][a-z0-9-]*(?:[\s/][^>]*)?", _FLAGS)
@@ -128,6 +129,13 @@ class _Filter:
     def feed(self, piece: str, *, last: bool = False) -> str:
         """Return what can be passed on."""
         passed = ""
+        if self._is_plain(piece):
+            text = self._word + piece
+            begun = len(text) - len(_LAST_WORD.findall(text)[0])
+            passed, self._word = text[self._sent : begun], text[begun:]
+            if begun:
+                self._before, self._sent = (self._before + text[: begun - 1])[-LONGEST:] + text[begun - 1], 0
+            piece = ""
         for sign in piece:
             if sign.isspace() and not self._is_tag:
                 self._is_tag = _TAG.fullmatch(self._word) is not None
@@ -149,6 +157,12 @@ class _Filter:
             passed += self._word[self._sent :]
             self._sent = len(self._word)
         return passed
+
+    def _is_plain(self, piece: str) -> bool:
+        """Return whether neither a piece nor the current word before it has any part of a link or of a tag."""
+        if self._is_tag or self._is_dropping or len(self._word) + len(piece) >= LONGEST:
+            return False
+        return not _MARK.search(piece) and "\n" not in piece and not _MARK.search(self._word)
 
     def _end(self) -> str:
         """Return what may be passed on of the current word, and begin the next one."""

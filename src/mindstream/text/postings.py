@@ -51,13 +51,58 @@ class Postings:
         return len(self._kept_of(key)) + (0 if new is None else 1 if isinstance(new, int) else len(new))
 
     def _kept_of(self, key: str) -> Numbers:
+        begin, end = self._kept_range(key)
+        return self._kept[begin:end]
+
+    def _kept_range(self, key: str) -> tuple[int, int]:
         if not len(self._hashes):
-            return NONE
+            return 0, 0
         wanted = hashed(key)
         at = int(np.searchsorted(self._hashes, wanted))
         if at == len(self._hashes) or self._hashes[at] != wanted:
-            return NONE
-        return self._kept[self._starts[at] : self._starts[at + 1]]
+            return 0, 0
+        return int(self._starts[at]), int(self._starts[at + 1])
+
+    def without(self, gone: Mapping[str, Sequence[int]], removed_below: Numbers, bits: int = 0) -> Postings | None:
+        """Return a copy without some numbers of keys, where later documents move up; None: it does not hold them all.
+
+        Args:
+            removed_below: for each document how many before it are removed.
+            bits: so many low bits of a number are none of its document's.
+        """
+        fresh, holes, emptied = Postings(), list[int](), list[int]()
+        fresh._new = dict(self._new)
+        for key, numbers in gone.items():
+            for number in numbers:
+                there = _numbers(fresh._new.get(key))
+                if len(at := np.flatnonzero(there == number)):
+                    left = np.delete(there, at[0])
+                    fresh._new[key] = array("I", left.tobytes())
+                    if not len(left):
+                        del fresh._new[key]
+                    continue
+                begin, end = self._kept_range(key)
+                found = [each for each in begin + np.flatnonzero(self._kept[begin:end] == number) if each not in holes]
+                if not found:
+                    return None
+                holes.append(int(found[0]))
+        kept, starts = np.delete(self._kept, holes), self._starts.copy()
+        for hole in holes:
+            starts[np.searchsorted(self._starts, hole, side="right") :] -= 1
+        emptied = np.flatnonzero((np.diff(starts) == 0) & (np.diff(self._starts) > 0)).tolist()
+        fresh._hashes, fresh._starts = np.delete(self._hashes, emptied), np.delete(starts, emptied)
+        fresh._kept = kept - (removed_below[kept >> bits] << np.uint32(bits)) if len(kept) else kept
+        fresh._move_up(removed_below, bits)
+        return fresh
+
+    def _move_up(self, removed_below: Numbers, bits: int) -> None:
+        for key, there in self._new.items():
+            if isinstance(there, int):
+                self._new[key] = there - (int(removed_below[there >> bits]) << bits)
+            else:
+                numbers = _numbers(there)
+                moved = numbers - (removed_below[numbers >> bits] << np.uint32(bits))
+                self._new[key] = array("I", moved.astype(np.uint32).tobytes())
 
     def copying(self, below: int, found: dict[str, Array]) -> Iterator[Callable[[], None]]:
         """Gather as arrays all numbers below one, in steps; each gives what is left to do, in whatever thread.
@@ -116,7 +161,7 @@ def hashed(key: str) -> np.uint64:
 
 def _below(numbers: Numbers, limit: int) -> Numbers:
     """Copy the numbers below a limit: what looks into an array that grows is not kept."""
-    return numbers[: np.searchsorted(numbers, limit)].copy()
+    return numbers[numbers < limit]
 
 
 def _numbers(numbers: int | array[int] | None) -> Numbers:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from mindstream import intake
 from mindstream.clock import ManualClock, SystemClock
@@ -390,7 +391,7 @@ async def _residents(
             await opened.enter_async_context(stream)
             stream.policy = policy_of(setting.profile)
             held = state.states.get(name, ResidentState(name=name, currently=person.currently))
-            residents[name] = Resident(person, stream, clock, models, held, writing.written)
+            residents[name] = Resident(person, stream, clock, models, held, partial(writing.written, stream.key))
         yield residents
 
 

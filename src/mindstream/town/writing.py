@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from mindstream.log.names import StreamKey
 from mindstream.memory.store.store import Commit, Fence, Store
 from mindstream.town.events import JOURNAL
 
@@ -21,6 +22,7 @@ class Writing:
     def __init__(self, store: Store, fence: Fence | None = None) -> None:
         self.store, self.fence = store, fence
         self._waiting: list[Commit] = []
+        self._in_flight: list[Commit] = []
         self._task: asyncio.Task[None] | None = None
 
     def add(self, commits: Sequence[Commit]) -> None:
@@ -37,15 +39,21 @@ class Writing:
 
     async def _write(self) -> None:
         while self._waiting:
-            commits, self._waiting = self._waiting, []
+            self._in_flight, self._waiting = self._waiting, []
+            commits = self._in_flight
             held = [Commit(mind=self.store.key(JOURNAL), at=commits[0].at, fence=self.fence)] if self.fence else []
             await self.store.commit(*held, *commits)
+            self._in_flight = []
 
-    async def written(self) -> None:
-        """Return when all of it is written; who gives up waiting does not stop the writing.
+    async def written(self, stream: StreamKey | None = None) -> None:
+        """Return when all commits, or those to one stream, are written; cancelling this does not stop the writing.
 
         Raises:
-            StorageError: it could not be.
+            StorageError: a step could not be written.
         """
-        if self._task is not None:
-            await asyncio.shield(self._task)
+        task = self._task
+        if task is not None and (stream is None or task.done() or self._is_pending(stream)):
+            await asyncio.shield(task)
+
+    def _is_pending(self, stream: StreamKey) -> bool:
+        return any(commit.mind == stream for commits in (self._in_flight, self._waiting) for commit in commits)

@@ -126,6 +126,7 @@ def test_every_pattern_of_the_shipped_files_is_pumped_with_its_own_words() -> No
     assert slow == []
 
 
+@pytest.mark.slow
 def test_every_pattern_of_the_package_is_pumped() -> None:
     found = own_patterns()
     assert len(found) > 80
@@ -183,7 +184,9 @@ READERS: dict[str, Callable[[str], object]] = {
 }
 
 
-@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name == "hints" else []) for name in READERS]
+)
 def test_no_text_makes_a_reader_slow(name: str) -> None:
     reader = READERS[name]
     reader("what is read once before")

@@ -47,6 +47,9 @@ async def recall(
     words: Annotated[list[str], word("WORDS", "What to look for.")],
     kind: Kinds = None,
     limit: Limit = 10,
+    since: Annotated[str | None, flag("TIME", "Written then or later: 2026-11-20, or 2026-11-20T21:30 (UTC).")] = None,
+    until: Annotated[str | None, flag("TIME", "Written then or before; a date: its end.")] = None,
+    as_of: Annotated[str | None, flag("TIME", "As it stood then: written by then, and held then.", "--as-of")] = None,
     json: AsJson = False,
 ) -> None:
     """Find what answers best, and why.
@@ -60,7 +63,9 @@ async def recall(
         kinds = parse_kinds(kind or ())
         async with answering(settings) as models:
             opened.rank_by(models)
-            results = await opened.memory.recall(" ".join(words), limit, kinds=kinds, touch=False)
+            results = await opened.memory.recall(
+                " ".join(words), limit, kinds=kinds, touch=False, since=since, until=until, as_of=as_of
+            )
     if results.not_reranked:
         print(f"not ranked anew: {short(results.not_reranked, 300)}", file=sys.stderr)
     if results.without_vectors:
@@ -84,12 +89,18 @@ async def recall(
 async def retain(
     settings: Settings,
     words: Annotated[list[str], word("WORDS", "What is to be retained, as it stands.")],
+    valid_from: Annotated[
+        str | None, flag("TIME", "When it begins to hold: 2026-11-20, or 2026-11-20T21:30 (UTC).")
+    ] = None,
+    valid_until: Annotated[str | None, flag("TIME", "When it no longer holds; a date: its first moment.")] = None,
     json: AsJson = False,
 ) -> None:
     """Retain something as a note of yours; no model is asked."""
     taken_in = await intake.cleaned(" ".join(words))
     async with open_user_memory(settings, new=True) as opened:
-        record = await opened.memory.retain(taken_in.text, "note", by=opened.user)
+        record = await opened.memory.retain(
+            taken_in.text, "note", by=opened.user, valid_from=valid_from, valid_until=valid_until
+        )
     taken = [f"taken out before it was kept: {taken_in}"] if taken_in.taken else []
     tell(
         json, plain(record) | ({"redacted": dict(taken_in.taken)} if taken else {}), f"retained as {record.id}", *taken

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +12,7 @@ from mindstream.cli.shell.flags import PLAIN, Docs, Mcp, command, flag, split_na
 from mindstream.cli.shell.output import warn_if_unpriced
 from mindstream.clock import SystemClock
 from mindstream.errors import InputError
-from mindstream.paths import read_text
+from mindstream.paths import read_text, variable
 from mindstream.settings import Settings
 
 if TYPE_CHECKING:
@@ -116,7 +115,7 @@ def _receiver(url: str, file: Path | None) -> Receiver:
     from mindstream.server.webhook import SECRET, Receiver
 
     try:
-        secret = read_text(file, 10_000) if file else os.environ.get(SECRET, "")
+        secret = read_text(file, 10_000) if file else variable(SECRET)
     except InputError as error:
         raise InputError(f"--webhook-secret {file} {error}") from None
     return Receiver(url, secret)

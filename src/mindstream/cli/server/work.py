@@ -7,7 +7,7 @@ import contextlib
 import gc
 import json as jsons
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,6 +15,9 @@ from mindstream.cli.shell.flags import PLAIN, AsJson, command, flag
 from mindstream.cli.shell.output import warn_if_unpriced
 from mindstream.cli.shell.stopping import run_until_stopped
 from mindstream.settings import Settings
+
+if TYPE_CHECKING:
+    from mindstream.server.tokens import IssuedLimits
 
 NOTES = """Any number of them, on any machines that reach the database; what one
 held that has died, another one takes up. It takes no requests.
@@ -39,12 +42,20 @@ def work(
     settings: Settings,
     minds: Annotated[int, flag("N", "So many minds at a time.", min=1, max=10_000)] = 64,
     at_once: Annotated[int, flag("N", "So many calls of each model at a time.", min=1, max=10_000)] = 64,
+    issuer_max_tokens: Annotated[
+        int | None, flag("N", "Tokens of models a day for each holder of an issuer's tokens, as for serve.", min=1)
+    ] = None,
+    issuer_max_usd: Annotated[float | None, flag("X", "US dollars for models a day for each of them.", min=0.0)] = None,
     json: AsJson = False,
 ) -> int:
     """Think about what servers have heard, until it is told to end."""
-    warn_if_unpriced(settings)
-    teller = _Teller(json)
-    return run_until_stopped(_work(settings, minds, at_once, teller), lambda: f"{teller.words()}; let go of the rest")
+    from mindstream.server.tokens import IssuedLimits
+
+    warn_if_unpriced(settings, issuer_max_usd)
+    teller, limits = _Teller(json), IssuedLimits(issuer_max_tokens, issuer_max_usd)
+    return run_until_stopped(
+        _work(settings, minds, at_once, teller, limits), lambda: f"{teller.words()}; let go of the rest"
+    )
 
 
 class _Teller:
@@ -66,7 +77,7 @@ class _Teller:
             print(f"{event}: {self.words()}" if event != "working" else self.words(), file=sys.stderr, flush=True)
 
 
-async def _work(settings: Settings, minds: int, at_once: int, teller: _Teller) -> int:
+async def _work(settings: Settings, minds: int, at_once: int, teller: _Teller, limits: IssuedLimits) -> int:
     from mindstream.server.budgets import Budgets
     from mindstream.server.ledger import Ledger
     from mindstream.server.run import allow_connections
@@ -80,7 +91,7 @@ async def _work(settings: Settings, minds: int, at_once: int, teller: _Teller) -
         house.speakers[NAME] = lambda: Companion
         await house.check()
         ledger, tokens = Ledger(house.own_store, house.clock), Tokens(house.own_store, house.clock)
-        budgets = Budgets(ledger, house.clock, tokens)
+        budgets = Budgets(ledger, house.clock, tokens, limits)
         taking_up = TakingUp(house, answers=False, at_once=minds, budgets=budgets.of_id)
         async with contextlib.AsyncExitStack() as stack:
             await stack.enter_async_context(budgets.running())

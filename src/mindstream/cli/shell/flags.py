@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
@@ -154,7 +153,11 @@ def _add(add: Callable[..., Any], run: Body, chosen_by: list[str], helps: Mappin
         if chosen is not None:
             taken[wanted] = chosen if wanted == "chosen" else chosen.settings
         done = run(**taken)
-        return asyncio.run(done) if inspect.iscoroutine(done) else done
+        if not inspect.iscoroutine(done):
+            return done
+        from asyncio import run as complete
+
+        return complete(done)
 
     call.__name__, call.__doc__ = run.__name__, run.__doc__
     call.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
@@ -210,6 +213,8 @@ def choose(flags: Mapping[str, Any]) -> Chosen:
             complain(f"the environment variable {name} is not read; did you mean {meant}?")
     if "town" not in flags:
         return chosen
+    import asyncio
+
     from mindstream.service.folders import find_town
 
     data = chosen.settings.data

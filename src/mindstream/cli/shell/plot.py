@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 
-import leather
-
 ROWS, COLUMNS = 12, 66
 COLOURS = ("#1764ab", "#c0392b", "#2e8b57", "#8e44ad", "#b8860b", "#00838f")
 WIDTH, HEIGHT = 720, 400
@@ -53,6 +51,8 @@ def plot(curves: Mapping[str, Sequence[float]], axes: Axes) -> list[str]:
 
 def picture(charts: Mapping[str, tuple[Mapping[str, Sequence[float]], Axes]]) -> str:
     """Draw charts of curves of shares by name, each under its title, as the text of one SVG."""
+    import leather  # here, so that commands that draw nothing start without it
+
     grid = leather.Grid()
     for title, (curves, axes) in charts.items():
         chart = leather.Chart(title)

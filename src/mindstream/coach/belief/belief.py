@@ -171,8 +171,9 @@ class BeliefReasoner:
 
 async def _hinted(context: RunContext, pack: Pack) -> str:
     """Name the alarm that these utterances hint at: one that was asked about because of them, or that words name."""
-    about = {utterance.seq for utterance in context.utterances}
-    raised = await context.memory.store.events(context.memory.key, min(about, default=0), [Alarmed.kind])
+    about, store, key = {utterance.seq for utterance in context.utterances}, context.memory.store, context.memory.key
+    since, newest = min(about, default=0), await store.last(key, Alarmed.kind)
+    raised = await store.events(key, since, [Alarmed.kind]) if newest and newest.seq > since else []
     for row in raised:
         if isinstance(row.event, Alarmed) and row.event.strength == "hint" and row.event.answers in about:
             return row.event.alarm

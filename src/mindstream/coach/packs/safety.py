@@ -24,7 +24,9 @@ SAFETY = "safety"
 """Named as the model of an answer that an alarm gave."""
 LONG = 1_000
 """Longer texts, in characters, are looked over in a thread; a short one takes some milliseconds."""
-REMEMBERED = 200
+REMEMBERED = 512
+"""Maximum number of texts of which it is remembered what they raise: they are judged again when they are thought about,
+which may be after those of many other conversations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,7 +330,6 @@ STRONGEST = 8
 """Of so many parts of a text, those that a recogniser is surest of, it is asked what is left without a word."""
 SURER = 1.0
 """How much surer it must be of a part than of the whole: torn from the rest, many a sentence sounds darker."""
-REMEMBERED = 64
 
 
 @remember(REMEMBERED)

@@ -17,17 +17,18 @@ def topics_in(pack: Pack, text: str) -> list[str]:
     plain = simplify(both_ends(text)).lower()
     said = frozenset(terms(plain))
     found: dict[str, frozenset[str]] = {}
-    for topic, word, parts in pack.cached(("words", ""), lambda: list(_words(pack))):
-        stands = word in plain if CJK.search(word) else parts <= said
+    for topic, chinese, parts in pack.cached(("words", ""), lambda: list(_words(pack))):
+        stands = chinese in plain if chinese else parts <= said
         if stands and len(parts) > len(found.get(topic, ())):
             found[topic] = parts
     return [topic for topic, parts in found.items() if not any(parts < other for other in found.values())]
 
 
 def _words(pack: Pack) -> Iterator[tuple[str, str, frozenset[str]]]:
-    """Give each word of each topic, and what it is made of: stems, or Chinese characters."""
+    """Give for each word of each topic the word itself where it is Chinese, and its stems or Chinese characters."""
     for topic in pack.topics:
         for words in topic.words.values() if isinstance(topic.words, dict) else [topic.words]:
             for word in map(str.lower, map(simplify, words)):
-                if parts := frozenset(word if CJK.search(word) else terms(word)):
-                    yield topic.id, word, parts
+                chinese = word if CJK.search(word) else ""
+                if parts := frozenset(chinese or terms(word)):
+                    yield topic.id, chinese, parts

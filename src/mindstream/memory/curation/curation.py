@@ -68,8 +68,7 @@ async def supersede(stream: Stream, old: str, text: str, *, by: str = "", eviden
         now, unique = stream.clock.now(), record.kind in UNIQUE
         there = await stream.store.find_same(stream.key, record.kind, [text], now=now) if unique else {}
         there = {words: each for words, each in there.items() if each.id != old}
-        new = there.get(normalised(text)) or await _corrected(stream, record, text, by, evidence)
-        now = stream.clock.now()
+        new = there.get(normalised(text)) or await _corrected(stream, record, text, by, evidence, now)
         fresh = () if there else (new,)
         event = Remembered(count=len(fresh), kinds={new.kind: len(fresh)})
         ending = Revision(id=old, valid_until=now, superseded_by=new.id, holds=True)
@@ -96,11 +95,12 @@ async def replace(stream: Stream, old: str, new: RecordDraft | None, *, by: str 
         await _correctable(stream, old)
         fresh = await stream.build_records([draft]) if draft else []
         successor = fresh[0] if fresh else None
+        ends = successor.created if draft and successor and draft.created is None else stream.clock.now()
         event: Event = Corrected(old=old, new="")
         if successor:
             event = Remembered(count=1, kinds={successor.kind: 1})
         ending = Revision(
-            id=old, valid_until=stream.clock.now(), superseded_by=successor.id if successor else None, holds=True,
+            id=old, valid_until=ends, superseded_by=successor.id if successor else None, holds=True,
         )  # fmt: skip
         with contextlib.suppress(Conflict):  # somebody was first: look again
             await stream.commit(Entry(event, by or stream.name, tuple(fresh)), revisions=[ending])
@@ -122,12 +122,13 @@ async def _correctable(stream: Stream, id_: str) -> Record:
     return record
 
 
-async def _corrected(stream: Stream, old: Record, text: str, by: str, evidence: Sequence[str]) -> Record:
+async def _corrected(stream: Stream, old: Record, text: str, by: str, evidence: Sequence[str], now: Moment) -> Record:
+    """Return the correction of a record; it begins at `now`, where the old one ends, unless that says when it began."""
     about = old.about and Triple(old.about.subject, old.about.predicate, text[:200])
     new = RecordDraft(
         text=text, kind=old.kind, by=by or old.by, episode=old.episode, importance=old.importance, about=about,
-        keywords=old.keywords, evidence=(old.id, *evidence), data=old.data, valid_until=old.valid_until,
-        valid_from=stream.clock.now() if old.valid_from is None else old.valid_from,
+        keywords=old.keywords, evidence=(old.id, *evidence), data=old.data, valid_until=old.valid_until, created=now,
+        valid_from=now if old.valid_from is None else old.valid_from,
     )  # fmt: skip
     return (await stream.build_records([new]))[0]
 

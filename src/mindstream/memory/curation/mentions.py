@@ -8,7 +8,9 @@ NFD, full width), possessive and plural make no difference; other word forms do.
   nothing, so only function words that are also names count there.
 - A word with symbols (C++, C#, .NET, A/B, $5), an emoji or a symbol must be there as it is written: C is not C++, and
   a thumb is not a thumb of another skin tone.
-- Characters of a script without spaces must follow each other as in the subject; only "的" and "の" may be missing.
+- Characters of a script without spaces must follow each other as in the subject; only "的" and "の" may be missing. A
+  Chinese name whose last character is said twice is another one: 王明 is not 王明明, but is in 王明明天来 ("comes
+  tomorrow"). Other longer names (张三, 张三丰) cannot be told apart without a dictionary: look at what is shown first.
 """
 
 from __future__ import annotations
@@ -48,6 +50,12 @@ JOINED = "&/+#@.-'"
 """Between a single letter and another word these make one word of both: R&D, A/B, Objective-C."""
 VARIATION = re.compile("[\ufe0e\ufe0f]")
 MODIFIERS = "\u200d\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
+SURNAMES = (
+    "王李张刘陈杨黄赵吴周徐孙马朱胡郭何林罗郑梁谢宋唐许韩冯邓曹彭曾肖田董袁潘于蒋蔡余杜叶程苏魏吕丁任沈姚卢姜崔钟谭陆汪范"
+    "金石廖贾夏韦付方白邹孟熊秦邱江尹薛闫段雷侯龙史陶黎贺顾毛郝龚邵万钱严覃武戴莫孔向汤欧張劉陳楊黃趙吳孫馬鄭謝許韓馮鄧"
+)
+AFTER_MING = "天年日早晚白确显后確顯後"
+"""Characters that make a word with 明 before them (明天, tomorrow): that 明 does not belong to a name."""
 KATAKANA = "\u30a1-\u30fa\u30fc-\u30ff"
 
 FEWEST, MOST_OF = 3, 0.75
@@ -192,7 +200,7 @@ def _word(wanted: Token) -> Piece:
             for each in tokens
         )
 
-    return Piece((folded, *forms), check, is_word=wanted.raw.isalpha())
+    return Piece((folded, *forms), check, is_word=not {*wanted.raw} & {*".,:"})
 
 
 def _name_beside(wanted: Token, before: Token | None, after: Token | None) -> Piece:
@@ -236,6 +244,8 @@ def _run(wanted: str) -> Piece:
     folded = _folded(wanted)
     before = f"(?<![{KATAKANA}])" if re.match(f"[{KATAKANA}]", folded) else ""
     after = f"(?![{KATAKANA}])" if re.search(f"[{KATAKANA}]$", folded) else ""
+    if len(folded) in (2, 3) and folded[0] in SURNAMES and "\u4e00" <= folded[-1] <= "\u9fff":
+        after = f"(?!{folded[-1]}{f'(?![{AFTER_MING}])' * (folded[-1] == '明')})"
     pattern = re.compile(before + re.escape(folded) + after)
     return Piece((folded,), lambda text, _: bool(pattern.search(_folded(text))), is_word=len(folded) > 1)
 
@@ -255,7 +265,7 @@ def _literal(wanted: str) -> Piece:
             at = text.find(folded, at + 1)
         return False
 
-    return Piece((folded,), check)
+    return Piece((folded,), check, is_word=folded.isascii())
 
 
 def _goes_on(edge: str, beyond: str) -> bool:

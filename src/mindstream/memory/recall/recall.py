@@ -40,7 +40,6 @@ from mindstream.memory.store.record import FADING, KINDS, Kind, Record
 from mindstream.memory.store.store import Store
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.text.dates import spans
-from mindstream.text.postings import NONE
 from mindstream.text.words import terms
 
 FOUND_PER_RETURNED = 4
@@ -260,12 +259,13 @@ class Recaller:
         Source: as Park 2023 indexes memories by keywords.
         """
         columns = await self.shelf.columns(stream)
-        if not len(columns):
+        holding = [columns.keywords.of(word.lower()) for word in keywords]
+        if not any(map(len, holding)):
             return []
+        found = np.unique(np.concatenate(holding)).astype(np.int64)
         candidates = allowed_mask(columns, Filters(kinds=kinds), now, {})
-        found = np.unique(np.concatenate([NONE, *(columns.keywords.of(word.lower()) for word in keywords)]))
-        positions = found.astype(np.int64)[candidates[found.astype(np.int64)]][::-1][:n]
-        return await self.store.records(stream, [columns.ids[at] for at in positions.tolist()])
+        positions = found[candidates[found]][::-1][:n]
+        return await self._records(columns, [columns.ids[at] for at in positions.tolist()])
 
 
 async def _reranked(found: Recall, second: SecondStage, query: str, k: int) -> Recall:

@@ -6,6 +6,8 @@ much by the tersest of those who talk.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -35,6 +37,15 @@ class Speakers:
         if isinstance(by_user, bool):
             (self._users if by_user else self._agents).add(by)
         self._usual = None
+
+    def without(self, said: Iterable[tuple[int, int, int]]) -> Speakers:
+        """Return a copy with other counts: by whom, how many messages more, and how many words more."""
+        fresh = Speakers()
+        fresh.begin_with([list(each) for each in self.state()])
+        for by, messages, words in said:
+            fresh._messages[by] += messages
+            fresh._words[by] += words
+        return fresh
 
     def state(self) -> list[list[int]]:
         """Return all that is known, to begin with."""

@@ -181,7 +181,7 @@ def erase(connection: Sql, stream: StreamKey, found: Carriers | None, changed: i
         _rewrite(connection, stream, found, changed)
         redact(connection, stream, found, changed)
         for seq in found.bare:  # whoever thinks about one of them just now can write nothing of it
-            connection.execute("DELETE FROM work WHERE mind = ? AND cause = ? AND done IS NULL", (stream, seq))
+            connection.execute("DELETE FROM work WHERE mind = ? AND +cause = ? AND done IS NULL", (stream, seq))
     erased = 0
     for id_ in ids:
         gone = connection.execute("DELETE FROM records WHERE id = ? AND stream = ?", (id_, stream)).rowcount
@@ -235,8 +235,8 @@ def redact(connection: Sql, stream: StreamKey, carriers: Carriers, changed: int)
 def _find_records(connection: Sql, stream: StreamKey, carriers: Carriers) -> None:
     """Add the records that were drawn from the erased ones, and from those, and carry their words."""
     sql = (
-        "SELECT records.id FROM lineage JOIN records ON records.number = lineage.number"
-        " WHERE lineage.source IN ({}) AND records.stream = ?"
+        "SELECT records.id FROM lineage CROSS JOIN records"
+        " WHERE lineage.source IN ({}) AND records.number = lineage.number AND records.stream = ?"
     )
     ready = [*carriers.ids, *carriers.drawn]
     while ready:

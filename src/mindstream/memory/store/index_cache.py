@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -276,6 +276,31 @@ class IndexCache:
                 await self._fill(fresh)
                 if self._held.get(stream) is columns:  # as above
                     self._used(fresh)
+
+    async def lose(self, stream: StreamKey, gone: Sequence[Record], changed: Sequence[tuple[Record, Record]]) -> bool:
+        """Take records out of a stream's columns, and other words into them; False: they have to be made anew.
+
+        Args:
+            gone: records as they were before they were erased; `changed`: others, as they were and as they are.
+        """
+        columns, lock = self._held.get(stream), self._lock(stream)
+        if columns is None or lock.locked() or stream in self._behind:
+            return False
+        async with lock:
+            if not columns.complete or columns.behind or columns.traces:
+                return False
+            ids = columns.around([*(record.id for record in gone), *(old.id for old, _ in changed)])
+            near = {record.id: record for record in await self._store.records(stream, ids)}
+            fresh = columns.without(gone, changed, near) if self._held.get(stream) is columns else None
+            if fresh is None:
+                return False
+            self._held[stream], self._weights[stream] = fresh, len(fresh)
+            columns.traces = True  # who writes them to a file deletes it
+        for record in gone:
+            self._whole.pop(record.id, None)
+        for _, record in changed:
+            self._whole.pop(record.id, None)
+        return True
 
     def forget(self, stream: str) -> None:
         """Let a stream's columns go, the kept ones too; they are filled anew when they are asked for."""

@@ -87,16 +87,17 @@ class _Lineage:
         missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in self._below]
         self._below.update({id_: [] for id_ in missing})
         sql = (
-            "SELECT lineage.source, records.id FROM lineage JOIN records ON records.number = lineage.number"
-            " WHERE lineage.source IN ({}) AND records.stream = ? ORDER BY records.number"
+            "SELECT lineage.source, records.id, records.stream FROM lineage CROSS JOIN records"
+            " WHERE lineage.source IN ({}) AND records.number = lineage.number ORDER BY records.number"
         )
-        for source, id_ in among(self._connection, sql, missing, self._stream):
-            self._below[source].append(id_)
+        for source, id_, stream in among(self._connection, sql, missing):
+            if stream == self._stream:
+                self._below[source].append(id_)
         self.load(missing)
         heard = {row: id_ for id_ in missing if (row := self.said_in(id_, ("heard",))) is not None}
         sql = (
-            f"SELECT log_lineage.source, log.payload FROM log_lineage JOIN log ON log.seq = log_lineage.seq WHERE"
-            f" log_lineage.source IN ({{}}) AND log.mind = ? AND log.kind IN ({_quoted(ANSWERS)}) ORDER BY log.seq"
+            "SELECT log_lineage.source, log.payload FROM log_lineage CROSS JOIN log WHERE log_lineage.source IN ({})"
+            f" AND log.seq = log_lineage.seq AND log.mind = ? AND log.kind IN ({_quoted(ANSWERS)}) ORDER BY log.seq"
         )
         answers = [(heard[row], str(_parsed(payload).get("record", "")))
                    for row, payload in among(self._connection, sql, list(heard), self._stream)]  # fmt: skip
@@ -112,11 +113,12 @@ class _Lineage:
         missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in self._earlier]
         self._earlier.update({id_: [] for id_ in missing})
         sql = (
-            "SELECT superseded_by, id FROM records WHERE superseded_by IN ({}) AND superseded_by IS NOT NULL"
-            " AND slot IS NULL AND stream = ? ORDER BY number"
+            "SELECT superseded_by, id, stream FROM records WHERE superseded_by IN ({}) AND superseded_by IS NOT NULL"
+            " AND slot IS NULL ORDER BY number"
         )
-        for new, old in among(self._connection, sql, missing, self._stream):
-            self._earlier[new].append(old)
+        for new, old, stream in among(self._connection, sql, missing):
+            if stream == self._stream:
+                self._earlier[new].append(old)
         return {id_: self._earlier[id_] for id_ in ids}
 
     def are_there(self, ids: Iterable[str]) -> set[str]:
@@ -208,8 +210,8 @@ def _bare_rows(connection: Sql, stream: StreamKey, lineage: _Lineage, gone: set[
         if thoughts and gone.issuperset(map(str, thoughts)):
             yield seq
     sql = (
-        "SELECT log.seq, log.kind, log.payload FROM log_lineage JOIN log ON log.seq = log_lineage.seq"
-        f" WHERE log_lineage.source IN ({{}}) AND log.mind = ? AND log.kind IN ({_quoted(THOUGHTS)})"
+        "SELECT log.seq, log.kind, log.payload FROM log_lineage CROSS JOIN log WHERE log_lineage.source IN ({})"
+        f" AND log.seq = log_lineage.seq AND log.mind = ? AND log.kind IN ({_quoted(THOUGHTS)})"
     )
     about_heard = {row[0]: row[1:] for row in among(connection, sql, sorted(heard), stream)}
     for seq, (kind, payload) in sorted(about_heard.items()):

@@ -61,7 +61,7 @@ def read_log(connection: Sql, where: str, values: Sequence[Any], kinds: Sequence
         Logged(seq, mind, moment(at) or 0.0, printable(by), read_event(kind, payload), system == 1)
         for seq, mind, at, by, kind, payload, system in connection.execute(
             f"SELECT seq, mind, at, by, kind, payload, system FROM log {where}", values
-        )
+        ).fetchall()
     ]
     return [each for each in read if kinds is None or not isinstance(each.event, Unknown)]
 

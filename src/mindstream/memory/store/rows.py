@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from sys import intern
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,8 @@ COLUMNS = (
     " embedder, vector"
 )
 FIELDS = COLUMNS.split(", ")
-_shared: Any = intern
-"""Names that many records have are held once."""
+_shared: Callable[[Any], Any] = sys.intern
+"""Returns one string object for equal strings: many records have the same kind, episode or author."""
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 INSERT = (
     f"INSERT INTO records ({COLUMNS}, changed, same, words_sum, vector_sum) VALUES ({','.join('?' * 31)})"

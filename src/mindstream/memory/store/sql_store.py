@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 from weakref import WeakSet
@@ -39,6 +39,10 @@ T = TypeVar("T")
 MOST = 2**62
 ANY = ("",)
 """Nobody knows which streams it concerns: whoever heeds the tenant is told."""
+FEW = 20
+"""Maximum number of rows, found by an index, that are read on the event loop's thread."""
+MAX_IN_PLACE = 256
+"""Maximum number of records that are removed in place from what is held in memory; for more it is built again."""
 NEWEST = 20
 """Records of each kind whose embedder is looked at."""
 OPEN = "\n"
@@ -64,6 +68,9 @@ class SqlDatabase(Protocol):
 class AtWork(Protocol):
     """Something that is done behind."""
 
+    async def lose(self, stream: StreamKey, gone: Sequence[Record], changed: Sequence[tuple[Record, Record]]) -> bool:
+        """Let go of what was erased; False: it has not, and lets go of all of the stream."""
+
     async def close(self) -> None:
         """Break it off; nothing half done stays."""
 
@@ -73,8 +80,8 @@ class SqlStore(Store):
 
     open_work_table: ClassVar[str] = "work"
     tenant: Tenant
-    on_commit: Callable[[], None] = staticmethod(lambda: None)
-    """Called when something was committed through this store."""
+    on_commit: Callable[[Sequence[Logged]], None] = staticmethod(lambda _: None)
+    """Called with the rows of each commit made through this store, once they are durable."""
     columns_folder: Path | None = None
     """Where this machine keeps columns of long streams."""
     _database: SqlDatabase
@@ -147,7 +154,7 @@ class SqlStore(Store):
         )
         if logged and upto:
             self._known = (logged[-1].seq, upto[-1])
-        self.on_commit()
+        self.on_commit(logged)
         for one in checked:
             if records := sum(len(entry.records) for entry in one.entries):
                 self._unindexed[one.mind] += records
@@ -194,11 +201,15 @@ class SqlStore(Store):
         self.tenant.own(stream)
         if not ids:
             return []
-
         sql = f"SELECT {COLUMNS} FROM records WHERE id IN ({{}})"  # found by id, not among all of the stream
-        rows = await self._database.read(
-            lambda connection: list(queries.among(connection, sql, ids)), once=len(ids) <= queries.MOST_AMONG
-        )
+
+        def look(connection: Sql) -> list[tuple[Any, ...]]:
+            return list(queries.among(connection, sql, ids))
+
+        if len(ids) <= FEW:
+            rows = await self._database.glance(look)
+        else:
+            rows = await self._database.read(look, once=len(ids) <= queries.MOST_AMONG)
         found = {row[0]: record_of(row) for row in rows if row[1] == stream}
         return [found[id_] for id_ in ids if id_ in found]
 
@@ -257,9 +268,8 @@ class SqlStore(Store):
             where.append(f"kind IN ({','.join('?' * len(kinds))})")
             values.extend(kinds)
         select = f"WHERE {' AND '.join(where)} ORDER BY seq LIMIT ?"
-        return await self._database.read(
-            lambda connection: queries.read_log(connection, select, [*values, limit], kinds), once=True
-        )
+        read = self._database.glance if limit <= FEW else partial(self._database.read, once=True)
+        return await read(lambda connection: queries.read_log(connection, select, [*values, limit], kinds))
 
     async def last(self, mind: StreamKey, kind: str) -> Logged | None:
         self.tenant.own(mind)
@@ -296,6 +306,7 @@ class SqlStore(Store):
         erasure = Erasure(ids=tuple(what)) if isinstance(what, Sequence) else what
         self.tenant.own(stream)
         found = None if erasure is None else await self._carriers(stream, erasure)
+        before = await self._lost(stream, found)
         if found is not None and isinstance(what, Erasure):
             await asyncio.to_thread(self._erase_beside, stream, found)
         about = [stream, erasures.ERASURES]
@@ -316,8 +327,24 @@ class SqlStore(Store):
         if digest and erasure is not None:
             caches.note_erasure(digest, upto)
         await asyncio.to_thread(delete_kept, self.columns_folder, stream)
-        caches.empty(stream, whole=what is None)
+        done = await self._take_out(stream, found, before) if found is not None else []
+        caches.empty(stream, whole=what is None, without=done)
         return erased
+
+    async def _lost(self, stream: StreamKey, found: Carriers | None) -> dict[str, Record]:
+        """Return the records that an erasure deletes or changes as they are before it, where they are few."""
+        ids = {*found.ids, *found.records, *found.rewritten} if found else set()
+        return {each.id: each for each in await self.records(stream, sorted(ids))} if len(ids) <= MAX_IN_PLACE else {}
+
+    async def _take_out(self, stream: StreamKey, found: Carriers, before: dict[str, Record]) -> list[AtWork]:
+        """Take what was erased out of what is held of a stream; return who has let go of it."""
+        touched = {*found.records, *found.rewritten} - found.ids
+        if not before or not touched <= before.keys():  # too many, or one that was written meanwhile
+            return []
+        after = await self.records(stream, sorted(touched))
+        gone = [before[id_] for id_ in found.ids if id_ in before]
+        changed = [(before[each.id], each) for each in after]
+        return [each for each in list(self.at_work) if await each.lose(stream, gone, changed)]
 
     async def _carriers(self, stream: StreamKey, erasure: Erasure) -> Carriers:
         """Search the log before the write, which would hold up everybody."""
@@ -350,7 +377,7 @@ class SqlStore(Store):
     async def open_work(self, mind: StreamKey) -> list[work.Work]:
         open_ones = f"SELECT {work.COLUMNS} FROM {self.open_work_table} WHERE mind = ? AND done IS NULL ORDER BY id"
         return await self._database.glance(
-            lambda connection: list(map(work.read, connection.execute(open_ones, (self.tenant.own(mind),))))
+            lambda connection: list(map(work.read, connection.execute(open_ones, (self.tenant.own(mind),)).fetchall()))
         )
 
     async def claim(

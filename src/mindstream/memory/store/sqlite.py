@@ -13,13 +13,14 @@ from pathlib import Path
 
 from mindstream.errors import StorageError
 from mindstream.log.database import FILE, Database, connect
-from mindstream.log.erasure import delete_copies, erase_typed, rewrite_where_due
+from mindstream.log.erasure import delete_copies, erase_typed, overwrite_where_due
 from mindstream.log.folder import KEPT_COLUMNS
 from mindstream.log.names import StreamKey
 from mindstream.log.sqlite_errors import explain_errors
 from mindstream.memory.store import erasure as carriers
 from mindstream.memory.store import portions, queries, registry
 from mindstream.memory.store.erasure import Carriers
+from mindstream.memory.store.kept.columns_file import outdated
 from mindstream.memory.store.record import KINDS, Kind, Record, Vector
 from mindstream.memory.store.rows import COLUMNS, FIELDS, record_of
 from mindstream.memory.store.sql_store import SqlStore
@@ -151,5 +152,6 @@ class SqliteStore(SqlStore):
 
     async def compact(self) -> None:
         async with self._compacting:  # two at once would stop each other; the later one finds it done
-            if not await asyncio.to_thread(rewrite_where_due, self.folder):
+            stale = partial(outdated, self.columns_folder)
+            if not await asyncio.to_thread(overwrite_where_due, self.folder, outdated=stale):
                 await self._database.compact()

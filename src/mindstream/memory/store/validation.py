@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mindstream.clock import Moment
+from mindstream.clock import EARLIEST, LATEST, Moment, format_iso, out_of_range
 from mindstream.errors import InputError
 from mindstream.memory.store.record import KINDS, SLOTTED, Record, Triple, Vector, nfc
 
@@ -26,8 +26,6 @@ MAX_NAME, MAX_KEYWORDS, MAX_EVIDENCE = 500, 1_000, 100_000
 MAX_VALUES, MAX_NESTING = 20_000, 40
 """So many values a record's data may hold, so deep in one another."""
 MAX_LEVEL, MAX_DEPTH, MAX_VERSION = 32_000, 1_000_000, 2**53
-EARLIEST, LATEST = -62_135_510_400.0, 253_402_214_400.0
-"""The second day that a calendar can write, and the last but one, so that every time zone can."""
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _ID = re.compile(r"[\w-]{6,64}")
@@ -112,8 +110,17 @@ def legible_record(record: Record) -> Record:
 def checked_moment(at: Moment, what: str, earliest: Moment = 0.0) -> Moment:
     """Return a time that a calendar can write, else raise InputError."""
     if not (_is_number(at) and earliest <= at <= LATEST):
-        raise InputError(f"{what}: seconds since 1970 are wanted, up to the year 9999, not {_shown(at)}")
+        raise InputError(f"{what}: {out_of_range(at, 1970 if earliest >= 0 else 1)}")
     return at
+
+
+def check_interval(begins: Moment | None, ends: Moment | None) -> None:
+    """Raise InputError where a record would end before or as it begins: `valid_from` is included, `valid_until` not."""
+    if begins is not None and ends is not None and ends <= begins:
+        raise InputError(
+            f"valid_until: a time after valid_from ({format_iso(begins)}) is wanted, not {format_iso(ends)}; the end is"
+            " not included, and a date alone is its first moment"
+        )
 
 
 def _check_times(record: Record) -> None:

@@ -6,6 +6,7 @@ about 0.0001). A search compares one bit per number first (the sign about the me
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -29,6 +30,8 @@ PORTION = 4_096
 """So many are measured at once."""
 COMPARED = 256
 """So many are compared in full at once: they stay in the processor, too."""
+EXACT_MEAN_UP_TO = 8_192
+"""Of so many vectors the mean is taken anew where some are removed."""
 EXACT_UP_TO = 2_000
 """So many are always scored exactly; beyond, only the nearest by their bits."""
 
@@ -94,6 +97,44 @@ class Vectors:
         self._alone[at] = own
         if len(self._alone) > OPEN_EPISODES:
             del self._alone[next(iter(self._alone))]
+
+    def without(
+        self, removed: NDArray[np.int64], renewed: Mapping[int, Sequence[Floats]], last: Mapping[int, Floats]
+    ) -> Vectors:
+        """Return a copy without some records, in which others have other neighbours.
+
+        Args:
+            renewed: for records as they are numbered then, their own vectors and what each neighbour lends.
+            last: records that nothing comes after any more in their episodes, as numbered then, and their own vectors.
+        """
+        self._settle()
+        fresh, count = copy.copy(self), len(self) - len(removed)
+        moved = np.arange(len(self)) - np.searchsorted(removed, np.arange(len(self)))
+        gone = set(removed.tolist())
+        fresh.sums, fresh.lengths = self.sums.without(removed), self.lengths.without(removed)
+        fresh.bits = [each.without(removed) for each in self.bits]
+        fresh._before = None
+        fresh._alone = {int(moved[at]): own for at, own in self._alone.items() if at not in gone}
+        fresh._changed = [int(moved[at]) for at in self._changed if at not in gone]
+        anew, there = np.array(sorted(renewed), np.int64), self.seen - int(np.count_nonzero(removed < self.seen))
+        of = max(1, int(np.count_nonzero(self.lengths.values[: self.seen])))
+        total = self.mean * np.float32(of) - self._units(removed[removed < self.seen]).sum(0)
+        total -= fresh._units(anew[anew < there]).sum(0)
+        for at, vectors in renewed.items():
+            row = halve(vectors[0])
+            for lent in vectors[1:]:
+                row = halve(restore(row) + NEIGHBOUR * lent)
+            fresh.sums.values[at] = row
+            fresh._changed.append(at)
+        total += fresh._units(anew[anew < there]).sum(0)
+        fresh.seen = measured(count)
+        total += fresh._units(np.arange(there, fresh.seen)).sum(0) - fresh._units(np.arange(fresh.seen, there)).sum(0)
+        fresh.mean = total / np.float32(max(1, int(np.count_nonzero(fresh.lengths.values[: fresh.seen]))))
+        if count <= EXACT_MEAN_UP_TO:
+            fresh.seen = 0
+        for at, own in last.items():
+            fresh._keep(at, own)
+        return fresh
 
     def held_still(self) -> Live:
         """Return the sums to be written as they are now, while vectors may be added; `let_go` ends it."""
@@ -187,7 +228,8 @@ class Vectors:
         """Return the cosines of these positions with a unit vector."""
         self._settle()
         found, sums = np.empty(len(rows), np.float32), self.sums.values
-        halves, numbers = (np.empty((COMPARED, self.width), each) for each in (np.uint16, np.uint32))
+        at_once = min(COMPARED, len(rows))
+        halves, numbers = (np.empty((at_once, self.width), each) for each in (np.uint16, np.uint32))
         for start in range(0, len(rows), COMPARED):
             some = rows[start : start + COMPARED]
             count = len(some)

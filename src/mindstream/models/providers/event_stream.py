@@ -8,9 +8,11 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 DONE = "[DONE]"
+_scan = cast("Callable[[str, int], tuple[Any, int]]", json.JSONDecoder().scan_once)  # type: ignore[attr-defined]
 _LINE_END = re.compile(r"\r\n|\n|\r(?!\Z)")
 
 
@@ -60,14 +62,28 @@ class EventReader:
         if self._error is not None:
             raise self._error
         try:
-            for line in lines:
-                self._line(line)
+            for place, line in enumerate(lines):
+                if not self._plain(line, lines, place):
+                    self._line(line)
         except ValueError as error:
             if not self._found:
                 raise
             self._error = error
         found, self._found = self._found, []
         return found
+
+    def _plain(self, line: str, lines: list[str], place: int) -> bool:
+        """Take an event of one line that is a JSON object, as nearly all are; return whether it is one."""
+        if line[:7] != "data: {" or self._data or self._event or place + 1 == len(lines) or lines[place + 1]:
+            return False
+        try:
+            value, end = _scan(line, 6)
+        except (ValueError, StopIteration):
+            return False
+        if end == len(line):
+            self._found.append(value)
+            self._came = True
+        return end == len(line)
 
     def _line(self, line: str) -> None:
         if not line:

@@ -59,7 +59,7 @@ class Gguf:
 
     async def _ask(self, request: Request) -> AsyncGenerator[Arrival]:
         if self._longest:
-            request = replace(request, longest_reply=min(request.longest_reply or self._longest, self._longest))
+            request = request.but(longest_reply=min(request.longest_reply or self._longest, self._longest))
         if request.schema is not None and not request.options:
             async for arrival in self._structured(request):
                 yield arrival

@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import replace
 from typing import Any
 
 from mindstream.errors import ModelError, ModelUnavailable
@@ -38,6 +37,12 @@ THOUGHTS = ("reasoning_content", "reasoning", "thinking", "reasoning_details", "
 """Fields for thoughts: DeepSeek, Qwen, vLLM; Ollama, OpenRouter, Groq; Ollama's own; OpenRouter; LiteLLM; others."""
 PLAIN = frozenset({"content", "role"})
 """Fields of a delta that brings text and nothing else."""
+PLAIN_CHOICE = frozenset({"index", "delta", "finish_reason", "logprobs", "stop_reason", "token_ids"})
+PLAIN_CHUNK = frozenset({
+    "id", "object", "created", "model", "choices", "usage", "system_fingerprint", "service_tier", "obfuscation",
+    "prompt_token_ids",
+})  # fmt: skip
+"""Fields of an event that brings text and nothing else."""
 FILTERED = re.compile(
     r"content[_ -]?filter|safety|prohibited|blocklist|spii|recitation|sensitive|guardrail|moderation|violation",
     re.IGNORECASE,
@@ -132,7 +137,7 @@ class OpenAIChat:
         if request.options and "logprobs" not in lacks:
             body |= {name: value for name, value in self._measured().items() if name not in lacks}
         elif request.options:  # asked in words, it may think before it answers
-            request = replace(request, options=())
+            request = request.but(options=())
         if request.tools:
             body |= {"tools": [_tool(tool) for tool in request.tools]}
             body |= {} if "tool_choice" in lacks else {"tool_choice": "auto"}
@@ -194,12 +199,18 @@ class _Exchange:
             data = await self._response.read()
             events = self._reader.feed(data) if data else self._reader.end()
             self._ended = not data
+        texts: list[str] = []
         for event in events:
+            if (text := self._reply.plain(event)) is not None:
+                texts.append(text)
+                continue
+            _add(texts, came)
             if event == DONE:
                 self._ended = self._done = True
                 break
             _raise_error(event)
             came.extend(self._reply.read(event))
+        _add(texts, came)
         if self._ended:
             came.extend(self._reply.end(done=self._done))
 
@@ -213,6 +224,13 @@ class _Exchange:
                     await self._response.drain()
             finally:
                 self._response.close()
+
+
+def _add(texts: list[str], came: list[Arrival]) -> None:
+    """Add the texts of neighbouring events."""
+    if text := "".join(texts):
+        came.append(Delta("reply", text))
+    texts.clear()
 
 
 def _raise_error(event: Any) -> None:
@@ -240,7 +258,7 @@ class _Reply:
         self._at = at
         self._calls = ToolCalls(tools, CALLS)
         self._finish = ""
-        self._measured = self._thought = False
+        self._measured = False
         self._index: Any = None
         self._text: list[str] = []
         self._grown, self._grows = "", False
@@ -248,6 +266,21 @@ class _Reply:
         self._used: Any = None
         self._kept = 0
         self._model = at.model
+
+    def plain(self, chunk: Any) -> str | None:
+        """Return the text that a chunk adds; None where it may bring something else, and where it is the first."""
+        if type(chunk) is not dict or not chunk.keys() <= PLAIN_CHUNK or chunk.get("usage"):
+            return None
+        choices = chunk.get("choices")
+        if type(choices) is not list or len(choices) != 1 or type(choice := choices[0]) is not dict:
+            return None
+        if not choice.keys() <= PLAIN_CHOICE or choice.get("index") != self._index or choice.get("finish_reason"):
+            return None
+        delta = choice.get("delta")
+        if type(delta) is not dict or not delta.keys() <= PLAIN or choice.get("logprobs"):
+            return None
+        text = delta.get("content")
+        return self._added(text) if type(text) is str else None
 
     def read(self, chunk: Any) -> Iterator[Arrival]:
         """Give what a chunk brings."""
@@ -287,15 +320,13 @@ class _Reply:
         if not delta and isinstance(whole, dict):
             delta = {} if self._text or self._calls.began else whole
         delta = delta or {"content": choice.get("text")}
-        if type(text := delta.get("content")) is str and delta.keys() <= PLAIN:
-            yield from self._reply(text)
-            return
         self._refusal += delta.get("refusal") or _refused(delta.get("content"))
-        thought = next(filter(None, (_thought(delta.get(name)) for name in THOUGHTS)), "")
+        thought = next(filter(None, (_thought(delta[name]) for name in THOUGHTS if name in delta)), "")
         more_thought, text = _content(delta.get("content"))
         if thought := thought + more_thought:
             yield Delta("thought", thought)
-        yield from self._reply(text)
+        if text := self._added(text):
+            yield Delta("reply", text)
         legacy = delta.get("function_call")
         calls = delta.get("tool_calls") or ([{"function": legacy}] if legacy else [])
         for place, call in enumerate([calls] if isinstance(calls, dict) else calls):
@@ -304,26 +335,26 @@ class _Reply:
         if self._calls.full:
             yield from self._calls.whole()
 
-    def _reply(self, text: str) -> Iterator[Arrival]:
-        """Give the text that a delta adds; some servers send all text so far in each delta.
+    def _added(self, text: str) -> str:
+        """Return the text that a delta adds; some servers send all text so far in each delta.
 
         That is known once two deltas in a row begin with all that came before them; the first of the two waits.
         """
-        waiting, second = self._grown, len(self._text) == 1
-        if not text or (self._finish and len(self._text) > 1 and text == "".join(self._text)):
-            return
+        waiting, before = self._grown, self._text
+        if not text or (self._finish and len(before) > 1 and text == "".join(before)):
+            return ""
         if waiting and (self._grows or text.startswith(waiting)):
             self._grows, self._grown = True, max(waiting, text, key=len)
-            so_far = "".join(self._text)
+            so_far = "".join(before)
             text = text[len(so_far) :] if text.startswith(so_far) else ""
-        elif not waiting and second and len(text) > len(self._text[0]) and text.startswith(self._text[0]):
+        elif not waiting and len(before) == 1 and len(text) > len(before[0]) and text.startswith(before[0]):
             self._grown = text
-            return
+            return ""
         else:
             text, self._grown = waiting + text, ""
         if text:
-            self._text.append(text)
-            yield Delta("reply", text)
+            before.append(text)
+        return text
 
     def end(self, *, done: bool) -> Iterator[Arrival]:
         """Give what stands at a reply's end.

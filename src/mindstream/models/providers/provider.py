@@ -1,6 +1,6 @@
 """Real models by name: `local`, `gguf:…`, `openai:…`, `anthropic:…`, `google:…`, `ollama:…`, any OpenAI-compatible URL.
 
-The client library is imported in a thread when the first request is made: that takes half a second. One attempt per
+An adapter is imported in a thread when the first request is made: client libraries take a moment. One attempt per
 request; trying again is the wrapper `Retry`'s business alone.
 """
 
@@ -27,7 +27,7 @@ HOLD_S = 0.25
 """Seconds for which the first text of an endpoint is held back that has not answered before: it may be thought."""
 GAP_S = 0.04
 """Seconds that arrivals are gathered for: 25 times a second is smooth to the eye."""
-AT_ONCE = 24
+AT_ONCE = 8
 """Characters that are passed on as they come, before that: a first word is waited for."""
 UNWEIGHED = ("anthropic", "google", *DECISIONS)
 """Vendors none of whose models tell how likely a given text is."""
@@ -295,5 +295,5 @@ class _Reading:
             text = with_whole_characters(self._half + text)
             self._half = text[-1:] if HALF.search(text) else ""
             text = text.removesuffix(self._half)
-        text = self._tally.clip(text) if text else ""
+        text = legible(self._tally.clip(text)) if text else ""
         return Piece(text) if text else None

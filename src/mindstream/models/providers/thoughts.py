@@ -55,6 +55,8 @@ _LITERALS = tuple(
         "<|end_of_box|>", *_ANSWERS, "assistantfinal",
     )
 )  # fmt: skip
+_BEGINNINGS = frozenset(mark[:end] for mark in _LITERALS for end in range(len(mark) + 1))
+"""Every beginning of a mark."""
 _BEGINS = _compiled(r"[<◁\[]")
 _BEGINS_PLAIN = _compiled(r"[<Ha]")
 _FENCES = ("```", "~~~")
@@ -248,7 +250,7 @@ def _begun(text: str, at: int, *, plain: bool = False) -> int:
     for found in (_BEGINS_PLAIN if plain else _BEGINS).finditer(text, tail):
         rest = text[found.start() :].lower()
         channel = rest.startswith(("<|start|>assistant", "<|channel|>")) and "<|message|>" not in rest
-        if channel or any(mark.startswith(rest) for mark in _LITERALS):
+        if channel or rest in _BEGINNINGS:
             return found.start()
     return len(text)
 

@@ -178,17 +178,19 @@ class Client:
 
 
 def _headers(at: Address) -> dict[str, str]:
-    """Return what goes with each request; of the environment what OpenAI's own client reads."""
+    """Return what goes with each request; to an address named `openai:…` also what the environment says for OpenAI."""
     found = {
         "Authorization": f"Bearer {at.key}", "Content-Type": "application/json", "Accept": "application/json",
-        "Accept-Encoding": "identity", "User-Agent": "mindstream",
+        "Accept-Encoding": "identity", "User-Agent": "mindstream", **({"api-key": at.key} if at.is_azure else {}),
     }  # fmt: skip
+    if not at.name.startswith("openai:"):
+        return found
     for name, variable in (("OpenAI-Organization", "OPENAI_ORG_ID"), ("OpenAI-Project", "OPENAI_PROJECT_ID")):
         found |= {name: value} if (value := os.environ.get(variable)) else {}
     for line in os.environ.get("OPENAI_CUSTOM_HEADERS", "").split("\n"):
         name, colon, value = line.partition(":")
         found |= {name.strip(): value.strip()} if colon else {}
-    return found | ({"api-key": at.key} if at.is_azure else {})
+    return found
 
 
 def _proxy(scheme: str, host: str) -> str | None:
@@ -312,9 +314,12 @@ class Allowance:
         self._left -= len(data)
         if not self._whole:
             self._lines -= data.count(b"\n")
-            joined = self._tail + data
-            end = max(joined.rfind(mark) for mark in ENDS)
-            self._since = len(joined) - end if end >= 0 else self._since + len(data)
-            self._tail = joined[-3:]
+            if data[-2:] == b"\n\n":
+                self._since, self._tail = 2, data[-3:]
+            else:
+                joined = self._tail + data
+                end = max(joined.rfind(mark) for mark in ENDS)
+                self._since = len(joined) - end if end >= 0 else self._since + len(data)
+                self._tail = joined[-3:]
         if self._left < 0 or self._lines < 0 or self._since > EVENT_BYTES:
             raise Refusal("it sends without an end")

@@ -6,7 +6,7 @@ import asyncio
 import math
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from mindstream.errors import BudgetSpent
 from mindstream.models.model import Call, Model, Part, Piece, Request, Usage
@@ -177,10 +177,10 @@ class Budgeted:
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
         reserved = await self._budget.begin(request)
         if reserved.answered < all_tokens(request):
-            request = replace(request, longest_reply=reserved.answered)
+            request = request.but(longest_reply=reserved.answered)
         told: Usage | None = None
         said: list[str] = []
-        request = replace(request, on_thought=said.append)  # thoughts are paid for as the reply is
+        request = request.but(on_thought=said.append)  # thoughts are paid for as the reply is
         try:
             async with aclosing(self._model.reply(request)) as parts:
                 async for part in parts:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import replace
 
 from mindstream.errors import PromptTooLong
 from mindstream.models.model import Model, Part, Request
@@ -48,7 +47,7 @@ class Fit:
             except PromptTooLong as error:
                 aim = self._learn(asked, error)
                 if aim is not None:  # the reply may be what is too long
-                    request = replace(request, longest_reply=all_tokens(asked) // 2)
+                    request = request.but(longest_reply=all_tokens(asked) // 2)
                 shorter = self._fitted(request, aim)
                 if begun or attempt == TRIES or shorter == asked:
                     raise
@@ -69,9 +68,9 @@ class Fit:
 
     def _fitted(self, request: Request, aim: int | None = None) -> Request:
         if self._longest_reply and not request.longest_reply:
-            request = replace(request, longest_reply=self._longest_reply)
+            request = request.but(longest_reply=self._longest_reply)
         if self._window:
             known, reply = room(request, self._window)
-            request = replace(request, longest_reply=reply)
+            request = request.but(longest_reply=reply)
             aim = min(aim or known, int(known / self._counts))
         return shorten(request, aim) if aim is not None and request_tokens(request) > aim else request

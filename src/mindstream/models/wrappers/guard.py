@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from functools import cache
+from functools import lru_cache
 
 from mindstream.models.model import Model, Part, Piece, Request
 
@@ -131,7 +131,7 @@ def _is_quoted(text: str, at: int) -> bool:
     return text[max(0, at - 1) : at] == "`" or text.count("```", 0, at) % 2 == 1
 
 
-@cache
+@lru_cache(256)
 def _marks(words: str) -> re.Pattern[str]:
     tags = "|".join(sorted(set(TAGS.findall(words))))
     return re.compile(rf"{MARKS}|</?(?:{tags})\b[^<>\n]{{0,60}}>" if tags else MARKS, re.MULTILINE)

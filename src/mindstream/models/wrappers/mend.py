@@ -30,7 +30,7 @@ class Mend:
     async def _mended(self, request: Request) -> AsyncGenerator[Part]:
         calls = _Calls(request.on_call)
         try:
-            async with aclosing(self._model.reply(replace(request, on_call=calls.take))) as parts:
+            async with aclosing(self._model.reply(request.but(on_call=calls.take))) as parts:
                 async for part in parts:
                     yield part
         except ReplyInvalid as error:

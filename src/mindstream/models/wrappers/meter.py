@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from mindstream.clock import Clock, Moment, SystemClock
 from mindstream.errors import ModelError
@@ -131,7 +131,7 @@ class WithListener:
             if further is not None:
                 further(call)
 
-        return self._model.reply(replace(request, on_call=tell))
+        return self._model.reply(request.but(on_call=tell))
 
 
 # A span for every call of a model.

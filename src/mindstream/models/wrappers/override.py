@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from dataclasses import replace
 from pathlib import Path
 
 from mindstream.errors import InputError, SettingsError
@@ -58,7 +57,7 @@ def read_words(path: Path) -> str:
 
 def _reworded(request: Request, path: Path) -> Request:
     """Return the request in these words, rendered already: what is wrong with them is said with the file's name."""
-    request = replace(request, words=read_words(path))
+    request = request.but(words=read_words(path))
     try:
         request.messages  # noqa: B018 (kept with the request)
     except SettingsError as error:

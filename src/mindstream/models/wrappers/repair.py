@@ -45,8 +45,8 @@ class Repair:
                 continue
             used += [usage] if usage else []
             text, calls = _as_meant(request, text, calls)
-            turns, wrong = _complaints(request, text, calls)
-            if not wrong and left and not doubted and (turns := _doubts(request, text, calls)):
+            turns, wrong, reply = _complaints(request, text, calls)
+            if not wrong and not calls and left and not doubted and (turns := _doubts(request, text, reply)):
                 doubted = text
             elif not wrong:
                 for part in _whole(text, calls, used):
@@ -61,30 +61,27 @@ class Repair:
         raise ReplyInvalid(f"{self.name} answered {label!r} {self._times + 1} times, never as asked: {wrong}", text)
 
 
-def _complaints(request: Request, text: str, calls: tuple[Call, ...]) -> tuple[tuple[Message, ...], str]:
-    """Return the turns that show a model its mistake, and the mistake; no turns where there is none."""
+def _complaints(request: Request, text: str, calls: tuple[Call, ...]) -> tuple[tuple[Message, ...], str, Any]:
+    """Return the turns that show a model its mistake, and the mistake; where there is none, the reply as read."""
     if not calls:
         try:
-            request.prompt.parse(text)
+            return (), "", request.prompt.parse(text)
         except ReplyInvalid as error:
-            return _shown(text, str(error)), str(error)
-        return (), ""
+            return _shown(text, str(error)), str(error), None
     found = [complaint(call, request.tools) for call in calls]
     if not any(found):
-        return (), ""
+        return (), "", None
     # The protocol wants an answer to each call, also to those that were right.
     answers = (
         Message("tool", escaped(wrong or "Not run: another call beside it was wrong."), call_id=call.id, tool=call.tool)
         for call, wrong in zip(calls, found, strict=True)
     )
-    return (Message("assistant", text[:_SHOWN], calls), *answers), " ".join(filter(None, found))
+    return (Message("assistant", text[:_SHOWN], calls), *answers), " ".join(filter(None, found)), None
 
 
-def _doubts(request: Request, text: str, calls: tuple[Call, ...]) -> tuple[Message, ...]:
+def _doubts(request: Request, text: str, reply: Any) -> tuple[Message, ...]:
     """Return the turns that show a model what in its answer nothing gave; none where there is no such thing."""
-    if calls:
-        return ()
-    _, doubt = request.prompt.ground(request.prompt.parse(text), request.turns)
+    _, doubt = request.prompt.ground(reply, request.turns)
     return _shown(text, doubt) if doubt else ()
 
 

@@ -136,8 +136,10 @@ def _read_named(text: str, known: dict[str, Any], scan: Scan) -> dict[str, JsonV
 def _read_in_order(text: str, spec: ToolSpec | None, scan: Scan) -> dict[str, JsonValue]:
     """Read `value, value, …` for a tool that needs more than one argument; nothing where their number does not fit."""
     known, required = properties(spec), spec.parameters.get("required") if spec else None
+    if not isinstance(required, list) or len(required) < 2:
+        return {}
     parts, end = split_arguments(text, 0)
-    if not isinstance(required, list) or not 1 < len(required) <= len(parts) <= len(known) or end < len(text):
+    if not len(required) <= len(parts) <= len(known) or end < len(text):
         return {}
     given: dict[str, str] = {}
     for name, part in zip(known, parts, strict=False):

@@ -63,8 +63,11 @@ def scan_text(text: str) -> JsonValue:
             continue
         pieces += [text[at : found.start()], Reference(_step_id(found))]
         at = found.end()
-    parts = Text((*pieces, text[at:])).pieces
-    return parts[0].as_json() if len(parts) == 1 and isinstance(parts[0], Reference) else Text(parts).as_json()
+    if not pieces:
+        return text
+    whole = Text((*pieces, text[at:]))
+    alone = whole.pieces[0]
+    return alone.as_json() if len(whole.pieces) == 1 and isinstance(alone, Reference) else whole.as_json()
 
 
 def _step_id(found: re.Match[str]) -> str:

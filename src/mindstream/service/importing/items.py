@@ -20,7 +20,7 @@ EXAMPLE = 80
 """So many characters of a lost value are shown."""
 FIELDS = 1_000
 """So many fields are told apart by name; a file that has more is not what it says."""
-EPOCH = re.compile(r"\d{9,19}(\.\d+)?")
+EPOCH = re.compile(r"-?\d{9,19}(\.\d+)?")
 """Seconds or milliseconds since 1970, written as a text."""
 MILLISECONDS = 1e11
 """A number above counts milliseconds, not seconds: in seconds it would be the year 5138."""
@@ -177,7 +177,7 @@ def read_moment(value: object) -> Moment | None:
         return None
     if isinstance(at, bool) or not isinstance(at, int | float):
         return None
-    while at > MILLISECONDS and at != math.inf:  # milli-, micro- or nanoseconds
+    while abs(at) > MILLISECONDS and abs(at) != math.inf:  # milli-, micro- or nanoseconds
         at = float(at) / 1000
     at = float(at)
     return at if EARLIEST <= at <= LATEST else None

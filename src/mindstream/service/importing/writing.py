@@ -131,7 +131,7 @@ class Import:
             return [checked_record(record) for record in self._drafts(item, user)]
         except InputError as error:
             try:  # what is said is worth more than what is known of it
-                bare = replace(item, data={}, keywords=(), about=None, valid_from=None, valid_until=None)
+                bare = replace(item, data={}, keywords=(), about=None)
                 found = [checked_record(record) for record in self._drafts(bare, user)]
                 self.tally.lose("what is known of an item", dict(item.data), str(error))
             except InputError:
@@ -147,6 +147,10 @@ class Import:
         elif not 0 <= created <= now + AHEAD_S:
             self.tally.lose("dates", created, "it is before 1970 or to come; the time of the import stands instead")
             created = None
+        begins = item.valid_from
+        if begins is not None and item.valid_until is not None and item.valid_until < begins:
+            self.tally.lose("valid_from", begins, "it is after valid_until, which is kept: it holds no more")
+            begins = None
         named = item.source_id or (item.created, item.by, item.episode, item.text)
         data = intake.clean_within({"source": self.form, "source_id": item.source_id[:MAX_NAME], **item.data})
         if item.by and item.by != user and not self.trusted:
@@ -157,7 +161,7 @@ class Import:
             yield Record(
                 id=new_id(created or 0.0, drawn), stream=key, kind=item.kind, text=text,
                 created=now if created is None else created, accessed=now, by=shortened(item.by or user, MAX_NAME),
-                episode=shortened(item.episode, MAX_NAME), valid_from=item.valid_from, valid_until=item.valid_until,
+                episode=shortened(item.episode, MAX_NAME), valid_from=begins, valid_until=item.valid_until,
                 about=item.about and Triple(*map(intake.clean_within, item.about)),
                 keywords=tuple(shortened(intake.clean(each).text, MAX_NAME) for each in item.keywords),
                 data=data if len(parts) == 1 else {**data, "part": number + 1},

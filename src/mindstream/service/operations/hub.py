@@ -1,14 +1,15 @@
-"""The log of a tenant as it grows, for whoever listens: each row is read and encoded once, however many do.
+"""Live subscriptions to the log of a tenant; each row is encoded once for all subscribers.
 
-A row is shown when it is on disk, in the order of its seq, whichever process wrote it. What is live only (pieces of an
-answer) is handed on as it comes, without a seq.
+A row is delivered once it is durable, in the order of its seq, whichever process wrote it. Rows that this process
+commits are taken from the commit; the log is read only where another process may have written rows before them. Live
+rows (pieces of an answer) have no seq and are delivered as they come.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -100,7 +101,7 @@ class Hub:
         self._following: asyncio.Task[None] | None = None
         self._changing = asyncio.Lock()
         self._closed = False
-        store.on_commit = self._written.set
+        store.on_commit = self._take_commit
 
     def __len__(self) -> int:
         return len(self._listeners)
@@ -113,6 +114,23 @@ class Hub:
         """Hand a row on if it is live only: what is kept is read from the log."""
         if not row.seq:
             self.show(row)
+
+    def _take_commit(self, rows: Sequence[Logged]) -> None:
+        """Deliver rows that this process committed, or have the log read where rows before them are missing here."""
+        is_next = bool(rows) and [row.seq for row in rows] == list(range(self._seq + 1, self._seq + 1 + len(rows)))
+        if is_next and self._following is not None:
+            self._deliver(rows)
+        elif rows:
+            self._written.set()
+
+    def _deliver(self, rows: Sequence[Logged]) -> None:
+        """Queue rows of the log for all that listen; those that were delivered already are left out."""
+        for row in rows:
+            if row.seq > self._seq:
+                self._put(Line(row))
+        self._seq = max(self._seq, rows[-1].seq)
+        for listener in self._listeners:
+            listener.seq = listener.seq if listener.is_cut else max(listener.seq, self._seq)
 
     def _put(self, line: Line) -> None:
         for mind in (line.row.mind, None):
@@ -192,11 +210,7 @@ class Hub:
     async def _hand_on(self) -> None:
         is_more = True
         while is_more and (rows := await self._store.events(None, self._seq, limit=PORTION)):
-            for line in map(Line, rows):
-                self._put(line)
-            self._seq = rows[-1].seq
-            for listener in self._listeners:
-                listener.seq = listener.seq if listener.is_cut else max(listener.seq, self._seq)
+            self._deliver(rows)
             is_more = len(rows) == PORTION
 
     def show_erased(self, mind: StreamKey) -> None:

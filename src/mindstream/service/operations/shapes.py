@@ -7,7 +7,7 @@ from typing import Annotated, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from mindstream.clock import Moment, moment
+from mindstream.clock import EARLIEST, LATEST, Moment, moment, out_of_range
 from mindstream.errors import InputError
 
 CALLER = "caller"
@@ -32,22 +32,26 @@ def _reading(*, whole_day: bool = False) -> BeforeValidator:
     def read(when: object) -> object:
         if isinstance(when, bool):
             raise ValueError("a time is a number of seconds or a text, not true or false")
-        if not isinstance(when, str) or (SECONDS.fullmatch(when) and len(when) != len("20261120")):
-            return when
-        try:
-            return moment(when, whole_day=whole_day)
-        except InputError as error:
-            raise ValueError(str(error)) from None
+        is_date = isinstance(when, str) and len(when.strip()) in (len("2026"), len("20261120"))
+        if isinstance(when, str) and (is_date or not SECONDS.fullmatch(when)):
+            try:
+                return moment(when, whole_day=whole_day)
+            except InputError as error:
+                raise ValueError(str(error).removeprefix("a time: ")) from None
+        at = float(when) if isinstance(when, str | int | float) else 0.0
+        if not EARLIEST <= at <= LATEST:
+            raise ValueError(out_of_range(at))
+        return when
 
     return BeforeValidator(read)
 
 
 SECONDS = re.compile(r"\d+(\.\d*)?")
-BOUNDS = Field(ge=0, le=1e11, allow_inf_nan=False)
+BOUNDS = Field(ge=EARLIEST, le=LATEST, allow_inf_nan=False)
 SHOWN = WithJsonSchema(
     {
         "anyOf": [
-            {"type": "number", "minimum": 0, "maximum": 1e11},
+            {"type": "number", "minimum": EARLIEST, "maximum": LATEST},
             {"type": "string", "examples": ["2026-11-20T21:30Z"]},
         ]
     }

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mindstream.log import erasures
 from mindstream.log.erasures import Erased, digest_of
 from mindstream.log.names import StreamKey
+from mindstream.log.sql import Sql
 from mindstream.memory.store.kept.file import ArrayFile, DamagedFileError, Live, writing
 from mindstream.text.growing_array import GrowingArray
 
@@ -50,6 +52,17 @@ def kept_beside(folder: Path | None) -> dict[Path, tuple[str, int]]:
             meta = ArrayFile(path).meta
             found[path] = (meta["stream"], meta["erased"])
     return found
+
+
+def outdated(folder: Path | None, connection: Sql) -> list[Path]:
+    """Return the files of a folder of which something was erased after they were written, and what is half written."""
+    if folder is None or not folder.is_dir():
+        return []
+    kept = {path: each for path, each in kept_beside(folder).items() if path.parent == folder}
+    salt, erased = erasures.after(connection, min((upto for _, upto in kept.values()), default=0))
+    last = {each.digest: each.number for each in erased}
+    sound = {path for path, (stream, upto) in kept.items() if last.get(digest_of(salt, stream), 0) <= upto}
+    return sorted(path for path in folder.iterdir() if path not in sound)
 
 
 def delete_erased(kept: dict[Path, tuple[str, int]], salt: str, erased: Sequence[Erased]) -> None:

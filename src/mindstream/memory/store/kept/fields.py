@@ -24,11 +24,8 @@ class Fields:
 
     def add(self, at: int, record: Record) -> None:
         """Take in a record."""
-        if record.data or record.slot is not None:
-            for name, value in entries(record):
-                if value is not None:
-                    self.postings.add(_key(name, value) if is_plain(value) else name + IS_LARGE, at)
-                    self.postings.add(name + IS_SOMETHING, at)
+        for key in keys(record):
+            self.postings.add(key, at)
 
     def having(self, name: str, value: JsonValue, count: int) -> NDArray[np.bool_]:
         """Mark which of so many records have a plain value there; None: or nothing at all."""
@@ -43,6 +40,15 @@ class Fields:
     def large(self, name: str) -> list[int]:
         """Return the positions of the records whose value there has to be compared in the store."""
         return [int(at) for at in self.postings.of(name + IS_LARGE)]
+
+
+def keys(record: Record) -> Iterator[str]:
+    """Yield the keys under which a record is found, each as often as it is added."""
+    if record.data or record.slot is not None:
+        for name, value in entries(record):
+            if value is not None:
+                yield _key(name, value) if is_plain(value) else name + IS_LARGE
+                yield name + IS_SOMETHING
 
 
 def entries(record: Record) -> Iterator[tuple[str, JsonValue]]:

@@ -81,6 +81,7 @@ class ArrayFile:
         for name, part in self._parts.items():
             if which(name) and summed(self._as_written, part["at"], part["bytes"]) != part["sum"]:
                 raise DamagedFileError(f"{name} is damaged")
+        _drop_pages(self._as_written)
 
     def array(self, name: str, whole: bool = False) -> Array:
         """Return an array, `whole` with the room behind it; what is written to it stays in this process."""
@@ -172,6 +173,12 @@ def _summing(file: Any, parts: dict[str, dict[str, Any]]) -> Iterator[Callable[[
     view = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     for part in parts.values():
         yield lambda part=part: part.update(sum=summed(view, part["at"], part["bytes"]))  # type: ignore[misc]
+
+
+def _drop_pages(view: memoryview) -> None:
+    """Take the pages of a mapping that is only read out of this process's memory; they are read again when needed."""
+    if hasattr(mmap, "MADV_DONTNEED"):
+        view.obj.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
 
 
 def summed(view: memoryview, at: int, length: int) -> int:

@@ -60,6 +60,17 @@ class RecordIds(Sequence[str]):
         mask[[at for id_ in ids if (at := self.position.get(id_)) is not None]] = True
         return mask
 
+    def without(self, rows: NDArray[np.int64]) -> RecordIds:
+        """Return a copy without the ids at some places, in order."""
+        fresh, count = RecordIds(), len(self._kept)
+        kept_rows, gone = rows[rows < count], set((rows[rows >= count] - count).tolist())
+        fresh._kept = fresh.position.kept = np.delete(self._kept, kept_rows)
+        order = self.position.order[~np.isin(self.position.order, kept_rows)]
+        fresh.position.order = (order - np.searchsorted(kept_rows, order)).astype(np.int32)
+        fresh._new = [id_ for at, id_ in enumerate(self._new) if at not in gone]
+        fresh.position.new = {id_: at for at, id_ in enumerate(fresh._new, len(fresh._kept))}
+        return fresh
+
     def copying(self, count: int, found: dict[str, Array]) -> Callable[[], None]:
         """Return what gathers the first so many as arrays, in whatever thread."""
         kept, new = self._kept[:count], self._new[: max(0, count - len(self._kept))]

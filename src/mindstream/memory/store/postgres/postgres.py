@@ -22,7 +22,7 @@ from mindstream.log.names import StreamKey
 from mindstream.log.work import Taken, take
 from mindstream.memory.store import queries, registry
 from mindstream.memory.store.erasure import Carriers
-from mindstream.memory.store.kept.columns_file import delete_kept
+from mindstream.memory.store.kept.columns_file import outdated
 from mindstream.memory.store.postgres.connection import AT_ONCE, PostgresDatabase, Rows
 from mindstream.memory.store.postgres.lending import REST_S, Connection
 from mindstream.memory.store.postgres.reading import PostgresIndexReader
@@ -191,7 +191,8 @@ class PostgresStore(SqlStore):
         await self._database.vacuum(", ".join(others), full=due is not None)
         await self._database.vacuum("nearness", full=vectors is not None)  # which makes the graph anew: only where due
         if due is not None:
-            await asyncio.to_thread(delete_kept, self.columns_folder)
+            for path in await self._database.read(lambda rows: outdated(self.columns_folder, rows)):
+                path.unlink(missing_ok=True)
             await self._database.write(lambda rows: rows.execute(COMPACTED, due))
 
     async def forget_tenant(self) -> None:

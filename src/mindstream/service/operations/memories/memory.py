@@ -21,7 +21,10 @@ from mindstream.service.operations.who import Who
 
 
 class RetainRequest(Ask):
-    """Something to be remembered; times are seconds since 1970, or ISO 8601."""
+    """Something to be remembered; times are seconds since 1970, or ISO 8601 (UTC where it names no zone).
+
+    It holds from `valid_from` (included) until `valid_until` (not included).
+    """
 
     text: str = Field(min_length=1, max_length=MAX_TEXT)
     kind: Kind = "note"
@@ -51,7 +54,8 @@ class RecallRequest(Ask):
     A token without the scope `write` always looks as with `touch` false.
 
     `floor`: with less certainty nothing is returned; by default all is, and `low_confidence` marks it. `touch` false:
-    a look changes nothing. Times are seconds since 1970, or ISO 8601 (UTC where it names no zone).
+    a look changes nothing. `since`, `until`: when it was written, both included. `as_of`: what was written by then and
+    held then. Times are seconds since 1970, or ISO 8601 (UTC where it names no zone).
     """
 
     query: str = Field(min_length=1, max_length=MAX_TEXT)

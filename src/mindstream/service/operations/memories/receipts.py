@@ -13,7 +13,8 @@ from mindstream.service.operations.shapes import Reply
 class MemoryShape(Reply):
     """A memory as doors show it. Times are seconds since 1970 UTC.
 
-    `status`: `holds`, `superseded` (by `superseded_by`), `forgotten` (faded into the archive), `ended`.
+    `status`: `holds`, `upcoming` (from `valid_from` on), `superseded` (by `superseded_by`), `forgotten` (archived),
+    `ended` (at `valid_until`). It holds from `valid_from` (included) until `valid_until` (not included); None: open.
     `derived_from`: ids; `seq`: the row of the log that it came from, 0 where there is none.
     """
 
@@ -25,6 +26,8 @@ class MemoryShape(Reply):
     session: str = ""
     importance: float | None = None
     status: str = "holds"
+    valid_from: Moment | None = None
+    valid_until: Moment | None = None
     superseded_by: str | None = None
     derived_from: list[str] = Field([])
     seq: int = 0
@@ -53,11 +56,13 @@ class Receipt(Reply):
 
 
 class RecalledMemory(Reply):
-    """A memory that was recalled, and why."""
+    """A memory that was recalled, and why. When it holds is said where it was said: seconds since 1970 UTC."""
 
     id: str
     text: str
     kind: Kind
+    valid_from: Moment | None = None
+    valid_until: Moment | None = None
     receipt: Receipt
 
 
@@ -80,11 +85,13 @@ def show_memory(record: Record, now: Moment) -> MemoryShape:
     status = (
         "superseded" if record.superseded_by and ended
         else "forgotten" if record.forgotten is not None
-        else "ended" if ended else "holds"
+        else "ended" if ended
+        else "upcoming" if record.valid_from is not None and record.valid_from > now else "holds"
     )  # fmt: skip
     return MemoryShape(
         id=record.id, text=record.text, kind=record.kind, created=record.created, by=record.by, session=record.episode,
         importance=record.importance, status=status, superseded_by=record.superseded_by,
+        valid_from=record.valid_from, valid_until=record.valid_until,
         derived_from=list(record.evidence), seq=record.seq, keywords=list(record.keywords), data=dict(record.data),
     )  # fmt: skip
 
@@ -99,6 +106,7 @@ def show_recalled(found: Recollection, now: Moment) -> RecallResult:
     memories = [
         RecalledMemory(
             id=each.record.id, text=each.record.text, kind=each.record.kind,
+            valid_from=each.record.valid_from, valid_until=each.record.valid_until,
             receipt=_receipt(each, place + 1, ranks[place], now),
         )
         for place, each in enumerate(found)
