@@ -28,7 +28,7 @@ from mindstream.sharing.grading.draft_rubric import DraftRubric
 from mindstream.sharing.pool import Pool
 
 NOBODYS = {"counters", "salts", "erasures", "audit", "retention", "mindstream_migrations", "sqlite_sequence", "writers"}
-INDEXES = {"segments", "places", "postings", "nearness", "unindexed"}
+INDEXES = {"segments", "places", "postings", "nearness", "unindexed", "lineage", "log_lineage"}
 """Tables of which no row is a person's, or that are made of the records and go with them, by a trigger: a new one is
 either here or in what is erased and exported."""
 CATALOGUE = {
