@@ -285,8 +285,7 @@ def _of_file(file: Path) -> dict[str, Any]:
     except RecursionError:
         raise SettingsError(f"the settings file {file} is nested too deeply") from None
     except ValueError as error:
-        again = re.fullmatch(r"Cannot overwrite a value (.*)", str(error))
-        why = f"a key is there twice {again[1]}" if again else error
+        why = str(error).replace("Cannot overwrite a value", "a key is there twice")
         raise SettingsError(f"the settings file {file} is not TOML: {why}") from None
     for name in found:
         if name not in Settings.model_fields:

@@ -214,6 +214,14 @@ def test_hostile_texts_stay_texts(studio: OpenStudio, served: Served) -> None:
         assert seen.page.locator("main img, main script, aside img").count() == 0
 
 
+def test_on_a_phone_the_newest_answer_is_above_the_input(studio: OpenStudio, told: list[int]) -> None:
+    seen = studio(size=NARROW)
+    seen.open("talk", user="ann", session="first")
+    seen.page.get_by_role("region", name="The conversation").get_by_text("answered in").last.wait_for()
+    bottom = "[...document.querySelectorAll('.line')].at(-1).getBoundingClientRect().bottom"
+    seen.page.wait_for_function(f"{bottom} <= document.querySelector('.composer').getBoundingClientRect().top")
+
+
 @pytest.fixture
 def door() -> Iterator[FakeEndpoint]:
     with FakeEndpoint() as opened:

@@ -146,7 +146,7 @@ def _read(path: Path) -> Any:
 
 def _refuse_tricks(path: Path, text: str) -> None:
     """Look for what a pack does not need, before anything is built: what builds goes down level by level."""
-    depth = 0
+    depth, open_ = 0, list[tuple[set[str], list[bool]] | None]()  # of a mapping: its keys, whether a key comes next
     for number, event in enumerate(yaml.parse(text, Loader=yaml.CSafeLoader)):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         what = "it is nested too deeply" if depth > DEEPEST else "it has too many parts" if number > MOST_PARTS else ""
@@ -154,6 +154,17 @@ def _refuse_tricks(path: Path, text: str) -> None:
             what = "anchors and aliases (&, *) are not read: write it out"
         if (tag := getattr(event, "tag", None)) is not None:
             what = f"the tag {tag!r} is not read: write the value plainly, a text in quotes"
+        if isinstance(event, yaml.NodeEvent) and open_ and (within := open_[-1]) is not None:
+            keys, turn = within
+            if turn[0] and isinstance(event, yaml.ScalarEvent):
+                if event.value in keys:
+                    what = f"the key {event.value!r} is there twice: keep one"
+                keys.add(event.value)
+            turn[0] = not turn[0]
+        if isinstance(event, yaml.CollectionStartEvent):
+            open_.append((set(), [True]) if isinstance(event, yaml.MappingStartEvent) else None)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            open_.pop()
         if what:
             line = event.start_mark.line + 1 if event.start_mark else 1
             raise PackError(f"{path}:{line}: {what}")
@@ -161,7 +172,7 @@ def _refuse_tricks(path: Path, text: str) -> None:
 
 def _line(path: Path, where: list[Any]) -> int:
     """Find the line of the deepest part of `where` that the file has."""
-    node = yaml.compose(path.read_text("utf-8"), Loader=yaml.CSafeLoader)
+    node = yaml.compose(read_text(path, MOST_BYTES), Loader=yaml.CSafeLoader)
     for part in where:
         if isinstance(node, yaml.MappingNode):
             inner = next((value for key, value in node.value if key.value == str(part)), None)
