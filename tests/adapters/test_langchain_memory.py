@@ -125,6 +125,6 @@ def test_langchains_embeddings_are_ours(folder: Path, needs: Callable[..., None]
     handle = Handle(folder, "ann", embed)
     handle.wait(lambda memory: memory.retain("The kettle whistles."))
     found = handle.wait(lambda memory: memory.recall("kettles", k=1))
-    assert found[0].record.embedder == embed.name and found[0].record.vector is not None
+    assert found[0].record.embedder == embed.name
     assert Letters.asked == [1, 1]
     handle.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,8 @@ def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     here.mkdir()
     monkeypatch.chdir(here)
     new(here / "sleep")
-    (here / "sleep" / "pack.yaml").write_text((here / "sleep" / "pack.yaml").read_text() + "title: Mine now\n")
+    words = re.sub(r"^title: .*$", "title: Mine now", (here / "sleep" / "pack.yaml").read_text(), flags=re.MULTILINE)
+    (here / "sleep" / "pack.yaml").write_text(words)
     (here / "words").mkdir()
     (here / "words" / "talk.md").write_text("# user\n{{ ''.__class__ }}\n")
     (here / "mindstream.toml").write_text(

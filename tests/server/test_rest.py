@@ -124,6 +124,6 @@ def test_times_are_numbers_or_text_and_low_confidence_is_marked(client: httpx.Cl
         assert [each["text"] for each in found["memories"]] == ["The well was dug."] and not found["low_confidence"]
     found = client.post(f"{memories}/recall", json={"query": "which bank gave the mortgage"}).json()
     assert found["low_confidence"] and found["certainty"] < 0.1 and len(found["memories"]) == 1
-    for wrong in ("soon", "2025-13-01", -1, True):
+    for wrong in ("soon", "2025-13-01", 1.7e12, True):
         refused = client.post(f"{memories}/recall", json={"query": "well", "since": wrong})
         assert refused.status_code in (400, 422) and "since" in refused.text

@@ -51,7 +51,10 @@ class Held:
 
 
 @pytest.mark.parametrize("kind", STORES)
-async def test_one_look_lets_go_of_what_another_process_erased(kind: str, folder: Path) -> None:
+async def test_one_look_lets_go_of_what_another_process_erased(
+    kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(caches, "was_erased_here", lambda *_: False)  # the second store is another process's
     open_one = opener(kind, folder)
     here, there = open_one(), open_one()
     watch, held = ErasureWatch(here), Held()
@@ -76,10 +79,12 @@ async def test_one_look_lets_go_of_what_another_process_erased(kind: str, folder
 
 async def test_a_file_that_cannot_be_deleted_ends_no_watch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     open_one, held, failed = opener("sqlite", folder), Held(), list[str]()
+    monkeypatch.setattr(caches, "was_erased_here", lambda *_: False)  # the second store is another process's
+    delete = privacy_watch.delete_erased
 
     def fail(*_: object) -> None:
         failed.append("once")
-        monkeypatch.undo()
+        monkeypatch.setattr(privacy_watch, "delete_erased", delete)
         raise PermissionError("not yours")
 
     here, there = open_one(), open_one()
