@@ -158,4 +158,4 @@ def _is_host(text: str) -> bool:
 
 
 _IN_HOST = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_%[:")
-_SCHEME = re.compile(r"\s*[A-Za-z][A-Za-z0-9+.-]+://")
+_SCHEME = re.compile(r"\s{0,100}[A-Za-z][A-Za-z0-9+.-]{1,100}://")

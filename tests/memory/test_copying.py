@@ -51,7 +51,11 @@ async def _fill(folder: Path) -> None:
 
 def _dump(folder: Path) -> list[str]:
     with sqlite3.connect(folder / "mindstream.db") as connection:
-        lines = sorted(line for line in connection.iterdump() if line.startswith("INSERT") and "'erased'" not in line)
+        lines = sorted(
+            line
+            for line in connection.iterdump()
+            if line.startswith("INSERT") and not any(each in line for each in ("'erased'", "'unindexed'"))
+        )
     connection.close()
     return lines
 

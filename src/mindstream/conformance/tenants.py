@@ -79,6 +79,9 @@ TRIED: dict[str, Call] = {
     "keep": lambda store, its: store.keep(its.key, "kept", NOW, lambda _: "alien"),
     "drop_kept": lambda store, its: store.drop_kept(its.key, "", NOW),
     "lost_since": lambda store, its: store.lost_since(its.key, 0),
+    "closure": lambda store, its: store.closure(its.key, [its.record.id]),
+    "answers": lambda store, its: store.answers(its.key, 0),
+    "unembedded": lambda store, its: store.unembedded(its.key),
     "erase": lambda store, its: store.erase(its.key),
 }  # fmt: skip
 """What asks for a stream by its key."""
