@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import sqlite3
 from pathlib import Path
 
+from earlier_file import undo_migrations
 from fake_endpoint import FakeEndpoint, Says
 from running import mistaken, run
-
-from mindstream.log.database import open_database
-from mindstream.memory.store.tables import MIGRATIONS
 
 
 def value(folder: Path, name: str, **environment: str) -> tuple[object, object]:
@@ -56,12 +52,6 @@ def test_the_retention_policy_is_shown_and_set(folder: Path) -> None:
         "MINDSTREAM_MEMORY, over its own decay",
     )
     assert run("memory", "policy", "retention=forever", "--data", folder).code == 2
-    with contextlib.closing(sqlite3.connect(folder / "mindstream.db", isolation_level=None)) as file:
-        look = "SELECT type, name FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'"
-        with contextlib.closing(open_database(folder / "older.db", MIGRATIONS[:9])) as older:
-            later = set(file.execute(look)) - {tuple(row) for row in older.execute(look)}
-        for kind, name in sorted(later, reverse=True):  # triggers and indexes go with their tables
-            file.execute(f"DROP {kind} IF EXISTS {name}")
-        file.execute("PRAGMA user_version = 9")  # as an earlier version left it
+    undo_migrations(folder / "mindstream.db", 9)
     assert run("memory", "policy", "--reset", "--data", folder).code == 0
     assert value(folder, "retention") == ("decay", "this memory")

@@ -96,8 +96,8 @@ async def test_a_record_goes_with_all_that_was_drawn_from_it_alone(world: World)
     assert left(world.folder, "zorro", "screams") == []
     rows = await world.store.events(key_of("ann"), kinds=["thought"])
     assert [row.event.text for row in rows if isinstance(row.event, Thought)] == [MARK, "a bird and tea"]
-    (tea,) = await stream.recall("tea", k=1, touch=False)
-    assert (await stream.store.records(stream.key, [tea.record.id]))[0].vector is not None
+    (hit,) = await stream.recall("tea", k=1, touch=False)
+    assert (await stream.store.records(stream.key, [hit.record.id]))[0].vector is not None
 
 
 async def test_a_belief_loses_the_items_that_rested_on_it_in_its_history_too(world: World) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import postgres_server
 import pytest
+from earlier_file import undo_migrations
 
 from mindstream import FakeModel, ManualClock, Memory, Mind, RecordDraft, SqliteStore
 from mindstream.clock import DAY_S
@@ -17,6 +17,7 @@ from mindstream.life.life import Life, LifeConfig
 from mindstream.log.events import PolicySet
 from mindstream.memory.fading import KEEP
 from mindstream.memory.opening import open_store
+from mindstream.memory.store.postgres import postgres
 from mindstream.memory.store.registry import FIRST_MARKED
 from mindstream.memory.store.tables import MIGRATIONS
 from mindstream.models.embedders.wordllama import WordLlama
@@ -92,8 +93,7 @@ async def test_decay_is_recorded_where_it_is_asked_for_and_stays(folder: Path) -
 
 def as_before(folder: Path) -> None:
     """Make a file as versions before the policies left it."""
-    with contextlib.closing(sqlite3.connect(folder / "mindstream.db", isolation_level=None)) as file:
-        file.execute(f"PRAGMA user_version = {FIRST_MARKED - 1}")
+    undo_migrations(folder / "mindstream.db", FIRST_MARKED - 1)
 
 
 async def test_a_memory_of_an_earlier_version_decays_as_before_and_says_so_once(folder: Path) -> None:
@@ -130,14 +130,16 @@ async def test_a_mended_file_keeps_the_policies(folder: Path, mended_before_it_i
         assert memory.keeps_all
 
 
-async def test_memories_of_all_tenants_in_an_earlier_database_decay() -> None:
+async def test_memories_of_all_tenants_in_an_earlier_database_decay(monkeypatch: pytest.MonkeyPatch) -> None:
     psycopg = pytest.importorskip("psycopg")
     url = postgres_server.fresh_url()
+    monkeypatch.setattr(postgres, "MIGRATIONS", postgres.MIGRATIONS[:11])
     for tenant in ("", "acme"):
         async with open_store(url, tenant) as store, Memory.open(store, "otto") as memory:
             await memory.retain(ROSES, "note")
     with psycopg.connect(url) as connection:
         connection.execute("DELETE FROM mindstream_migrations WHERE seen >= 11")
+    monkeypatch.undo()
     for tenant in ("", "acme"):
         async with open_store(url, tenant) as store:
             async with Memory.open(store, "otto") as memory:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 from pydantic import BaseModel, JsonValue
 
 from mindstream import caches, intake
-from mindstream.clock import LATEST, Clock, Moment, SystemClock, Time, moment, moment_or_none
+from mindstream.clock import EARLIEST, LATEST, Clock, Moment, SystemClock, Time, moment, moment_or_none
 from mindstream.errors import Conflict, InputError
 from mindstream.log import erasures
 from mindstream.log.events import Event, Logged, Remembered
@@ -60,7 +60,6 @@ from mindstream.memory.store.store import (
     read_log,
 )  # fmt: skip
 from mindstream.memory.store.validation import (
-    EARLIEST,
     MAX_DEPTH,
     check_interval,
     checked_moment,

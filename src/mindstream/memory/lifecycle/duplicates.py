@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mindstream.clock import LATEST
 from mindstream.memory.store.columns import Columns
 from mindstream.memory.store.record import Kind, Record, common_data
-from mindstream.memory.store.validation import LATEST
 from mindstream.text.words import plain_words
 
 if TYPE_CHECKING:

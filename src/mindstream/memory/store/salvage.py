@@ -12,14 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from mindstream.clock import Moment
+from mindstream.clock import EARLIEST, LATEST, Moment
 from mindstream.log.events import printable
 from mindstream.log.names import StreamKey
 from mindstream.memory.store.record import KINDS, SLOTTED, Kind, Record, Triple, Vector
 from mindstream.memory.store.validation import (
     CONTROL,
-    EARLIEST,
-    LATEST,
     MAX_DEPTH,
     MAX_EVIDENCE,
     MAX_KEYWORDS,

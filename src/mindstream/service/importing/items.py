@@ -12,9 +12,8 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from mindstream.clock import Moment, parse_iso
+from mindstream.clock import EARLIEST, LATEST, Moment, parse_iso
 from mindstream.memory.store.record import Kind, Triple
-from mindstream.memory.store.validation import EARLIEST, LATEST
 
 EXAMPLE = 80
 """So many characters of a lost value are shown."""
