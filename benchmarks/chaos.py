@@ -38,8 +38,7 @@ from mindstream.log.names import StreamName
 from mindstream.models.embedders.named import embedder
 from mindstream.models.model import Part, Piece, Request
 from mindstream.models.rules import Rules
-from mindstream.reasoners.reasoner import RunContext, RunResult
-from mindstream.reasoners.trigger import EVERY_TURN, Trigger
+from mindstream.reasoners.reasoner import EVERY_TURN, RunContext, RunResult, Trigger
 
 SAID = (
     "Noise keeps me awake.", "Make me a plan.", "I drink four coffees.", "My name is Ann.", "What is the next step?",

@@ -27,7 +27,7 @@ from mindstream.log.events import Heard, Logged, Said
 from mindstream.log.names import StreamName
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.minds.mind import Mind
-from mindstream.minds.timeouts import Timeouts
+from mindstream.minds.responder import Timeouts
 from mindstream.models.roles import Models
 from mindstream.service.demos import FOLDER, ORDER, Demo, Head, load_demo, write_demo
 from mindstream.town.events import TownBegan

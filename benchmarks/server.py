@@ -41,7 +41,7 @@ from talker import SAID, latency_server, percentile, served
 from mindstream.log.events import Heard, Said
 from mindstream.log.names import shown_name
 from mindstream.memory.store.sqlite import SqliteStore
-from mindstream.minds.timeouts import Timeouts
+from mindstream.minds.responder import Timeouts
 
 PROFILE: list[str] = []
 WARM = 10.0

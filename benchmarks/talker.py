@@ -44,7 +44,7 @@ from mindstream.log.events import Heard, Piece, Said, Thought, Waiting
 from mindstream.memory.store.sqlite import SqliteStore
 from mindstream.memory.store.store import Store
 from mindstream.minds.mind import Mind
-from mindstream.minds.timeouts import Timeouts
+from mindstream.minds.responder import Timeouts
 from mindstream.models.embedders.named import embedder
 from mindstream.models.roles import Models
 

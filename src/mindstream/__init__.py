@@ -45,8 +45,7 @@ if TYPE_CHECKING:
     from mindstream.memory.store.sqlite import SqliteStore
     from mindstream.memory.store.store import Entry, Store
     from mindstream.minds.mind import Mind, TalkEvent
-    from mindstream.minds.responder import Attention, Host, Responder, ResponderFactory, answer_with
-    from mindstream.minds.timeouts import Timeouts
+    from mindstream.minds.responder import Attention, Host, Responder, ResponderFactory, Timeouts, answer_with
     from mindstream.models.ask import act, ask, speak
     from mindstream.models.embedders.embedder import Embedder
     from mindstream.models.fake import FakeModel
@@ -57,8 +56,7 @@ if TYPE_CHECKING:
     from mindstream.planning.plan import Plan, PlannedStep
     from mindstream.planning.planner import Planner
     from mindstream.planning.solution import Solution
-    from mindstream.reasoners.reasoner import BeliefPatch, Reasoner, RunContext, RunResult
-    from mindstream.reasoners.trigger import Trigger
+    from mindstream.reasoners.reasoner import BeliefPatch, Reasoner, RunContext, RunResult, Trigger
     from mindstream.sharing.member import Member
     from mindstream.sharing.pool import Pool
     from mindstream.tools.loop import ToolLog, run_tool_loop
@@ -87,7 +85,7 @@ _HOMES = {
     "Mind": "minds.mind", "TalkEvent": "minds.mind",
     "Attention": "minds.responder", "Host": "minds.responder", "Responder": "minds.responder",
     "ResponderFactory": "minds.responder", "answer_with": "minds.responder",
-    "Timeouts": "minds.timeouts",
+    "Timeouts": "minds.responder",
     "act": "models.ask", "ask": "models.ask", "speak": "models.ask",
     "Embedder": "models.embedders.embedder",
     "FakeModel": "models.fake",
@@ -100,7 +98,7 @@ _HOMES = {
     "Solution": "planning.solution",
     "BeliefPatch": "reasoners.reasoner", "Reasoner": "reasoners.reasoner", "RunContext": "reasoners.reasoner",
     "RunResult": "reasoners.reasoner",
-    "Trigger": "reasoners.trigger",
+    "Trigger": "reasoners.reasoner",
     "Member": "sharing.member",
     "Pool": "sharing.pool",
     "ToolLog": "tools.loop", "run_tool_loop": "tools.loop",

@@ -10,7 +10,7 @@ import pytest
 from mindstream import Timeouts
 from mindstream.minds import mind
 from mindstream.reasoners.background import Background
-from mindstream.reasoners.run import Run, Slot
+from mindstream.reasoners.reasoner import Run, Slot
 
 QUICKLY = Timeouts(deadline_s=1.0, filler_s=0.4, silence_s=1.0, thinking_s=0.6, lease_s=1.0, retry_s=0.05)
 

@@ -32,9 +32,8 @@ from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.reasoners.facts.facts import FactsReasoner
 from mindstream.reasoners.night import SleepReasoner
-from mindstream.reasoners.reasoner import Reasoner, RunContext, RunResult
+from mindstream.reasoners.reasoner import Reasoner, RunContext, RunResult, Trigger
 from mindstream.reasoners.reflect.reflect import ReflectReasoner
-from mindstream.reasoners.trigger import Trigger
 
 Opened = Callable[[Path], AbstractAsyncContextManager[Model]]
 

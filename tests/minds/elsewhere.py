@@ -12,8 +12,7 @@ from collections.abc import AsyncIterator, Callable
 
 from mindstream import Mind, Timeouts, answer_with
 from mindstream.minds.responder import Host
-from mindstream.reasoners.reasoner import RunContext, RunResult
-from mindstream.reasoners.trigger import Trigger
+from mindstream.reasoners.reasoner import RunContext, RunResult, Trigger
 
 SOON = Timeouts(lease_s=1.0)
 

@@ -21,9 +21,8 @@ from mindstream.log.work import Work
 from mindstream.memory.opening import open_store
 from mindstream.minds import left_open
 from mindstream.minds.responder import Host
-from mindstream.reasoners.reasoner import RunContext, RunResult
-from mindstream.reasoners.stopping import stop_elsewhere
-from mindstream.reasoners.trigger import Trigger
+from mindstream.reasoners.reasoner import RunContext, RunResult, Trigger
+from mindstream.reasoners.runner import stop_elsewhere
 
 __all__ = ["data"]
 ANN = key_of("ann")

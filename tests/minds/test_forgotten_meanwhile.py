@@ -21,8 +21,7 @@ from mindstream.models.roles import Models
 from mindstream.models.rules import Rules
 from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.planner import Planner
-from mindstream.reasoners.reasoner import RunContext, RunResult
-from mindstream.reasoners.trigger import EVERY_TURN
+from mindstream.reasoners.reasoner import EVERY_TURN, RunContext, RunResult
 from mindstream.tools.recall import recall_tool
 
 SECRET = "zibeth"

@@ -20,8 +20,7 @@ from mindstream.memory.store.store import Commit
 from mindstream.models.fake import Line
 from mindstream.models.model import Call, Model, Part, Request
 from mindstream.models.rules import Rules
-from mindstream.reasoners.reasoner import RunContext, RunResult, Writing
-from mindstream.reasoners.trigger import Trigger
+from mindstream.reasoners.reasoner import RunContext, RunResult, Trigger, Writing
 
 PACK = Pack(
     name="tea",

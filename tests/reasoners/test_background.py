@@ -16,8 +16,7 @@ from mindstream import Coach, InputError, Mind, SqliteStore, SystemClock, Timeou
 from mindstream.log.events import Failed, Heard, Logged, SetAside, Thought
 from mindstream.log.work import LONGEST_LEASE_S
 from mindstream.memory.store.store import Commit, Entry, NewWork
-from mindstream.reasoners.reasoner import RunContext, RunResult, Writing
-from mindstream.reasoners.trigger import EVERY_TURN
+from mindstream.reasoners.reasoner import EVERY_TURN, RunContext, RunResult, Writing
 
 
 async def nothing() -> Writing:

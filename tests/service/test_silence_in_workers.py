@@ -15,8 +15,7 @@ from mindstream.location import Location
 from mindstream.log.events import Thought
 from mindstream.memory.opening import open_store
 from mindstream.minds.responder import FunctionResponder, Host, ResponderFactory
-from mindstream.reasoners.reasoner import RunContext, RunResult
-from mindstream.reasoners.trigger import Trigger
+from mindstream.reasoners.reasoner import RunContext, RunResult, Trigger
 from mindstream.service.operations.house import House
 from mindstream.service.operations.taking_up import TakingUp
 from mindstream.service.operations.who import LOCAL_PEOPLE

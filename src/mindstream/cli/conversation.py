@@ -16,7 +16,7 @@ from mindstream.cli.screens.talk import Screen
 from mindstream.cli.shell.asking import is_answerable
 from mindstream.cli.shell.files import InputLine, Lines
 from mindstream.cli.shell.output import complain, short
-from mindstream.coach.answer import UNAVAILABLE
+from mindstream.coach.answer_log import UNAVAILABLE
 from mindstream.errors import InputError, MindstreamError, StorageError
 from mindstream.log.events import Failed, Heard, Logged, Opened, Said, Thought
 from mindstream.memory.recall.exemplars import Exemplars

@@ -34,7 +34,7 @@ from mindstream.log.files import private_file
 from mindstream.log.folder import history
 from mindstream.memory.store.validation import MAX_UTTERANCE
 from mindstream.private_files import make_private_folder
-from mindstream.reasoners.run_context import rows_of
+from mindstream.reasoners.reasoner import rows_of
 from mindstream.settings import Settings
 
 LONGEST_HISTORY = 16 << 20

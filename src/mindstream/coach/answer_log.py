@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
-from mindstream.coach.answer import UNAVAILABLE, Answer
-from mindstream.coach.gates.gate import Situation
-from mindstream.coach.gates.keeper import Gatekeeper
+from mindstream.coach.alarms import Verdict
+from mindstream.coach.gates.gate import Decision, Gatekeeper, Situation
 from mindstream.coach.gates.outcomes import decision_entry
+from mindstream.coach.handover import Handover
 from mindstream.coach.talker import AGENT, Talker
 from mindstream.errors import ErasedMeanwhile, LeaseLost, ModelResting, StorageError
 from mindstream.foreign_code import describe
@@ -19,6 +19,55 @@ from mindstream.memory.store.redaction import MARK
 from mindstream.memory.store.store import Entry, WorkDone
 from mindstream.models.providers.thoughts import answer_in
 from mindstream.reasoners.background import Background
+
+UNAVAILABLE = "unavailable"
+"""Named as the model of an answer that says that there is none: a model was asked and failed."""
+
+
+@dataclass
+class Answer:
+    """What is being said to an utterance.
+
+    Attributes:
+        model: who found the words.
+        decision: what was decided of the utterance, by the gate or, as it began, by the Talker (`handover`).
+        one_answer: nothing can follow it.
+        words: all that was shown.
+        kept: what of it is remembered.
+        verdict: what an alarm adds to it; None before that was judged.
+        erasures: the number of the last erasure when the Talker began to read for it.
+        written: it was tried to keep it. decided: what was decided stands in the log.
+        speaking: words of it are coming, so that silence need not be filled.
+        turn: the work that it is, which ends with it; None: it is none.
+        reading: the Talker's model has been asked and has said nothing yet.
+    """
+
+    heard: int
+    model: str
+    decision: Decision
+    one_answer: bool = False
+    waited: bool = False
+    late: bool = False
+    words: str = ""
+    kept: str = ""
+    verdict: Verdict | None = None
+    decided: bool = False
+    speaking: bool = False
+    reading: bool = False
+    erasures: int | None = None
+    written: bool = False
+    turn: int | None = None
+    handover: Handover = field(default_factory=Handover)
+
+    @property
+    def hands_over(self) -> bool:
+        """The Talker has said that it waits, and has not waited yet."""
+        return self.decision.hands_over and not self.waited and self.handover.way == "wait"
+
+
+class Aside(str):
+    """Words that are shown and not remembered: that a model could not be reached says nothing of the user."""
+
 
 WRITES = 3
 """So often an answer that was shown is tried to be kept."""

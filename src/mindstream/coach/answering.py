@@ -8,11 +8,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from dataclasses import replace
 
 from mindstream.coach.alarms import NOTHING, Alarms, Verdict
-from mindstream.coach.answer import UNAVAILABLE, Answer, Aside
-from mindstream.coach.answer_log import AnswerLog
-from mindstream.coach.exchange import Exchange
-from mindstream.coach.gates.gate import Decision, Situation
-from mindstream.coach.gates.keeper import Gatekeeper
+from mindstream.coach.answer_log import UNAVAILABLE, Answer, AnswerLog, Aside
+from mindstream.coach.gates.gate import Decision, Gatekeeper, Situation
 from mindstream.coach.handover import Handover
 from mindstream.coach.packs.safety import SAFETY
 from mindstream.coach.second_listener import SecondListener
@@ -20,13 +17,66 @@ from mindstream.coach.talker import AGENT, Talker, as_pieces
 from mindstream.errors import ModelUnavailable
 from mindstream.foreign_code import is_ours
 from mindstream.log.events import Logged, Piece, Reading, Waiting
-from mindstream.minds.timeouts import Timeouts
+from mindstream.minds.responder import Timeouts
 from mindstream.models.cause import Cause, calls_for
 from mindstream.models.model import Model
 from mindstream.models.rules import Rules
 from mindstream.reasoners.background import Background
 from mindstream.reasoners.turns import LOOK_S
 from mindstream.tracing import genai, span, tell
+
+GONE_S = 1.0
+"""A listener that does not come back for so long holds up nobody: the turn goes on without it."""
+AT_ONCE = 3
+"""Number of rounds of the event loop in which a listener may take an event before it is waited for with a timeout."""
+
+
+class Exchange:
+    """Hands events over.
+
+    The turn waits until each piece was taken: an answer that is broken off is remembered as far as it was shown.
+    """
+
+    def __init__(self) -> None:
+        self._events: asyncio.Queue[Logged | None] = asyncio.Queue()
+        self._open = 0
+        self._free = asyncio.Event()
+        self._free.set()
+        self._gone = False
+
+    def put(self, logged: Logged) -> None:
+        """Hand an event over without waiting."""
+        self._open += 1
+        self._free.clear()
+        self._events.put_nowait(logged)
+
+    async def show(self, logged: Logged) -> None:
+        """Hand an event over and return when it was taken, or when nobody comes to take it."""
+        self.put(logged)
+        if self._gone:
+            return
+        for _ in range(AT_ONCE):  # mostly it is taken at once: then no timer is needed
+            await asyncio.sleep(0)
+            if self._free.is_set():
+                return
+        try:
+            async with asyncio.timeout(GONE_S):
+                await self._free.wait()
+        except TimeoutError:
+            self._gone = True
+
+    def close(self) -> None:
+        """Say that nothing more will come."""
+        self._events.put_nowait(None)
+
+    async def events(self) -> AsyncGenerator[Logged]:
+        """Give the events until the exchange is closed."""
+        while (logged := await self._events.get()) is not None:
+            yield logged
+            self._gone = False
+            self._open -= 1
+            if not self._open:
+                self._free.set()
 
 
 class Answering:

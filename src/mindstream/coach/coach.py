@@ -13,14 +13,12 @@ from typing import Any
 from mindstream.clock import read_zone
 from mindstream.coach import stand_in  # noqa: F401 (registers the rule)
 from mindstream.coach.alarms import is_about_danger
-from mindstream.coach.answer import UNAVAILABLE
-from mindstream.coach.answering import Answering
+from mindstream.coach.answer_log import UNAVAILABLE
+from mindstream.coach.answering import Answering, Exchange
 from mindstream.coach.belief.belief import BeliefReasoner, plan_from, plan_slot
 from mindstream.coach.belief.plan import CoachingPlan
 from mindstream.coach.events import Alarmed, LeftUnsaid
-from mindstream.coach.exchange import Exchange
-from mindstream.coach.gates.gate import Decision, Gate, Situation
-from mindstream.coach.gates.keeper import Gatekeeper, gate_named
+from mindstream.coach.gates.gate import Decision, Gate, Gatekeeper, Situation, gate_named
 from mindstream.coach.gates.outcomes import judge_outcome
 from mindstream.coach.packs.load import load
 from mindstream.coach.packs.pack import Pack

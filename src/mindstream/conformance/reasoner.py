@@ -17,9 +17,15 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.store import Entry
 from mindstream.reasoners.background import Background
-from mindstream.reasoners.reasoner import Reasoner, RunContext, RunResult, nothing_newer
-from mindstream.reasoners.run_context import build_context
-from mindstream.reasoners.trigger import Occurrence, Trigger
+from mindstream.reasoners.reasoner import (
+    Occurrence,
+    Reasoner,
+    RunContext,
+    RunResult,
+    Trigger,
+    build_context,
+    nothing_newer,
+)
 from mindstream.reasoners.write_result import make_writing
 
 SAID = ("Hello, my name is Ann.", "I drink coffee at night, and it keeps me awake.")

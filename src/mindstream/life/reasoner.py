@@ -11,8 +11,7 @@ from mindstream.life.inbox import newest_from_outside
 from mindstream.life.life import Life, LifeConfig
 from mindstream.memory.recall.exemplars import Exemplars
 from mindstream.models.roles import Models
-from mindstream.reasoners.reasoner import RunContext, RunResult
-from mindstream.reasoners.trigger import Trigger
+from mindstream.reasoners.reasoner import RunContext, RunResult, Trigger
 from mindstream.text.counting import count_of
 from mindstream.tools.tool import Tool
 

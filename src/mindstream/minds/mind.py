@@ -43,14 +43,12 @@ from mindstream.minds.calls import CallLog
 from mindstream.minds.home_loop import HomeLoop, at_home, streamed_at_home
 from mindstream.minds.left_open import answer_left_open
 from mindstream.minds.refused_messages import RefusedMessages
-from mindstream.minds.responder import Attention, Host, NullResponder, ResponderFactory, make_responder
-from mindstream.minds.timeouts import Timeouts
+from mindstream.minds.responder import Attention, Host, NullResponder, ResponderFactory, Timeouts, make_responder
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.roles import AnyModels, Models, open_models
 from mindstream.reasoners.background import Background
-from mindstream.reasoners.reasoner import Reasoner, RunContext, RunResult
-from mindstream.reasoners.stopping import stop_elsewhere
-from mindstream.reasoners.trigger import Occurrence
+from mindstream.reasoners.reasoner import Occurrence, Reasoner, RunContext, RunResult
+from mindstream.reasoners.runner import stop_elsewhere
 from mindstream.tools.tool import Tool, checked_tools
 
 TalkEvent: TypeAlias = Heard | Waiting | Piece | Said | BeliefChanged | PlanChanged | FollowUp

@@ -18,11 +18,8 @@ from mindstream.foreign_code import describe
 from mindstream.log.events import Failed
 from mindstream.log.work import ANSWER, Work, hour, silence_after
 from mindstream.memory.store.store import NewWork
-from mindstream.reasoners.reasoner import Newer, Utterance
-from mindstream.reasoners.run import STUCK, Run, Slot
-from mindstream.reasoners.run_context import rows_of, utterances_in
+from mindstream.reasoners.reasoner import STUCK, Newer, Occurrence, Run, Slot, Utterance, rows_of, utterances_in
 from mindstream.reasoners.runner import Runner
-from mindstream.reasoners.trigger import Occurrence
 from mindstream.reasoners.turns import Turns
 
 QUIET = 4

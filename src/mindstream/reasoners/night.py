@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from mindstream.clock import HOUR_S
 from mindstream.memory.lifecycle.sleep import DRAWN
 from mindstream.models.model import Model
-from mindstream.reasoners.reasoner import RunContext, RunResult
-from mindstream.reasoners.trigger import Trigger
+from mindstream.reasoners.reasoner import RunContext, RunResult, Trigger
 
 
 @dataclass(frozen=True)

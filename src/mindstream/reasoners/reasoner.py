@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,20 +15,114 @@ from pydantic import BaseModel, JsonValue
 from mindstream import chance
 from mindstream.clock import Moment
 from mindstream.errors import InputError, ToolError
-from mindstream.log.events import Logged, Observed, ToolCalled
+from mindstream.foreign_code import ForeignTask
+from mindstream.log.events import Heard, Logged, Observed, Thought, ToolCalled, Waiting
+from mindstream.log.work import Work
 from mindstream.memory.belief import Patch
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Record, RecordDraft
 from mindstream.memory.store.store import Entry, Revision
 from mindstream.models.model import Call
-from mindstream.reasoners.calls import Calls
-from mindstream.reasoners.trigger import Trigger
 from mindstream.text.links import links
 from mindstream.tools.call import ForeignText, Observation
 from mindstream.tools.given_addresses import refusal_of, ungiven
 from mindstream.tools.loop import watched_call
 from mindstream.tools.tool import Tool
 from mindstream.tools.traits import traits_of
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """Something that happens, as triggers see it; mostly an utterance.
+
+    Attributes:
+        number: how often that has happened to this mind, this time included.
+        phase, before: the phase that the talk is in now, and was in the time before.
+        kind: what happens: the kind of the event.
+    """
+
+    number: int
+    phase: str
+    before: str
+    kind: str = "heard"
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """Wakes a reasoner on utterances, or other events, that meet all of its conditions, or on silence.
+
+    Attributes:
+        every: on every so many of them; 0: on none.
+        phases: only in these phases; empty: in any.
+        entering: only at the first one after the phase has changed.
+        on: the kinds of events that it is for (`heard`: an utterance).
+        idle_s: when so many seconds have passed without an utterance, once until the next one.
+        at: at that moment, by itself; a reasoner that has a time of its own gives another trigger when it has been.
+        each: at that moment in each process that has the mind open, where what is done then has a lease of its own (a
+            life). Else one of all processes does what silence or a moment calls for, as with what is heard.
+    """
+
+    every: int = 1
+    phases: tuple[str, ...] = ()
+    entering: bool = False
+    idle_s: float | None = None
+    at: Moment | None = None
+    on: tuple[str, ...] = ("heard",)
+    each: bool = False
+
+    def fires(self, turn: Occurrence) -> bool:
+        """Return whether this wakes the reasoner."""
+        if turn.kind not in self.on or self.every == 0 or turn.number % self.every:
+            return False
+        if self.entering and turn.phase == turn.before:
+            return False
+        return not self.phases or turn.phase in self.phases
+
+
+EVERY_TURN = Trigger()
+
+
+FRESH_S = 600.0
+"""What a tool gave longer ago is asked for again."""
+MOST = 1_000
+"""So many rows of the log are looked through."""
+
+
+class Calls:
+    """What the calls of a slot's runs gave since a row of the log (None: there were none), each to be given once.
+
+    A call that failed is made again. Those of a run that came to an end are done with.
+    """
+
+    def __init__(self, memory: Memory, slot: str, since: int | None) -> None:
+        self._memory, self._slot, self._since = memory, slot, since
+        self._given: defaultdict[tuple[str, str], deque[str]] | None = None
+
+    async def recorded_result(self, call: Call) -> str | None:
+        """Return what such a call gave, and keep it no longer; None where there was none."""
+        if self._given is None:
+            self._given = await self._read()
+        texts = self._given.get((call.tool, call.arguments))
+        return texts.popleft() if texts else None
+
+    async def _read(self) -> defaultdict[tuple[str, str], deque[str]]:
+        made: dict[str, ToolCalled] = {}
+        given: defaultdict[tuple[str, str], deque[str]] = defaultdict(deque)
+        if self._since is None:
+            return given
+        stream, slot, now = self._memory, self._slot, self._memory.clock.now()
+        for row in await stream.store.events(stream.key, self._since, ["tool_called", "observed", "thought"], MOST):
+            match row.event:
+                case Thought() if row.event.slot == slot:
+                    made.clear()
+                    given.clear()
+                case ToolCalled() if row.event.slot == slot and row.event.id:
+                    made[row.event.id] = row.event
+                case Observed() if row.event.slot == slot and not row.event.failed and now - row.at <= FRESH_S:
+                    if call := made.pop(row.event.id, None):
+                        text = ForeignText(row.event.text) if row.event.foreign else row.event.text
+                        given[call.tool, call.arguments].append(text)
+        return given
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,3 +355,119 @@ def checked_reasoner(reasoner: Reasoner) -> Reasoner:
     else:
         return reasoner
     raise InputError(f"the reasoner {name} needs {lack}")
+
+
+TRIES = 3
+"""So many runs about an utterance may fail; then it is set aside."""
+CRASHES = 20
+"""So often it may be taken up and neither finished nor put back, as where the process dies of it."""
+LONGEST_REST_S = 60.0
+"""A reasoner whose model cannot be had asks it again after so long, or sooner."""
+STUCK = 3
+"""After so many failures of the store in a row nobody waits for it any longer."""
+
+
+@dataclass(eq=False)
+class Run:
+    """A run that goes on; what it is about grows when it is steered."""
+
+    work: list[Work]
+    thinking: ForeignTask[RunResult] | None = None
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        return tuple(each.id for each in self.work)
+
+    @property
+    def about(self) -> tuple[int, ...]:
+        """The seqs of the utterances; an occasion has none."""
+        return tuple(each.cause for each in self.work if each.cause > 0)
+
+
+@dataclass(eq=False)
+class Slot:
+    """A reasoner and what goes on for it.
+
+    Attributes:
+        silent_at: when it may use the silence, in seconds of the loop's clock; None: it has, since something was heard.
+        hour: the last moment of its trigger on which it was woken here.
+        due: when it tries again after a failure, in seconds of the loop's clock.
+        stuck: how often in a row the store could not be used.
+        outages: how often in a row its model could not be had.
+        quiet: how often in a row nothing was open when it looked of itself; it looks less often then.
+    """
+
+    reasoner: Reasoner
+    woken: asyncio.Event = field(default_factory=asyncio.Event)
+    silent_at: float | None = None
+    hour: Moment | None = None
+    run: Run | None = None
+    due: float | None = None
+    stuck: int = 0
+    outages: int = 0
+    quiet: int = 0
+
+    @property
+    def name(self) -> str:
+        return self.reasoner.slot
+
+    @property
+    def is_resting(self) -> bool:
+        """It waits before it tries again, after a failure or for a model that cannot be had."""
+        return self.due is not None and asyncio.get_running_loop().time() < self.due
+
+    @property
+    def is_waiting_out(self) -> bool:
+        """Its model cannot be had, and is left alone for a while: nothing comes of waiting for it."""
+        return self.outages > 0 and self.is_resting
+
+    def rest(self, seconds: float) -> None:
+        """Try nothing for so long."""
+        self.due = asyncio.get_running_loop().time() + seconds
+
+
+REMEMBERED = 40
+"""How many records of the talk a reasoner is shown."""
+
+
+async def build_context(
+    stream: Memory, slot: str, rows: Sequence[Logged], newer: Newer, tools: Sequence[Tool] = ()
+) -> RunContext:
+    """Gather what a run may look at.
+
+    Of utterances: the talk before them, the Talker's reply to the newest, and whether it waits instead.
+    """
+    utterances = utterances_in(rows)
+
+    async def taking() -> Sequence[Utterance]:
+        """Take what comes while the run goes on into what it is about."""
+        fresh = await newer()
+        utterances.extend(fresh)
+        return fresh
+
+    if not utterances:
+        talk = await stream.latest("chat", REMEMBERED)
+        return RunContext(slot, stream, utterances, talk, newer=taking, tools=tools, events=rows)
+    newest, own = utterances[-1], {utterance.record for utterance in utterances}
+    talk = await stream.latest("chat", REMEMBERED, episode=newest.session)
+    before: list[Record] = [record for record in talk if record.id not in own and record.seq < newest.seq]
+    reply = "\n".join(r.text for r in talk if r.seq > newest.seq and not r.data.get("by_user"))
+    waiting = await stream.store.events(stream.key, after=newest.seq, kinds=["waiting"], limit=20)
+    waits = any(isinstance(row.event, Waiting) and row.event.answers == newest.seq for row in waiting)
+    return RunContext(slot, stream, utterances, before, reply, waits and not reply, taking, tools, rows)
+
+
+async def rows_of(stream: Memory, work: Sequence[Work]) -> list[Logged]:
+    """Read from the log what work was caused by; what was erased meanwhile is left out."""
+    causes = [each.cause for each in work if each.cause > 0]
+    found = [await stream.store.events(stream.key, after=cause - 1, limit=1) for cause in causes]
+    return [row for rows, cause in zip(found, causes, strict=True) for row in rows if row.seq == cause]
+
+
+def utterances_in(rows: Sequence[Logged]) -> list[Utterance]:
+    """Return what was said, of all that happened."""
+    return [
+        Utterance(row.seq, row.event.text, row.event.record, row.event.session, row.at)
+        for row in rows
+        if isinstance(row.event, Heard)
+    ]

@@ -14,7 +14,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from mindstream.coach.events import Decided
-from mindstream.coach.gates.keeper import GATES as GATE_NAMES
+from mindstream.coach.gates.gate import GATES as GATE_NAMES
 from mindstream.coach.packs.load import shipped_packs
 from mindstream.errors import InputError
 from mindstream.location import Location

@@ -12,7 +12,7 @@ from mindstream.engines.engine import Engine
 from mindstream.errors import SettingsError
 from mindstream.memory.recall.exemplars import Exemplars
 from mindstream.minds.mind import Mind
-from mindstream.minds.timeouts import Timeouts
+from mindstream.minds.responder import Timeouts
 from mindstream.models.providers.prices import has_price
 from mindstream.models.roles import Models
 from mindstream.models.rules import Rules

@@ -38,8 +38,7 @@ from mindstream.memory.store.store import Entry, Revision
 from mindstream.models.model import Model
 from mindstream.models.rules import Rules
 from mindstream.reasoners.conversation import Note, lines, lines_of_talks, note
-from mindstream.reasoners.reasoner import RunContext, RunResult, Writing
-from mindstream.reasoners.trigger import EVERY_TURN, Trigger
+from mindstream.reasoners.reasoner import EVERY_TURN, RunContext, RunResult, Trigger, Writing
 from mindstream.text.context import Part, fit
 from mindstream.text.language import language_of
 from mindstream.tools.loop import run_tool_loop

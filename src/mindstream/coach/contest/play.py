@@ -17,7 +17,7 @@ from mindstream.coach.contest.talks import Played, Script, Turn, passed
 from mindstream.coach.packs.pack import Pack
 from mindstream.log.events import FollowUp, Piece
 from mindstream.minds.mind import Mind
-from mindstream.minds.timeouts import Timeouts
+from mindstream.minds.responder import Timeouts
 from mindstream.models.roles import Models
 from mindstream.models.wrappers.meter import Metered
 

@@ -13,8 +13,7 @@ from mindstream.models.ask import ask
 from mindstream.models.model import Model
 from mindstream.reasoners.conversation import lines
 from mindstream.reasoners.facts.extract_facts import ExtractFacts, Facts
-from mindstream.reasoners.reasoner import RunContext, RunResult, Writing
-from mindstream.reasoners.trigger import EVERY_TURN, Trigger
+from mindstream.reasoners.reasoner import EVERY_TURN, RunContext, RunResult, Trigger, Writing
 
 KNOWN = 40
 """How many known facts the model is shown, newest last."""

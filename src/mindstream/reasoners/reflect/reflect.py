@@ -24,10 +24,9 @@ from mindstream.memory.store.store import Entry
 from mindstream.models.ask import ask
 from mindstream.models.model import Model
 from mindstream.models.rules import Rules
-from mindstream.reasoners.reasoner import RunContext, RunResult, Writing
+from mindstream.reasoners.reasoner import RunContext, RunResult, Trigger, Writing
 from mindstream.reasoners.reflect.insights import Insight, Insights
 from mindstream.reasoners.reflect.salient_questions import SalientQuestions
-from mindstream.reasoners.trigger import Trigger
 
 START = 150.0
 RECENT, QUESTIONS, RECALLED, INSIGHTS = 100, 3, 30, 5

@@ -29,8 +29,7 @@ from mindstream.memory.recall.embedding import choose_embedder
 from mindstream.memory.recall.rerank import second_stage
 from mindstream.memory.store.sql_store import SqlStore
 from mindstream.minds.mind import Mind, Part
-from mindstream.minds.responder import ResponderFactory
-from mindstream.minds.timeouts import Timeouts
+from mindstream.minds.responder import ResponderFactory, Timeouts
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.models.embedders.named import embedder
 from mindstream.models.roles import Models

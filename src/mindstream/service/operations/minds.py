@@ -18,7 +18,7 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.store.columns import KIND_CODES
 from mindstream.memory.store.record import Kind, Record
 from mindstream.memory.store.validation import MAX_UTTERANCE
-from mindstream.reasoners.stopping import stop_elsewhere
+from mindstream.reasoners.runner import stop_elsewhere
 from mindstream.service.operations.cursors import read_number, write_cursor
 from mindstream.service.operations.house import House
 from mindstream.service.operations.refusals import NotFound

@@ -21,10 +21,17 @@ from mindstream.log.work import LONGEST_LEASE_S
 from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import Kind, Record, RecordDraft, normalised
 from mindstream.memory.store.store import Entry, WorkDone
-from mindstream.reasoners.reasoner import RunContext, RunResult, Writing, nothing_newer
-from mindstream.reasoners.run_context import build_context, rows_of
+from mindstream.reasoners.reasoner import (
+    EVERY_TURN,
+    RunContext,
+    RunResult,
+    Trigger,
+    Writing,
+    build_context,
+    nothing_newer,
+    rows_of,
+)
 from mindstream.reasoners.runner import silent
-from mindstream.reasoners.trigger import EVERY_TURN, Trigger
 from mindstream.reasoners.write_result import conclude
 from mindstream.town.prompts.take_from_talk import TakeFromTalk, Taken
 from mindstream.town.residents.keep_talk import IMPORTANCE, Kept, keep, meeting_places
