@@ -160,7 +160,7 @@ FORMS = {
     *("planning/formats/compiler.py", "planning/formats/numbered.py", "planning/formats/rewoo.py"),
     "planning/formats/json_plan.py",
     *("service/chat/page_task.py", "memory/curation/mentions.py"),
-    *("sharing/retriever/unlikely.py", "text/classifier.py", "text/language.py"),
+    *("sharing/retriever/unlikely.py", "text/classifier.py", "text/words.py"),
     *("text/links.py", "tools/algebra/formula.py", "tools/web/web.py", "tools/web/wikipedia.py"),
     *("studio/joining.py", "town/formats/recording.py", "town/world/walk.py", "identifiers.py"),
 }

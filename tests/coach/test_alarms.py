@@ -12,13 +12,13 @@ from keys import key_of
 from spoken import Silent, Waits, said, turn
 
 from mindstream import Coach, FakeModel, Memory, Mind, Models
+from mindstream.coach.alarms import SuggestsDanger
 from mindstream.coach.coach import second_listener
 from mindstream.coach.events import Alarmed
 from mindstream.coach.packs import safety
 from mindstream.coach.packs.load import load
 from mindstream.coach.packs.pack import Alarm, Field_, Pack, Phase
 from mindstream.coach.packs.saying import phrases
-from mindstream.coach.suggests_danger import SuggestsDanger
 from mindstream.log.events import Failed, FollowUp, Said
 from mindstream.models.model import Model, Part, Request
 from mindstream.models.model import Piece as Words

@@ -17,7 +17,7 @@ from mindstream.service.doctor import mending
 from mindstream.service.doctor.checks import examine
 from mindstream.service.doctor.database import Finding
 from mindstream.settings import Chosen
-from mindstream.text.counting import count_of
+from mindstream.text.words import count_of
 
 MARKS = {"ok": ("ok", "green"), "note": ("note", "yellow"), "broken": ("broken", "bold red")}
 BROKEN = 1

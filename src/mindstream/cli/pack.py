@@ -12,7 +12,7 @@ import typer
 from mindstream.cli.shell.flags import PLAIN, AsJson, command, group, switch, word
 from mindstream.cli.shell.output import print_json, print_table, say
 from mindstream.coach.packs.load import load, shipped_packs
-from mindstream.text.counting import count_of
+from mindstream.text.words import count_of
 
 THIN = 1
 """The exit code where a pack can be used, but will let its users down."""

@@ -25,7 +25,7 @@ from mindstream.sharing.pairs_file import export_lines, read_pairs
 from mindstream.sharing.pool import USUAL
 from mindstream.sharing.shots import kshot_text
 from mindstream.sharing.why import explain, taught_by
-from mindstream.text.counting import count_of
+from mindstream.text.words import count_of
 
 REJECTED = 1
 ME = "Who you are in the pool [you]."

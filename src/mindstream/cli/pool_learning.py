@@ -37,7 +37,7 @@ from mindstream.sharing.experiment.studies import ALL, Design, named_studies
 from mindstream.sharing.growth import SizeCurve, SizePoint, growth_curve
 from mindstream.sharing.learning import LEAST, PoolLearner
 from mindstream.sharing.why import taught_by
-from mindstream.text.counting import count_of
+from mindstream.text.words import count_of
 
 app = group()
 

@@ -60,7 +60,7 @@ from mindstream.service.solving import (
     why_not_offered,
 )
 from mindstream.settings import Chosen, Settings
-from mindstream.text.counting import count_of
+from mindstream.text.words import count_of
 
 NO_ANSWER = 1
 EXEMPLARS = (

@@ -7,12 +7,11 @@ import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from dataclasses import replace
 
-from mindstream.coach.alarms import NOTHING, Alarms, Verdict
+from mindstream.coach.alarms import NOTHING, Alarms, SecondListener, Verdict
 from mindstream.coach.answer_log import UNAVAILABLE, Answer, AnswerLog, Aside
 from mindstream.coach.gates.gate import Decision, Gatekeeper, Situation
 from mindstream.coach.handover import Handover
 from mindstream.coach.packs.safety import SAFETY
-from mindstream.coach.second_listener import SecondListener
 from mindstream.coach.talker import AGENT, Talker, as_pieces
 from mindstream.errors import ModelUnavailable
 from mindstream.foreign_code import is_ours

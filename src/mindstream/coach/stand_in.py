@@ -16,8 +16,7 @@ from mindstream.coach.talk import Talk
 from mindstream.models.embedders.wordllama import vectors
 from mindstream.models.prompt import rule
 from mindstream.reasoners.conversation import DatedLine, Line
-from mindstream.text.language import Language, language_of
-from mindstream.text.words import terms
+from mindstream.text.words import Language, language_of, terms
 
 HELD = 8
 """So many lines of what memory holds are listed, the newest."""

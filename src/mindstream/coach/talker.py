@@ -30,8 +30,8 @@ from mindstream.models.model import Model, Request
 from mindstream.models.reply import legible_parts
 from mindstream.reasoners.conversation import DatedLine, Line, Note, dated_line, lines, lines_of_talks, note
 from mindstream.text.context import Part, fit
-from mindstream.text.language import language_of
 from mindstream.text.links import links, pieces_without_links
+from mindstream.text.words import language_of
 
 AGENT = "coach"
 """Signs what the Talker says."""

@@ -27,7 +27,7 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.store.record import RecordDraft
 from mindstream.memory.store.store import Entry
 from mindstream.memory.store.validation import MAX_UTTERANCE, checked_text
-from mindstream.text.language import language_of
+from mindstream.text.words import language_of
 
 TURN_KINDS = (
     "turn_began", "asked", "replied", "tool_called", "observed", "questioned", "answered", "task_changed",

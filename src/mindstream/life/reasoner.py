@@ -12,7 +12,7 @@ from mindstream.life.life import Life, LifeConfig
 from mindstream.memory.recall.exemplars import Exemplars
 from mindstream.models.roles import Models
 from mindstream.reasoners.reasoner import RunContext, RunResult, Trigger
-from mindstream.text.counting import count_of
+from mindstream.text.words import count_of
 from mindstream.tools.tool import Tool
 
 LOOKS_S = 5.0

@@ -39,7 +39,7 @@ from mindstream.memory.memory import Memory
 from mindstream.memory.store.redaction import MARK
 from mindstream.models.fence import cut, fenced
 from mindstream.models.model import Call, Message
-from mindstream.text.counting import count_words
+from mindstream.text.words import count_words
 
 KINDS = (
     "life_began", "turn_began", "asked", "replied", "turn_ended", "folded", "task_changed", "questioned", "answered",

@@ -19,7 +19,7 @@ from mindstream.planning.prompts.act_on_task import ActOnTask
 from mindstream.planning.prompts.answer_alone import AnswerAlone
 from mindstream.planning.prompts.answer_from_evidence import AnswerFromEvidence
 from mindstream.planning.prompts.make_plan import MakePlan, describe
-from mindstream.text.counting import count_of
+from mindstream.text.words import count_of
 
 STEPS, EVIDENCE, STEP, ANSWER = 4, 400, 60, 100
 """What is assumed: steps of a plan; tokens of evidence, of a planned step with its reason, of an answer."""

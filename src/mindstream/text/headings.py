@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from mindstream.text.language import CJK
+from mindstream.text.words import CJK
 
 JOINT = " › "
 """Stands between a title and what is headed below it."""

@@ -9,12 +9,35 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from typing import TypeVar
+from functools import lru_cache
+from pathlib import Path
+from typing import TypeAlias, TypeVar
 
 import Stemmer
 
 from mindstream.caches import remember
-from mindstream.text.irregular import BASE
+
+FORMS = """
+arise arose arisen; beat beaten; become became; begin began begun; bend bent; bite bit bitten; bleed bled; blow blew
+blown; break broke broken; breed bred; bring brought; build built; burn burnt; buy bought; catch caught; choose chose
+chosen; come came; creep crept; deal dealt; dig dug; draw drew drawn; dream dreamt; drink drank drunk; drive drove
+driven; eat ate eaten; fall fell fallen; feed fed; feel felt; fight fought; find found; flee fled; fly flew flown;
+forbid forbade forbidden; forget forgot forgotten; forgive forgave forgiven; freeze froze frozen; get got gotten; give
+gave given; go went gone; grow grew grown; hang hung; hear heard; hide hid hidden; hold held; keep kept; kneel knelt;
+know knew known; lead led; leave left; lend lent; lose lost; make made; mean meant; meet met; pay paid; ride rode
+ridden; ring rang rung; rise rose risen; run ran; say said; see saw seen; seek sought; sell sold; send sent; sew sewn;
+shake shook shaken; shine shone; shoot shot; show shown; shrink shrank shrunk; sing sang sung; sink sank sunk; sit
+sat; sleep slept; slide slid; speak spoke spoken; spend spent; spin spun; stand stood; steal stole stolen; stick
+stuck; sting stung; strike struck; swear swore sworn; sweep swept; swell swelled swollen; swim swam swum; swing swung;
+take took taken; teach taught; tear tore torn; tell told; think thought; throw threw thrown; understand understood;
+wake woke woken; wear wore worn; weave wove woven; weep wept; win won; wind wound; write wrote written; child
+children; person people; man men; woman women; foot feet; tooth teeth; mouse mice; goose geese; life lives; wife
+wives; knife knives; leaf leaves; half halves; shelf shelves; good better best; bad worse worst
+"""
+
+BASE = {form: base for group in FORMS.split(";") for base, *forms in (group.split(),) for form in forms}
+"""For each irregular form, its base."""
+
 
 STOP_WORDS = """
 a about all also an and any are aren as at be been but by can could couldn d did didn do does doesn don for from had
@@ -100,3 +123,40 @@ def windows(text: str, size: int) -> Iterator[str]:
     step = size // 2
     for at in range(step, len(text) - step, step):
         yield text[at : at + size]
+
+
+Language: TypeAlias = str
+"""A language code: en, zh, …"""
+CJK = re.compile(r"[\u3400-\u9fff]")
+
+
+def language_of(text: str, among: tuple[Language, ...] = ("en", "zh")) -> Language:
+    """Tell the language of a text by its script; the first of `among` where it cannot be told."""
+    if "zh" in among and len(CJK.findall(text)) * 5 > sum(map(str.isalpha, text)):  # one says as much as four letters
+        return "zh"
+    return next((language for language in among if language != "zh"), among[0])
+
+
+def simplify(text: str) -> str:
+    """Return a text with simplified characters for traditional ones; each character keeps its place."""
+    return text if text.isascii() else text.translate(_table())
+
+
+@lru_cache(1)
+def _table() -> dict[int, int]:
+    lines = Path(__file__).with_name("traditional.txt").read_text("utf-8").splitlines()
+    return str.maketrans("".join(lines[::2]), "".join(lines[1::2]))
+
+
+WORD = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}][^\s{UNSPACED}]*")
+
+
+def count_of(n: int, noun: str) -> str:
+    """Return a number with its noun: 1 step, 2 steps, 1,200 steps; `noun` gets an s before `of` or at its end."""
+    head, of, rest = noun.partition(" of ")
+    return f"{n:,} {head}{'s' * (n != 1)}{of}{rest}"
+
+
+def count_words(text: str) -> int:
+    """Return how many words a text has; where words are not spaced, each character counts as one."""
+    return sum(1 for _ in WORD.finditer(text))

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from mindstream.chance import token
 from mindstream.errors import ToolError
-from mindstream.text.counting import count_of
+from mindstream.text.words import count_of
 from mindstream.tools.tool import FunctionTool, tool
 from mindstream.tools.traits import Traits
 

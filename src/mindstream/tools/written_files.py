@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import Field
 
 from mindstream.errors import ToolError
-from mindstream.text.counting import count_of
+from mindstream.text.words import count_of
 from mindstream.tools.tool import FunctionTool, tool
 from mindstream.tools.traits import Traits
 from mindstream.tools.write_file import DELETED, find_path, is_own, note_written, read_written

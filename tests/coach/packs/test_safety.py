@@ -10,7 +10,7 @@ import yaml
 from mindstream.coach.packs.load import load, shipped_packs
 from mindstream.coach.packs.pack import Alarm, Pack, Phase
 from mindstream.coach.packs.safety import find_alarm, find_hint
-from mindstream.text.language import simplify
+from mindstream.text.words import simplify
 
 HERE = Path(__file__).parent
 SENTENCES: dict[str, list[str]] = yaml.safe_load((HERE / "safety_sentences.yaml").read_text("utf-8"))

@@ -6,7 +6,7 @@ import pytest
 
 from mindstream.coach.packs.load import load
 from mindstream.coach.packs.topics import topics_in
-from mindstream.text.language import language_of
+from mindstream.text.words import language_of
 
 SLEEP = load("sleep")
 

@@ -31,7 +31,7 @@ from mindstream.service.operations.who import wall_of
 from mindstream.service.privacy.audit import deed_of, note, note_of
 from mindstream.service.privacy.erase import Beside, Gone, erase_person, find_beside, revoke_tokens
 from mindstream.settings import Settings
-from mindstream.text.counting import count_of
+from mindstream.text.words import count_of
 
 app = group()
 FEW = 5

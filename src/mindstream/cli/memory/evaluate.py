@@ -18,7 +18,7 @@ from mindstream.memory.evaluation.report import ArmStanding
 from mindstream.service.evaluation import memory as service
 from mindstream.service.evaluation.memory import MemoryEvaluated, MemoryWish
 from mindstream.settings import Settings
-from mindstream.text.counting import count_of
+from mindstream.text.words import count_of
 
 app = group()
 NOTES = """FILE has the form of LoCoMo, LongMemEval or BEAM; which, its structure says. Each

@@ -25,7 +25,7 @@ from mindstream.memory.lifecycle.replay import (
 )
 from mindstream.service.memory import open_user_memory
 from mindstream.settings import Settings
-from mindstream.text.counting import count_of
+from mindstream.text.words import count_of
 
 app = group()
 FITTED = ("base", "cap_s", "passed_over_s", "asleep_s")

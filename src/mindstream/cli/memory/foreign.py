@@ -21,7 +21,7 @@ from mindstream.service.importing.items import shown
 from mindstream.service.importing.reading import Source
 from mindstream.service.memory import open_user_memory
 from mindstream.settings import Settings
-from mindstream.text.counting import count_of
+from mindstream.text.words import count_of
 
 Name = TypeVar("Name", bound=str)
 SHOWN = 20

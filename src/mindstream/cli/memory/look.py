@@ -28,7 +28,7 @@ from mindstream.service.memory import open_user_memory, parse_kinds, plain
 from mindstream.service.opening import answering
 from mindstream.service.privacy.audit import note_of
 from mindstream.settings import Settings
-from mindstream.text.counting import count_of
+from mindstream.text.words import count_of
 
 ABOVE = ("id", "kind", "text", "created")
 """What stands above the other fields of a record that is shown whole."""

@@ -28,7 +28,7 @@ from mindstream.service.memory import UserMemory, open_user_memory
 from mindstream.service.opening import answering
 from mindstream.service.upkeep import Forgetting, Habit, predict_forgetting
 from mindstream.settings import Settings
-from mindstream.text.counting import count_of
+from mindstream.text.words import count_of
 
 Result = TypeVar("Result")
 app = group()

@@ -28,7 +28,7 @@ from mindstream.service.evaluation import plans as service
 from mindstream.service.evaluation.plans import Evaluated, Expected, Wish
 from mindstream.service.town import is_free
 from mindstream.settings import Settings
-from mindstream.text.counting import count_of
+from mindstream.text.words import count_of
 from mindstream.tools.mcp.pins import Approve
 
 app = group()

@@ -32,7 +32,7 @@ from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.plan_file import read_named, read_plan
 from mindstream.service.solving import SolveSettings, find_faults, find_runs, find_specs, flags_for
 from mindstream.settings import Chosen, Settings
-from mindstream.text.counting import count_of
+from mindstream.text.words import count_of
 
 FAULTY = 1
 PlanFile = Annotated[Path, word("FILE", "A plan: JSON, or text in one of three forms.")]

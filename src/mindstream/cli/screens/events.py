@@ -25,7 +25,7 @@ from mindstream.log.events import (
     Thought,
     ToolCalled,
 )
-from mindstream.text.counting import count_of
+from mindstream.text.words import count_of
 
 QUIET = {
     "alarmed", "decided", "follow_up", "heard", "judged", "model_called", "opened", "piece", "reading", "recalled",

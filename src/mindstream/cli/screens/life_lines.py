@@ -30,7 +30,7 @@ from mindstream.life.roles import CLOSED, OPENED
 from mindstream.life.state import LifeState
 from mindstream.life.waking import known_orders
 from mindstream.log.events import Event
-from mindstream.text.counting import count_of
+from mindstream.text.words import count_of
 
 ENGLISH = {
     "rules": "rules: no model is configured; see `mindstream doctor`",

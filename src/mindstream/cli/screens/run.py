@@ -23,7 +23,7 @@ from mindstream.planning.evidence import Evidence
 from mindstream.planning.journal import REMEMBERED
 from mindstream.planning.plan import Plan, PlannedStep
 from mindstream.planning.watcher import RunWatcher, Unwatched
-from mindstream.text.counting import count_of
+from mindstream.text.words import count_of
 
 STYLES = {"added": "green", "removed": "red", "changed": "cyan", "kept": "dim"}
 TOOL = 18

@@ -23,7 +23,7 @@ from mindstream.errors import InputError, ModelError
 from mindstream.paths import read_text
 from mindstream.service import town as towns
 from mindstream.settings import Settings
-from mindstream.text.counting import count_of
+from mindstream.text.words import count_of
 from mindstream.town.inspect.lookup import find_resident, find_step
 from mindstream.town.town import Town
 

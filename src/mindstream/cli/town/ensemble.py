@@ -29,7 +29,7 @@ from mindstream.service.evaluation import ensemble as service
 from mindstream.service.evaluation.ensemble import Ensemble, Wish
 from mindstream.service.evaluation.town import with_judge
 from mindstream.settings import Settings
-from mindstream.text.counting import count_of
+from mindstream.text.words import count_of
 from mindstream.town.ensemble.runs import read_seeds
 from mindstream.town.evaluation.evaluate import Design
 

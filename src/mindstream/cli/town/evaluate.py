@@ -16,7 +16,7 @@ from mindstream.service.evaluation import town as service
 from mindstream.service.evaluation.town import Evaluated, Wish
 from mindstream.service.town import is_free
 from mindstream.settings import Settings
-from mindstream.text.counting import count_of
+from mindstream.text.words import count_of
 from mindstream.town.evaluation.evaluate import Design
 from mindstream.town.evaluation.files import read_person, read_verdicts, write_questions
 from mindstream.town.inspect.estimate import Counting

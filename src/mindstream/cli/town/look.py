@@ -19,7 +19,7 @@ from mindstream.service import town as towns
 from mindstream.service.opening import answering
 from mindstream.service.town import Look
 from mindstream.settings import Settings
-from mindstream.text.counting import count_of
+from mindstream.text.words import count_of
 from mindstream.town.inspect import why as reasons
 from mindstream.town.inspect.history import History, read_history
 from mindstream.town.inspect.lookup import find_place, find_resident, find_span

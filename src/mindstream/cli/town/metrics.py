@@ -16,7 +16,7 @@ from mindstream.errors import InputError
 from mindstream.log.events import Reflected
 from mindstream.service.town import find_past_step
 from mindstream.settings import Settings
-from mindstream.text.counting import count_of
+from mindstream.text.words import count_of
 from mindstream.town.formats.files import write_text
 from mindstream.town.inspect.history import History
 from mindstream.town.inspect.lookup import find_place, find_span

@@ -29,7 +29,7 @@ from mindstream.service import town as towns
 from mindstream.service.opening import answering, unpriced
 from mindstream.service.town import is_free
 from mindstream.settings import Settings
-from mindstream.text.counting import count_of
+from mindstream.text.words import count_of
 from mindstream.town.events import Talked, TownEvent
 from mindstream.town.inspect.lookup import find_step
 from mindstream.town.inspect.time_words import format_time

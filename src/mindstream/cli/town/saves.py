@@ -19,7 +19,7 @@ from mindstream.service import town as towns
 from mindstream.service.folders import require_room_for_town
 from mindstream.settings import Settings
 from mindstream.studio.saved_town import write_replay
-from mindstream.text.counting import count_of
+from mindstream.text.words import count_of
 from mindstream.town import forking
 from mindstream.town.formats.files import whole_folder
 from mindstream.town.formats.maps import find_map, load_map, save_map

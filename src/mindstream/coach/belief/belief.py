@@ -40,7 +40,7 @@ from mindstream.models.rules import Rules
 from mindstream.reasoners.conversation import Note, lines, lines_of_talks, note
 from mindstream.reasoners.reasoner import EVERY_TURN, RunContext, RunResult, Trigger, Writing
 from mindstream.text.context import Part, fit
-from mindstream.text.language import language_of
+from mindstream.text.words import language_of
 from mindstream.tools.loop import run_tool_loop
 from mindstream.tools.recall import recall_tool
 from mindstream.tools.tool import Tool

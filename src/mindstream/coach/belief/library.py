@@ -13,8 +13,7 @@ from mindstream.coach.belief.plan import NamedResource
 from mindstream.coach.packs.pack import Pack, Resource, Step, in_language
 from mindstream.coach.packs.topics import topics_in
 from mindstream.models.embedders.wordllama import vectors
-from mindstream.text.language import Language
-from mindstream.text.words import terms
+from mindstream.text.words import Language, terms
 from mindstream.tools.tool import FunctionTool, tool
 
 T = TypeVar("T")

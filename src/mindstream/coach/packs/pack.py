@@ -18,9 +18,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model
 from mindstream.clock import read_zone
 from mindstream.coach.packs.dangling import dangling
 from mindstream.errors import InputError
-from mindstream.text.counting import count_of
-from mindstream.text.language import Language
 from mindstream.text.pattern import pattern as read_pattern
+from mindstream.text.words import Language, count_of
 
 T = TypeVar("T")
 MOST_SIZE = 150_000

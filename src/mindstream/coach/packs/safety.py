@@ -16,9 +16,8 @@ from typing import Generic, Literal, TypeAlias, TypeVar
 from mindstream.caches import remember
 from mindstream.coach.packs.pack import Alarm, Pack, all_texts
 from mindstream.text.classifier import TOKEN, Classifier, View, views
-from mindstream.text.language import CJK, Language, simplify
 from mindstream.text.pattern import Patterns, pattern
-from mindstream.text.words import sentences, stem, windows
+from mindstream.text.words import CJK, Language, sentences, simplify, stem, windows
 
 SAFETY = "safety"
 """Named as the model of an answer that an alarm gave."""

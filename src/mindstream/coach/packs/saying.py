@@ -10,7 +10,7 @@ import yaml
 
 from mindstream import chance
 from mindstream.coach.packs.pack import Lists, Pack, choices
-from mindstream.text.language import Language
+from mindstream.text.words import Language
 
 
 @lru_cache(1)

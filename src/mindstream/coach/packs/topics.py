@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mindstream.coach.packs.pack import Pack
-from mindstream.text.language import CJK, simplify
-from mindstream.text.words import both_ends, terms
+from mindstream.text.words import CJK, both_ends, simplify, terms
 
 
 def topics_in(pack: Pack, text: str) -> list[str]:

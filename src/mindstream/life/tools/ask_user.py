@@ -7,7 +7,7 @@ from mindstream.life.prompts.words import NOT_YET, spec_of
 from mindstream.life.steps import Done, Steps
 from mindstream.life.tools.own_tools import Arguments, OwnTool, Where
 from mindstream.life.waking import Rhythm
-from mindstream.text.counting import count_words
+from mindstream.text.words import count_words
 from mindstream.tools.call import Observation
 
 

@@ -23,8 +23,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from mindstream.errors import InputError
-from mindstream.text.irregular import BASE
-from mindstream.text.words import FUNCTION_CHARACTERS, MARKS, STOP, UNSPACED, terms
+from mindstream.text.words import BASE, FUNCTION_CHARACTERS, MARKS, STOP, UNSPACED, terms
 
 FUNCTION_WORDS = STOP | frozenset(["am", "go", "may", "might", "must", "shall", "us"])
 NAMES = frozenset(["don", "go", "may", "will"])

@@ -21,8 +21,8 @@ from mindstream.reasoners.reasoner import Reasoner
 from mindstream.service.chat.companion_talk import CompanionTalk
 from mindstream.service.chat.page import Page
 from mindstream.text.context import Part, fit
-from mindstream.text.language import language_of
 from mindstream.text.links import links, pieces_without_links
+from mindstream.text.words import language_of
 
 NAME = "companion"
 """Signs what it says."""

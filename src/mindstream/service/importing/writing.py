@@ -24,7 +24,7 @@ from mindstream.memory.store.validation import MAX_NAME, MAX_TEXT, checked_recor
 from mindstream.models.embedders.embedder import Embedder
 from mindstream.service.importing.forms import Form
 from mindstream.service.importing.items import Item, Tally
-from mindstream.text.counting import count_of
+from mindstream.text.words import count_of
 
 BATCH = 500
 """So many records are embedded and committed at once."""
