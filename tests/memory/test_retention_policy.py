@@ -18,6 +18,7 @@ from mindstream.log.events import PolicySet
 from mindstream.memory.fading import KEEP
 from mindstream.memory.opening import open_store
 from mindstream.memory.store.postgres import postgres
+from mindstream.memory.store.postgres import tables as postgres_tables
 from mindstream.memory.store.registry import FIRST_MARKED
 from mindstream.memory.store.tables import MIGRATIONS
 from mindstream.models.embedders.wordllama import WordLlama
@@ -133,7 +134,7 @@ async def test_a_mended_file_keeps_the_policies(folder: Path, mended_before_it_i
 async def test_memories_of_all_tenants_in_an_earlier_database_decay(monkeypatch: pytest.MonkeyPatch) -> None:
     psycopg = pytest.importorskip("psycopg")
     url = postgres_server.fresh_url()
-    monkeypatch.setattr(postgres, "MIGRATIONS", postgres.MIGRATIONS[:11])
+    monkeypatch.setattr(postgres, "MIGRATIONS", postgres_tables.MIGRATIONS[:11])
     for tenant in ("", "acme"):
         async with open_store(url, tenant) as store, Memory.open(store, "otto") as memory:
             await memory.retain(ROSES, "note")
