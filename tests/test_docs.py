@@ -32,8 +32,11 @@ def blocks() -> list[tuple[str, str, str]]:
 def test_what_a_page_shows_is_what_is_printed(
     code: str, output: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Run it here, which is quick; test_wheel runs the README's in processes. A server of MCP needs a true stderr."""
-    if "mcp" in code:
+    """Run it here, which is quick; test_wheel runs the README's in processes.
+
+    A server of MCP needs a true stderr, and a provider of traces is set once in a process.
+    """
+    if "mcp" in code or "set_tracer_provider" in code:
         assert run(["-c", code], tmp_path) == output
         return
     monkeypatch.chdir(tmp_path)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -20,13 +21,19 @@ EXPORTED = InMemorySpanExporter()
 
 @pytest.fixture
 def spans() -> Iterator[InMemorySpanExporter]:
-    if not isinstance(otel.get_tracer_provider(), TracerProvider):
-        provider = TracerProvider()
-        provider.add_span_processor(SimpleSpanProcessor(EXPORTED))
-        otel.set_tracer_provider(provider)
+    _export_spans()
     EXPORTED.clear()
     yield EXPORTED
     trace(False)
+
+
+@cache
+def _export_spans() -> None:
+    provider = otel.get_tracer_provider()
+    if not isinstance(provider, TracerProvider):  # it is set once in a process
+        provider = TracerProvider()
+        otel.set_tracer_provider(provider)
+    provider.add_span_processor(SimpleSpanProcessor(EXPORTED))
 
 
 async def test_nothing_is_traced_until_it_is_switched_on(folder: Path, spans: InMemorySpanExporter) -> None:

@@ -57,6 +57,7 @@ class Mind:
         self.asked: list[Any] = []
 
     async def reply(self, request: Request) -> AsyncGenerator[Part]:
+        await asyncio.sleep(0)  # as a model does that answers over a network
         self.asked.append(request.prompt)
         if len(self.asked) == self.dies:
             raise ModelUnavailable("it is gone")
