@@ -111,7 +111,7 @@ def test_it_sleeps_when_asked_and_the_sleep_is_undone(studio: OpenStudio, served
     seen.page.get_by_role("dialog").get_by_role("button", name="Sleep", exact=True).click()
     part.get_by_role("row").nth(1).get_by_role("button", name="Undo").click()
     seen.page.get_by_role("dialog").get_by_role("button", name="Undo it").click()
-    part.get_by_text("undone").wait_for()
+    part.get_by_text("undone", exact=True).wait_for()
     assert seen.axe() == []
 
 
